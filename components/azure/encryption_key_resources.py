@@ -1,4 +1,4 @@
-"""The resources of the project's own plugin that make the key of etcd: in the vault, and as a Kubernetes Secret."""
+"""The resource of the project's own plugin that makes the key of etcd in the vault."""
 
 from __future__ import annotations
 
@@ -43,37 +43,3 @@ class EncryptionKey(PluginResource):
             "owner_id": stack_owner,
         }
         super().__init__("EncryptionKey", name, inputs, ("key_id", "version"), opts)
-
-
-class EncryptionKeySecret(PluginResource):
-    """The Kubernetes Secret with that key (`provider/encryption_key_secret.py`); args as of `SigningKeySecret`."""
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        kubeconfig: pulumi.Input[str],
-        context: str | None,
-        cluster_id: str,
-        namespace: str,
-        secret: str,
-        cloud: str,
-        tenant_id: str,
-        vault_id: str,
-        secret_name: str,
-        key_id: pulumi.Input[str],
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        inputs: dict[str, pulumi.Input[Any]] = {
-            "kubeconfig": kubeconfig,
-            "context": context,
-            "cluster_id": cluster_id,
-            "namespace": namespace,
-            "name": secret,
-            "cloud": cloud,
-            "tenant_id": tenant_id,
-            "vault_id": vault_id,
-            "secret_name": secret_name,
-            "key_id": key_id,
-        }
-        super().__init__("EncryptionKeySecret", name, inputs, (), opts)

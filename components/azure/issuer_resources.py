@@ -1,4 +1,4 @@
-"""The resources of the project's own plugin that make an OIDC issuer: signing key, documents, Kubernetes Secret.
+"""The resources of the project's own plugin that make an OIDC issuer: signing key and documents.
 
 Every input is an output as well, under the same name. The modules in `provider/` describe what the resources do.
 """
@@ -86,44 +86,3 @@ class IssuerDocuments(PluginResource):
             "leaked": list(leaked),
         }
         super().__init__("IssuerDocuments", name, inputs, ("published_since", "signing_since"), opts)
-
-
-class SigningKeySecret(PluginResource):
-    """The Kubernetes Secret with the signing key (`provider/signing_key_secret.py`).
-
-    Args: `kubeconfig` (secret), `context` in it (None: its current one), `cluster_id` (ARM id), `namespace`,
-    `secret` (its name); of the key in the vault `cloud`, `tenant_id`, `vault_id`, `secret_name` and `key_id`;
-    `old_public_keys` (PEM) of the other keys that the issuer publishes.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        kubeconfig: pulumi.Input[str],
-        context: str | None,
-        cluster_id: str,
-        namespace: str,
-        secret: str,
-        cloud: str,
-        tenant_id: str,
-        vault_id: str,
-        secret_name: str,
-        key_id: pulumi.Input[str],
-        old_public_keys: Sequence[pulumi.Input[str]],
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        inputs: dict[str, pulumi.Input[Any]] = {
-            "kubeconfig": kubeconfig,
-            "context": context,
-            "cluster_id": cluster_id,
-            "namespace": namespace,
-            "name": secret,
-            "cloud": cloud,
-            "tenant_id": tenant_id,
-            "vault_id": vault_id,
-            "secret_name": secret_name,
-            "key_id": key_id,
-            "old_public_keys": list(old_public_keys),
-        }
-        super().__init__("SigningKeySecret", name, inputs, (), opts)

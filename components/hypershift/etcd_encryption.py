@@ -7,7 +7,8 @@ from typing import Any
 
 import pulumi
 
-from components.azure.encryption_key_resources import EncryptionKey, EncryptionKeySecret
+from components.azure.encryption_key_resources import EncryptionKey
+from components.azure.key_secret_resources import EncryptionKeySecret
 from components.hypershift.signing_key import SigningKeyArgs
 from identity.naming import encryption_key_vault_secret
 
@@ -38,19 +39,6 @@ def encryption_key_secret(
         stack_owner=args.stack_owner,
         opts=pulumi.ResourceOptions(parent=parent, depends_on=args.store.vault),
     )
-    return [
-        EncryptionKeySecret(
-            f"{name}-encryption-key-secret",
-            kubeconfig=connection.kubeconfig,
-            context=connection.context,
-            cluster_id=connection.cluster_id,
-            namespace=cluster.namespace,
-            secret=secret,
-            cloud=settings.cloud.name,
-            tenant_id=settings.tenant_id,
-            vault_id=args.store.vault_id,
-            secret_name=secret_name,
-            key_id=key.key_id,
-            opts=pulumi.ResourceOptions(parent=parent, depends_on=[key]),
-        )
-    ]
+    of_key = args.key_secret(connection, name=secret, secret_name=secret_name, key_id=key.key_id)
+    opts = pulumi.ResourceOptions(parent=parent, depends_on=[key])
+    return [EncryptionKeySecret(f"{name}-encryption-key-secret", of_key, opts)]

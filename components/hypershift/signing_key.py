@@ -9,7 +9,7 @@ import pulumi
 
 from components.azure.credential_store import CredentialStore
 from components.azure.deployer import Deployer
-from components.azure.issuer_resources import SigningKeySecret
+from components.azure.key_secret_resources import KeySecretArgs, SigningKeySecret
 from components.azure.oidc_issuer import OidcIssuer, OidcIssuerArgs, SigningKeyFacts, signing_key
 from components.azure.providers import ClusterConnection
 from identity.naming import signing_key_vault_secret
@@ -31,6 +31,23 @@ class SigningKeyArgs:
     file_key_id: str | None
     connection: ClusterConnection | None
     stack_owner: pulumi.Input[str] | None
+
+    def key_secret(
+        self, connection: ClusterConnection, *, name: str, secret_name: str, key_id: pulumi.Input[str]
+    ) -> KeySecretArgs:
+        """The inputs of the Secret `name` beside the HostedCluster, with the key of the vault's `secret_name`."""
+        return KeySecretArgs(
+            kubeconfig=connection.kubeconfig,
+            context=connection.context,
+            cluster_id=connection.cluster_id,
+            namespace=self.cluster.namespace,
+            name=name,
+            cloud=self.settings.cloud.name,
+            tenant_id=self.settings.tenant_id,
+            vault_id=self.store.vault_id,
+            secret_name=secret_name,
+            key_id=key_id,
+        )
 
 
 def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs) -> SigningKeyFacts | None:
@@ -73,23 +90,10 @@ def signing_key_secret(
     name: str, parent: pulumi.Resource, args: SigningKeyArgs, key: SigningKeyFacts | None
 ) -> Sequence[pulumi.Resource]:
     """The Secret that `spec.serviceAccountSigningKey` names, after what publishes its key; none without a key."""
-    settings, cluster, connection = args.settings, args.cluster, args.connection
-    if key is None or connection is None:
+    if key is None or args.connection is None:
         return ()
-    return [
-        SigningKeySecret(
-            name,
-            kubeconfig=connection.kubeconfig,
-            context=connection.context,
-            cluster_id=connection.cluster_id,
-            namespace=cluster.namespace,
-            secret=cluster.signing_key_secret,
-            cloud=settings.cloud.name,
-            tenant_id=settings.tenant_id,
-            vault_id=args.store.vault_id,
-            secret_name=key.secret_name,
-            key_id=key.key_id,
-            old_public_keys=key.old_public_keys,
-            opts=pulumi.ResourceOptions(parent=parent, depends_on=list(key.resources)),
-        )
-    ]
+    of_key = args.key_secret(
+        args.connection, name=args.cluster.signing_key_secret, secret_name=key.secret_name, key_id=key.key_id
+    )
+    opts = pulumi.ResourceOptions(parent=parent, depends_on=list(key.resources))
+    return [SigningKeySecret(name, of_key, key.old_public_keys, opts)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
+from identity.credentials.directory_watch import DirectoryWatch
 from localcloud.core import request_log
 from localcloud.core.state_directory import StateDirectory
 from tests.engine.out_of_band import OutOfBand
@@ -198,8 +198,10 @@ class Steps:
 
     def _wait_for_sign_in(self, since: str) -> None:
         """Wait until the operator's next pod has asked for the network."""
-        while not _statuses(self._requests(since), _NETWORK):
-            time.sleep(1)
+        log = StateDirectory(self.stack.state).requests_file
+        for _ in DirectoryWatch(log.parent).changes(lambda: False):
+            if _statuses(self._requests(since), _NETWORK):
+                return
 
     def _requests(self, since: str = "") -> set[tuple[str, str, int]]:
         """Method, path and status of what clients in Go have asked since a time (RFC 3339)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
-from components.azure.issuer_resources import SigningKeySecret
+from components.azure.key_secret_resources import KeySecretArgs, SigningKeySecret
 from components.azure.plugin_resources import (
     Certificate,
     ClusterGate,
@@ -127,20 +127,19 @@ def test_a_kubeconfig_is_secret_as_an_output_too() -> None:
             timeout_seconds=1,
         )
         NamespaceGuard("guard", cluster_id="id", kubeconfig="token: x", context=None, namespace="n", handed_over=False)
-        SigningKeySecret(
-            "key",
+        of_key = KeySecretArgs(
             kubeconfig="token: x",
             context=None,
             cluster_id="id",
             namespace="n",
-            secret="key",
+            name="key",
             cloud="AzurePublicCloud",
             tenant_id=TENANT,
             vault_id=VAULT,
             secret_name="key",
             key_id="kid",
-            old_public_keys=[],
         )
+        SigningKeySecret("key", of_key, [])
 
     secrets = {each.name: list(each.request.additionalSecretOutputs) for each in run(build).registered}
 
