@@ -27,7 +27,7 @@ _PIECE: Final = 1 << 20
 
 
 class NotDownloaded(Exception):
-    """An archive is not to be had, or is not the pinned one; the message says which and why."""
+    """An archive is not available, or is not the pinned one; the message says which and why."""
 
 
 @dataclass(frozen=True)

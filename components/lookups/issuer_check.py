@@ -151,6 +151,6 @@ def _unusable(wanted: SigningKeySettings, place: Place, error: UnusableKey) -> P
         place=(*place, "file" if wanted.file else "vaultSecretName"),
         rule="signing-key-unusable",
         found=f'"{wanted.file or wanted.vault_secret_name}", which holds {error}',
-        accepted="an RSA private key in PEM, of 2048 bits at least, without a password",
+        accepted="an RSA private key in PEM, of at least 2048 bits, without a password",
         fix="put the key there that the issuer publishes",
     )

@@ -96,7 +96,7 @@ class Kubeconfig:
         except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-            raise MalformedKubeconfig(f"{name} is no YAML{place}; {_FIX}") from None
+            raise MalformedKubeconfig(f"{name} is not YAML{place}; {_FIX}") from None
         if document is None:
             document = {}
         if not isinstance(document, dict):

@@ -16,11 +16,11 @@ _REFUSALS: Final = ("403", "may not", "Forbidden")
 
 
 class CheckStatus(StrEnum):
-    """How a check ended. `not-blamed`: it fails as well or cannot be made, and an earlier stage of its chain is why."""
+    """How a check ended. `skipped`: it fails as well or cannot be made, and an earlier stage of its chain is why."""
 
     OK = "ok"
     BROKEN = "broken"
-    NOT_BLAMED = "not-blamed"
+    SKIPPED = "skipped"
     NOT_CHECKED = "not-checked"
 
 
@@ -78,7 +78,7 @@ def _results(world: StackWorld, check: Check, before: tuple[CheckResult, ...]) -
             faults = list(check.find(world, place))
         except NotRead as reason:
             is_explained = _is_explained(before, place.cluster, place.identity)
-            status = CheckStatus.NOT_BLAMED if is_explained else CheckStatus.NOT_CHECKED
+            status = CheckStatus.SKIPPED if is_explained else CheckStatus.NOT_CHECKED
             yield _result(check, place, None, status, _with_needs(check, str(reason)))
             continue
         if not faults:
@@ -86,7 +86,7 @@ def _results(world: StackWorld, check: Check, before: tuple[CheckResult, ...]) -
         for fault in faults:
             cluster = fault.cluster or place.cluster
             is_explained = _is_explained(before, cluster, place.identity)
-            status = CheckStatus.NOT_BLAMED if is_explained else CheckStatus.BROKEN
+            status = CheckStatus.SKIPPED if is_explained else CheckStatus.BROKEN
             yield _result(check, place, cluster, status, fault.evidence, fault.fix)
 
 

@@ -66,8 +66,8 @@ def _summary(stack: str, results: Sequence[CheckResult]) -> Text:
         f"{broken} {'finding' if broken == 1 else 'findings'}" if broken else _SOUND,
         f"{made} {'check' if made == 1 else 'checks'}" + (f" of {identities} identities" if identities else ""),
     ]
-    if count := counts[CheckStatus.NOT_BLAMED]:
-        parts.append(f"{count} behind a broken stage, not blamed")
+    if count := counts[CheckStatus.SKIPPED]:
+        parts.append(f"{count} skipped behind a broken stage")
     if count := counts[CheckStatus.NOT_CHECKED]:
         parts.append(f"{count} could not be made")
     return Text.assemble(f"{stack}: ", (parts[0], "red" if broken else "green"), f"; {'; '.join(parts[1:])}")

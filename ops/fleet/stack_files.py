@@ -22,7 +22,7 @@ _SECRETS_PROVIDER: Final = "secretsprovider"
 def write_file(stack: FleetStack, root: Path) -> bool:
     """Write the stack's file in the project `root`; returns whether that changed it.
 
-    What the engine has written into it (`encryptedkey`) stays. Raises CommandError for a file that is no YAML, and for
+    What the engine has written into it (`encryptedkey`) stays. Raises CommandError for a file that is not YAML, and for
     one with another secrets provider, which only the engine can exchange.
     """
     found = _found(stack, root)

@@ -74,7 +74,7 @@ class Rehearsal:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def plan(self) -> dict[ResourceOwner, dict[ResourceKind, Cell]]:
-        """How many resources have which fate, by identity and kind; what all clusters share comes first."""
+        """Resources per operation, by identity and kind; what all clusters share comes first."""
         found: dict[ResourceOwner, dict[ResourceKind, Counter[Operation]]] = {}
         for each in self.steps:
             row = found.setdefault(owner_of(each.step.name, self.clusters), {})

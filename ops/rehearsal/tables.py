@@ -25,7 +25,7 @@ _Lines = list[dict[str, str]]
 
 
 def cell(found: Cell | None) -> str:
-    """`+2 ~1`: how many resources have which fate; empty for none."""
+    """`+2 ~1`: resources per operation; empty for none."""
     known = found or {}
     return " ".join(f"{sign}{known[operation]}" for operation, sign in _SIGNS.items() if known.get(operation))
 
@@ -34,7 +34,7 @@ def verdict(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
     """The first line: what it comes to."""
     found = rehearsal.findings(forbidden)
     what = f"rehearsal of {rehearsal.stack}, {rehearsal.base} to {rehearsal.head}"
-    return f"{what}: {'nothing speaks against it' if not found else f'{len(found)} findings'}"
+    return f"{what}: {'no findings' if not found else f'{len(found)} findings'}"
 
 
 def screen(rehearsal: Rehearsal, forbidden: Collection[Operation], width: int) -> RenderableType:

@@ -64,7 +64,7 @@ def install(name: str, version: str, environment: Mapping[str, str]) -> str | No
         try:
             downloads.fetch_any(archive.urls, file, known)
         except downloads.NotDownloaded as error:
-            return f"the {name} plugin {version} is not to be had: {error}"
+            return f"the {name} plugin {version} is not available: {error}"
         return _unpack(name, version, file, environment)
 
 

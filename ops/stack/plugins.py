@@ -68,7 +68,7 @@ def parse(text: str) -> frozenset[str]:
 def choose(wanted: str | None, base: Mapping[str, str] = os.environ) -> None:
     """Settle on plugins for the local stacks, once, and find the real ones; nothing wanted is what was chosen before.
 
-    Raises CommandError if other plugins were chosen before, or if a real one is not to be had; nothing is changed then.
+    Raises CommandError if other plugins were chosen before, or if a real one is not available; nothing is changed then.
     """
     paths = local_paths(base)
     recorded = _recorded(paths)
@@ -126,7 +126,7 @@ def describe(plugins: Iterable[Plugin]) -> str:
 
 
 def _find(real: Iterable[str], recorded: Mapping[str, Plugin], base: Mapping[str, str]) -> Sequence[Plugin]:
-    """Every plugin; raises CommandError if one that shall be real is not to be had."""
+    """Every plugin; raises CommandError if one that has to be real is not available."""
     found, problems = {name: _emulated(name) for name in NAMES}, {}
     for name in sorted(real):
         version = found[name].version
@@ -187,7 +187,7 @@ def _download(name: str, version: str, base: Mapping[str, str]) -> str | None:
 
 
 def _missing(problems: Mapping[str, str], found: Sequence[Plugin]) -> str:
-    """What is not to be had, where it was looked for, and what to do."""
+    """What is not available, where it was looked for, and what to do."""
     versions = {name: _emulated(name).version for name in problems}
     lines = [f"  {name} {versions[name]}: {problem}" for name, problem in problems.items()]
     installs = [f"  pulumi plugin install resource {name} {version}" for name, version in versions.items()]
@@ -197,7 +197,7 @@ def _missing(problems: Mapping[str, str], found: Sequence[Plugin]) -> str:
         alternative = f"`make up PROVIDERS={instead}` takes those that there are, and emulated ones for the rest"
     return "\n".join(
         [
-            "real provider plugins were asked for and are not to be had; nothing was started:",
+            "real provider plugins were asked for and are not available; nothing was started:",
             *lines,
             "Where Pulumi's downloads can be reached, install them, or copy their folders from another machine's "
             "~/.pulumi/plugins:",

@@ -52,7 +52,7 @@ class Rehearsed:
         return found
 
     def operations(self, kind: str) -> dict[str, int]:
-        """How many resources of a kind have which fate."""
+        """Resources of a kind per operation."""
         total: dict[str, int] = {}
         for row in self.document["plan"]:
             for operation, count in row.get(kind, {}).items():

@@ -190,7 +190,7 @@ def test_an_outage_costs_a_request_a_second_and_no_herd_follows(
 
     credential = MountedCredential(mount.path, clock=hours, on_event=events, retry_total=0)
     with calling(credential, threads, tasks) as callers:
-        # The first time MSAL asks where the tenant's tokens are to be had, for each scope if both come at once.
+        # The first time MSAL asks where the tenant's tokens are, for each scope if both come at once.
         assert requests(callers, fail=False) in (len(scopes) + 1, len(scopes) + 2)
         assert requests(callers, fail=False) == 0, "both tokens are in the cache"
         hours.advance(2 * 3600)

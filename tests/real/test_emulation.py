@@ -13,7 +13,7 @@ from tests.real.journey import Told, differences, travel
 
 pytestmark = pytest.mark.real
 
-# Those that `make real` was asked for, all of them if it was not; one that is not to be had is a failure.
+# Those that `make real` was asked for, all of them if it was not; one that is not available is a failure.
 _REAL: Final = sorted(plugins.parse(os.environ.get(plugins.VARIABLE) or plugins.REAL))
 
 

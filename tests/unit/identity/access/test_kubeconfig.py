@@ -267,8 +267,8 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [1", "is no YAML at line 1"),
-        pytest.param("[" * 5000, "is no YAML", id="nested deeply"),
+        ("a: [1", "is not YAML at line 1"),
+        pytest.param("[" * 5000, "is not YAML", id="nested deeply"),
         ("- a", "a mapping is expected"),
         ("clusters: {a: b}", "clusters has to be a list, and is a mapping"),
         ("users: [{name: 1e3}]", r"users\[0\].name has to be a text, and is a number \(in quotes it is a text\)"),

@@ -323,7 +323,7 @@ def test_nothing_starts_without_the_plugins_that_were_asked_for(
     printed = idstack(command)
 
     assert printed.code == 1
-    assert printed.error.startswith("idstack: real provider plugins were asked for and are not to be had; nothing was")
+    assert printed.error.startswith("idstack: real provider plugins were asked for and are not available; nothing was")
     assert (ran, engine.calls) == ([], [])
 
 

@@ -102,7 +102,7 @@ def test_a_malformed_target_is_not_overwritten(idstack: Idstack, old: Path, tmp_
     target.write_text("a: [1")
     done = idstack("kubeconfig", "--from", str(old), "--file", str(target))
     assert (done.code, target.read_text()) == (1, "a: [1")
-    assert f"{target} is no YAML at line 1" in done.error
+    assert f"{target} is not YAML at line 1" in done.error
 
 
 def test_kubectls_own_file_is_the_target_unless_one_is_named(

@@ -35,7 +35,7 @@ def test_a_change_without_harm_is_code_0(idstack: Idstack, plans: list[PlannedRe
     printed = idstack("rehearse", "--stack", "prod")
 
     assert printed.code == 0
-    assert "nothing speaks against it" in printed.output
+    assert "no findings" in printed.output
     assert "local cloud" in printed.error
     assert plans == [PlannedRehearsal(ROOT, "prod", "origin/main", None, 1)]
 

@@ -140,7 +140,7 @@ FAULTS: Final = (
         "class with another secret", Stage.CLASS, "class", IMPORTED, changes.objects("objectName: {}", "objectName: x")
     ),
     InjectedFault(
-        "class that is no YAML", Stage.CLASS, "class", IMPORTED, changes.class_parameters(objects="array: [")
+        "class that is not YAML", Stage.CLASS, "class", IMPORTED, changes.class_parameters(objects="array: [")
     ),
     InjectedFault("reader not on the nodes", Stage.MOUNT, "mount", IMPORTED, changes.unmounted(UNASSIGNED)),
     InjectedFault("role not applied yet", Stage.MOUNT, "mount", IMPORTED, changes.unmounted(FORBIDDEN)),

@@ -69,7 +69,7 @@ def test_every_check_is_made_where_the_stack_makes_the_cluster_side() -> None:
 def test_what_a_fault_breaks_behind_its_stage_is_told_and_not_blamed() -> None:
     results = examined(BY_NAME["secret deleted"].change(worlds.healthy()))
 
-    behind = [each for each in results if each.status is CheckStatus.NOT_BLAMED]
+    behind = [each for each in results if each.status is CheckStatus.SKIPPED]
     assert {each.identity for each in behind} == {IMPORTED}
     assert [each.check for each in behind] == ["mount", "path", "document", "sign-in", "proof-call"]
     assert "SecretNotFound" in behind[0].evidence
@@ -96,7 +96,7 @@ def test_a_later_fault_of_the_same_identity_waits_for_the_earlier_one() -> None:
 def test_a_fault_of_the_stack_explains_those_of_every_identity() -> None:
     results = examined(BY_NAME["reader's role gone"].change(worlds.healthy()))
 
-    behind = {each.identity for each in results if each.status is CheckStatus.NOT_BLAMED}
+    behind = {each.identity for each in results if each.status is CheckStatus.SKIPPED}
     assert behind == {each.identity for each in worlds.state(worlds.healthy()).identities}
 
 

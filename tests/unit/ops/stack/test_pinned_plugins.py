@@ -135,7 +135,7 @@ def test_an_archive_with_another_checksum_never_reaches_the_engine(engine: FakeE
         Engine("dev").preview()
 
     message = refused.value.format_message()
-    assert message.startswith(f"the azure-native plugin {VERSION['azure-native']} is not to be had: ")
+    assert message.startswith(f"the azure-native plugin {VERSION['azure-native']} is not available: ")
     assert message.count(" has the SHA-256 ") == 2, "both places are named"
     assert engine.calls == []
 

@@ -257,15 +257,15 @@ def test_what_is_not_to_be_had_is_named_with_what_to_do(
     }
     of_azure = (
         f"  azure-native {azure}: pulumi-resource-azure-native is not on PATH; {cache}/resource-azure-native-v{azure} "
-        f"is not there; the azure-native plugin {azure} is not to be had: {missing['azure-native']}\n"
+        f"is not there; the azure-native plugin {azure} is not available: {missing['azure-native']}\n"
     )
     of_entra = (
         f"  azuread {entra}: pulumi-resource-azuread is not on PATH; {cache}/resource-azuread-v{entra} is not there; "
-        f"the azuread plugin {entra} is not to be had: {missing['azuread']}\n"
+        f"the azuread plugin {entra} is not available: {missing['azuread']}\n"
     )
     assert refusal(caller, "real").endswith("`make up` needs none of them")
     cached(tmp_path, "kubernetes")
-    begin = "real provider plugins were asked for and are not to be had; nothing was started:\n"
+    begin = "real provider plugins were asked for and are not available; nothing was started:\n"
     where = (
         "Where Pulumi's downloads can be reached, install them, or copy their folders from another machine's "
         "~/.pulumi/plugins:\n"
