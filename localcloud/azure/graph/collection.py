@@ -1,0 +1,229 @@
+"""A collection of directory objects and its members: applications and service principals have the same shape."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute
+
+from localcloud.azure.graph import odata, permissions, representation
+from localcloud.azure.graph.odata import LISTED, READ, door
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.shared.http import ServiceError, json_object, not_emulated
+from localcloud.azure.shared.understood import Understood
+from localcloud.azure.tenant.objects import Application, PasswordCredential, ServicePrincipal
+from localcloud.azure.tenant.replicas import Replicas
+from localcloud.azure.tenant.tokens import Caller
+
+Entry = Application | ServicePrincipal
+# Functions in the place of an object's id.
+_FUNCTIONS = frozenset({"delta", "getByIds", "getAvailableExtensionProperties", "validateProperties", "templates"})
+
+
+class Collection(ABC):
+    """A collection of directory objects and its members, addressed by object id or by application id."""
+
+    name: str
+    kind: type[Entry]
+
+    def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
+        self.directory = cloud.directory
+        self._door = door
+        self._tenant_id = cloud.tenant_id
+        self._holder = cloud.holder
+        self._replicas = Replicas(lambda: cloud.faults.graph_delays, cloud.faults.random())
+
+    keys: tuple[str, ...] = ("/{id}", "(appId='{app_id}')")
+
+    def routes(self) -> Sequence[BaseRoute]:
+        collection = f"/v1.0/{self.name}"
+        routes = [
+            door("GET", f"{collection}/$count", self.count, LISTED),
+            door("GET", collection, self.list, LISTED),
+            door("POST", collection, self.create, self._written("")),
+        ]
+        for member in (f"{collection}{key}" for key in self.keys):
+            routes += [
+                door("GET", member, self.read, READ),
+                door("PATCH", member, self.change, self._written("prefer")),
+                door("DELETE", member, self.remove),
+                door("GET", f"{member}/owners", self.owners, LISTED),
+                door("POST", f"{member}/owners/$ref", self.add_owner, Understood.of(body="@odata.id")),
+                door("DELETE", f"{member}/owners/{{owner}}/$ref", self.drop_owner),
+                door("POST", f"{member}/addPassword", self.add_password, Understood.of(body=representation.PASSWORD)),
+                door("POST", f"{member}/removePassword", self.remove_password, Understood.of(body="keyId")),
+            ]
+        return routes
+
+    def _written(self, headers: str) -> Understood:
+        return Understood.of(headers=headers, body=representation.members(self.kind))
+
+    @abstractmethod
+    def entries(self) -> Sequence[Entry]:
+        """All members."""
+
+    @abstractmethod
+    def by_object_id(self, object_id: str) -> Entry | None: ...
+
+    @abstractmethod
+    def by_app_id(self, app_id: str) -> Entry | None: ...
+
+    @abstractmethod
+    def make(self, caller: Caller, body: dict[str, Any]) -> Entry:
+        """Create a member from a POST body, without its certificates."""
+
+    @abstractmethod
+    def delete(self, object_id: str) -> bool: ...
+
+    async def list(self, request: Request) -> Response:
+        permissions.require_read(self.caller(request))
+        known = await self._known(request)
+        items = (representation.to_json(entry.seen_until(known), self._tenant_id) for entry in self.entries())
+        return JSONResponse(odata.collection(request, self.name, items, self._owners_of))
+
+    async def count(self, request: Request) -> Response:
+        """The number of members, as text."""
+        permissions.require_read(self.caller(request))
+        known = await self._known(request)
+        items = [representation.to_json(entry.seen_until(known), self._tenant_id) for entry in self.entries()]
+        return PlainTextResponse(odata.count(request, items))
+
+    async def create(self, request: Request) -> Response:
+        caller = self.caller(request)
+        return self.created(request, caller, await json_object(request))
+
+    def created(self, request: Request, caller: Caller, body: dict[str, Any]) -> Response:
+        keys = representation.key_credentials(body.get("keyCredentials") or [], ())
+        entry = self.make(caller, body)
+        if keys:
+            self.directory.set_key_credentials(entry.object_id, keys)
+        made = representation.to_json(self.present(entry.object_id), self._tenant_id)
+        return JSONResponse(odata.entity(request, self.name, made), status_code=201)
+
+    async def read(self, request: Request) -> Response:
+        permissions.require_read(self.caller(request))
+        entry = self.addressed(request).seen_until(await self._known(request))
+        item = representation.to_json(entry, self._tenant_id, with_keys="keyCredentials" in odata.selected(request))
+        return JSONResponse(odata.entity(request, self.name, item, self._owners_of))
+
+    async def _known(self, request: Request) -> datetime:
+        """Up to when the replica that answers a read has seen everything."""
+        for each in self._holder.now().lags:
+            if (await each.is_about("graph", request.scope, request.receive))[0] and self._holder.strikes(each):
+                return each.since
+        return self._replicas.choose().knows_until
+
+    async def change(self, request: Request) -> Response:
+        caller = self.caller(request)
+        odata.refuse_preferences(request)
+        self.apply(caller, self.addressed(request), await json_object(request))
+        return Response(status_code=204)
+
+    def apply(self, caller: Caller, entry: Entry, body: dict[str, Any]) -> None:
+        """Apply a PATCH body to a member."""
+        permissions.require_write(caller, entry)
+        # The object's own id may stand in the body: some clients send what they have read.
+        if str(body.pop("id", None) or entry.object_id).lower() != entry.object_id:
+            raise ServiceError(400, "Request_BadRequest", "Property 'id' is read-only and cannot be set.")
+        properties = representation.writable(body, self.kind)
+        keys = None
+        if body.get("keyCredentials") is not None:
+            keys = representation.key_credentials(body["keyCredentials"], entry.key_credentials)
+        display_name = str(body.get("displayName") or entry.display_name)
+        self.directory.update(replace(entry, display_name=display_name, properties={**entry.properties, **properties}))
+        if keys is not None:
+            self.directory.set_key_credentials(entry.object_id, keys)
+
+    async def remove(self, request: Request) -> Response:
+        self.delete(self.owned(request).object_id)
+        return Response(status_code=204)
+
+    async def owners(self, request: Request) -> Response:
+        permissions.require_read(self.caller(request))
+        return JSONResponse(odata.collection(request, "directoryObjects", self._owners(self.addressed(request))))
+
+    def _owners(self, entry: Entry) -> Sequence[dict[str, Any]]:
+        found = map(self.directory.service_principal, entry.owners)
+        kind = representation.TYPES[ServicePrincipal]
+        return [{"@odata.type": kind, **representation.to_json(each, self._tenant_id)} for each in found if each]
+
+    def _owners_of(self, object_id: str) -> Sequence[dict[str, Any]]:
+        return self._owners(self.present(object_id))
+
+    async def add_owner(self, request: Request) -> Response:
+        caller = self.caller(request)
+        reference = (await json_object(request)).get("@odata.id", "")
+        owner = str(reference).rpartition("/")[2].lower()
+        entry = self.addressed(request)
+        permissions.require_write(caller, entry)
+        if self.directory.service_principal(owner) is None:
+            raise representation.not_found(owner)
+        if owner in entry.owners:
+            raise ServiceError(
+                400,
+                "Request_BadRequest",
+                "One or more added object references already exist for the following modified properties: 'owners'.",
+            )
+        self.directory.update(replace(entry, owners=(*entry.owners, owner)))
+        return Response(status_code=204)
+
+    async def drop_owner(self, request: Request) -> Response:
+        entry, owner = self.owned(request), request.path_params["owner"].lower()
+        if owner not in entry.owners:
+            raise representation.not_found(owner)
+        self.directory.update(replace(entry, owners=tuple(each for each in entry.owners if each != owner)))
+        return Response(status_code=204)
+
+    async def add_password(self, request: Request) -> Response:
+        """Create a client secret; only this answer contains its value."""
+        entry = self.owned(request)
+        wanted = (await json_object(request)).get("passwordCredential") or {}
+        start, end = representation.password_dates(wanted)
+        password, value = PasswordCredential.issue(wanted.get("displayName"), end)
+        password = replace(password, start=start)
+        self.directory.update(replace(entry, passwords=(*entry.passwords, password)))
+        answer = {**representation.password_json(password), "secretText": value}
+        return JSONResponse(odata.entity(request, "microsoft.graph.passwordCredential", answer))
+
+    async def remove_password(self, request: Request) -> Response:
+        entry = self.owned(request)
+        gone = str((await json_object(request)).get("keyId")).lower()
+        kept = tuple(each for each in entry.passwords if each.key_id != gone)
+        if len(kept) == len(entry.passwords):
+            raise ServiceError(400, "Request_BadRequest", f"No password credential found with keyId '{gone}'.")
+        self.directory.update(replace(entry, passwords=kept))
+        return Response(status_code=204)
+
+    def caller(self, request: Request) -> Caller:
+        return self._door.enter(request)
+
+    def addressed(self, request: Request) -> Entry:
+        """The member that the path names; raises 404."""
+        if "id" in request.path_params:
+            return self.present(request.path_params["id"])
+        app_id = request.path_params["app_id"].lower()
+        entry = self.by_app_id(app_id)
+        if entry is None:
+            raise representation.not_found(app_id)
+        return entry
+
+    def owned(self, request: Request) -> Entry:
+        """The member that the path names; raises 404, and 403 unless the caller may change it."""
+        caller, entry = self.caller(request), self.addressed(request)
+        permissions.require_write(caller, entry)
+        return entry
+
+    def present(self, object_id: str) -> Entry:
+        """The member with this object id; raises 404, and 501 for a function in its place."""
+        if object_id in _FUNCTIONS or object_id.startswith(("$", "microsoft.graph.")):
+            raise not_emulated("graph", f"{object_id} of {self.name}")
+        entry = self.by_object_id(object_id.lower())
+        if entry is None:
+            raise representation.not_found(object_id)
+        return entry
