@@ -204,9 +204,12 @@ def _written(world: StackWorld) -> str:
 
 
 def _comparable(world: StackWorld) -> list[str]:
-    """The lines of a world without ids, dates and ports, and without the events, which come and go."""
+    """The lines of a world without ids, dates and ports, and without events and the last run, which come and go.
+
+    A test of the same stack that restores its checkpoint leaves the engine no history.
+    """
     planes = {name: replace(known(each), warnings=()) for name, each in world.control_planes.items()}
-    text = _written(replace(world, control_planes=planes))
+    text = _written(replace(world, control_planes=planes, last_run=None))
     for pattern in _VARYING:
         text = pattern.sub("", text)
     return sorted(line.rstrip(",") for line in text.splitlines())
