@@ -1,6 +1,6 @@
 # Every command takes STACK=<name> (local by default) and ARGS=<more options of the engine>.
 # CLUSTER=apiserver gives a local stack a real kube-apiserver instead of the built-in API, from its first `make up` to `make down`.
-# PROVIDERS=real gives it the real provider plugins instead of the emulated ones, PROVIDERS=azuread only that one (docs/reference/operations.md).
+# PROVIDERS=real gives it the real provider plugins instead of the emulated ones, PROVIDERS=azuread only that one (docs/guides/local-cloud.md).
 # POLICIES=1 runs the policies on a local stack, too, as they run on every other one (docs/reference/policies.md).
 # What a stack's commands run with (engine, backend, plugins) is decided in ops/stack/environment.py.
 
@@ -110,8 +110,9 @@ fmt: setup ## Format, and fix what can be fixed
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 
-generate: setup ## Write docs/reference/configuration.md and the schema in Pulumi.yaml from the settings
+generate: setup ## Write docs/reference/ and the schema in Pulumi.yaml from the settings and the help of idstack
 	@$(PYTHON) -m identity.settings.reference
+	@$(PYTHON) -m ops.commands_page
 
 golden: setup ## Write the reviewed messages, the output of `idstack status` and small graphs anew; read the diff before you commit it
 	@UPDATE_GOLDEN=1 $(PYTHON) -m pytest -n 0 tests/unit/identity/settings tests/unit/components $(WRITTEN_GOLDEN)
