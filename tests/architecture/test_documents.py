@@ -17,7 +17,7 @@ from tests.architecture.source import ROOT
 
 DOCUMENTS: Final = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 _TARGETS: Final = frozenset(re.findall(r"^([a-z0-9]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-_FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")
 _PATH: Final = re.compile(r"[\w.-]+(/[\w.-]+)+/?")
 # The end of the part of a command line that the shell gives to one program.
