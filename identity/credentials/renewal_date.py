@@ -2,7 +2,7 @@
 
 Clusters that come up together would have all their certificates renewed in one night, each time anew. So each identity
 is due earlier by a part of its own, which follows from the name of its secret: the same in every run, on every machine,
-in a preview and in the run after it (decision record 0052). Never later: an identity would have less time to recover
+in a preview and in the run after it (decision record 0001). Never later: an identity would have less time to recover
 from runs that fail.
 """
 

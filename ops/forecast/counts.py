@@ -102,7 +102,7 @@ def created_objects(stack: ForecastStack) -> Iterator[Taken]:
 
 
 def renewal_writes(stack: ForecastStack) -> Iterator[Taken]:
-    """Writes at Graph if every certificate is renewed in one run, as after a leak. Dates are spread (record 0052)."""
+    """Writes at Graph if every certificate is renewed in one run, as after a leak. Dates are spread (record 0001)."""
     for each in applications(stack):
         yield Taken(each.holder, each.amount * _WRITES_OF_A_RENEWAL, each.cluster)
 

@@ -136,7 +136,7 @@ class HostedClusterExport:
             yield f"{self._path(_MANIFEST)} is left out: it needs {', '.join(unknown)}"
 
     def remarks(self) -> Iterator[str]:
-        """What HyperShift does not do for this cluster, although its API takes it (decision record 0036)."""
+        """What HyperShift does not do for this cluster, although its API takes it (decision record 0016)."""
         if _PRIVATE_LINK in (self._azure.get("private") or {}):
             yield (
                 f"{self.name}: HyperShift makes no Private Link Service with --managed-service ARO-HCP, so the nodes "
