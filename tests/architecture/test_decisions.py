@@ -1,4 +1,4 @@
-"""Decision records have one form, name alternatives, and are in the index; what cites a record cites one that exists."""
+"""Decision records have one form, name alternatives and are in the index; a record that is cited exists."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _INTRODUCTION: Final = f"""\
 # Decisions
 
 A record names an alternative that a reader would otherwise choose. Everything else is a page, a docstring or a commit
-message. There are at most {_MOST}; numbers of removed records are not used again. A new record has the form of the others
-and a number above the last; `UPDATE_GOLDEN=1 .venv/bin/python -m pytest -n 0 tests/architecture/test_decisions.py` writes
-this index.
+message. There are at most {_MOST}; numbers of removed records are not used again. A new record has the form of the
+others and the next number.
+`UPDATE_GOLDEN=1 .venv/bin/python -m pytest -n 0 tests/architecture/test_decisions.py` writes this index.
 
 | record | area | decision |
 |---|---|---|
