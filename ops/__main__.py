@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import Final
+
+# How a kubeconfig starts it.
+_EXEC: Final = ["token", "--exec"]
 
 
 def main() -> None:
     """Run a command; what a person has to fix is printed as one paragraph, exit code 1 (2 for wrong usage)."""
+    if sys.argv[1:3] == _EXEC:
+        from ops.kept_token import kept_credential
+
+        if (credential := kept_credential(sys.argv[3:], os.environ)) is not None:
+            print(credential)
+            return
+
     import logging
 
     from ops.cli import application

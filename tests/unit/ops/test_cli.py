@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+from identity.access.login import Login
+from identity.access.sign_in import token_source
+from identity.access.token_cache import Token, TokenCache, key_of
+from identity.credentials.clock import utc_now
+from identity.login_kinds import LoginKind
 from ops.cli import COMMANDS
 from ops.stack.environment import ROOT
 from tests.unit.ops.conftest import FakeEngine, Idstack
@@ -16,13 +23,22 @@ from tests.unit.ops.conftest import FakeEngine, Idstack
 _HEAVY: Final = frozenset({"azure", "cryptography", "httpx", "kubernetes", "msal", "pulumi", "requests", "yaml"})
 
 
-def imported(*arguments: str) -> set[str]:
+def keep(login: Login, directory: Path) -> None:
+    """Keep a token of this login, as if it had just been asked for."""
+    found = token_source(login, {}, utc_now)
+    token = Token.issued("kept", now=utc_now(), expires_on=int(utc_now().timestamp()) + 3600)
+    assert found.fingerprint is not None
+    TokenCache(directory).token(key_of(login, found.fingerprint), utc_now, lambda: token)
+
+
+def imported(*arguments: str, **environ: str) -> set[str]:
     """The modules that an `idstack` process has at its end."""
     script = (
         "import atexit, sys\natexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
         f"sys.argv = ['idstack', *{arguments!r}]\nfrom ops.__main__ import main\nmain()"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    variables = {**os.environ, **environ}
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=variables, capture_output=True, text=True)
     return set(done.stderr.split())
 
 
@@ -33,6 +49,21 @@ def test_no_command_is_imported_before_it_runs(option: str) -> None:
     assert not {name.partition(".")[0] for name in modules} & _HEAVY
     assert not {name for name in modules if name.startswith("ops.commands.")}
     assert len(modules) < 450
+
+
+def test_a_kept_token_costs_a_few_modules_of_the_standard_library(tmp_path: Path) -> None:
+    """kubectl starts it for each call: 0.15 s of CPU, of which typer alone would take half."""
+    certificate = tmp_path / "deployer.pem"
+    certificate.write_text("only its digest counts")
+    login = Login(kind=LoginKind.CERTIFICATE, certificate=certificate)
+    keep(login, tmp_path / "tokens")
+
+    modules = imported("token", "--exec", *login.arguments(), IDSTACK_TOKEN_CACHE=str(tmp_path / "tokens"))
+
+    assert "ops.kept_token" in modules
+    assert "ops.cli" not in modules, "the token was not found"
+    assert not {name.partition(".")[0] for name in modules} & {*_HEAVY, "typer", "pydantic", "rich", "jwt"}
+    assert len(modules) < 140
 
 
 def test_every_command_is_in_a_panel_of_the_help_on_one_line(idstack: Idstack) -> None:
