@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from ops.__main__ import application
 from ops.commands.status import judged_by
 from ops.stack import local_cloud
 from tests.records import write_record
@@ -64,27 +62,6 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(local_cloud, "run", run)
     return noted
-
-
-def test_wrong_usage_is_code_2() -> None:
-    assert CliRunner().invoke(application(), ["status", "--stakc", "dev"]).exit_code == 2
-    assert CliRunner().invoke(application(), ["rotat"]).exit_code == 2
-
-
-def test_an_unknown_command_is_answered_with_the_nearest_one(idstack: Idstack) -> None:
-    printed = idstack("rotat")
-    assert printed.code == 2
-    assert "Did you mean 'rotate'?" in printed.error
-
-
-def test_a_token_is_made_without_importing_the_other_commands() -> None:
-    """kubectl starts it for each sign-in: what it imports is what each sign-in costs."""
-    script = (
-        "import sys\nfrom ops.__main__ import application\napplication(['token'])\n"
-        "print(*{'kubernetes', 'yaml', 'ops.stack.engine'} & sys.modules.keys())"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "\n"
 
 
 NO_LOCAL_STACK = "idstack: there is no local stack: `make up` creates one\n"
@@ -405,3 +382,4 @@ def test_probe_and_local_hand_over_options_and_exit_code(engine: FakeEngine, ids
     assert "--proof" in probing.error, "the probe itself misses it"
     assert "issue-msi" in idstack("local", "--help").output
     assert idstack("local", "no-such-command").code == 2
+    assert "`idstack local start` makes one" in idstack("local", "exec", "--", "true").error
