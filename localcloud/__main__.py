@@ -32,6 +32,8 @@ from localcloud.runtime.seed_file import load as load_seed
 STATE_DIRECTORY_VARIABLE = "LOCALCLOUD_STATE_DIR"
 CLUSTER_VARIABLE = "LOCALCLOUD_CLUSTER"
 SEED_VARIABLE = "LOCALCLOUD_SEED"
+# The client of `--as` that has no secret in a vault.
+_OWNER = "owner"
 
 
 class _Commands(TyperGroup):
@@ -56,9 +58,9 @@ SecretOption = Annotated[
     str | None,
     typer.Option(
         "--as",
-        metavar="SECRET",
-        help="Sign in with the credential document in this secret of the stack's vault, or <vault>/<secret>; the "
-        "deployer by default.",
+        metavar="owner|SECRET",
+        help="Sign in as the subscription's owner, who may do what the deployer may not, or with the credential "
+        "document in this secret of the stack's vault, or <vault>/<secret>; the deployer by default.",
     ),
 ]
 
@@ -291,7 +293,10 @@ def _run(context: typer.Context, command: Sequence[str], secret: str | None) -> 
     if secret is not None:
         prepared = prepare(state)
         try:
-            client = client_environment.holder_of(prepared.cloud, secret)
+            if secret == _OWNER:
+                client = client_environment.owner(prepared)
+            else:
+                client = client_environment.holder_of(prepared.cloud, secret)
         except client_environment.UnknownClient as error:
             raise _failure(f"--as {secret}: {error}") from None
         finally:

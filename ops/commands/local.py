@@ -16,8 +16,9 @@ def local(context: typer.Context) -> None:
     """Run a command of the local cloud: start, stop, env, seed, exec, shell, requests, contents, issue-msi,
     recover.
 
-    `exec -- <command>` and `shell` let any client of Azure reach it by Azure's names, signed in as the deployer, or as
-    one of the stack's identities with `--as <cluster>/<identity>` before `--`.
+    `exec -- <command>` and `shell` let any client of Azure reach it by Azure's names, signed in as the deployer, as
+    one of a local stack's identities with `--as <cluster>/<identity>` before `--`, or as the subscription's owner with
+    `--as owner`.
     """
     # Pods run where the local cloud was started, and their programs are this checkout's.
     directory = ROOT if context.args[:1] in (["start"], ["kubelet"]) else Path.cwd()

@@ -118,6 +118,11 @@ class HostedClusterExport:
         """The files that `write` writes, in its order."""
         return [*(path for path, _ in self.files.values()), *([self.manifest[0]] if self.manifest else [])]
 
+    @property
+    def is_applied(self) -> bool:
+        """Whether the stack applies the HostedCluster: only then it knows the release, which the API requires."""
+        return "release" in self._base["spec"]
+
     def write(self) -> None:
         """Write the files; raises OSError. Nothing in them is secret."""
         texts = [(path, json.dumps(content, indent=2) + "\n") for path, content in self.files.values()]

@@ -65,8 +65,17 @@ class CliCommand:
                 lines.append(word)
             else:
                 lines[-1] += f" {shlex.quote(word)}"
-        lines += [f'{flag} "${variable}"' for flag, variable in self.own.items() if flag not in self.arguments]
+        lines += [f'{flag} "${variable}"' for flag, variable in self._missing.items()]
         return " \\\n  ".join(lines)
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables that the command takes from its shell."""
+        return list(self._missing.values())
+
+    @property
+    def _missing(self) -> dict[str, str]:
+        return {flag: variable for flag, variable in self.own.items() if flag not in self.arguments}
 
 
 def definitions() -> str:
