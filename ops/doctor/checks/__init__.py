@@ -1,1 +1,1 @@
-"""The checks: one file each, with its `CHECK`. They look at the world that was read, and change nothing."""
+"""The checks: a file for each stage, with its `CHECKS`. They look at the world that was read, and change nothing."""

@@ -7,15 +7,14 @@ from datetime import timedelta
 from typing import Final
 
 from identity.credentials import rfc3339
-from ops.doctor.checks.credential_path import REFUSED_DOCUMENT
-from ops.doctor.model.check import Fault, Part, Stage, of_identity
+from ops.doctor.model.check import Check, Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.fixes import renewal
-from ops.doctor.model.reports import reports_of
+from ops.doctor.model.reports import REFUSED_DOCUMENT, reports_of
 from ops.doctor.model.seen import entry
 from ops.doctor.model.world import StackWorld
 
-# After it was written the driver polls, and the loader looks at its file: as in `driver_mount`.
+# After it was written the driver polls, and the loader looks at its file: as in `mount`.
 _LOADED_WITHIN: Final = timedelta(minutes=10)
 
 
@@ -44,4 +43,6 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         yield Fault(evidence=evidence, fix=fix)
 
 
-CHECK = of_identity(Stage.DOCUMENT, "document", (Part.REPORTS, Part.CONTROL_PLANES, Part.SECRETS), _find)
+CHECKS: Final[tuple[Check, ...]] = (
+    of_identity(Stage.DOCUMENT, "document", (Part.REPORTS, Part.CONTROL_PLANES, Part.SECRETS), _find),
+)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
-from ops.doctor.model.check import Fault, Part, Stage, of_identity
+from ops.doctor.model.check import Check, Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.seen import NotRead, entry, known
 from ops.doctor.model.world import StackWorld
@@ -64,4 +64,4 @@ def _name(item: object) -> object:
     return item.get("objectName") if isinstance(item, Mapping) else item
 
 
-CHECK = of_identity(Stage.CLASS, "class", (Part.CONTROL_PLANES,), _find)
+CHECKS: Final[tuple[Check, ...]] = (of_identity(Stage.CLASS, "class", (Part.CONTROL_PLANES,), _find),)

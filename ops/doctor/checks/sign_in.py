@@ -1,15 +1,57 @@
-"""Whether the probe's last sign-in with the mounted credential worked."""
+"""Whether Entra ID knows the identity's certificate, and lets it sign in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from ops.doctor.model.check import Fault, Part, Stage, of_identity
+from identity.credentials import rfc3339
+from ops.doctor.model.check import Check, Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.reports import reports_of
+from ops.doctor.model.seen import entry
 from ops.doctor.model.world import StackWorld
+
+
+def _find_registration(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether Entra ID has the application, enabled, with the certificate that the stack delivered."""
+    if identity.generation is None:
+        return  # a managed identity: Azure keeps its certificates, and shows them to nobody
+    client, found = identity.client_id, entry(world.applications, identity.client_id)
+    if found is None:
+        yield Fault(
+            evidence=f"Entra ID has no application with the client id {client}",
+            fix=f"{world.make('recover')} makes another one, with a new credential and its roles",
+        )
+        return
+    if found.is_enabled is None:
+        yield Fault(evidence=f"the application {client} has no service principal", fix=world.repair)
+    elif not found.is_enabled:
+        yield Fault(
+            evidence=f"the service principal of {client} is disabled",
+            fix=f"`az ad sp update --id {client} --set accountEnabled=true`",
+        )
+    elif identity.thumbprint is not None and identity.thumbprint not in found.certificates:
+        yield Fault(
+            evidence=f"the certificate {identity.thumbprint} is not registered on the application {client}",
+            fix=_out_or_in_again(world, identity),
+        )
+    elif identity.thumbprint is not None and (end := found.certificates[identity.thumbprint]) <= world.now:
+        yield Fault(
+            evidence=f"the registration of {identity.thumbprint} ended at {rfc3339.render(end)}",
+            fix=renewal(world, identity),
+        )
+
+
+def _out_or_in_again(world: StackWorld, identity: Identity) -> str:
+    """Whoever took the certificate out knows why; the vault still has its key."""
+    revocation = world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}", "--revoke", "--now")
+    return f"if somebody took it out because its key leaked, {revocation}; otherwise {world.repair} registers it again"
+
+
+REGISTRATION = of_identity(Stage.SIGN_IN, "registration", (Part.APPLICATIONS,), _find_registration)
+
 
 # learn.microsoft.com/entra/identity-platform/reference-error-codes
 _FIXES: Final = (
@@ -24,7 +66,8 @@ _FIXES: Final = (
 _UNREACHED: Final = "let the pod reach the authority: look at its network policies, proxy and DNS"
 
 
-def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+def _find_sign_in(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether the probe's last sign-in with the mounted credential worked."""
     for _, pod, report in reports_of(world, identity):
         error = report.sign_in_error
         if report.is_signed_in or not (error or report.expires):
@@ -42,4 +85,9 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         )
 
 
-CHECK = of_identity(Stage.SIGN_IN, "sign-in", (Part.REPORTS, Part.CONTROL_PLANES), _find)
+SIGN_IN = of_identity(Stage.SIGN_IN, "sign-in", (Part.REPORTS, Part.CONTROL_PLANES), _find_sign_in)
+
+CHECKS: Final[tuple[Check, ...]] = (
+    REGISTRATION,
+    SIGN_IN,
+)

@@ -1,15 +1,22 @@
-"""Whether the key vault is there, in the stack's tenant, and decides by roles."""
+"""Whether the vault has each identity's secret, for a reader who may read it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
 
-from ops.doctor.model.check import Fault, Part, Stage, WholeStack, of_stack
-from ops.doctor.model.seen import known
+from identity.credentials import rfc3339
+from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_identity, of_stack
+from ops.doctor.model.expected import Identity
+from ops.doctor.model.fixes import renewal
+from ops.doctor.model.roles import lost
+from ops.doctor.model.seen import NotRead, entry, known
 from ops.doctor.model.world import StackWorld
 
 
-def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+def _find_vault(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether the key vault is there, in the stack's tenant, and decides by roles."""
     state = known(world.state)
     if not state.is_up:
         return
@@ -45,4 +52,78 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         )
 
 
-CHECK = of_stack(Stage.VAULT, "vault", (Part.VAULT, Part.STATE), _find)
+VAULT = of_stack(Stage.VAULT, "vault", (Part.VAULT, Part.STATE), _find_vault)
+
+
+def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether the key-vault-user, as whom the CSI driver reads the vault, has its role on the whole vault."""
+    state = known(world.state)
+    if state.is_up and not state.reader_roles and not any(each.reader_roles for each in state.identities):
+        raise NotRead(
+            f"the vault {state.vault_name} is another stack's, and so is its reader: run the doctor on that one"
+        )
+    for role in state.reader_roles:
+        if evidence := lost(world, role):
+            yield Fault(
+                evidence=f"the key-vault-user {state.key_vault_user} may not read {state.vault_name}: {evidence}",
+                fix=f"{world.repair}; Azure takes up to ten minutes to apply a role",
+            )
+
+
+READER_ROLE = of_stack(Stage.VAULT, "reader-role", (Part.ROLES, Part.STATE), _find_reader_role)
+
+
+# Of clocks that disagree (identity.credentials.certificate.CLOCK_SKEW).
+_SKEW: Final = timedelta(minutes=5)
+
+
+def _find_secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether the identity's secret is in the vault, enabled, valid now, and the one that the stack delivered."""
+    vault, name = known(world.state).vault_name, identity.secret
+    found = entry(world.secrets, name)
+    of = f"--vault-name {vault} --name {name}"
+    if found is None:
+        yield Fault(
+            evidence=f"there is no secret {name} in {vault}",
+            fix=f"if it was deleted, `az keyvault secret recover {of}`, then {world.repair}",
+        )
+        return
+    another = renewal(world, identity)
+    if not found.enabled:
+        yield Fault(
+            evidence=f"the current version of {name} ({found.version}) is disabled",
+            fix=f"`az keyvault secret set-attributes {of} --enabled true`",
+        )
+    elif found.expires is not None and found.expires <= world.now:
+        yield Fault(evidence=f"{name} expired at {rfc3339.render(found.expires)}", fix=another)
+    elif found.not_before is not None and found.not_before > world.now + _SKEW:
+        yield Fault(evidence=f"{name} is not valid before {rfc3339.render(found.not_before)}", fix=another)
+    elif found.thumbprint and identity.thumbprint and found.thumbprint != identity.thumbprint:
+        yield Fault(
+            evidence=f"{name} has the certificate {found.thumbprint}; the stack delivered {identity.thumbprint}",
+            fix=f"{world.repair}; if it still differs, {another}",
+        )
+
+
+SECRET = of_identity(Stage.VAULT, "secret", (Part.SECRETS,), _find_secret)
+
+
+def _find_secret_reader(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether the key-vault-user has its role on the identity's secret, where it has none on the whole vault."""
+    for role in identity.reader_roles:
+        if evidence := lost(world, role):
+            user = known(world.state).key_vault_user
+            yield Fault(
+                evidence=f"the key-vault-user {user} may not read {identity.secret}: {evidence}",
+                fix=f"{world.repair}; Azure takes up to ten minutes to apply a role",
+            )
+
+
+SECRET_READER = of_identity(Stage.VAULT, "secret-reader", (Part.ROLES,), _find_secret_reader)
+
+CHECKS: Final[tuple[Check, ...]] = (
+    VAULT,
+    READER_ROLE,
+    SECRET,
+    SECRET_READER,
+)

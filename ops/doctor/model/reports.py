@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from ops.doctor.model.expected import ExpectedMount, Identity
 from ops.doctor.model.seen import NotRead, entry, known
 from ops.doctor.model.world import SeenPod, SeenReport, StackWorld
+
+# Of `identity.credentials.document.InvalidCredential`: the file is there, and its content is refused.
+REFUSED_DOCUMENT: Final = "credential document:"
 
 
 def reports_of(world: StackWorld, identity: Identity) -> Iterator[tuple[ExpectedMount, SeenPod, SeenReport]]:

@@ -43,7 +43,8 @@ def test_checks_are_registered_in_the_order_of_their_stages() -> None:
     assert [stages.index(each.stage) for each in CHECKS] == sorted(stages.index(each.stage) for each in CHECKS)
 
 
-def test_every_file_of_checks_is_registered() -> None:
+def test_every_stage_has_its_file_of_checks_and_every_check_a_name_of_its_own() -> None:
     folder = Path(__file__).resolve().parents[4] / "ops/doctor/checks"
 
-    assert len({*folder.glob("[!_]*.py")}) == len(CHECKS) == len({each.name for each in CHECKS})
+    assert len({*folder.glob("[!_]*.py")}) == len({each.stage for each in CHECKS}) == len(Stage)
+    assert len(CHECKS) == len({each.name for each in CHECKS})

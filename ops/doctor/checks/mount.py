@@ -1,4 +1,4 @@
-"""Whether the CSI driver has mounted the secret in every pod that asks for it, in the vault's version."""
+"""Whether the CSI driver has mounted the vault's secret in every pod that asks for it, and follows a renewal."""
 
 from __future__ import annotations
 
@@ -8,13 +8,30 @@ from datetime import timedelta
 from typing import Final
 
 from identity.credentials.schedule import LONGEST_POLL
-from identity.secrets_store import poll_interval
-from ops.doctor.model.check import Fault, Part, Stage, of_identity
+from identity.naming import parse_arm_id
+from identity.secrets_store import poll_interval, rotation_command, rotation_fault
+from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_identity, of_stack
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.fixes import of_cluster_side, renewal
 from ops.doctor.model.pods import asking
 from ops.doctor.model.seen import NotRead, Unread, entry, known
 from ops.doctor.model.world import SeenControlPlane, StackWorld
+
+
+def _find_secret_rotation(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether the secrets-store add-on of AKS brings a renewed certificate into the pods, and soon enough."""
+    state, add_on = known(world.state), known(world.add_on)
+    if state.management_cluster is None or add_on is None:
+        return
+    fault = rotation_fault({"enabled": add_on.is_enabled, "config": add_on.config})
+    if fault is not None:
+        cluster = parse_arm_id(state.management_cluster)
+        command = rotation_command(cluster.resource_group, cluster.name)
+        yield Fault(evidence=f"the secrets-store add-on of {cluster.name}: {fault}", fix=f"`{command}`")
+
+
+SECRET_ROTATION = of_stack(Stage.MOUNT, "rotation", (Part.ADD_ON, Part.STATE), _find_secret_rotation)
+
 
 # Beyond the driver's interval, which is a minimum: kubelet asks it about once a minute, and the vault may be slow.
 _SLACK: Final = timedelta(minutes=8)
@@ -39,7 +56,8 @@ _FIXES: Final = (
 )
 
 
-def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+def _find_driver_mount(world: StackWorld, identity: Identity) -> Iterator[Fault]:
+    """Whether the CSI driver has mounted the secret in every pod that asks for it, in the vault's version."""
     seen = entry(world.control_planes, identity.cluster)
     pods = asking(world, identity)
     if not pods:
@@ -98,4 +116,9 @@ def _fix(world: StackWorld, identity: Identity, said: str) -> str:
     )
 
 
-CHECK = of_identity(Stage.MOUNT, "mount", (Part.CONTROL_PLANES, Part.SECRETS, Part.ADD_ON), _find)
+DRIVER_MOUNT = of_identity(Stage.MOUNT, "mount", (Part.CONTROL_PLANES, Part.SECRETS, Part.ADD_ON), _find_driver_mount)
+
+CHECKS: Final[tuple[Check, ...]] = (
+    SECRET_ROTATION,
+    DRIVER_MOUNT,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ops.doctor.model.check import Fault, Part, Stage, of_cluster
+from ops.doctor.model.check import Check, Fault, Part, Stage, of_cluster
 from ops.doctor.model.expected import Cluster
 from ops.doctor.model.seen import NotRead, entry, known
 from ops.doctor.model.world import StackWorld
@@ -47,4 +47,4 @@ def _rank(condition: HostedClusterCondition) -> int:
     return 0 if condition.type.startswith(_FIRST) else 1
 
 
-CHECK = of_cluster(Stage.HOSTED_CLUSTERS, "conditions", (Part.CONTROL_PLANES,), _find)
+CHECKS: Final[tuple[Check, ...]] = (of_cluster(Stage.HOSTED_CLUSTERS, "conditions", (Part.CONTROL_PLANES,), _find),)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from ops.doctor.model.check import Fault, Part, Stage, WholeStack, of_stack
+from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_stack
 from ops.doctor.model.seen import NotRead, known
 from ops.doctor.model.world import StackWorld
 
@@ -20,4 +21,4 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         yield Fault(evidence=f"{access.who} at {access.server} lacks {'; '.join(access.missing)}", fix=access.hint)
 
 
-CHECK = of_stack(Stage.ACCESS, "permissions", (Part.ACCESS,), _find)
+CHECKS: Final[tuple[Check, ...]] = (of_stack(Stage.ACCESS, "permissions", (Part.ACCESS,), _find),)

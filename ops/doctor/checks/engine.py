@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ops.doctor.model.check import Fault, Part, Stage, WholeStack, of_stack
+from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_stack
 from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import StackWorld
 
@@ -28,4 +28,4 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         yield Fault(evidence=why, fix=fix.format(up=world.make("up"), recover=world.make("recover")))
 
 
-CHECK = of_stack(Stage.ENGINE, "state", (Part.STATE,), _find)
+CHECKS: Final[tuple[Check, ...]] = (of_stack(Stage.ENGINE, "state", (Part.STATE,), _find),)

@@ -1,0 +1,84 @@
+"""Whether the stack is free, complete, and can be decrypted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_stack
+from ops.doctor.model.locks import age
+from ops.doctor.model.seen import known
+from ops.doctor.model.world import StackWorld
+
+
+def _find_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether a run holds the stack's lock, and since when."""
+    for lock in known(world.locks):
+        if lock.runs:
+            state, fix = "which still runs", f"wait until it ends, or interrupt it (Ctrl-C), then {world.make('up')}"
+        elif lock.runs is None:
+            state = "which this machine cannot see"
+            fix = f"wait until it ends; if it is gone for sure, {world.make('recover', '--unlock')}"
+        else:
+            continue
+        yield Fault(evidence=f"locked for {age(world, lock)} by {lock.owner}, {state}", fix=fix)
+
+
+LOCK = of_stack(Stage.BACKEND, "lock", (Part.LOCKS,), _find_lock)
+
+
+def _find_abandoned_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether a run that was killed has left its lock, and the stack incomplete."""
+    for lock in known(world.locks):
+        if lock.runs is False:
+            yield Fault(
+                evidence=f"locked for {age(world, lock)} by {lock.owner}, which does not run any more: it was killed",
+                fix=world.make("recover"),
+            )
+
+
+ABANDONED_LOCK = of_stack(Stage.BACKEND, "abandoned-lock", (Part.LOCKS,), _find_abandoned_lock)
+
+
+def _find_pending_operations(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether a killed engine left operations half done in the state."""
+    if pending := known(world.state).pending:
+        yield Fault(evidence=f"half done: {', '.join(pending)}", fix=world.make("recover"))
+
+
+PENDING_OPERATIONS = of_stack(Stage.BACKEND, "pending-operations", (Part.STATE,), _find_pending_operations)
+
+
+def _find_last_run(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether the last run that changed the stack has completed."""
+    run = known(world.last_run)
+    if run is not None and run.has_failed:
+        command = "up" if run.kind == "update" else run.kind
+        yield Fault(
+            evidence=f"the last `pulumi {command}`, begun at {run.started}, has failed: the stack may be incomplete",
+            fix=world.make("down" if run.kind == "destroy" else "up"),
+        )
+
+
+LAST_RUN = of_stack(Stage.BACKEND, "last-run", (Part.HISTORY,), _find_last_run)
+
+
+def _find_decryption(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
+    """Whether the stack's secrets provider decrypts what is secret in its state."""
+    if (refusal := known(world.decryption)) is not None:
+        yield Fault(
+            evidence=refusal,
+            fix="set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE to the stack's own passphrase; with a "
+            "key, check that `secretsprovider` and `encryptedkey` of the stack's file are those of the state",
+        )
+
+
+DECRYPTION = of_stack(Stage.BACKEND, "decryption", (Part.DECRYPTION,), _find_decryption)
+
+CHECKS: Final[tuple[Check, ...]] = (
+    LOCK,
+    ABANDONED_LOCK,
+    PENDING_OPERATIONS,
+    LAST_RUN,
+    DECRYPTION,
+)
