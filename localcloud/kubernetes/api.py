@@ -21,6 +21,7 @@ from localcloud.azure.tenant.tokens import InvalidToken, Tokens
 from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.store import Store
 from localcloud.core.store_errors import StoreError
+from localcloud.core.yaml_text import load_as_go
 from localcloud.kubernetes import applied, discovery, openapi_v2, patches, tables
 from localcloud.kubernetes.errors import (
     StatusError,
@@ -306,7 +307,7 @@ async def _body(request: Request, *, any_json: bool = False) -> Any:
         raise unsupported_media_type(content_type, ["application/json", "application/yaml"])
     is_yaml = "yaml" in content_type
     try:
-        parsed = yaml.safe_load(raw) if is_yaml else json.loads(raw)
+        parsed = load_as_go(raw) if is_yaml else json.loads(raw)
     except (ValueError, yaml.YAMLError) as error:
         raise bad_request(f"the object provided is unrecognized: {error}") from None
     if not any_json and not isinstance(parsed, dict):
