@@ -93,8 +93,11 @@ def data_plane_identity_name(hosted_cluster: str, identity: str, infra_id: str) 
 
 
 def federated_credential_name(hosted_cluster: str, identity: str, suffix: str) -> str:
-    """Name of the federated credential of one of its service accounts (`cmd/infra/azure/identities.go`)."""
-    return f"{hosted_cluster}-{identity}-fed-id-{suffix}"
+    """Name of the federated credential of one of its service accounts (`cmd/infra/azure/identities.go`).
+
+    An identity with one service account has a credential without a suffix.
+    """
+    return "-".join(filter(None, (hosted_cluster, identity, "fed-id", suffix)))
 
 
 def managed_identity_id(subscription: str, resource_group: str, name: str) -> str:

@@ -51,8 +51,8 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
                 identity_name=parse_arm_id(managed_identity_of(settings, cluster, row)).name,
                 location=given.location or settings.location,
                 credentials={
-                    each.suffix: given.federated_credentials.get(
-                        each.suffix, federated_credential_name(cluster.name, row.name, each.suffix)
+                    each.word: given.federated_credentials.get(
+                        each.word, federated_credential_name(cluster.name, row.credential_stem, each.suffix)
                     )
                     for each in row.subjects
                 },

@@ -19,9 +19,9 @@ from identity.settings.scopes import scope_ids
 class ManagedIdentityArgs:
     """What `managed_identity` registers.
 
-    Service accounts sign in by the federated credentials, whose names are in `credentials` by suffix. Entra ID compares
-    `issuer` (None if the row has no subjects) and `audience` byte for byte. `stack_owner` is the stack's owner id.
-    `infrastructure` is what the role's scopes are in, empty if it exists already.
+    Service accounts sign in by the federated credentials, whose names are in `credentials` by the subject's word. Entra
+    ID compares `issuer` (None if the row has no subjects) and `audience` byte for byte. `stack_owner` is the stack's
+    owner id. `infrastructure` is what the role's scopes are in, empty if it exists already.
     """
 
     row: DataPlaneIdentity | OptionalManagedIdentity
@@ -54,8 +54,8 @@ def managed_identity(
     for subject in row.subjects:
         # Azure rejects concurrent writes to the credentials of one identity.
         previous = managedidentity.FederatedIdentityCredential(
-            f"{name}-federated-{subject.suffix}",
-            federated_identity_credential_resource_name=args.credentials[subject.suffix],
+            f"{name}-federated-{subject.word}",
+            federated_identity_credential_resource_name=args.credentials[subject.word],
             resource_name_=args.identity_name,
             resource_group_name=settings.resource_group,
             issuer=args.issuer,

@@ -62,7 +62,7 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
                 cluster=cluster,
                 identity_name=identity_name,
                 location=settings.location,
-                credentials={each.suffix: f"{identity_name}-{each.suffix}" for each in row.subjects},
+                credentials={each.word: f"{identity_name}-{each.suffix}" for each in row.subjects},
                 issuer=cluster.management_issuer_url,
                 audience=MANAGEMENT_AUDIENCE,
                 stack_owner=args.stack_owner,

@@ -63,7 +63,7 @@ def validate_cluster(settings: Settings, cluster: HostedClusterSettings, place: 
 def _federated_credentials_are_its_own(
     row: DataPlaneIdentity, cluster: HostedClusterSettings, place: Place, report: ProblemReport
 ) -> None:
-    own = [each.suffix for each in row.subjects]
+    own = [each.word for each in row.subjects]
     for suffix, name in cluster.data_plane_identity(row).federated_credentials.items():
         if suffix not in own:
             at = (*place, "dataPlaneIdentities", row.field, "federatedCredentials", suffix)
