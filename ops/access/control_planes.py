@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, cast
+from typing import Any
 
 from identity import resource_types
 from identity.access.control_planes import control_planes, identities_in_use, refusal, unreadable
@@ -25,7 +25,7 @@ def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> Non
     has to delete with credentials that have ended.
     """
     resources = engine.resources()
-    outputs = _outputs(resources)
+    outputs = engine.outputs()
     applied = [
         each["inputs"]["metadata"]["name"] for each in resources if each["type"] == resource_types.HOSTED_CLUSTER_OBJECT
     ]
@@ -58,11 +58,6 @@ def _deleted_namespaces(resources: Iterable[StateResource]) -> list[str]:
         for each in resources
         if each["type"] == resource_types.NAMESPACE and not each.get("retainOnDelete")
     ]
-
-
-def _outputs(resources: Iterable[StateResource]) -> StackOutputs[Any]:
-    stack = next((each for each in resources if each["type"] == resource_types.STACK), None)
-    return cast("StackOutputs[Any]", {} if stack is None else stack.get("outputs") or {})
 
 
 def _served_namespaces(outputs: StackOutputs[Any], applied: Collection[str]) -> list[str]:

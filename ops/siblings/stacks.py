@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from identity import resource_types
@@ -144,7 +144,7 @@ class Stacks:
 
 def _state(engine: Engine, stack: str) -> State | CommandError:
     try:
-        return Engine(stack, engine.root, output=engine.output).state()
+        return (engine if stack == engine.stack else replace(engine, stack=stack)).state()
     except CommandError as error:
         return error
 

@@ -43,9 +43,6 @@ _PULUMI = """\
 #!/bin/sh
 echo "$*" >> "{folder}/calls"
 case "$1 $2 $3" in
-    "stack output"*)
-        [ -e "{folder}/outputs.json" ] || {{ echo "error: no stack named '$5' found" >&2; exit 1; }}
-        cat "{folder}/outputs.json" ;;
     "stack export"*)
         [ -e "{folder}/outputs.json" ] || {{ echo "error: no stack named '$4' found" >&2; exit 1; }}
         cat "{folder}/state.json" ;;
