@@ -6,16 +6,12 @@ this process has its key, or the vault shows that it was delivered (decision rec
 
 from __future__ import annotations
 
-from typing import Final
-
 from identity.access.errors import AccessError
 from identity.credentials import rfc3339
 from identity.credentials.secret_tags import THUMBPRINT
 from plugin import PluginError, Props
 from provider import keys
 from provider.vault_secrets import VaultSecret
-
-REQUIRE_REGISTRABLE: Final = "idstack:index:requireRegistrable"
 
 
 def require_registrable(args: Props) -> None:

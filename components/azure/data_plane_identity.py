@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pulumi
 
 from components.azure.managed_identity import ManagedIdentityArgs, managed_identity
+from identity import resource_types
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.catalogue_rows import DataPlaneIdentity
 from identity.naming import federated_credential_name, parse_arm_id
@@ -38,7 +39,7 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: DataPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("idstack:azure:DataPlaneIdentity", name, None, opts)
+        super().__init__(resource_types.DATA_PLANE_IDENTITY, name, None, opts)
         row, settings, cluster = args.row, args.settings, args.cluster
         given = cluster.data_plane_identity(row)
         identity = managed_identity(

@@ -24,7 +24,7 @@ from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
 from components.hypershift.signing_key import SigningKeyArgs, cluster_signing_key, signing_key_secret
 from components.kubernetes.cloud_config import Platform
 from components.kubernetes.cluster_side import ClusterSide, ClusterSideArgs
-from identity import catalogue_rows
+from identity import catalogue_rows, resource_types
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.infrastructure import component_name
 from identity.naming import cluster_side_name, control_plane_identity_name, namespace_guard_name
@@ -71,7 +71,7 @@ class HostedCluster(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: HostedClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("idstack:hypershift:HostedCluster", name, None, opts)
+        super().__init__(resource_types.HOSTED_CLUSTER, name, None, opts)
         self._name, self._args = name, args
         self._infrastructure = create_infrastructure(
             component_name(name), args.settings, args.cluster, pulumi.ResourceOptions(parent=self)

@@ -6,14 +6,11 @@ decide the same, one after another.
 
 from __future__ import annotations
 
-from typing import Final
-
 import pulumi
 
+from identity import resource_types
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import Settings
-
-LOOK_AT_SECRETS: Final = "idstack:index:lookAtSecrets"
 
 
 async def look_at_secrets(settings: Settings, vault: str) -> None:
@@ -24,7 +21,7 @@ async def look_at_secrets(settings: Settings, vault: str) -> None:
         "vaultId": vault,
         "secretNames": _secret_names(settings),
     }
-    await pulumi.runtime.invoke_async(LOOK_AT_SECRETS, arguments)
+    await pulumi.runtime.invoke_async(resource_types.LOOK_AT_SECRETS, arguments)
 
 
 def _secret_names(settings: Settings) -> list[str]:

@@ -37,6 +37,7 @@ def doctor(
     parts = {part for check in chosen for part in check.needs}
 
     def examine() -> list[CheckResult]:
+        sources.engine.forget()
         return diagnose(look(sources, parts), chosen)
 
     if watches:

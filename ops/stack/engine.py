@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +25,7 @@ from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.standstill import Standstill
-from ops.stack.state import Plan, State, StateResource, Update, errors_of
+from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_of
 
 # What the engine prints for a stack that its backend does not have.
 _MISSING: Final = "no stack named"
@@ -33,11 +33,24 @@ _MISSING: Final = "no stack named"
 # it is looked at, which fails the whole listing (gocloud.dev/blob/fileblob).
 _VANISHED: Final = "list bucket: blob (code=NotFound)"
 _LISTINGS: Final = 10
+# What an engine remembers.
+_STATE: Final = "state"
+_VALUES: Final = "configuration"
 
 
 @dataclass(frozen=True)
 class Engine(PulumiRuns):
-    """The commands of the engine for one stack; each raises what `PulumiRuns` does."""
+    """The commands of the engine for one stack; each raises what `PulumiRuns` does.
+
+    State and configuration are read once, since a process of `pulumi` takes about a second, and again after a command
+    that may have changed them. `forget` is for somebody else's change.
+    """
+
+    _read: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def forget(self) -> None:
+        """Read state and configuration again when they are needed."""
+        self._read.clear()
 
     def prepare(self) -> None:
         """Create a local stack and the directories of its engine, if they do not exist (`ops/stack/configuration.py`).
@@ -144,6 +157,17 @@ class Engine(PulumiRuns):
                 raise
             raise CommandError("\n\n".join(reasons)) from None
 
+    def _stream(
+        self,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        standstill: Standstill | None = None,
+    ) -> None:
+        try:
+            super()._stream(*arguments, environment=environment, standstill=standstill)
+        finally:
+            self.forget()
+
     def refresh(self) -> None:
         """`pulumi refresh`, unattended: the state becomes what exists, and no operation is pending any more."""
         flags = ("--yes", "--non-interactive", "--skip-preview", "--clear-pending-creates")
@@ -175,9 +199,8 @@ class Engine(PulumiRuns):
         self._stream("stack", "rm", "--yes", "--preserve-config")
 
     def outputs(self) -> StackOutputs[str]:
-        """The stack's outputs; secrets are masked. A stack that does not exist is an error."""
-        outputs: StackOutputs[str] = json.loads(self._capture("stack", "output", "--json", "--stack", self.stack))
-        return outputs
+        """The stack's outputs, none of which is secret. A stack that does not exist is an error."""
+        return outputs_of(self.state())
 
     def planned(self, arguments: Sequence[str] = ()) -> Plan:
         """The plan of a preview; secrets are masked. The error of a failed preview has its error messages."""
@@ -205,25 +228,31 @@ class Engine(PulumiRuns):
 
     def state(self) -> State:
         """The state as `pulumi stack export` prints it; secrets are encrypted."""
-        exported: State = json.loads(self._capture("stack", "export", "--stack", self.stack))
-        # null, until the second write of a stack that is being made
-        return {**exported, "deployment": exported["deployment"] or {}}
+        if _STATE not in self._read:
+            exported: State = json.loads(self._capture("stack", "export", "--stack", self.stack))
+            # null, until the second write of a stack that is being made
+            self._read[_STATE] = {**exported, "deployment": exported["deployment"] or {}}
+        state: State = self._read[_STATE]
+        return state
 
     def replace_state(self, state: State) -> None:
         """`pulumi stack import`: the state becomes this one; the engine refuses one that is not sound."""
         self._capture("stack", "import", "--stack", self.stack, standard_input=json.dumps(state))
+        self.forget()
 
     def move(self, urn: str, stack: str) -> None:
         """`pulumi state move`: a resource goes to another stack of the backend, with all below it."""
         directory = local_paths().engine if self.is_local else None
         stacks = ("--source", self.stack, "--dest", stack)
         self._capture("state", "move", *stacks, "--yes", urn, directory=directory)
+        self.forget()
 
     def configured_values(self) -> dict[str, Any]:
         """What `pulumi config --json` prints: by key, a value and whether it is secret."""
-        values: dict[str, Any] = json.loads(
-            self._capture("config", "--json", *self._configuration(), "--stack", self.stack)
-        )
+        if _VALUES not in self._read:
+            printed = self._capture("config", "--json", *self._configuration(), "--stack", self.stack)
+            self._read[_VALUES] = json.loads(printed)
+        values: dict[str, Any] = self._read[_VALUES]
         return values
 
     def last_update(self) -> Update | None:
@@ -308,6 +337,7 @@ class Engine(PulumiRuns):
         if options:
             file = ("--config-file", str(self._file))
             self._capture("config", "set-all", "--path", *options, *file, "--stack", self.stack)
+            self.forget()
 
     def resources(self) -> list[StateResource]:
         """The resources in the state; secrets are encrypted. A stack that does not exist is an error."""

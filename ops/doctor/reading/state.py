@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity, GrantedIdentity, Mount
 from identity.naming import control_plane_identity_name, control_plane_namespace, secret_reader_name
@@ -20,9 +21,6 @@ from ops.doctor.model.expected import (
 from ops.doctor.reading.accesses import accesses
 from ops.stack.state import State, StateResource, name_of, outputs_of
 
-_VAULT: Final = "azure-native:keyvault:Vault"
-_SECRET: Final = "idstack:index:CredentialSecret"
-_ROLE: Final = "azure-native:authorization:RoleAssignment"
 # The component in `components/stack.py` that gives the key-vault-user its role.
 _READER: Final = "key-vault-user"
 # The container of `components/kubernetes/credential_probe.py`.
@@ -35,8 +33,12 @@ def expected(state: State) -> StackState:
     resources = [each for each in deployment.get("resources") or () if not each.get("delete")]
     outputs: Mapping[str, Any] = outputs_of(state)
     side = outputs.get("clusterSide", "stack")
-    roles = [_role(each) for each in resources if each["type"] == _ROLE]
-    secrets = {name_of(each["urn"]): each.get("inputs") or {} for each in resources if each["type"] == _SECRET}
+    roles = [_role(each) for each in resources if each["type"] == resource_types.ROLE_ASSIGNMENT]
+    secrets = {
+        name_of(each["urn"]): each.get("inputs") or {}
+        for each in resources
+        if each["type"] == resource_types.CREDENTIAL_SECRET
+    }
     return StackState(
         cluster_side=side,
         vault_id=outputs.get("keyVaultId", ""),
@@ -72,7 +74,7 @@ def _of(grants: str, roles: Sequence[ExpectedRole]) -> Iterator[ExpectedRole]:
 
 
 def _own_vault(resources: Sequence[StateResource]) -> OwnVault | None:
-    inputs = next((each.get("inputs", {}) for each in resources if each["type"] == _VAULT), None)
+    inputs = next((each.get("inputs", {}) for each in resources if each["type"] == resource_types.VAULT), None)
     if inputs is None:
         return None
     properties = inputs.get("properties") or {}

@@ -271,7 +271,7 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
         "stack select local --create --non-interactive",
         "stack export --stack local --non-interactive",
         f"up --yes --skip-preview --suppress-outputs --config-file {configuration} --stack local",
-        "stack output --json --stack local --non-interactive",
+        "stack export --stack local --non-interactive",
     ]
     steps = ["local cloud", "pulumi up", "output of pulumi up", "credential probes", "1 of 1 probes ready"]
     *printed_steps, _, _, line = printed.output.splitlines()[:8]
