@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from ops.__main__ import application
+from ops.cli import COMMANDS, application
 
 PAGE: Final = Path(__file__).parents[1] / "docs/reference/commands.md"
 _WIDTH: Final = 118
@@ -24,12 +25,13 @@ usage; [outputs.md](outputs.md) has the commands with other codes.
 def page() -> str:
     """The page: a section for each command, and for each command of a group."""
     root = get_command(application())
-    return _INTRODUCTION + "".join(_sections("idstack", root, None))
+    root_context = root.make_context("idstack", ["--"], resilient_parsing=True, terminal_width=_WIDTH)
+    commands = (_sections(f"idstack {name}", COMMANDS[name].load(), root_context) for name in sorted(COMMANDS))
+    return _INTRODUCTION + "".join(chain.from_iterable(commands))
 
 
-def _sections(name: str, command: object, parent: Any) -> Iterator[str]:
+def _sections(name: str, command: TyperGroup | TyperCommand, parent: Any) -> Iterator[str]:
     """The help of a command, or of every command of a group; `parent` is the context of the group around it."""
-    assert isinstance(command, TyperGroup | TyperCommand)
     command.rich_markup_mode = None
     # A group prints its help when it gets no word.
     context = command.make_context(
@@ -37,6 +39,7 @@ def _sections(name: str, command: object, parent: Any) -> Iterator[str]:
     )
     if isinstance(command, TyperGroup):
         for word, each in sorted(command.commands.items()):
+            assert isinstance(each, TyperGroup | TyperCommand)
             yield from _sections(f"{name} {word}", each, context)
     else:
         yield f"\n## `{name}`\n```text\n{command.get_help(context).strip()}\n```\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from localcloud.__main__ import cli as local_cloud
-from ops.__main__ import application
+from ops.cli import COMMANDS
 from tests.architecture.source import ROOT
 
 _FOLDER: Final = ROOT / "docs"
@@ -143,20 +142,15 @@ def _commands(line: str) -> Iterator[list[str]]:
     yield words
 
 
-@cache
-def _root() -> Any:
-    return get_command(application())
-
-
 def _parse(words: Sequence[str]) -> None:
     """Parse what follows `idstack`; raises an error of usage where the command would."""
-    command, rest = _root(), list(words)
+    name, *rest = words
+    assert name in COMMANDS, f"nothing is called {name}"
+    command: Any = get_command(local_cloud) if name == "local" else COMMANDS[name].load()
     while isinstance(command, TyperGroup):
         word = rest[0]
         if word not in command.commands and command.name == "import":
             rest.insert(0, word := "resource")
         assert word in command.commands, f"nothing is called {word}"
         command, rest = command.commands[word], rest[1:]
-        if word == "local":
-            command = get_command(local_cloud)
     command.make_context(command.name or "", rest)
