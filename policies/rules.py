@@ -71,7 +71,7 @@ Rule = Callable[[PolicedResource, RuleContext], Iterator[RuleBreak]]
 
 
 def vault_purge_protection(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
-    """A protected stack's vault cannot be purged: after a deletion its secrets are recoverable."""
+    """A protected stack's vault cannot be purged: whoever deletes it leaves its secrets recoverable."""
     if resource.kind != "azure-native:keyvault:Vault" or not context.stack.is_protected:
         return
     if not resource.inputs["properties"].get("enablePurgeProtection"):
@@ -153,7 +153,7 @@ def image_by_tag(resource: PolicedResource, context: RuleContext) -> Iterator[Ru
 
 
 def identity_shared_between_clusters(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
-    """No two hosted clusters of a stack have one identity: access to one cluster would give the other's rights."""
+    """No two hosted clusters of a stack have one identity: whoever has one cluster would have the other's rights."""
     cluster = None if resource.name.endswith(_READER) else context.stack.cluster_of(resource.name)
     if (
         resource.kind != "azure-native:authorization:RoleAssignment"
