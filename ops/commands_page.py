@@ -32,7 +32,8 @@ def page() -> str:
 
 def _sections(name: str, command: TyperGroup | TyperCommand, parent: Any) -> Iterator[str]:
     """The help of a command, or of every command of a group; `parent` is the context of the group around it."""
-    command.rich_markup_mode = None
+    if command.rich_markup_mode is not None:  # boxes and colours
+        command.rich_markup_mode = None
     # A group prints its help when it gets no word.
     context = command.make_context(
         name.split()[-1], ["--"], parent=parent, resilient_parsing=True, terminal_width=_WIDTH

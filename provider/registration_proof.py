@@ -1,6 +1,6 @@
 """`idstack:index:requireRegistrable`: whether a certificate may be registered at Entra ID.
 
-A state keeps certificates that were taken out of use since, after a leak too. So one alone is no reason to register it:
+A state keeps certificates that were revoked since, after a leak too. So one alone is no reason to register it:
 this process has its key, or the vault shows that it was delivered (decision record 0076).
 """
 

@@ -52,7 +52,7 @@ class KmsSettings(Model):
     active_key: _KmsKeyOrUrl = Field(description="Key that encrypts etcd, as its URL or as a mapping.")
     backup_key: _KmsKeyOrUrl | None = Field(
         None,
-        description="Key that encrypted etcd before, until HyperShift has encrypted everything anew "
+        description="Key that encrypted etcd before, until HyperShift has re-encrypted everything "
         "(`docs/guides/operations.md`).",
     )
     key_vault_resource_group: Annotated[types.ResourceGroup, FilledIn("the stack's `resourceGroup`")] = Field(
