@@ -349,9 +349,12 @@ _PRIVATE: Final = tuple(ipaddress.IPv4Network(each) for each in ("10.0.0.0/8", "
 
 def _ip_range(text: str) -> str:
     try:
-        network = ipaddress.IPv4Network(text)
-    except ValueError as error:
-        raise ValueError("bits of the host are set" if "host bits" in str(error) else "") from None
+        interface = ipaddress.IPv4Interface(text)
+    except ValueError:
+        raise ValueError from None
+    network = interface.network
+    if interface.ip != network.network_address:
+        raise ValueError("bits of the host are set")
     if any(network.overlaps(private) for private in _PRIVATE):
         raise ValueError("a private network, which Key Vault refuses: allow its subnet in allowedSubnetIds")
     return text

@@ -23,7 +23,7 @@ from ops.access.azure import deployer
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import variables
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, NoManagementClusterError
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _configuration(engine: Engine, advice: str = "") -> dict[str, Any]:
     """The configuration of a stack with a management cluster; raises CommandError, with the advice, for another one."""
     configuration = engine.configured()
     if not isinstance(configuration.get("managementCluster"), dict):
-        raise CommandError(f"the stack {engine.stack} has no managementCluster{advice}")
+        raise NoManagementClusterError(f"the stack {engine.stack} has no managementCluster{advice}")
     return configuration
 
 

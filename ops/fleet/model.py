@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Annotated, Any, Final
 
 from pydantic import Field, StrictBool, StrictInt
+from pydantic_core import PydanticCustomError
 
 from identity.settings import types
 from identity.settings.base import Model
@@ -18,6 +19,8 @@ from identity.settings.value_spec import ValueSpec, integer, matching
 
 # The Kubernetes objects of a stack have its name: the pods of its workspace carry it, with `-drift-workspace` and a
 # hash of 11 characters, in a label of at most 63.
+# The type of the error for a value that is not shown.
+CREDENTIAL: Final = "credential"
 LONGEST_STACK_NAME: Final = 36
 _DURATION: Final = re.compile(r"(?=.)(?:(\d{1,3})h)?(?:(\d{1,4})m)?(?:(\d{1,5})s)?", re.ASCII)
 
@@ -38,7 +41,7 @@ def _checked_duration(text: str) -> str:
 
 def _without_credentials(pattern: str, text: str) -> str:
     if "@" in text or "sig=" in text:
-        raise ValueError("it seems to have a credential in it")
+        raise PydanticCustomError(CREDENTIAL, "{reason}", {"reason": "it seems to have a credential in it"})
     return matching(pattern)(text)
 
 

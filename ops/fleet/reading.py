@@ -12,7 +12,8 @@ from pydantic_core import ErrorDetails
 
 from identity.settings.problems import Place, enumerate_words, path_of
 from identity.settings.schema_node import SchemaNode
-from ops.fleet.model import FleetSettings
+from identity.settings.value_spec import REFUSED
+from ops.fleet.model import CREDENTIAL, FleetSettings
 from ops.fleet.problems import FleetFileError, FleetReport
 
 _FLEET: Final = SchemaNode(FleetSettings)
@@ -85,9 +86,9 @@ def _describe(error: ErrorDetails, report: FleetReport) -> None:
         guess = node.spec.guessed(found)
         hint = f"; {node.spec.hint}" if node.spec.hint and not guess else ""
         fix = f"`{path_of(place)}: {guess or node.spec.blank}`{hint}"
-    reason = error["ctx"]["reason"] if error["type"] == "refused" else ""
+    reason = error["ctx"]["reason"] if error["type"] in {REFUSED, CREDENTIAL} else ""
     rule = "missing" if is_missing else node.rule
-    if "credential" in reason:
+    if error["type"] == CREDENTIAL:
         found = {}  # not shown
     report.refuse(place, found, rule=rule, accepted=node.accepted, fix=fix, reason=reason)
 
