@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from identity.access.errors import AccessError
-from ops.stack.errors import CommandError, MissingRightError
+from ops.stack.errors import MissingRightError
 
 T = TypeVar("T")
 
