@@ -29,6 +29,7 @@ from identity.settings.problems import (
 )
 from identity.settings.rules import validate_settings
 from identity.settings.schema_node import SchemaNode
+from identity.settings.value_spec import CREDENTIAL, REFUSED
 
 _SETTINGS: Final = SchemaNode(Settings)
 _BOOLEANS: Final = {"true": True, "false": False}
@@ -161,7 +162,7 @@ def _describe(errors: list[ErrorDetails], filled: Mapping[Place, tuple[Place, ..
         else:
             is_missing = error["type"] == "missing"
             value = None if is_missing else error["input"]
-            reason = error["ctx"]["reason"] if error["type"] == "refused" else ""
+            reason = error["ctx"]["reason"] if error["type"] in {REFUSED, CREDENTIAL} else ""
             report.refuse(
                 place,
                 value,

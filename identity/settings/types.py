@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.naming import RESOURCE_GROUP_PATTERN, VAULT_NAME_PATTERN
 from identity.settings.problems import NAMESPACE, enumerate_words
-from identity.settings.value_spec import PLACEHOLDER, ValueSpec, matching, uuid
+from identity.settings.value_spec import CREDENTIAL, PLACEHOLDER, ValueSpec, matching, uuid
 
 
 def _with_hyphens(text: str) -> str:
@@ -98,7 +98,7 @@ def without_credentials(pattern: str) -> Callable[[str], str]:
 
     def check(text: str) -> str:
         if "@" in text or "sig=" in text:
-            raise ValueError("it seems to have a credential in it")
+            raise PydanticCustomError(CREDENTIAL, "{reason}", {"reason": "it seems to have a credential in it"})
         return matches(text)
 
     return check
@@ -376,9 +376,12 @@ _PRIVATE: Final = tuple(ipaddress.IPv4Network(each) for each in ("10.0.0.0/8", "
 
 def _ip_range(text: str) -> str:
     try:
-        network = ipaddress.IPv4Network(text)
-    except ValueError as error:
-        raise ValueError("bits of the host are set" if "host bits" in str(error) else "") from None
+        interface = ipaddress.IPv4Interface(text)
+    except ValueError:
+        raise ValueError from None
+    network = interface.network
+    if interface.ip != network.network_address:
+        raise ValueError("bits of the host are set")
     if any(network.overlaps(private) for private in _PRIVATE):
         raise ValueError("a private network, which Key Vault refuses: allow its subnet in allowedSubnetIds")
     return text

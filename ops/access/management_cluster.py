@@ -22,7 +22,7 @@ from identity.settings import AccessSettings
 from ops.access.azure import deployer
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, NoManagementClusterError
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _configuration(engine: Engine, advice: str = "") -> dict[str, Any]:
     """The configuration of a stack with a management cluster; raises CommandError, with the advice, for another one."""
     configuration = engine.configured()
     if not isinstance(configuration.get("managementCluster"), dict):
-        raise CommandError(f"the stack {engine.stack} has no managementCluster{advice}")
+        raise NoManagementClusterError(f"the stack {engine.stack} has no managementCluster{advice}")
     return configuration
 
 

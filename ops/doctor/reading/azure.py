@@ -126,7 +126,7 @@ def _seen(read: Callable[[], T]) -> T | Unread:
     try:
         return read()
     except AccessError as error:
-        return Unread(" ".join(str(error).split())[:_LONGEST])
+        return Unread.because(error, " ".join(str(error).split())[:_LONGEST])
 
 
 def _secrets(state: StackState) -> list[str]:

@@ -53,7 +53,7 @@ def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
                     "nothing"
                 )
     except (AccessError, CommandError) as error:
-        return Unread(str(error))
+        return Unread.because(error)
     return tuple(_lock(text, written, engine) for text, written in found.items())
 
 
@@ -110,7 +110,7 @@ def read_last_run(engine: Engine) -> SeenRun | Unread | None:
     try:
         update = engine.last_update()
     except CommandError as error:
-        return Unread(str(error))
+        return Unread.because(error)
     if update is None:
         return None
     # One that was refused before it changed anything leaves the stack as the run before it did.
@@ -127,7 +127,7 @@ def read_decryption(engine: Engine) -> str | Unread | None:
     try:
         refusal = engine.decryption_refusal()
     except StateDamaged as error:
-        return Unread(str(error))
+        return Unread.because(error)
     if refusal is not None and any(each in refusal for each in _REFUSED):
         return Unread(refusal)
     return refusal

@@ -124,7 +124,7 @@ def test_whoever_may_not_list_the_blobs_is_told_so(engine: FakeEngine, monkeypat
     monkeypatch.setenv("PULUMI_BACKEND_URL", "azblob://pulumi-state?storage_account=stidstackprod")
     refused = AzureRefused("reading x: 403 AuthorizationPermissionMismatch", 403)
 
-    assert read_locks(Engine("dev"), FakeStorage({}, refused)) == Unread(str(refused))
+    assert read_locks(Engine("dev"), FakeStorage({}, refused)) == Unread(str(refused), is_forbidden=True)
 
 
 def test_an_address_without_an_account_is_no_address(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
