@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from ops.graph.layout import DETAIL_SIZE, MARK, PAD, Box, Drawing, Frame, Line, draw
+from ops.graph.layout import CHIP_HEIGHT, CHIP_PAD, DETAIL_SIZE, MARK, PAD, Box, Chip, Drawing, Frame, Line, draw
 from ops.graph.model import IdentityGraph
 from ops.graph.overview import overview
 from ops.graph.shapes import escaped, mark, number
@@ -59,6 +59,8 @@ def _stacked(drawings: Iterable[tuple[str, Drawing]]) -> Iterator[str]:
 def _parts(drawing: Drawing) -> Iterator[str]:
     for x, name in drawing.headings:
         yield f'<text class="heading" x="{number(x)}" y="30">{escaped(name)}</text>\n'
+    if drawing.note is not None:
+        yield f'<text class="heading" x="{number(drawing.note[0])}" y="45">{escaped(drawing.note[1])}</text>\n'
     yield from map(_frame, drawing.frames)
     yield f'<g class="edges">\n{"".join(map(_line, drawing.lines))}</g>\n'
     yield from map(_card, drawing.boxes)
@@ -104,6 +106,18 @@ def _card(box: Box) -> str:
         f"<title>{escaped(sentence(node))}</title>"
         f'<rect class="card" {size} rx="7"/>{"".join(_texts(box))}'
         f"{mark(node.health, box.width - PAD - 4, box.height / 2) if node.health else ''}</g>\n"
+        f"{''.join(_chip(box, each) for each in box.chips)}"
+    )
+
+
+def _chip(box: Box, chip: Chip) -> str:
+    node, place = chip.node, f"translate({number(box.x + chip.x)} {number(box.y + chip.y)})"
+    size = f'width="{number(chip.width)}" height="{number(CHIP_HEIGHT)}" rx="{number(CHIP_HEIGHT / 2)}"'
+    return (
+        f'<g class="node {node.kind}" transform="{place}" data-id="{escaped(node.id)}" role="button">'
+        f"<title>{escaped(sentence(node))}</title>"
+        f'<rect class="card" {size}/>'
+        f'<text class="chip" x="{number(CHIP_PAD)}" y="11">{escaped(chip.text)}</text></g>\n'
     )
 
 
@@ -113,8 +127,8 @@ def _texts(box: Box) -> Iterator[str]:
     texts = [("name", line) for line in box.lines]
     if box.node.detail:
         texts.append(("detail", cut(box.node.detail, DETAIL_SIZE, room)))
-    baselines = [27.0] if len(texts) == 1 else [20.0, 36.0]
-    for (role, text), y in zip(texts, baselines, strict=True):
+    baselines = [20.0, 36.0] if len(texts) > 1 or box.chips else [27.0]
+    for (role, text), y in zip(texts, baselines, strict=False):
         yield f'<text class="{role}" x="{number(PAD)}" y="{number(y)}">{escaped(text)}</text>'
 
 

@@ -222,7 +222,9 @@
   }
 
   function linked(card, heading, ids) {
-    const found = drawn(card).filter((node) => ids.includes(node.dataset.id));
+    // A scope is drawn with each role that is held at it.
+    const first = new Map(drawn(card).map((node) => [node.dataset.id, node]).reverse());
+    const found = drawn(card).filter((node) => ids.includes(node.dataset.id) && first.get(node.dataset.id) === node);
     if (!found.length) {
       return [];
     }
