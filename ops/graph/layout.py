@@ -38,9 +38,9 @@ _NARROWEST: Final = 116.0
 # The longest names are those of Deployments; names of roles are words, which two lines hold. All columns together fit
 # the page in a window of 1440 pixels.
 _WIDEST: Final = {
-    NodeKind.HOSTED_CLUSTER: 156.0,
+    NodeKind.HOSTED_CLUSTER: 168.0,
     NodeKind.IDENTITY: 204.0,
-    NodeKind.SECRET_PROVIDER_CLASS: 262.0,
+    NodeKind.SECRET_PROVIDER_CLASS: 276.0,
     NodeKind.POD: 256.0,
     NodeKind.SERVICE_ACCOUNT: 256.0,
     NodeKind.ROLE: 224.0,
