@@ -110,8 +110,9 @@ fmt: setup ## Format, and fix what can be fixed
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 
-generate: setup ## Write docs/reference/configuration.md and the schema in Pulumi.yaml from the settings
+generate: setup ## Write docs/reference/configuration.md, symptoms.md and the schema in Pulumi.yaml
 	@$(PYTHON) -m identity.settings.reference
+	@$(PYTHON) -m ops.doctor.symptoms_page
 
 golden: setup ## Write the reviewed messages, the output of `idstack status` and small graphs anew; read the diff before you commit it
 	@UPDATE_GOLDEN=1 $(PYTHON) -m pytest -n 0 tests/unit/identity/settings tests/unit/components $(WRITTEN_GOLDEN)

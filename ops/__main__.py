@@ -64,6 +64,7 @@ _COMMANDS: Final = {
         ("kubeconfig", {}),
         ("rbac", {}),
         ("doctor", {}),
+        ("explain", {}),
         ("rehearse", {}),
         ("forecast", {}),
         ("sweep", {}),
