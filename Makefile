@@ -106,9 +106,10 @@ fmt: setup ## Format, and fix what can be fixed
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 
-generate: setup ## Write docs/reference/ and the schema in Pulumi.yaml from the settings and the help of idstack
+generate: setup ## Write docs/reference/ and the schema in Pulumi.yaml from the settings, the symptoms and the help of idstack
 	@$(PYTHON) -m identity.settings.reference
 	@$(PYTHON) -m ops.commands_page
+	@$(PYTHON) -m ops.doctor.symptoms_page
 
 golden: setup ## Write the reviewed messages, the output of `idstack status` and small graphs anew; read the diff before you commit it
 	@UPDATE_GOLDEN=1 $(PYTHON) -m pytest -n 0 tests/unit/identity/settings tests/unit/components $(WRITTEN_GOLDEN)

@@ -17,6 +17,8 @@ from identity.access.claims import claims_of
 from identity.access.errors import LoginRefused, SignInRefused
 from identity.access.login import Login
 from identity.credentials.clock import Clock
+from identity.credentials.symptom import Family
+from identity.credentials.symptoms import find
 from identity.login_kinds import LoginKind
 
 if TYPE_CHECKING:
@@ -26,34 +28,6 @@ if TYPE_CHECKING:
 _CLI_TIMEOUT: Final = 60
 _TIMEOUTS: Final = {"connection_timeout": 15, "read_timeout": 15, "retry_total": 2}
 _GITHUB: Final = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN")
-_ISSUERS_KEY: Final = "have the federated token signed with a key that its issuer publishes"
-_SECOND_FACTOR: Final = "the tenant asks for a second factor: sign in with `az login`, or use a service principal"
-
-# Entra's code: what to do. Codes: learn.microsoft.com/entra/identity-platform/reference-error-codes.
-_FIXES: Final[Mapping[str, str]] = {
-    "AADSTS90002": "correct the tenant, or the authority host if the tenant is in another cloud",
-    "AADSTS900023": "correct the tenant: it is neither an id nor a domain name",
-    "AADSTS700016": "correct the client id, or the tenant: the application is not in this one",
-    "AADSTS7000229": "create the application's service principal in this tenant (`az ad sp create --id <client id>`)",
-    "AADSTS7000112": "enable the service principal: `az ad sp update --id <client id> --set accountEnabled=true`",
-    "AADSTS700027": "register the certificate on the application, or sign in with the one that is registered",
-    "AADSTS7000215": "put the value of the secret there, not its id",
-    "AADSTS7000222": "the secret has expired: make a new one",
-    "AADSTS700024": "the federated token is too old: have it renewed, and check this machine's clock",
-    "AADSTS70021": "add a federated credential with the token's issuer, subject and audience to the identity",
-    "AADSTS700211": "add a federated credential with the token's issuer to the identity",
-    "AADSTS700213": "add a federated credential with the token's subject to the identity",
-    "AADSTS7002138": "correct the letter case of the federated credential's subject: it has to be as in the token",
-    "AADSTS700212": "have the token issued for the audience of the federated credential (api://AzureADTokenExchange)",
-    "AADSTS7000272": _ISSUERS_KEY,
-    "AADSTS50013": _ISSUERS_KEY,
-    "AADSTS90061": "make the issuer's metadata public: Entra ID does not reach it",
-    "AADSTS500011": "the tenant does not know the server application: give the authority host of the cluster's cloud",
-    "AADSTS50076": _SECOND_FACTOR,
-    "AADSTS50079": _SECOND_FACTOR,
-    "AADSTS50105": "assign the identity to the server application, which lets nobody else in",
-    "AADSTS53003": "Conditional Access forbids this way to sign in: use a service principal or `--login azure-cli`",
-}
 
 
 @dataclass(frozen=True)
@@ -243,5 +217,5 @@ def explained(error: BaseException) -> str:
     from identity.credentials.sign_in import refusal
 
     reason = refusal(error)
-    fix = _FIXES.get(reason.code or "")
-    return str(reason).rstrip(" .") + (f". {fix}" if fix else "")
+    symptom = find(reason.code or "", Family.ENTRA_ID)
+    return str(reason).rstrip(" .") + (f". {symptom.login_fix}" if symptom else "")

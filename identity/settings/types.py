@@ -15,6 +15,8 @@ from difflib import get_close_matches
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
+from pydantic_core import PydanticCustomError
+
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.naming import RESOURCE_GROUP_PATTERN, VAULT_NAME_PATTERN
 from identity.settings.problems import NAMESPACE, enumerate_words

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-from ops.doctor.model.check import Check, Place, Stage, WholeStack
+from ops.doctor.model.check import Check, Part, Place, Stage, WholeStack
 from ops.doctor.model.seen import NotRead
 from ops.doctor.model.world import StackWorld
 
@@ -48,10 +48,14 @@ class CheckResult:
 def diagnose(world: StackWorld, checks: Iterable[Check]) -> list[CheckResult]:
     """The result of every check, in their order; several for one that finds several faults in a place."""
     results: list[CheckResult] = []
+    hidden: set[Part] = set()
     for check in checks:
         # The faults of one check are all shown.
         before = tuple(each for each in results if each.status is CheckStatus.BROKEN and each.stage.is_in_the_chain)
-        results += _results(world, check, before)
+        made = list(_results(world, check, before, is_hidden=not hidden.isdisjoint(check.needs)))
+        if any(each.status is CheckStatus.BROKEN for each in made):
+            hidden |= check.hides
+        results += made
     return results
 
 
@@ -63,18 +67,25 @@ def exit_code(results: Iterable[CheckResult]) -> ExitCode:
     return ExitCode.NOT_CHECKED if CheckStatus.NOT_CHECKED in found else ExitCode.SOUND
 
 
-def _results(world: StackWorld, check: Check, before: tuple[CheckResult, ...]) -> Iterator[CheckResult]:
+def _results(
+    world: StackWorld, check: Check, before: tuple[CheckResult, ...], *, is_hidden: bool
+) -> Iterator[CheckResult]:
+    """`is_hidden`: something broken before hides what the check needs to see."""
+
+    def unmade(cluster: str | None, identity: str | None) -> CheckStatus:
+        is_explained = is_hidden or _is_explained(before, cluster, identity)
+        return CheckStatus.SKIPPED if is_explained else CheckStatus.NOT_CHECKED
+
     try:
         places = list(check.places(world))
     except NotRead as reason:
-        yield _result(check, WholeStack(), None, CheckStatus.NOT_CHECKED, str(reason))
+        yield _result(check, WholeStack(), None, unmade(None, None), str(reason))
         return
     for place in places:
         try:
             faults = list(check.find(world, place))
         except NotRead as reason:
-            is_explained = _is_explained(before, place.cluster, place.identity)
-            status = CheckStatus.SKIPPED if is_explained else CheckStatus.NOT_CHECKED
+            status = unmade(place.cluster, place.identity)
             yield _result(check, place, None, status, _with_needs(check, reason))
             continue
         if not faults:

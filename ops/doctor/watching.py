@@ -1,7 +1,8 @@
-"""Looks again and again, and shows the last look until Ctrl-C."""
+"""Looks again and again: until Ctrl-C with the last look on the screen, or until something is over."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
@@ -40,3 +41,23 @@ def watch(
             live.update(Group(show(last), ended), refresh=True)
             pause(INTERVAL)
     return last
+
+
+def await_it(
+    look: Callable[[], T],
+    is_over: Callable[[T], bool],
+    tell: Callable[[T], None],
+    *,
+    seconds: float,
+    pause: Callable[[float], object],
+    clock: Callable[[], float] = time.monotonic,
+) -> T:
+    """Look until it is over, or until the time is; returns the last look. `tell` gets the ones in between."""
+    end = clock() + seconds
+    while True:
+        last = look()
+        left = end - clock()
+        if is_over(last) or left <= 0:
+            return last
+        tell(last)
+        pause(min(INTERVAL, left))

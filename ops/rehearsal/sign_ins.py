@@ -21,6 +21,8 @@ from azure.core.exceptions import AzureError
 from identity.clouds import LocalEnvironment, local_cloud
 from identity.credentials.document import InvalidCredential, decode
 from identity.credentials.sign_in import FreshSignIns, refusal
+from identity.credentials.symptom import Family
+from identity.credentials.symptoms import find
 from identity.outputs import StackOutputs
 from ops.rehearsal.steps import ResourceOwner
 
@@ -35,13 +37,6 @@ _RATE: Final = 20.0
 # Seconds until every client has signed in once: a new role on the vault takes effect late.
 _FIRST: Final = 60.0
 _LONGEST_CAUSE: Final = 200
-# Why Entra ID refuses a client whose credential worked before (learn.microsoft.com/entra, AADSTS error codes).
-_CAUSES: Final = {
-    "AADSTS700016": "its application is gone",
-    "AADSTS700027": "its certificate is not registered any more",
-    "AADSTS7000229": "its service principal is gone",
-    "AADSTS70021": "no federated credential fits",
-}
 
 
 class Unreadable(Exception):
@@ -244,7 +239,8 @@ def cause_of(error: BaseException) -> str:
     refused = refusal(error)
     if refused.code is None:
         return f"Entra ID was not reached: {refused.text}"[:_LONGEST_CAUSE]
-    return f"{refused.code}: {_CAUSES.get(refused.code, refused.text)}"[:_LONGEST_CAUSE]
+    symptom = find(refused.code, Family.ENTRA_ID)
+    return f"{refused.code}: {symptom.cause if symptom else refused.text}"[:_LONGEST_CAUSE]
 
 
 def mounted_anew(reader: Reader, credentials: Sequence[Mounted]) -> list[SignIns]:

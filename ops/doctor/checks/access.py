@@ -21,4 +21,6 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         yield Fault(evidence=f"{access.who} at {access.server} lacks {'; '.join(access.missing)}", fix=access.hint)
 
 
-CHECKS: Final[tuple[Check, ...]] = (of_stack(Stage.ACCESS, "permissions", (Part.ACCESS,), _find),)
+CHECKS: Final[tuple[Check, ...]] = (
+    of_stack(Stage.ACCESS, "permissions", (Part.ACCESS,), _find, hides=(Part.CONTROL_PLANES, Part.REPORTS)),
+)

@@ -73,7 +73,14 @@ def _find_decryption(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         )
 
 
-DECRYPTION = of_stack(Stage.BACKEND, "decryption", (Part.DECRYPTION,), _find_decryption)
+DECRYPTION = of_stack(
+    Stage.BACKEND,
+    "decryption",
+    (Part.DECRYPTION,),
+    _find_decryption,
+    # Whoever asks Azure or the cluster needs the configuration first.
+    hides={*Part} - {Part.STATE, Part.LOCKS, Part.HISTORY},
+)
 
 CHECKS: Final[tuple[Check, ...]] = (
     LOCK,

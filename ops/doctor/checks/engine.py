@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,21 +12,29 @@ from ops.doctor.model.world import StackWorld
 
 # What helps, by words of the engine's error (pulumi v3.259).
 _FIXES: Final = (
-    ("no stack named", "`pulumi stack ls` lists the stacks of this backend; {up} makes a local one"),
-    ("PULUMI_ACCESS_TOKEN", "name the stack's backend: set PULUMI_BACKEND_URL, or run `pulumi login <url>`"),
+    ("no stack named", "`pulumi stack ls` lists the stacks of this backend; if it is another one, {backend}"),
+    ("PULUMI_ACCESS_TOKEN", "name the stack's backend: {backend}"),
     (
         "cannot be read: ",
         "{recover} puts a whole copy back if there is one; `.venv/bin/idstack restore` the state of a backup",
     ),
     ("unable to open", "correct PULUMI_BACKEND_URL, and sign in to it (`az login`, Storage Blob Data Reader)"),
+    ("failed to acquire a token", "sign in to the backend: `az login`, with Storage Blob Data Reader on its account"),
+    ("AuthorizationPermissionMismatch", "have Storage Blob Data Reader assigned on the backend's storage account"),
 )
+_OTHERWISE: Final = "correct what the engine names, then run it again"
+_BACKEND: Final = "set PULUMI_BACKEND_URL, or run `pulumi login <url>`"
+_LONGEST: Final = 400  # of the engine's error, which may list every way to sign in that it tried
 
 
 def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     if isinstance(world.state, Unread):
-        why = world.state.why
-        fix = next((fix for words, fix in _FIXES if words in why), "correct what the engine names, then run it again")
-        yield Fault(evidence=why, fix=fix.format(up=world.make("up"), recover=world.make("recover")))
+        why = textwrap.shorten(world.state.why, _LONGEST, placeholder=" ...")
+        fix = next(
+            (fix for words, fix in _FIXES if words in world.state.why),
+            "correct what the engine names, then run it again",
+        )
+        yield Fault(evidence=why, fix=fix.format(backend=_BACKEND, recover=world.make("recover")))
 
 
 CHECKS: Final[tuple[Check, ...]] = (of_stack(Stage.ENGINE, "state", (Part.STATE,), _find),)

@@ -8,11 +8,13 @@ from datetime import timedelta
 from typing import Final
 
 from identity.credentials.schedule import LONGEST_POLL
+from identity.credentials.symptom import Family
+from identity.credentials.symptoms import find
 from identity.naming import parse_arm_id
 from identity.secrets_store import poll_interval, rotation_command, rotation_fault
 from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_identity, of_stack
 from ops.doctor.model.expected import Identity
-from ops.doctor.model.fixes import of_cluster_side, renewal
+from ops.doctor.model.fixes import of_symptom
 from ops.doctor.model.pods import asking
 from ops.doctor.model.seen import NotRead, Unread, entry, known
 from ops.doctor.model.world import SeenControlPlane, StackWorld
@@ -37,23 +39,6 @@ SECRET_ROTATION = of_stack(Stage.MOUNT, "rotation", (Part.ADD_ON, Part.STATE), _
 _SLACK: Final = timedelta(minutes=8)
 _MOUNT, _ROTATION = "FailedMount", "MountRotationFailed"
 _NO_EVENT: Final = "no event says why; events are kept for an hour"
-# What helps, by words of the driver's and the provider's messages (kubernetes-sigs/secrets-store-csi-driver,
-# Azure/secrets-store-csi-driver-provider-azure, azidentity).
-_FIXES: Final = (
-    ("the requested identity isn't assigned", "assign the key-vault-user to the nodes: {attach}"),
-    (
-        "RESPONSE 403",
-        "the role of the key-vault-user is there: wait ten minutes, then look at the vault's network rules",
-    ),
-    ("RESPONSE 401", "the vault refuses the token's tenant: compare the vault's tenant with the nodes'"),
-    ("RESPONSE 404", "the vault that the driver reaches has no such secret: look at DNS and the private endpoint"),
-    ("decoding of", "the stored value is not in the class's objectEncoding: {renewal}"),
-    ("not found in the list of registered CSI drivers", "install the Secrets Store CSI driver (AKS: its add-on)"),
-    ("provider not found", "install the driver's Azure provider (AKS: the same add-on)"),
-    ("no such host", "the nodes do not resolve the vault's name: look at DNS and the private endpoint"),
-    ("Readonly is not true", "set `readOnly: true` on the pod's csi volume"),
-    ('secret "', "make the Kubernetes Secret with the cloud configuration: {up}"),
-)
 
 
 def _find_driver_mount(world: StackWorld, identity: Identity) -> Iterator[Fault]:
@@ -102,18 +87,13 @@ def _last_warning(seen: SeenControlPlane, pod: str, reason: str) -> str:
 
 
 def _fix(world: StackWorld, identity: Identity, said: str) -> str:
-    fix = next((fix for words, fix in _FIXES if words in said), None)
-    if fix is None:
+    symptom = find(said, Family.VAULT, Family.MOUNT)
+    if symptom is None:
         return (
             "look at the driver's own log: `kubectl logs --namespace kube-system --container secrets-store "
             "--selector app=secrets-store-csi-driver`"
         )
-    attach = known(world.state).attach_command
-    return fix.format(
-        attach=f"`{attach}`" if attach else "`az vmss identity assign`, for each scale set of the nodes",
-        renewal=renewal(world, identity),
-        up=of_cluster_side(world, "it", world.repair),
-    )
+    return of_symptom(world, identity, symptom)
 
 
 DRIVER_MOUNT = of_identity(Stage.MOUNT, "mount", (Part.CONTROL_PLANES, Part.SECRETS, Part.ADD_ON), _find_driver_mount)

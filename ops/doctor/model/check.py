@@ -30,8 +30,8 @@ class Stage(StrEnum):
 
     @property
     def is_in_the_chain(self) -> bool:
-        """Whether a broken check before it explains what is wrong there."""
-        return self not in (Stage.ENGINE, Stage.BACKEND, Stage.ACCESS)
+        """Whether what is broken there explains what is wrong behind it: without its state a stack has nothing else."""
+        return self not in (Stage.BACKEND, Stage.ACCESS)
 
 
 class Part(StrEnum):
@@ -82,7 +82,8 @@ class Fault:
 class Check:
     """One check. `places` lists what it is about, `find` what is wrong there; both raise NotRead.
 
-    `needs` are the parts that must be read for it; the first is the one that it is about.
+    `needs` are the parts that must be read for it; the first is the one that it is about. While it finds something, the
+    parts in `hides` cannot be read.
     """
 
     stage: Stage
@@ -90,13 +91,20 @@ class Check:
     needs: tuple[Part, ...]
     places: Callable[[StackWorld], Iterable[Place]]
     find: Callable[[StackWorld, Any], Iterator[Fault]]
+    hides: frozenset[Part] = frozenset()
 
 
 def of_stack(
-    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[StackWorld, WholeStack], Iterator[Fault]]
+    stage: Stage,
+    name: str,
+    needs: tuple[Part, ...],
+    find: Callable[[StackWorld, WholeStack], Iterator[Fault]],
+    hides: Iterable[Part] = (),
 ) -> Check:
     """A check that is made once."""
-    return Check(stage=stage, name=name, needs=needs, places=lambda _: (WholeStack(),), find=find)
+    return Check(
+        stage=stage, name=name, needs=needs, places=lambda _: (WholeStack(),), find=find, hides=frozenset(hides)
+    )
 
 
 def of_cluster(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from identity.credentials.symptom import ON_PAPER, Symptom
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.seen import known
 from ops.doctor.model.world import StackWorld
@@ -19,3 +20,18 @@ def of_cluster_side(world: StackWorld, what: str, ours: str) -> str:
     if known(world.state).cluster_side == "stack":
         return ours
     return f"look at the log of HyperShift's operators: HyperShift makes {what}"
+
+
+def of_symptom(world: StackWorld, identity: Identity, symptom: Symptom) -> str:
+    """The fix of a row of the table, for this identity. Raises NotRead."""
+    state = known(world.state)
+    return symptom.fix.format(
+        up=world.make("up"),
+        repair=world.repair,
+        objects=of_cluster_side(world, "it", world.repair),
+        recover=world.make("recover"),
+        renewal=renewal(world, identity),
+        attach=f"`{state.attach_command}`" if state.attach_command else ON_PAPER["attach"],
+        client=identity.client_id,
+        secret=f"--vault-name {state.vault_name} --name {identity.secret}",
+    )

@@ -62,13 +62,14 @@ def _control_plane(
 
     listed = _seen(lambda: _items(server, f"{core}/pods"))
     pods = listed if isinstance(listed, Unread) else _living(listed)
-    wants_reports = Part.REPORTS in parts and state.cluster_side == "stack" and not isinstance(pods, Unread)
+    wants_reports = Part.REPORTS in parts and state.cluster_side == "stack"
+    probes = [] if isinstance(pods, Unread) or not wants_reports else _probes(cluster, pods)
     return SeenControlPlane(
         classes=_seen(lambda: {_name(each): _class(each) for each in _items(server, classes)}),
         mounts=_seen(lambda: tuple(map(_mount, cluster_state.pod_statuses(server, cluster.namespace)))),
         pods=pods if isinstance(pods, Unread) else tuple(map(_pod, pods)),
         warnings=_seen(lambda: tuple(_warnings(_items(server, f"{core}/events?fieldSelector=type%3DWarning")))),
-        reports=_reports(server, pods, mounts) if wants_reports and not isinstance(pods, Unread) else {},
+        reports=_reports(server, probes, mounts),
         hosted_cluster=_seen(hosted) if state.cluster_side == "hypershift" else None,
     )
 
@@ -140,8 +141,17 @@ def _warnings(events: list[Mapping[str, Any]]) -> Iterator[SeenWarning]:
             )
 
 
-def _reports(server: ApiServer, pods: list[Mapping[str, Any]], mounts: Path | None) -> dict[str, SeenReport | Unread]:
-    probes = [each for each in pods if (each["metadata"].get("labels") or {}).get(_PROBE_LABEL) == _PROBE]
+def _probes(cluster: Cluster, pods: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The probes of the identities that are looked at."""
+    own = tuple(f"{mount.deployment}-" for each in cluster.identities for mount in each.mounts)
+    return [
+        each
+        for each in pods
+        if (each["metadata"].get("labels") or {}).get(_PROBE_LABEL) == _PROBE and _name(each).startswith(own)
+    ]
+
+
+def _reports(server: ApiServer, probes: list[Mapping[str, Any]], mounts: Path | None) -> dict[str, SeenReport | Unread]:
     with httpx.Client(timeout=TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(_AT_ONCE) as pool:
 
         def read(pod: Mapping[str, Any]) -> SeenReport | Unread:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
@@ -17,6 +17,7 @@ from ops.access.management_cluster import api_server
 from ops.doctor.model.check import Part
 from ops.doctor.model.expected import StackState
 from ops.doctor.model.seen import Unread
+from ops.doctor.model.selection import EVERYTHING, Selection
 from ops.doctor.model.world import SeenAccess, SeenControlPlane, StackWorld
 from ops.doctor.reading.access import read_access, refused
 from ops.doctor.reading.azure import AzureView, read_azure, unseen
@@ -58,19 +59,31 @@ class DoctorSources:
         )
 
 
-def look(sources: DoctorSources, parts: Set[Part]) -> StackWorld:
-    """The world as it is now, as far as the parts go. Nothing is raised: what cannot be read is unread."""
+def look(sources: DoctorSources, parts: Set[Part], selection: Selection = EVERYTHING) -> StackWorld:
+    """The world as it is now, as far as the parts and the selection go. What cannot be read is unread.
+
+    Raises CommandError for a selected name that the stack does not have.
+    """
     engine = sources.engine
     state = _state(engine) if Part.STATE in parts else _NOT_WANTED
-    azure = _azure(sources, state, parts)
+    if isinstance(state, Unread) and Part.STATE in parts:
+        return _without_state(engine.stack, state)
+    if isinstance(state, StackState):
+        state = selection.of_state(state)
+    decryption = read_decryption(engine) if Part.DECRYPTION in parts else _NOT_WANTED
+    if isinstance(decryption, str):  # whoever asks Azure or the cluster needs the configuration first
+        parts = parts - _AZURE - _CLUSTER - {Part.CONFIGURATION}
     access, control_planes = _cluster(sources, state, parts)
+    if isinstance(state, StackState):
+        state, control_planes = _selected(selection, state, control_planes)
+    azure = _azure(sources, state, parts)
     return StackWorld(
         stack=engine.stack,
         now=datetime.now(UTC),
         state=state,
         locks=read_locks(engine, sources.azure) if Part.LOCKS in parts else _NOT_WANTED,
         last_run=read_last_run(engine) if Part.HISTORY in parts else _NOT_WANTED,
-        decryption=read_decryption(engine) if Part.DECRYPTION in parts else _NOT_WANTED,
+        decryption=decryption,
         configuration=read_configuration(engine) if Part.CONFIGURATION in parts else _NOT_WANTED,
         access=access,
         vault=azure.vault,
@@ -89,6 +102,36 @@ def _state(engine: Engine) -> StackState | Unread:
         return expected(engine.state())
     except CommandError as error:
         return Unread.because(error)
+
+
+def _without_state(stack: str, why: Unread) -> StackWorld:
+    """Whoever has no state has no backend, mostly: each further question would only wait for the same answer."""
+    azure = AzureView(vault=why, secrets={}, add_on=why, applications={})
+    return StackWorld(
+        stack=stack,
+        now=datetime.now(UTC),
+        state=why,
+        locks=why,
+        last_run=why,
+        decryption=why,
+        configuration=why,
+        access=why,
+        control_planes={},
+        **vars(azure),
+    )
+
+
+def _selected(
+    selection: Selection, state: StackState, planes: Mapping[str, SeenControlPlane | Unread]
+) -> tuple[StackState, dict[str, SeenControlPlane | Unread]]:
+    """What the pod that was named leaves of the clusters."""
+    clusters, seen = [], dict(planes)
+    for cluster in state.clusters:
+        narrowed, plane = cluster, planes.get(cluster.cluster, _NOT_WANTED)
+        if not isinstance(plane, Unread):
+            narrowed, seen[cluster.cluster] = selection.of_plane(cluster, plane)
+        clusters.append(narrowed)
+    return replace(state, clusters=tuple(clusters)), seen
 
 
 def _azure(sources: DoctorSources, state: StackState | Unread, parts: Collection[Part]) -> AzureView:

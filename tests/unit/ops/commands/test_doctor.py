@@ -137,3 +137,43 @@ def test_watching_ends_with_the_result_of_the_last_look(
     printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--watch")
 
     assert (printed.code, "1 finding" in printed.output) == (1, True)
+
+
+def test_waiting_ends_as_soon_as_nothing_is_broken(
+    engine: FakeEngine, idstack: Idstack, api: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "sleep", lambda _: api.absent.clear())
+    api.absent = {AZURE_CLUSTER_IDENTITIES.version}
+
+    printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--wait")
+
+    assert (printed.code, printed.output) == (0, "dev: nothing is broken; 1 check\n")
+    assert printed.error == "dev: 1 finding; 1 check; again in 15 s\n"
+
+
+def test_waiting_in_vain_ends_with_the_finding(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
+    api.absent = {AZURE_CLUSTER_IDENTITIES.version}
+
+    printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--wait", "--timeout", "0")
+
+    assert (printed.code, "broken  access (permissions)" in printed.output, printed.error) == (1, True, "")
+
+
+def test_without_a_stack_there_is_one_finding(engine: FakeEngine, idstack: Idstack) -> None:
+    (engine.folder / "outputs.json").unlink()
+
+    printed = idstack("doctor", "--stack", "dev")
+
+    assert printed.code == 1
+    assert [line for line in printed.output.splitlines() if not line.startswith(" ")] == [
+        "broken  engine (state)",
+        "",
+        "dev: 1 finding; 27 checks; 26 skipped behind a broken stage",
+    ]
+    assert [call for call in engine.calls if not call.startswith("stack export")] == []
+
+
+def test_names_that_exclude_each_other_are_wrong_usage(engine: FakeEngine, idstack: Idstack) -> None:
+    printed = idstack("doctor", "--cluster", "hc1", "--pod", "clusters-hc1/x", "--stack", "dev")
+
+    assert (printed.code, "--pod names the cluster" in " ".join(printed.error.split())) == (2, True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -176,3 +177,39 @@ def test_a_mount_is_not_called_old_where_nobody_tells_the_interval(add_on: Unrea
     world = replace(changes.old_version(worlds.healthy()), add_on=add_on)
 
     assert "mount" not in {each.check for each in examined(world) if each.status is CheckStatus.BROKEN}
+
+
+def unread(world: StackWorld, why: str, *parts: str) -> StackWorld:
+    """Nothing of these parts of the world could be read."""
+    changes: dict[str, Any] = {
+        part: dict.fromkeys(found, Unread(why)) if isinstance(found := getattr(world, part), dict) else Unread(why)
+        for part in parts
+    }
+    return replace(world, **changes)
+
+
+def test_without_a_state_there_is_one_finding_and_nothing_else_to_look_at() -> None:
+    parts = {each.name for each in fields(StackWorld)} - {"stack", "now"}
+
+    results = examined(unread(worlds.healthy(), "error: unable to open state directory", *parts))
+
+    assert broken(results) == {(None, None, "engine", "state")}
+    assert {each.status for each in results} == {CheckStatus.BROKEN, CheckStatus.SKIPPED}
+
+
+def test_what_another_fault_would_break_without_a_state_is_not_blamed() -> None:
+    world = replace(BY_NAME["a wrong passphrase"].change(worlds.healthy()), state=Unread("no stack named 'x' found"))
+
+    assert broken(examined(world)) == {(None, None, "engine", "state")}
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [("a wrong passphrase", ("configuration", "access", "vault", "secrets", "roles")), ("a refused sign-in", ())],
+    ids=["passphrase", "cluster"],
+)
+def test_what_cannot_be_read_because_of_a_fault_is_a_consequence_of_it(name: str, hidden: tuple[str, ...]) -> None:
+    results = examined(unread(BY_NAME[name].change(worlds.healthy()), "not read", "control_planes", *hidden))
+
+    assert broken(results) == {BY_NAME[name].blamed}
+    assert not [each for each in results if each.status is CheckStatus.NOT_CHECKED]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 from datetime import datetime
 
+import pytest
 from rich.console import Console
 from rich.text import Text
 
-from ops.doctor.watching import INTERVAL, watch
+from ops.doctor.watching import INTERVAL, await_it, watch
 
 
 def test_each_look_is_shown_until_ctrl_c_and_the_last_is_returned() -> None:
@@ -39,3 +40,31 @@ def test_ctrl_c_during_the_first_look_returns_nothing() -> None:
         raise KeyboardInterrupt
 
     assert watch(look, lambda found: Text(found), Console(file=io.StringIO()), pause=lambda _: None) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "looks", "last"),
+    [
+        (600, ["broken", "broken", "sound"], "sound"),
+        (20, ["broken", "broken", "broken"], "broken"),
+        (0, ["broken"], "broken"),
+    ],
+    ids=["until-it-is-over", "until-the-time-is", "once"],
+)
+def test_waiting_ends_when_it_is_over_or_the_time_is(seconds: float, looks: list[str], last: str) -> None:
+    now, told, left = [0.0], list[str](), iter(looks)
+
+    def pause(length: float) -> None:
+        now[0] += length
+
+    found = await_it(
+        lambda: next(left),
+        lambda seen: seen == "sound",
+        told.append,
+        seconds=seconds,
+        pause=pause,
+        clock=lambda: now[0],
+    )
+
+    assert (found, told, list(left)) == (last, looks[:-1], [])
+    assert now[0] <= seconds

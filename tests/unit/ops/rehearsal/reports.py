@@ -16,7 +16,7 @@ ROLE = ResourceStep(
 )
 SECRET = ResourceStep(Operation.UPDATE, "idstack:index:CredentialSecret", "hc1-kms-credential-secret")
 VAULT = ResourceStep(Operation.DELETE, "azure-native:keyvault:Vault", "vault-vault", is_protected=True)
-REFUSED = SignIns(KMS, 3, Counter({"AADSTS700016: its application is gone": 2}))
+REFUSED = SignIns(KMS, 3, Counter({"AADSTS700016: the tenant has no such application": 2}))
 
 
 def rehearsal(*steps: ResourceStep, **changes: Any) -> Rehearsal:

@@ -53,7 +53,7 @@ def test_clients_of_what_nobody_uses_are_told_and_no_finding() -> None:
     found = rehearsal(sign_ins=(REFUSED,), unused=("hc1",))
 
     assert found.findings() == []
-    assert "AADSTS700016: its application is gone" in screen(found)
+    assert "AADSTS700016: the tenant has no such application" in screen(found)
     assert "nobody may use these any more" in screen(found)
     assert rehearsal(anew=(REFUSED,), unused=("hc1",)).findings() == ["2 sign-ins failed"]
 
@@ -103,7 +103,12 @@ def test_the_screen_says_why_and_who() -> None:
     restart = Restart(KMS, ("kube-apiserver",), "clientID of the HostedCluster changes")
     shown = screen(rehearsal(ROLE, restarts=(restart,), sign_ins=(REFUSED,), left_out=("a key",)))
 
-    for words in ("roleDefinitionId", "kube-apiserver", "AADSTS700016: its application is gone", "--seed 1 repeats it"):
+    for words in (
+        "roleDefinitionId",
+        "kube-apiserver",
+        "AADSTS700016: the tenant has no such application",
+        "--seed 1 repeats it",
+    ):
         assert words in shown
     assert "not rehearsed as it is: a key" in shown
     assert "second run changes nothing" in shown

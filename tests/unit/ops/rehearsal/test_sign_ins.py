@@ -88,7 +88,7 @@ def test_a_refusal_is_counted_under_its_cause() -> None:
         fake.wait(lambda: len(fake.seen) > seen + 2)
 
     [result] = clients.results
-    assert list(result.failed) == ["AADSTS700016: its application is gone"]
+    assert list(result.failed) == ["AADSTS700016: the tenant has no such application"]
 
 
 def test_a_vault_that_cannot_be_read_leaves_the_mount_as_it_is() -> None:
@@ -163,7 +163,7 @@ def test_a_new_pod_needs_its_secret_and_its_sign_in() -> None:
 
     assert [(each.worked, list(each.failed)) for each in found] == [
         (0, ["the secret hc1-kms cannot be mounted: 403"]),
-        (0, ["AADSTS700016: its application is gone"]),
+        (0, ["AADSTS700016: the tenant has no such application"]),
         (1, []),
     ]
 

@@ -1,0 +1,58 @@
+"""A row of the table of symptoms: what an error says, its cause, where the evidence is, and what helps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Family(StrEnum):
+    """Who says it. The value is a heading of the page."""
+
+    ENTRA_ID = "Entra ID refuses a sign-in"
+    VAULT = "The key vault refuses a read"
+    MOUNT = "The CSI driver does not mount"
+    POD = "A pod does not run"
+    CONDITION = "A condition of a HostedCluster is not as it should be"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symptom:
+    """One row. `name` is what `idstack explain` takes: a code, a reason, a condition, or a short name for a message.
+
+    `words` are regular expressions of the messages that mean it; without any, the name. `fix` is for a hosted cluster's
+    identity, `login` for a person or a pipeline that signs in itself. Both have the place-holders of `ON_PAPER`.
+    """
+
+    name: str
+    family: Family
+    cause: str
+    look: str
+    fix: str
+    login: str = ""
+    words: tuple[str, ...] = ()
+
+    @property
+    def login_fix(self) -> str:
+        """The fix for somebody who signs in without a stack."""
+        return (self.login or self.fix).format_map(ON_PAPER)
+
+    def is_in(self, text: str) -> bool:
+        """Whether the text says it. No code is the beginning of another."""
+        return any(re.search(rf"{word}(?![0-9])", text) for word in self.words or (rf"\b{re.escape(self.name)}",))
+
+
+# The place-holders for a reader who has not named a stack.
+ON_PAPER: Final[Mapping[str, str]] = {
+    "up": "`idstack up --stack <stack>`",
+    "repair": "`idstack up --stack <stack> --refresh`",
+    "objects": "`idstack up --stack <stack> --refresh`; with `clusterSide: hypershift` HyperShift makes it",
+    "recover": "`idstack recover --stack <stack>`",
+    "renewal": "`idstack rotate --identity <cluster>/<identity> --force --stack <stack>`",
+    "attach": "`az vmss identity assign`, for each scale set of the nodes",
+    "client": "<client id>",
+    "secret": "--vault-name <vault> --name <secret>",
+}

@@ -1,0 +1,64 @@
+"""The table of symptoms: every row is reached by its own name and words, and no row by another's."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from identity.credentials.symptom import ON_PAPER, Family, Symptom
+from identity.credentials.symptoms import SYMPTOMS, find
+from localcloud.azure.keyvault import errors
+
+ROWS = pytest.mark.parametrize("row", SYMPTOMS, ids=lambda row: row.name.replace(" ", "-"))
+
+
+def named(text: str, *families: Family) -> str | None:
+    found = find(text, *families)
+    return found.name if found else None
+
+
+def test_a_name_is_that_of_one_row() -> None:
+    assert len({each.name.lower() for each in SYMPTOMS}) == len(SYMPTOMS)
+
+
+@ROWS
+def test_every_row_says_all_of_it_with_place_holders_that_have_a_value(row: Symptom) -> None:
+    assert row.cause
+    assert row.look
+    for text in (row.fix, row.login):
+        assert not re.search(r"[{}]", text.format_map(ON_PAPER))
+    assert not row.login or row.family is Family.ENTRA_ID
+
+
+@ROWS
+def test_a_message_with_the_words_of_a_row_means_that_row(row: Symptom) -> None:
+    for words in row.words or (row.name,):
+        said = words.replace('[^"]+', "azure-cloud-config")
+        assert named(f"before {said}: after", row.family) == row.name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("AADSTS700211: No matching federated identity record found", "AADSTS700211"),
+        ("AADSTS70021: No matching federated identity record found", "AADSTS70021"),
+        ("AADSTS7000112: Application is disabled", "AADSTS7000112"),
+        ("AADSTS7000: something", None),
+        ("RESPONSE 403: 403 Forbidden", "RESPONSE 403"),
+        ('RESPONSE 403: 403 Forbidden {"innererror": {"code": "ForbiddenByFirewall"}}', "ForbiddenByFirewall"),
+        ('failed to get secretproviderclass clusters-hc1/x, error: "x" not found', "NoSecretProviderClass"),
+        ("a message that nobody knows", None),
+    ],
+    ids=range(8),
+)
+def test_the_most_telling_row_is_taken(text: str, name: str | None) -> None:
+    assert named(text) == name
+
+
+def test_the_refusal_of_a_disabled_secret_is_not_taken_for_a_missing_role() -> None:
+    error = errors.secret_disabled()
+    body = json.dumps({"error": {"code": error.code, "message": str(error), "innererror": {"code": error.inner}}})
+
+    assert named(f"RESPONSE 403: 403 Forbidden\nERROR CODE: Forbidden\n{body}", Family.VAULT) == "SecretDisabled"

@@ -1,0 +1,47 @@
+"""`idstack explain`: one entry, a whole message, the list, and a name that is not there."""
+
+from __future__ import annotations
+
+import json
+
+from identity.credentials.symptoms import SYMPTOMS
+from tests.unit.ops.conftest import Idstack
+
+
+def test_a_code_is_explained_with_evidence_and_fix(idstack: Idstack) -> None:
+    printed = idstack("explain", "aadsts7000222")
+
+    assert (printed.code, printed.error) == (0, "")
+    assert printed.output.splitlines() == [
+        "AADSTS7000222: the certificate or client secret has expired",
+        "    look  `idstack status`, column with the end of the certificate",
+        "    fix   deliver another certificate: "
+        "`idstack rotate --identity <cluster>/<identity> --force --stack <stack>`",
+    ]
+
+
+def test_a_whole_message_is_explained_by_its_most_telling_part(idstack: Idstack) -> None:
+    printed = idstack("explain", 'RESPONSE 403: 403 Forbidden {"innererror":{"code":"SecretDisabled"}}')
+
+    assert printed.output.startswith("SecretDisabled: ")
+    assert "RESPONSE 403:" not in printed.output
+
+
+def test_all_are_listed_without_a_name(idstack: Idstack) -> None:
+    printed = idstack("explain")
+
+    assert all(f"  {each.name}: {each.cause}" in printed.output.splitlines() for each in SYMPTOMS)
+
+
+def test_scripts_get_the_table(idstack: Idstack) -> None:
+    found = json.loads(idstack("explain", "--json").output)
+
+    assert [each["name"] for each in found] == [each.name for each in SYMPTOMS]
+    assert {*found[0]} == {"name", "family", "cause", "look", "fix"}
+
+
+def test_an_unknown_code_is_answered_with_the_nearest(idstack: Idstack) -> None:
+    printed = idstack("explain", "AADSTS70027")
+
+    assert (printed.code, printed.output) == (2, "")
+    assert "Did you mean AADSTS700027" in printed.error
