@@ -68,6 +68,7 @@ _COMMANDS: Final = {
         ("forecast", {}),
         ("sweep", {}),
         ("fleet", {}),
+        ("bootstrap", {}),
         ("local", _PASS_ALL_ON),
     )
 }
