@@ -89,6 +89,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         ("kubeconfig", "Write a kubeconfig that signs in by itself."),
         ("token", "Sign in to an AKS API server."),
         ("rbac", "Print the rights that a deployer needs."),
+        ("bootstrap", "Print or make what the stacks' pipelines need."),
     ),
     **_rows(
         "Rescue",

@@ -36,6 +36,8 @@ _LISTINGS: Final = 10
 # What an engine remembers.
 _STATE: Final = "state"
 _VALUES: Final = "configuration"
+# The engine knows the debugging option of `_event_log` only with this variable.
+_WITH_EVENT_LOG: Final = {"PULUMI_DEBUG_COMMANDS": "true"}
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,12 @@ class Engine(PulumiRuns):
             options = (*unattended, *self._configuration(), *arguments)
             self._stream_telling("up", *options, log=log, environment=environment, standstill=Standstill(log))
 
-    def preview(self, arguments: Sequence[str] = (), *, hold: bool = False) -> None:
-        """`pulumi preview`; with `hold` it keeps every certificate, whatever is due."""
+    def preview(self, arguments: Sequence[str] = (), *, hold: bool = False, events: Path | None = None) -> None:
+        """`pulumi preview`; with `hold` it keeps every certificate, whatever is due. `events` as for `up`."""
         self._require_one_deployer()
+        log = () if events is None else _event_log(events)
         with self._held() if hold else nullcontext(self._configuration()) as options:
-            self._stream("preview", *options, *arguments)
+            self._stream("preview", *log, *options, *arguments, environment=_WITH_EVENT_LOG if log else None)
 
     def destroy(self, arguments: Sequence[str] = ()) -> None:
         """`pulumi destroy`, which asks as `up` does."""
@@ -137,11 +140,9 @@ class Engine(PulumiRuns):
         standstill: Standstill | None = None,
     ) -> None:
         """Stream a command that writes its events to `log`; the error of one that failed has what they tell to do."""
-        # Secrets are masked in it. The engine knows this debugging option only with PULUMI_DEBUG_COMMANDS set.
-        events = ("--event-log", str(log))
-        debugging = {**(environment or {}), "PULUMI_DEBUG_COMMANDS": "true"}
+        debugging = {**(environment or {}), **_WITH_EVENT_LOG}
         try:
-            self._stream(command, *events, *options, environment=debugging, standstill=standstill)
+            self._stream(command, *_event_log(log), *options, environment=debugging, standstill=standstill)
         except RunInterrupted:
             raise
         except CommandError as error:
@@ -395,3 +396,8 @@ class Engine(PulumiRuns):
             key = ("--path", "credentials.renewal", "hold")
             self._capture("config", "set", *key, *options, "--stack", self.stack)
             yield options
+
+
+def _event_log(file: Path) -> tuple[str, str]:
+    """The option that writes the events of a run; secrets are masked in them."""
+    return "--event-log", str(file)

@@ -64,5 +64,6 @@ def of(stack: str) -> LocalEnvironment | None:
         return None
     found = record()
     if found is None:
-        raise CommandError("there is no local stack: `make up` creates one")
+        named = "" if stack == LOCAL_STACK else f" STACK={stack}"
+        raise CommandError(f"there is no local stack: `make up{named}` creates one")
     return found

@@ -75,6 +75,12 @@ def test_an_error_is_one_paragraph_and_code_1(engine: FakeEngine, idstack: Idsta
     assert (printed.code, printed.output, printed.error) == (1, "", NO_LOCAL_STACK)
 
 
+def test_another_local_stack_is_named_in_the_way_out(engine: FakeEngine, idstack: Idstack) -> None:
+    printed = idstack("status", "--stack", "local-hypershift")
+
+    assert printed.error == "idstack: there is no local stack: `make up STACK=local-hypershift` creates one\n"
+
+
 def test_an_error_ends_the_process_without_a_trace(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ops", "status"],
