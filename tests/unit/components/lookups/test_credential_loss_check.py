@@ -98,7 +98,7 @@ def test_a_cluster_is_not_renamed_in_one_run_whatever_is_allowed(next_run: Run) 
 
 
 def test_another_vault_drops_the_credentials_of_every_cluster(next_run: Run) -> None:
-    recorder = next_run(vault={"name": "kv-other"})
+    recorder = next_run(vault={"name": "kv-other", "defaultAction": "Allow"})
 
     for cluster in ("hc1", "hc2"):
         lines = lost(recorder, cluster)
