@@ -4,6 +4,10 @@
 # POLICIES=1 runs the policies on a local stack, too, as they run on every other one (docs/reference/policies.md).
 # What a stack's commands run with (engine, backend, plugins) is decided in ops/stack/environment.py.
 
+# `make up stack=dev` would act on the local stack.
+$(foreach name,stack args cluster providers policies,$(if $(filter command,$(firstword $(origin $(name)))),$(error \
+$(name)=$($(name)) is read by nothing: write the name in capital letters, as in `make $(firstword $(MAKECMDGOALS)) STACK=dev`)))
+
 STACK ?= local
 POLICIES ?=
 ARGS ?=
@@ -14,14 +18,6 @@ export LOCALCLOUD_PROVIDERS := $(PROVIDERS)
 # `exec`, so that a signal to make reaches the command and not a shell in between.
 IDSTACK := exec .venv/bin/idstack
 PYTHON := .venv/bin/python
-
-# Where the state of the shared stacks lies; give your own storage account here, or in PULUMI_BACKEND_URL, which goes first and
-# which CI sets. Other stacks use the backend you are logged in to, and the local stack has its own.
-BACKEND.stage ?= azblob://pulumi-state?storage_account=stidstackstage
-BACKEND.prod ?= azblob://pulumi-state?storage_account=stidstackprod
-ifneq ($(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK))),)
-export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
-endif
 
 .DEFAULT_GOAL := help
 .PHONY: help setup up preview renew recover down test slow nightly e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin audit sbom

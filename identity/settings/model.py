@@ -192,6 +192,11 @@ class Settings(Model):
         ),
         FilledIn(f"`{DEFAULT_CLOUD}`"),
     ] = Field(description="Azure cloud of the stack; `local` is the cloud on this machine.")
+    backend: types.StateBackend | None = Field(
+        None,
+        description="Where the stack's state is; `idstack` and `make` use it, whatever backend you are logged in to "
+        "(`docs/guides/stacks.md`).",
+    )
     tenant_id: types.TenantId = Field(description="Entra ID tenant of the applications and the vault.")
     subscription_id: types.SubscriptionId = Field(
         description="Subscription of the vault, the managed identities and the hosted clusters."

@@ -70,6 +70,17 @@ def _reserved_id_fits_cloud(settings: Settings, key: str, found: str, reserved: 
         )
 
 
+def _local_state_is_on_this_machine(settings: Settings, report: ProblemReport) -> None:
+    if settings.cloud.name == LOCAL_CLOUD and settings.backend is not None:
+        report.refuse(
+            ("backend",),
+            settings.backend,
+            rule="backend-of-local-cloud",
+            accepted="nothing with cloud: local, whose stacks have a backend of their own",
+            fix=to_remove(("backend",)),
+        )
+
+
 def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment | None, report: ProblemReport) -> None:
     cluster = settings.management_cluster
     if settings.cloud.name == LOCAL_CLOUD and local and cluster and cluster.kubeconfig not in (None, local.kubeconfig):
@@ -321,6 +332,7 @@ def _as_in_derived_names(cluster: str) -> str:
 _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     _tenant_fits_cloud,
     _subscription_fits_cloud,
+    _local_state_is_on_this_machine,
     _vault_and_key_vault_user_are_here_or_shared,
     _vault_lists_have_an_effect,
     _vault_admits_somebody,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Annotated, Final
@@ -87,6 +88,32 @@ ManagedResourceGroup = Annotated[
         rule="managed-resource-group",
         accepted=_RESOURCE_GROUP.accepted.replace("1-90", "2-90"),
         check=matching(r"(?=..)" + RESOURCE_GROUP_PATTERN),
+    ),
+]
+
+
+def without_credentials(pattern: str) -> Callable[[str], str]:
+    """A check that refuses a key or a signature in an address, and what does not match the whole pattern."""
+    matches = matching(pattern)
+
+    def check(text: str) -> str:
+        if "@" in text or "sig=" in text:
+            raise ValueError("it seems to have a credential in it")
+        return matches(text)
+
+    return check
+
+
+# The schemes that the engine takes (pulumi/pulumi `pkg/backend/diy/backend.go`, IsDIYBackendURL), and Pulumi Cloud's.
+StateBackend = Annotated[
+    str,
+    ValueSpec(
+        rule="state-backend",
+        accepted="where the stack's state is: azblob://<container>?storage_account=<account>, s3://, gs://, file:// "
+        "with a path, or https:// for Pulumi Cloud",
+        blank="azblob://<container>?storage_account=<account>",
+        check=without_credentials(r"(azblob|s3|gs|file|https)://[^\s/?#][^\s]*|file:///[^\s]*"),
+        hint="a key or a signature does not belong into the file: sign in to the storage account with `az login`",
     ),
 ]
 

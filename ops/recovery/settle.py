@@ -25,7 +25,6 @@ from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.recovery.orphans import Orphan
 from ops.siblings.whose import looking
 from ops.stack.engine import Engine
-from ops.stack.environment import variables
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.lock import Locked
 from ops.stack.renewable import RenewedType
@@ -209,7 +208,7 @@ def _finders(
 def _management_cluster(engine: Engine, configuration: Mapping[str, str]) -> Iterator[KubernetesObjects]:
     """The management cluster, reached as the stack reaches it."""
     management = json.loads(configuration.get("managementCluster") or "{}")
-    environ = variables(engine.stack)
+    environ = engine.environment
     try:
         if path := management.get("kubeconfig"):
             kubeconfig = Kubeconfig.read(engine.root / Path(path).expanduser())

@@ -143,7 +143,7 @@ class Stacks:
 
 def _state(engine: Engine, stack: str) -> State | CommandError:
     try:
-        return Engine(stack, engine.root, output=engine.output).state()
+        return Engine(stack, engine.root, output=engine.output, beside=engine.stack).state()
     except CommandError as error:
         return error
 

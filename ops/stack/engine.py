@@ -21,7 +21,7 @@ from identity.outputs import StackOutputs
 from identity.settings import stack_file
 from identity.settings.problems import NAMESPACE
 from ops.stack import configuration, disk, existing, files, hints, plugins, state_file, unreadable
-from ops.stack.environment import local_paths, variables
+from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.standstill import Standstill
@@ -111,7 +111,7 @@ class Engine(PulumiRuns):
         from identity.access.arm_environment import require_azure_native  # azure-identity takes a third of a second
 
         try:
-            require_azure_native(variables(self.stack))
+            require_azure_native(self.environment)
         except AccessError as error:
             raise CommandError(f"{error}. Nothing was changed") from None
 
@@ -263,7 +263,7 @@ class Engine(PulumiRuns):
         done = subprocess.run(
             command,
             cwd=self.root,
-            env=variables(self.stack),
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -271,17 +271,17 @@ class Engine(PulumiRuns):
         )
         if done.returncode == 0:
             return None
-        if damaged := state_file.damage(done.stderr, self.stack, variables(self.stack).get("PULUMI_BACKEND_URL")):
+        if damaged := state_file.damage(done.stderr, self.stack, self.environment.get("PULUMI_BACKEND_URL")):
             raise damaged
         return done.stderr.strip() or f"code {done.returncode}"
 
     def damage(self) -> state_file.StateDamaged | None:
         """What is wrong with the state's file in a backend of files; None elsewhere, and if nothing is."""
-        return state_file.find(self.stack, variables(self.stack).get("PULUMI_BACKEND_URL"))
+        return state_file.find(self.stack, self.environment.get("PULUMI_BACKEND_URL"))
 
     def backend(self) -> str:
         """The address of the backend that the stack is in (`file://...`, `azblob://...`, `https://...`)."""
-        url = variables(self.stack).get("PULUMI_BACKEND_URL")
+        url = self.environment.get("PULUMI_BACKEND_URL")
         return url or str(json.loads(self._capture("whoami", "--json"))["url"])
 
     def written(self) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import SeenLock, SeenRun
 from ops.stack import lock
 from ops.stack.engine import Engine
-from ops.stack.environment import variables
 from ops.stack.errors import CommandError
 from ops.stack.state_file import StateDamaged
 
@@ -47,7 +46,7 @@ def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
                 root = Path(unquote(f"{address.netloc}{address.path}")).expanduser()
                 found = dict(_files(root / folder))
             case "azblob":
-                found = _blobs(address, folder, variables(engine.stack), azure)
+                found = _blobs(address, folder, engine.environment, azure)
             case _:
                 return Unread(
                     f"the locks of {backend.partition('?')[0]} are not read here; `up` names who holds one and changes "

@@ -25,6 +25,7 @@ PRESENT: Final = object()
 _ELSEWHERE: Final = frozenset(
     {
         *("vault", "keyVaultUser", "readerScope", "managementCluster", "sharedStack", "tags", "monitoring"),
+        "backend",
         *("protect", "credentials", "allowCredentialLoss", "policyWaivers"),
     }
 )

@@ -64,6 +64,14 @@ def test_the_local_cloud_has_a_kubeconfig_of_its_own() -> None:
     assert refusals(config, local=LOCAL) == [("managementCluster.kubeconfig", "kubeconfig-of-local-cloud")]
 
 
+def test_the_local_cloud_has_a_backend_of_its_own() -> None:
+    cloud = {**LOCAL_IDS, "cloud": "local", "hostedClusters": [], "managementCluster__kubeconfig": ABSENT}
+
+    assert refusals(configuration(**cloud, backend="file:///srv/states"), local=LOCAL) == [
+        ("backend", "backend-of-local-cloud")
+    ]
+
+
 def test_a_block_of_metadata_is_refused_where_hypershift_makes_the_namespaces() -> None:
     config = configuration(blockInstanceMetadata=True, clusterSide="hypershift")
 

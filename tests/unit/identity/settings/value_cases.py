@@ -42,6 +42,12 @@ _WAIVER = {
     "reason": "until the new agency",
 }
 STACK_CASES: Final[Mapping[str, ValueCase]] = {
+    "backend": ValueCase(
+        paths=("backend",),
+        rule="state-backend",
+        bad=("stdev", "azblob://", "/srv/states", "azblob://a b", "azblob://c?storage_account=a&sig=x", "https://me@x"),
+        good=("azblob://c?storage_account=stdev", "s3://bucket", "file:///srv/states", "https://api.pulumi.com"),
+    ),
     "waived policy": ValueCase(
         paths=("policyWaivers__0__policy",),
         rule="choice",

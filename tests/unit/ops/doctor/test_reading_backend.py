@@ -78,7 +78,7 @@ def test_a_lock_that_is_cut_short_is_of_an_engine_that_has_ended(locks: Path) ->
 def test_the_locks_of_other_stacks_are_not_its_own(locks: Path) -> None:
     lock(locks, "a")
 
-    assert known(read_locks(Engine("stage"), nobody)) == ()
+    assert known(read_locks(Engine("other"), nobody)) == ()
 
 
 @dataclass
