@@ -46,6 +46,7 @@ class _Command:
 _COMMANDS: Final = {
     name.removesuffix("_"): _Command(name, settings)
     for name, settings in (
+        ("init", {}),
         ("up", _PASS_ON),
         ("preview", _PASS_ON),
         ("down", _PASS_ON),

@@ -24,7 +24,9 @@ _NETWORKS: Final = tuple(
 _DOMAIN: Final = re.compile(r"(?:^|[./@])example\.(?:com|net|org)(?=$|[:/])", re.IGNORECASE)
 # The samples' names begin with this prefix (`ops/first_stack/template.py`); a storage account's name has no hyphen.
 SAMPLE_PREFIX: Final = "example"
-_SAMPLE: Final = re.compile(rf"(?:^|[-/]){SAMPLE_PREFIX}(?:$|[-/])|^{SAMPLE_PREFIX}(?:dev|stage|prod)[a-z0-9]*$")
+_SAMPLE: Final = re.compile(
+    rf"(?:^|[-/]){SAMPLE_PREFIX}(?:$|[-/])|(?:^|[/=]){SAMPLE_PREFIX}(?:dev|stage|prod)[a-z0-9]*"
+)
 # Texts of the user's own, which name nothing.
 _FREE: Final = frozenset({"tag-name", "tag-value", "non-empty", "file-path", "document-path"})
 

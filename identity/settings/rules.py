@@ -269,7 +269,8 @@ def _probe_has_an_image_where_needed(settings: Settings, report: ProblemReport) 
             None,
             rule="probe-image-missing",
             accepted="the image of the credential probe: clusterSide: stack runs one for each mount",
-            fix=f"{to_set(place, '<image>')}, or {to_set(('clusterSide',), 'hypershift')}",
+            fix=f"{to_set(place, '<image>')}, which `make probe-image REGISTRY=<registry>` pushes, or "
+            f"{to_set(('clusterSide',), 'hypershift')}",
         )
 
 
