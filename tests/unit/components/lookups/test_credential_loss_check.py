@@ -109,6 +109,13 @@ def test_another_vault_drops_the_credentials_of_every_cluster(next_run: Run) -> 
         )
 
 
+def test_a_stack_stays_in_its_tenant(next_run: Run) -> None:
+    recorder = next_run(tenantId="33333333-3333-4333-8333-333333333333", allowCredentialLoss=["hc1", "hc2"])
+
+    assert recorder.registered == []
+    assert recorder.problems == [("tenantId", "tenant-of-last-run")]
+
+
 def test_another_resource_group_also_drops_the_data_plane_identities(next_run: Run) -> None:
     lines = lost(next_run(resourceGroup="identity-new"))
 
