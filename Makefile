@@ -20,10 +20,10 @@ IDSTACK := exec .venv/bin/idstack
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow nightly e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin audit sbom
+.PHONY: help setup up preview renew recover down test slow nightly e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin audit sbom probe-image
 
 help: ## Show this list
-	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 setup: ## Prepare this checkout: virtual environment, packages, Pulumi CLI (a second run takes a moment)
 	@tools/setup $(if $(filter apiserver,$(CLUSTER)),cluster)
@@ -141,3 +141,6 @@ sbom: setup ## Write sbom.cdx.json: everything that others have made, as Cyclone
 
 pin: setup ## Write the missing checksums of Pulumi's archives, after `make lock` (ARGS=darwin-arm64 for another machine's, too)
 	@$(PYTHON) -m tools.pin $(ARGS)
+
+probe-image: setup ## Build the credential probe's image with podman or docker, and push it (REGISTRY=<name>.azurecr.io)
+	@$(PYTHON) -m tools.probe_image "$(REGISTRY)"

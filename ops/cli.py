@@ -61,6 +61,7 @@ def _rows(panel: str, *rows: tuple[str, str] | tuple[str, str, Mapping[str, Any]
 COMMANDS: Final[Mapping[str, CommandRow]] = {
     **_rows(
         "Deploy",
+        ("init", "Write the configuration of a new stack, and make the stack."),
         ("up", "Deploy a stack; a local one ends with a table of its sign-ins.", _PASS_ON),
         ("preview", "Show what `up` would change.", _PASS_ON),
         ("down", "Destroy a stack.", _PASS_ON),

@@ -16,6 +16,7 @@ from identity.clouds import LocalEnvironment
 from identity.settings.defaults import fill_in
 from identity.settings.invalid import INVALID
 from identity.settings.model import Settings
+from identity.settings.placeholders import refuse_placeholders
 from identity.settings.problems import (
     ConfigurationError,
     Place,
@@ -51,7 +52,8 @@ def load_settings(
         secret_keys: the keys whose value is, or holds, a secret: nothing out of them appears in the report.
         local: the record of the local cloud, if there is one on this machine.
         written: the values as YAML reads them in the stack's file, None if that is not at hand. It tells a boolean or a
-            number from a string in quotes; without it `true` and `false` are taken for booleans.
+            number from a string in quotes; without it `true` and `false` are taken for booleans. What an example has
+            is refused in a file alone.
 
     Raises:
         ConfigurationError: with every problem of the configuration.
@@ -66,6 +68,8 @@ def load_settings(
         _describe(errors, filled, report)
         settings = Settings.model_validate(_without_invalid(raw, errors), context=raw["cloud"])
     validate_settings(settings, local, report)
+    if written is not None:
+        refuse_placeholders(raw, filled, _SETTINGS, report)
     if report.problems:
         raise ConfigurationError(sorted(report.problems, key=_in_order))
     return settings

@@ -167,6 +167,24 @@ def _vault_lists_have_an_effect(settings: Settings, report: ProblemReport) -> No
                 )
 
 
+def _vault_admits_somebody(settings: Settings, report: ProblemReport) -> None:
+    vault = settings.vault
+    if vault is None or not vault.public_network_access or vault.default_action == "Allow":
+        return
+    if not vault.allowed_ip_ranges and not vault.allowed_subnet_ids:
+        ranges, subnets = ("vault", "allowedIpRanges"), ("vault", "allowedSubnetIds")
+        report.refuse(
+            ("vault", "defaultAction"),
+            "Deny",
+            rule="vault-admits-nobody",
+            accepted=f"{path_of(ranges)} or {path_of(subnets)} with defaultAction: Deny, the default: without them "
+            "neither the deployer nor the nodes reach the vault",
+            fix=f"{to_set((*ranges, 0), '<range of the deployer>')} and "
+            f"{to_set((*subnets, 0), '<subnet of the nodes>')}, or {to_set(('vault', 'defaultAction'), 'Allow')}, "
+            "which leaves it to roles alone who reads a secret",
+        )
+
+
 def _key_vault_user_is_described_by_its_source(settings: Settings, report: ProblemReport) -> None:
     if settings.shared_stack is not None:
         return
@@ -251,7 +269,8 @@ def _probe_has_an_image_where_needed(settings: Settings, report: ProblemReport) 
             None,
             rule="probe-image-missing",
             accepted="the image of the credential probe: clusterSide: stack runs one for each mount",
-            fix=f"{to_set(place, '<image>')}, or {to_set(('clusterSide',), 'hypershift')}",
+            fix=f"{to_set(place, '<image>')}, which `make probe-image REGISTRY=<registry>` pushes, or "
+            f"{to_set(('clusterSide',), 'hypershift')}",
         )
 
 
@@ -317,6 +336,7 @@ _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     _local_state_is_on_this_machine,
     _vault_and_key_vault_user_are_here_or_shared,
     _vault_lists_have_an_effect,
+    _vault_admits_somebody,
     _key_vault_user_is_described_by_its_source,
     _management_cluster_is_named_where_needed,
     cluster_is_reached_in_one_way,

@@ -16,7 +16,7 @@ from ops.cli import COMMANDS, application
 from tests.architecture.source import ROOT
 
 DOCUMENTS: Final = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
-_TARGETS: Final = frozenset(re.findall(r"^([a-z0-9]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+_TARGETS: Final = frozenset(re.findall(r"^([a-z\d-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 _FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")
 _PATH: Final = re.compile(r"[\w.-]+(/[\w.-]+)+/?")

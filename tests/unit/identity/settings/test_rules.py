@@ -95,6 +95,25 @@ def test_lists_of_networks_without_effect_are_refused(vault: dict[str, Any], fix
 
 
 @pytest.mark.parametrize(
+    ("lists", "expected"),
+    [
+        ({}, [("vault.defaultAction", "vault-admits-nobody")]),
+        ({"allowedIpRanges": [], "allowedSubnetIds": []}, [("vault.defaultAction", "vault-admits-nobody")]),
+        ({"allowedIpRanges": ["20.61.7.16/28"]}, []),
+        ({"allowedSubnetIds": [f"{VNET}/subnets/aks"]}, []),
+        ({"publicNetworkAccess": False}, []),
+    ],
+    ids=["nothing", "empty lists", "a range", "a subnet", "private endpoints"],
+)
+def test_a_vault_that_admits_nobody_is_refused(lists: dict[str, Any], expected: list[tuple[str, str]]) -> None:
+    for action in ({}, {"defaultAction": "Deny"}):
+        config = configuration(vault={"name": "kv-dev", **action, **lists})
+
+        assert refusals(config) == expected
+        assert not expected or "`pulumi config set --path vault.defaultAction Allow`" in report(config)
+
+
+@pytest.mark.parametrize(
     ("user", "missing"),
     [({"source": "existing"}, ["clientId", "objectId"]), ({"source": "created"}, ["name"])],
 )

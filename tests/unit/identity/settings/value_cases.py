@@ -140,7 +140,7 @@ STACK_CASES: Final[Mapping[str, ValueCase]] = {
         paths=("vault__defaultAction",),
         rule="choice",
         bad=("allow", "DENY", "Block"),
-        good=("Allow", "Deny"),
+        good=("Allow",),
     ),
     "range": ValueCase(
         paths=("vault__allowedIpRanges",),
@@ -154,6 +154,7 @@ STACK_CASES: Final[Mapping[str, ValueCase]] = {
         ),
         good=("203.0.113.7", "203.0.113.0/24", "172.32.0.0/16"),
         in_list=True,
+        also={"vault": {"name": "kv-identity", "defaultAction": "Deny"}},
     ),
     "key-vault-user": ValueCase(
         paths=("keyVaultUser__source",),

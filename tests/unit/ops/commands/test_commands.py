@@ -32,7 +32,7 @@ from tests.unit.ops.world import (
 ROOT = Path(__file__).parents[4]
 
 
-def outputs(infra_id: str = "hc1-dev", **changes: Any) -> dict[str, Any]:
+def outputs(infra_id: str = "hc1", **changes: Any) -> dict[str, Any]:
     """A stack with one identity, its output changed."""
     ingress = output("managed-azure-ingress", "ingress-hc1-json", **changes)
     cluster = {"controlPlane": {"ingress": ingress}, "hostedClusterSpec": {"infraID": infra_id}}
@@ -234,7 +234,7 @@ def test_up_as_json_leaves_standard_output_to_the_document(engine: FakeEngine, i
 
 def test_an_engine_that_fails_is_an_error_and_nothing_follows(engine: FakeEngine, idstack: Idstack) -> None:
     engine.ends_with(255)
-    engine.has_run(hc1="hc1-dev")
+    engine.has_run(hc1="hc1")
     printed = idstack("up", "--stack", "dev")
     assert (printed.code, printed.error) == (
         1,
@@ -244,7 +244,7 @@ def test_an_engine_that_fails_is_an_error_and_nothing_follows(engine: FakeEngine
 
 
 def test_preview_and_down_of_another_stack_are_the_engines(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has_run(hc1="hc1-dev")
+    engine.has_run(hc1="hc1")
     assert idstack("preview", "--stack", "dev", "--json", "--diff").code == 0
     down = idstack("down", "--stack", "dev", "--json")
     looked = "stack export --stack dev --non-interactive"
