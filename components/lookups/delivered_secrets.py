@@ -17,7 +17,9 @@ LOOK_AT_SECRETS: Final = "idstack:index:lookAtSecrets"
 
 
 async def look_at_secrets(settings: Settings, vault: str) -> None:
-    """Begin a look at each secret that a schedule decides by; `vault` is the vault's ARM id."""
+    """Begin a look at each secret that a schedule decides by; `vault` is the vault's ARM id, empty without one."""
+    if not vault:
+        return
     arguments = {
         "cloud": settings.cloud.name,
         "tenantId": settings.tenant_id,
