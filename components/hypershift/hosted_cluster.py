@@ -118,8 +118,7 @@ class HostedCluster(pulumi.ComponentResource):
         managed = [*data_plane.values(), *optional.values()]
         usable = [each for identity in identities.values() for each in identity.usable]
         everything = [*usable, *managed, *args.store.key_vault_user, *self._infrastructure, *issuer]
-        has_side = args.settings.cluster_side == "stack" and args.cluster.has_credentials
-        if has_side or args.handed_over is not None:
+        if args.settings.cluster_side == "stack" or args.handed_over is not None:
             self._cluster_side(identities, everything)
         if args.manifest is not None:
             secrets = [

@@ -41,7 +41,7 @@ def validate_authentication(
     with suppress(DependsOnInvalid):
         _workload_identities_are_used(cluster, place, report)
     with suppress(DependsOnInvalid):
-        _tokens_are_signed_by_a_known_key(settings, cluster, place, report)
+        _side_is_hypershifts(settings, cluster, place, report)
 
 
 def applied_clusters_sign_in_in_one_way(settings: Settings, report: ProblemReport) -> None:
@@ -138,18 +138,16 @@ def _workload_identities_are_used(cluster: HostedClusterSettings, place: Place, 
             )
 
 
-def _tokens_are_signed_by_a_known_key(
+def _side_is_hypershifts(
     settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
 ) -> None:
-    if settings.cluster_side != "stack" or cluster.authentication != _WORKLOAD or cluster.signing_key is not None:
-        return
-    at = (*place, "serviceAccountSigningKey")
-    report.refuse(
-        at,
-        None,
-        rule="probe-tokens-without-key",
-        accepted="the key that signs the tokens of the cluster's service accounts: with clusterSide: stack the "
-        "credential probes sign in with tokens of it",
-        fix=f"{to_set((*place, 'issuer'), 'create')}, or {to_set((*at, 'vaultSecretName'), '<secret>')}, or "
-        f"{to_set(('clusterSide',), 'hypershift')}",
-    )
+    if settings.cluster_side == "stack" and cluster.authentication == _WORKLOAD:
+        at = (*place, "authentication")
+        report.refuse(
+            at,
+            cluster.authentication,
+            rule="workload-identities-with-stack-side",
+            accepted=f"{_MANAGED} with clusterSide: stack: the tokens of a hosted cluster's service accounts are from "
+            "its API server, which HyperShift runs",
+            fix=f"{to_set(('clusterSide',), 'hypershift')}, or {to_set(at, _MANAGED)}",
+        )

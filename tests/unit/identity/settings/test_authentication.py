@@ -109,9 +109,7 @@ def test_workload_identities_leave_out_the_keys_of_credentials(key: str, value: 
 
 def test_workloads_mount_credentials_alone() -> None:
     container = {"name": "w", "image": "registry.example.com/w:1", "identities": ["disk"]}
-    config = configuration(
-        hostedClusters=[self_managed(workloads=[container], serviceAccountSigningKey={"file": "signer.private"})]
-    )
+    config = configuration(hostedClusters=[self_managed(workloads=[container])])
 
     assert (f"{CLUSTER}.workloads", "key-of-other-authentication") in refusals(config)
 
@@ -149,10 +147,10 @@ def test_a_credential_of_another_identity_is_refused() -> None:
     ]
 
 
-def test_probes_need_the_key_that_signs_their_tokens() -> None:
+def test_the_side_of_the_stack_has_no_tokens() -> None:
     config = configuration(hostedClusters=[self_managed()])
 
-    assert refusals(config) == [(f"{CLUSTER}.serviceAccountSigningKey", "probe-tokens-without-key")]
+    assert refusals(config) == [(f"{CLUSTER}.authentication", "workload-identities-with-stack-side")]
 
 
 def test_one_hypershift_has_one_way() -> None:
