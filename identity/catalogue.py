@@ -421,6 +421,9 @@ DATA_PLANE: Final = (
     ),
 )
 
+# Every managed identity that service accounts of a hosted cluster use, of both ways to sign in.
+FEDERATED_IDENTITIES: Final = (*DATA_PLANE, *(row.federated for row in CONTROL_PLANE if row.federated is not None))
+
 # Off until `managedIdentities` of a hosted cluster names them.
 OPTIONAL: Final = (
     # api/hypershift/v1beta1/azure.go:470-480,565-620;

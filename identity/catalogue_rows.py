@@ -12,6 +12,7 @@ from identity.roles import Role
 SECRET_PROVIDER_CLASS_PREFIX: Final = "managed-azure-"
 # Where the HostedCluster has the identities of both ways (api/hypershift/v1beta1/azure.go:1006-1051).
 AUTHENTICATION_PATH: Final = ("platform", "azure", "azureAuthenticationConfig")
+WORKLOAD_IDENTITIES_PATH: Final = (*AUTHENTICATION_PATH, "workloadIdentities")
 
 
 class Scope(StrEnum):
@@ -210,6 +211,11 @@ class ControlPlaneIdentity(GrantedIdentity):
     setting: str | None = None  # key of the hosted cluster without which it has no such identity
     capability: str | None = None  # of HyperShift: on as long as `spec.capabilities.disabled` does not name it
     workload: WorkloadColumns | None = None  # None: a cluster that signs in by workload identities has no such identity
+
+    @property
+    def workload_path(self) -> tuple[str, ...]:
+        """The way from `spec` to the object with the client id of the managed identity in its place."""
+        return (self.workload and self.workload.path) or (*WORKLOAD_IDENTITIES_PATH, self.field)
 
     @property
     def federated(self) -> DataPlaneIdentity | None:

@@ -82,6 +82,11 @@ def control_plane_identity_name(hosted_cluster: str, field: str) -> str:
     return f"{hosted_cluster}-{kebab(field)}"
 
 
+def federated_identity_name(hosted_cluster: str, kind: str, identity: str) -> str:
+    """Name of the component in the stack of a managed identity that service accounts of the cluster use."""
+    return f"{hosted_cluster}-{kind}-{identity}"
+
+
 def secret_reader_name(identity: str) -> str:
     """Name of the key-vault-user's role on the secret of an identity's component (`readerScope: secrets`)."""
     return f"{identity}-reader"

@@ -13,7 +13,7 @@ from ipaddress import ip_network
 from typing import Any, Final
 
 from identity import resource_types
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.catalogue_rows import GrantedIdentity
 from identity.naming import kebab
 from identity.roles import (
@@ -200,7 +200,7 @@ def _roles_of(resource: PolicedResource) -> list[Role]:
             return [KEY_VAULT_SECRETS_USER_ROLE]
         return _of_both_sets(row for row in CONTROL_PLANE if f"-{kebab(row.field)}-roles-" in resource.name)
     if resource_types.DATA_PLANE_IDENTITY in resource.kinds:
-        return _of_both_sets(row for row in DATA_PLANE if f"-data-plane-{row.name}-roles-" in resource.name)
+        return _of_both_sets(row for row in FEDERATED_IDENTITIES if f"-{row.kind}-{row.name}-roles-" in resource.name)
     if resource_types.OPTIONAL_IDENTITY in resource.kinds:
         attacher = [MANAGED_IDENTITY_OPERATOR_ROLE] if "-attacher-roles-" in resource.name else []
         rows = [row for row in OPTIONAL if f"-{row.name}-roles-" in resource.name]

@@ -1,4 +1,4 @@
-"""Managed identities of the guest cluster's own components, used through federated credentials."""
+"""Managed identities that service accounts of a hosted cluster use through federated credentials."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from identity.settings.managed_identities import managed_identity_of
 class DataPlaneIdentityArgs:
     """Inputs of `DataPlaneIdentityComponent`.
 
-    `stack_owner` is the stack's owner id. `infrastructure` is what the role's scopes are in, empty if it exists
-    already.
+    `stack_owner` is the stack's owner id. `issuer` is what publishes the keys of the cluster, and `infrastructure` what
+    the role's scopes are in; both are empty if they exist already.
     """
 
     row: DataPlaneIdentity
     settings: Settings
     cluster: HostedClusterSettings
     stack_owner: pulumi.Input[str] | None
+    issuer: Sequence[pulumi.Resource] = ()
     infrastructure: Sequence[pulumi.Resource] = ()
 
 
@@ -58,6 +59,7 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
                     for each in row.subjects
                 },
                 issuer=cluster.issuer_url,
+                trusted=args.issuer,
                 audience=FEDERATED_AUDIENCE,
                 stack_owner=args.stack_owner,
                 infrastructure=args.infrastructure,

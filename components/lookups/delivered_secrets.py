@@ -14,7 +14,9 @@ from identity.settings import Settings
 
 
 async def look_at_secrets(settings: Settings, vault: str) -> None:
-    """Begin a look at each secret that a schedule decides by; `vault` is the vault's ARM id."""
+    """Begin a look at each secret that a schedule decides by; `vault` is the vault's ARM id, empty without one."""
+    if not vault:
+        return
     arguments = {
         "cloud": settings.cloud.name,
         "tenantId": settings.tenant_id,

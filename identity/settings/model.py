@@ -235,7 +235,9 @@ class Settings(Model):
         "and `keyVaultUser` are then left out. Without it both belong to this stack.",
     )
     vault: VaultSettings | None = Field(
-        None, description="The Key Vault of the credentials. Required, unless `sharedStack` has it."
+        None,
+        description="The Key Vault of the credentials. Required, unless `sharedStack` has it, or every hosted cluster "
+        "signs in with workload identities and the stack knows none of the keys that sign their tokens.",
     )
     key_vault_user: KeyVaultUserSettings = Field(
         KeyVaultUserSettings(),
@@ -279,6 +281,23 @@ class Settings(Model):
         description="Policies that resources of the stack may break, each with its reason "
         "(`docs/reference/policies.md`).",
     )
+
+    @property
+    def uses_vault(self) -> bool:
+        """Whether the stack keeps something in a vault; one without hosted clusters has it for other stacks."""
+        return not self.hosted_clusters or any(each.uses_vault for each in self.hosted_clusters)
+
+    @property
+    def has_key_vault_user(self) -> bool:
+        """Whether the stack has a key-vault-user of its own, because somebody mounts what is in its vault.
+
+        A vault for other stacks alone has one where the configuration describes it.
+        """
+        if self.shared_stack is not None:
+            return False
+        is_described = self.vault is not None and "key_vault_user" in self.model_fields_set
+        mounts = not self.hosted_clusters or any(each.has_credentials for each in self.hosted_clusters)
+        return is_described or mounts
 
     @property
     def writes_to_management_cluster(self) -> bool:

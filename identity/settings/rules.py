@@ -9,6 +9,7 @@ from typing import Final
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from identity.settings.access_rules import cluster_is_reached_in_one_way, login_is_described
+from identity.settings.authentication_rules import applied_clusters_sign_in_in_one_way
 from identity.settings.cluster_rules import validate_cluster
 from identity.settings.creation_rules import (
     created_cluster_belongs_to_the_vaults_stack,
@@ -121,10 +122,18 @@ def _gate_has_time_to_settle(settings: Settings, report: ProblemReport) -> None:
 def _vault_and_key_vault_user_are_here_or_shared(settings: Settings, report: ProblemReport) -> None:
     set_shared = to_set(("sharedStack",), "<organization>/<project>/<stack>")
     if settings.shared_stack is None:
-        if settings.vault is None:
+        if settings.vault is None and settings.uses_vault:
             accepted = "the Key Vault of the credentials, by its name; or sharedStack, the stack that has it"
             fix = f"{to_set(('vault', 'name'), '<vault>')}, or {set_shared}"
             report.refuse(("vault",), None, rule="vault-missing", accepted=accepted, fix=fix)
+        if settings.vault is None and not settings.uses_vault and "key_vault_user" in settings.model_fields_set:
+            report.refuse(
+                ("keyVaultUser",),
+                {},
+                rule="key-vault-user-without-vault",
+                accepted="nothing without a vault, which no hosted cluster of the stack needs",
+                fix=f"{to_remove(('keyVaultUser',))}, or {to_set(('vault', 'name'), '<vault>')}",
+            )
         return
     for key, is_given, found in (
         ("vault", settings.vault is not None, {}),
@@ -186,7 +195,7 @@ def _vault_admits_somebody(settings: Settings, report: ProblemReport) -> None:
 
 
 def _key_vault_user_is_described_by_its_source(settings: Settings, report: ProblemReport) -> None:
-    if settings.shared_stack is not None:
+    if not settings.has_key_vault_user:
         return
     user = settings.key_vault_user
     wanted = {"aks-addon": (), "existing": ("clientId", "objectId"), "created": ("name",)}[user.source]
@@ -234,7 +243,7 @@ def _creating(settings: Settings) -> Iterator[str]:
 def _management_cluster_is_named_where_needed(settings: Settings, report: ProblemReport) -> None:
     if settings.management_cluster is not None:
         return
-    from_addon = settings.shared_stack is None and settings.key_vault_user.source == "aks-addon"
+    from_addon = settings.has_key_vault_user and settings.key_vault_user.source == "aks-addon"
     reasons = [
         *(["keyVaultUser.source: aks-addon reads its add-on's identity"] if from_addon else []),
         *(f"{place} creates objects in it" for place in _creating(settings)),
@@ -358,4 +367,5 @@ _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     _secrets_have_names_of_their_own,
     created_groups_are_the_clusters_own,
     used_once_is_switched_on_once,
+    applied_clusters_sign_in_in_one_way,
 )

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from pydantic_core import PydanticCustomError
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.naming import RESOURCE_GROUP_PATTERN, VAULT_NAME_PATTERN
 from identity.settings.problems import NAMESPACE, enumerate_words
 from identity.settings.value_spec import CREDENTIAL, PLACEHOLDER, ValueSpec, matching, uuid
@@ -294,11 +294,15 @@ def _one_of(fields: tuple[str, ...], rule: str) -> ValueSpec:
 
 
 IdentityField = Annotated[str, _one_of(tuple(row.field for row in CONTROL_PLANE), rule="identity-field")]
+WorkloadIdentityField = Annotated[
+    str, _one_of(tuple(row.field for row in CONTROL_PLANE if row.workload), rule="workload-identity-field")
+]
 DataPlaneField = Annotated[str, _one_of(tuple(row.field for row in DATA_PLANE), rule="data-plane-field")]
 FederatedSuffix = Annotated[
     str,
     _one_of(
-        tuple(dict.fromkeys(subject.suffix for row in DATA_PLANE for subject in row.subjects)), rule="federated-suffix"
+        tuple(dict.fromkeys(subject.word for row in FEDERATED_IDENTITIES for subject in row.subjects)),
+        rule="federated-suffix",
     ),
 ]
 OptionalIdentityField = Annotated[str, _one_of(tuple(row.field for row in OPTIONAL), rule="optional-identity")]

@@ -32,7 +32,7 @@ def read_cluster_state(engine: Engine, outputs: StackOutputs[str]) -> ClusterSta
             deployer(engine.stack, engine.configured(), local_cloud.of(engine.stack)) as clients,
             api_server(engine) as server,
         ):
-            return cluster_state.read(server, outputs, _versions(clients, outputs["keyVaultId"]))
+            return cluster_state.read(server, outputs, _versions(clients, outputs.get("keyVaultId", "")))
     except (AccessError, CommandError) as error:
         return ClusterState(unread=(f"the management cluster: {error}",))
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from identity import resource_types
 from identity.access.azure_client import AzureClient
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
-from identity.naming import control_plane_identity_name
+from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
+from identity.naming import control_plane_identity_name, federated_identity_name
 from ops.adoption.existing import FoundResources
 from ops.recovery.finders import Finders
 from ops.recovery.orphans import ids, shown
@@ -77,7 +77,9 @@ class _Matcher:
         self._azure = azure
         self._finders = Finders(azure, None, existing.vault_id.subscription, ids(state))
         fields = {control_plane_identity_name(cluster, row.field): row.field for row in CONTROL_PLANE}
-        self._fields = fields | {f"{cluster}-data-plane-{row.name}": row.field for row in DATA_PLANE}
+        self._fields = fields | {
+            federated_identity_name(cluster, row.kind, row.name): row.field for row in FEDERATED_IDENTITIES
+        }
 
     def matches(self) -> Iterator[Match]:
         for step in self._steps:

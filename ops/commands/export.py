@@ -61,16 +61,15 @@ def hypershift(
             script.chmod(0o755)
     except OSError as error:
         raise CommandError(f"the files cannot be written: {error}") from None
-    install = commands.install(outputs)
     if as_json:
         screen.document(
             {
                 "stack": stack,
                 "definitions": list(commands.DEFINITIONS),
-                "install": list(install.arguments),
                 "script": None if script is None else str(script),
                 "clusters": {
                     each.name: {
+                        "install": list(commands.install(outputs, is_managed=each.is_managed).arguments),
                         "files": {flag: str(path) for flag, (path, _) in each.files.items()},
                         "manifest": str(each.manifest[0]) if each.manifest else None,
                         "createClusterAzure": list(commands.create(each.create).arguments),
@@ -89,7 +88,9 @@ def hypershift(
     if script is not None:
         screen.console.print(str(script), markup=False)
         return
-    steps = [commands.definitions(), str(install)]
+    # The HyperShift of one management cluster has one way.
+    ways = dict.fromkeys(each.is_managed for each in wanted)
+    steps = [commands.definitions(), *(str(commands.install(outputs, is_managed=way)) for way in ways)]
     for each in wanted:
         steps.append(str(commands.create(each.create, has_host_names=each.has_host_names)))
         if each.render is not None:

@@ -13,6 +13,7 @@ from typing import Final
 from identity.outputs import StackOutputs
 from ops.outputs import hypershift_commands as commands
 from ops.outputs.hypershift import HostedClusterExport
+from ops.stack.errors import CommandError
 
 # What each variable of the commands has, and the script reports if it has none.
 FILES: Final = {
@@ -36,9 +37,17 @@ _AVAILABLE: Final = "kubectl --namespace hypershift rollout status deployment/op
 def script(stack: str, outputs: StackOutputs[str], clusters: Sequence[HostedClusterExport]) -> str:
     """The text of the script. It checks every variable, file and program before its first change.
 
-    A HostedCluster that the stack applies is not created a second time.
+    A HostedCluster that the stack applies is not created a second time. Raises CommandError for clusters that sign in
+    in two ways, because the HyperShift of a management cluster has one.
     """
-    install = commands.install(outputs)
+    ways = {each.is_managed for each in clusters}
+    if len(ways) > 1:
+        listed = ", ".join(f"{each.name} by {'certificates' if each.is_managed else 'tokens'}" for each in clusters)
+        raise CommandError(
+            f"one script installs HyperShift for one way to sign in, and the clusters have two: {listed}. Write a "
+            "script for each way with --cluster, for management clusters of their own"
+        )
+    install = commands.install(outputs, is_managed=ways == {True})
     created = [each for each in clusters if not each.is_applied]
     creations = [commands.create(each.create, has_host_names=each.has_host_names) for each in created]
     variables = sorted({name for command in (install, *creations) for name in command.variables})

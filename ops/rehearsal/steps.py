@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from identity import resource_types
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.naming import kebab
 from ops.stack.state import name_of, type_of
 
@@ -196,8 +196,8 @@ def _prefixes() -> Iterator[tuple[str, str]]:
         yield kebab(control.field), control.field
         for mount in control.mounts:
             yield control.probe_name(mount), control.field
-    for guest in DATA_PLANE:
-        yield f"data-plane-{guest.name}", guest.field
+    for guest in FEDERATED_IDENTITIES:
+        yield f"{guest.kind}-{guest.name}", guest.field
     for optional in OPTIONAL:
         yield optional.name, optional.field
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from identity import resource_types
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.naming import role_assignment_name
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -21,7 +21,7 @@ _PRINCIPAL_OF: Final[Mapping[str, str]] = {
 }
 COMPONENTS: Final = (
     *(row.component for row in CONTROL_PLANE),
-    *(row.component for row in DATA_PLANE),
+    *(row.component for row in FEDERATED_IDENTITIES),
     *(row.component for row in OPTIONAL),
     "key-vault-user",
 )

@@ -6,9 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from identity import resource_types
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
 from identity.catalogue_rows import ControlPlaneIdentity, GrantedIdentity, Mount
-from identity.naming import control_plane_identity_name, control_plane_namespace, secret_reader_name
+from identity.naming import (
+    control_plane_identity_name,
+    control_plane_namespace,
+    federated_identity_name,
+    secret_reader_name,
+)
 from ops.doctor.model.expected import (
     Cluster,
     ExpectedMount,
@@ -107,7 +112,11 @@ def _clusters(
                 for row in CONTROL_PLANE
                 if (found := cluster["controlPlane"].get(row.field)) is not None
             ),
-            guests=tuple(_granted(f"{name}-data-plane-{row.name}", name, row, roles, spec) for row in DATA_PLANE),
+            guests=tuple(
+                _granted(federated_identity_name(name, row.kind, row.name), name, row, roles, spec)
+                for row in FEDERATED_IDENTITIES
+                if row.field in cluster["dataPlane"]
+            ),
         )
 
 

@@ -317,4 +317,18 @@ _BASES: Final[Mapping[str, dict[str, Any]]] = {
             }
         ),
     },
+    "self-managed": {
+        "clusterSide": "hypershift",
+        "hostedClusters": [
+            hosted_cluster(
+                **{key: value for key, value in _EVERYWHERE.items() if key != "objectEncoding"},
+                authentication="workload-identities",
+                workloadIdentities={row.field: {} for row in CONTROL_PLANE if row.workload is not None},
+                topology="PublicAndPrivate",
+                private=_LINK,
+                dns=_DNS,
+                hostedCluster=_NAMED_KEY,
+            )
+        ],
+    },
 }

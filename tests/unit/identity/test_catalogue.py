@@ -100,6 +100,14 @@ def test_a_workload_identity_has_the_roles_of_its_row(row: ControlPlaneIdentity)
     )
 
 
+def test_workload_identities_are_the_fields_of_the_api() -> None:
+    paths = {row.field: ".".join(row.workload_path) for row in CONTROL_PLANE if row.workload is not None}
+    others = {field: path for field, path in paths.items() if not path.startswith("secretEncryption")}
+
+    assert set(paths.values()) - set(others.values()) == {"secretEncryption.kms.azure.workloadIdentity"}
+    assert all(path == f"platform.azure.azureAuthenticationConfig.workloadIdentities.{f}" for f, path in others.items())
+
+
 def test_an_identity_says_in_one_line_how_it_signs_in_by_workload_identity() -> None:
     source = (ROOT / "identity/catalogue.py").read_text(encoding="utf-8")
 
