@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from identity import resource_types
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,
@@ -28,7 +29,7 @@ from ops.stack import plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.moved_clusters import refuse_moves
-from ops.stack.state import STACK, StateResource
+from ops.stack.state import StateResource
 
 HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")]
 
@@ -93,5 +94,5 @@ def _configured(engine: Engine) -> Iterator[str]:
 def _of_last_run(resources: Sequence[StateResource]) -> Iterator[str]:
     """Names of the hosted clusters that the stack has now, those among them that the configuration removes."""
     for each in resources:
-        if each["type"] == STACK:
+        if each["type"] == resource_types.STACK:
             yield from each.get("outputs", {}).get("hostedClusters", {})
