@@ -80,7 +80,7 @@ def test_every_environment_of_the_workflows_is_in_the_threat_model() -> None:
     text = (_EXPLANATION / "threat-model.md").read_text(encoding="utf-8")
     stacks = {file.name.split(".")[1] for file in ROOT.glob("Pulumi.*.yaml")}
 
-    assert set(re.findall(r"^- \*\*E\d+\. (\w+)\.\*\*", text, re.MULTILINE)) == stacks
+    assert set(re.findall(r"^- \*\*E\d+\. ([\w-]+)\.\*\*", text, re.MULTILINE)) == stacks
 
 
 def test_every_sequence_is_described_once_and_has_a_test() -> None:
