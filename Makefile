@@ -1,7 +1,7 @@
 # Every command takes STACK=<name> (local by default) and ARGS=<more options of the engine>.
 # CLUSTER=apiserver gives a local stack a real kube-apiserver instead of the built-in API, from its first `make up` to `make down`.
-# PROVIDERS=real gives it the real provider plugins instead of the emulated ones, PROVIDERS=azuread only that one (docs/operations.md).
-# POLICIES=1 runs the policies on a local stack, too, as they run on every other one (docs/policies.md).
+# PROVIDERS=real gives it the real provider plugins instead of the emulated ones, PROVIDERS=azuread only that one (docs/reference/operations.md).
+# POLICIES=1 runs the policies on a local stack, too, as they run on every other one (docs/reference/policies.md).
 # What a stack's commands run with (engine, backend, plugins) is decided in ops/stack/environment.py.
 
 STACK ?= local
@@ -54,7 +54,7 @@ PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadscope --no-loadscope
 SINCE ?= main
 SELECTED = $(if $(filter changed,$(ARGS)),$(or $(shell $(PYTHON) -m tests.changed $(SINCE)),$(error nothing was selected)) )$(filter-out changed,$(ARGS))
 
-test: setup ## Run the tests that every change must pass (ARGS=changed or ARGS=tests/unit for a part); docs/testing.md lists all
+test: setup ## Run the tests that every change must pass (ARGS=changed or ARGS=tests/unit for a part); docs/explanation/testing.md lists all
 	@$(PYTHON) -m pytest $(PARALLEL) $(SELECTED)
 
 slow: setup ## Run what is worth a merge besides: rehearsals, a fleet, a short storm, other shapes of stacks, the probe's image
@@ -77,7 +77,7 @@ real: setup ## Compare the emulated provider plugins with the real ones step by 
 	@$(PYTHON) -m pytest -n 0 -m real tests/real $(ARGS)
 
 # HYPERSHIFT is a folder with hypershift, hypershift-operator and control-plane-operator, built from HyperShift's source.
-hypershift: setup ## HyperShift's own operators on the local stack (HYPERSHIFT=<folder with its three programs>; docs/testing.md)
+hypershift: setup ## HyperShift's own operators on the local stack (HYPERSHIFT=<folder with its three programs>; docs/explanation/testing.md)
 	@tools/setup cluster
 	@LOCALCLOUD_CLUSTER=apiserver HYPERSHIFT="$(HYPERSHIFT)" $(PYTHON) -m pytest -n 0 -m hypershift tests/hypershift $(ARGS)
 
@@ -110,7 +110,7 @@ fmt: setup ## Format, and fix what can be fixed
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 
-generate: setup ## Write docs/configuration.md and the schema in Pulumi.yaml from the settings
+generate: setup ## Write docs/reference/configuration.md and the schema in Pulumi.yaml from the settings
 	@$(PYTHON) -m identity.settings.reference
 
 golden: setup ## Write the reviewed messages, the output of `idstack status` and small graphs anew; read the diff before you commit it

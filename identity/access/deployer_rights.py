@@ -139,7 +139,7 @@ def deployer_grants(settings: Settings) -> list[AzureGrant]:
 
 
 def reader_grants(settings: Settings) -> list[AzureGrant]:
-    """What the identity needs that previews (`docs/pull-requests.md`)."""
+    """What the identity needs that previews (`docs/guides/pull-requests.md`)."""
     groups = [*_written_groups(settings), *(each.scope for each in assigned(settings))]
     if settings.management_cluster is not None:
         groups.append(resource_group_id(settings.subscription_id, settings.management_cluster.resource_group))

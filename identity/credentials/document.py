@@ -4,8 +4,8 @@
 
 `decode` is stricter than the loader (github.com/Azure/msi-dataplane v0.4.3, pkg/dataplane/reloadCredentials.go) where
 that one fails later or worse: an absent `not_before` makes it panic, an unreadable date or an empty `client_id` fails
-at the next load or the first sign-in; docs/loader.md has the list. Like the loader it ignores unknown keys and a path
-in `authentication_endpoint`.
+at the next load or the first sign-in; docs/reference/loader.md has the list. Like the loader it ignores unknown keys
+and a path in `authentication_endpoint`.
 """
 
 from __future__ import annotations

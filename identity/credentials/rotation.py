@@ -208,6 +208,6 @@ class Rotation:
 def _unforeseen(error: Exception) -> str:
     return (
         f"found something that this version of the loader did not foresee ({events.unforeseen(error)}); "
-        "accepted: a credential document as in docs/loader.md; the credential that is served goes on: "
+        "accepted: a credential document as in docs/reference/loader.md; the credential that is served goes on: "
         "report this as a defect, and issue the credential again"
     )

@@ -4,7 +4,7 @@ The semantics are those of the upstream loader (github.com/Azure/msi-dataplane v
 pkg/dataplane/reloadCredentials.go): the authority comes from the file, the certificate chain is sent, a file replaces
 the loaded credential only if its `not_before` is strictly later, it is read again every 6 hours whatever happens. Three
 things are better: a swap of the driver's link is seen at once, an expired file is refused here and not at the next
-sign-in, and a later credential is served only after it got a token. `docs/loader.md` compares the two.
+sign-in, and a later credential is served only after it got a token. `docs/reference/loader.md` compares the two.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class AccessSettings(Model):
     flavour: Flavour = Field(Flavour.IDSTACK, description="Program in the kubeconfig that makes the tokens.")
     login: StackLogin = Field(
         LoginKind.ARM,
-        description="How the stack signs in to the API server, without a person (`docs/aks-access.md`): "
+        description="How the stack signs in to the API server, without a person (`docs/guides/aks-access.md`): "
         + "; ".join(f"`{kind}`, {LOGIN_KINDS[kind].description}" for kind in UNATTENDED)
         + ".",
     )

@@ -131,5 +131,5 @@ class CreationSettings(Model):
     rotation_poll_interval: PollInterval = Field(
         "2m",
         description="How often the CSI driver looks for new versions of mounted secrets; since its release 1.6.0 the "
-        "least time after a change (`docs/stacks.md`).",
+        "least time after a change (`docs/guides/stacks.md`).",
     )

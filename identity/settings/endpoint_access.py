@@ -41,7 +41,8 @@ class PrivateSettings(Model):
     """How the API server is reached privately."""
 
     type: Literal["PrivateLink", "Swift"] = Field(
-        description="The way, Swift for a managed cluster (`docs/hypershift.md`); a HostedCluster never changes it."
+        description="The way, Swift for a managed cluster (`docs/guides/hypershift.md`); a HostedCluster never "
+        "changes it."
     )
     private_link: PrivateLinkSettings | None = Field(None, description="Keys of `PrivateLink`.")
     swift: SwiftSettings | None = Field(None, description="Keys of `Swift`.")

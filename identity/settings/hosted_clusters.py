@@ -42,7 +42,9 @@ class IdentitySettings(Model):
 
     enabled: Annotated[
         StrictBool,
-        FilledIn("`true` if the hosted cluster needs it, of an optional one as `docs/optional-identities.md` says"),
+        FilledIn(
+            "`true` if the hosted cluster needs it, of an optional one as `docs/reference/optional-identities.md` says"
+        ),
     ] = Field(description="Only an identity that the HostedCluster API does not require can be switched off.")
     source: Literal["entra-application", "managed-identity"] = Field(
         "entra-application",
@@ -58,7 +60,7 @@ class IdentitySettings(Model):
     custom_role: types.RoleDefinitionGuid | None = Field(
         None,
         description="Role definition that it has instead of its role of `roles`, at the same scopes: what an adopted "
-        "hosted cluster had before (`docs/migration.md`).",
+        "hosted cluster had before (`docs/guides/migration.md`).",
     )
     resource_id: arm_ids.ManagedIdentityId | None = Field(
         None, description="Resource id of the managed identity; required with `source: managed-identity`."
@@ -85,13 +87,13 @@ class HostedClusterObjectSettings(Model):
     service_account_signing_key: types.KubernetesSecretName | None = Field(
         None,
         description="Secret with the private key (`key`) that signs the tokens of the service accounts, which exists "
-        "in the HostedCluster's namespace. Needed where the stack itself knows of none (`docs/hypershift.md`).",
+        "in the HostedCluster's namespace. Needed where the stack itself knows of none (`docs/guides/hypershift.md`).",
     )
     etcd_encryption: Annotated[Literal["aescbc", "none"] | None, FilledIn("`aescbc`, unless `kms` encrypts etcd")] = (
         Field(
             None,
             description="With `releaseImage` and without `kms`: how etcd is encrypted, `aescbc` with a key that the "
-            "stack makes, or `none`. Once etcd is encrypted, that stays (`docs/hypershift.md`).",
+            "stack makes, or `none`. Once etcd is encrypted, that stays (`docs/guides/hypershift.md`).",
         )
     )
     manifest: dict[str, Any] | None = Field(None, description="Your part of the HostedCluster as a mapping.")
@@ -111,7 +113,7 @@ class HostedClusterSettings(Model):
     issuer: Literal["existing", "create"] = Field(
         "existing",
         description="Who makes the cluster's OIDC issuer: it exists already, or the stack makes it and the key that "
-        "signs the tokens of the cluster's service accounts (`docs/issuer.md`).",
+        "signs the tokens of the cluster's service accounts (`docs/explanation/issuer.md`).",
     )
     issuer_name: IssuerName | None = Field(
         None, description="With `issuer: create`: name of its storage account and of the container in it."
@@ -122,13 +124,14 @@ class HostedClusterSettings(Model):
         "existing`.",
     )
     service_account_signing_key: SigningKeySettings | None = Field(
-        None, description="The key that signs the tokens of the cluster's service accounts (`docs/issuer.md`)."
+        None,
+        description="The key that signs the tokens of the cluster's service accounts (`docs/explanation/issuer.md`).",
     )
     infrastructure: Literal["existing", "create"] = Field(
         "existing",
         description="Whether resource groups, network, subnet, network security group, private DNS zone and egress "
         "load balancer exist already, or the stack makes them under HyperShift's names and deletes them after the "
-        "HostedCluster (`docs/hypershift.md`).",
+        "HostedCluster (`docs/guides/hypershift.md`).",
     )
     network: Annotated[NetworkSettings | None, FilledIn("with `infrastructure: create` as below")] = Field(
         None, description="With `infrastructure: create`: address ranges of the virtual network."
@@ -197,10 +200,10 @@ class HostedClusterSettings(Model):
     data_plane_identities: dict[types.DataPlaneField, DataPlaneIdentitySettings] = Field(
         default_factory=dict,
         description="Data-plane identities that existed before the stack, by field of the HostedCluster API "
-        "(`docs/migration.md`).",
+        "(`docs/guides/migration.md`).",
     )
     managed_identities: tuple[types.OptionalIdentityField, ...] = Field(
-        (), description="Managed identities that few hosted clusters need (`docs/optional-identities.md`)."
+        (), description="Managed identities that few hosted clusters need (`docs/reference/optional-identities.md`)."
     )
     container_registry_id: arm_ids.RegistryId | None = Field(
         None,
@@ -214,12 +217,13 @@ class HostedClusterSettings(Model):
     )
     workloads: tuple[WorkloadSettings, ...] = Field(
         (),
-        description="With `clusterSide: stack`: Deployments of your own that mount identities (`docs/hypershift.md`).",
+        description="With `clusterSide: stack`: Deployments of your own that mount identities "
+        "(`docs/guides/hypershift.md`).",
     )
     hosted_cluster: HostedClusterObjectSettings | None = Field(
         None,
         description="With `clusterSide: hypershift`: the stack applies the HostedCluster, which it writes itself "
-        "(`releaseImage`) or which you give as one of `manifest` and `file` (`docs/hypershift.md`).",
+        "(`releaseImage`) or which you give as one of `manifest` and `file` (`docs/guides/hypershift.md`).",
     )
 
     @property

@@ -64,7 +64,7 @@ class SigningKeySettings(Model):
         ),
     ] = Field((1,), description="With `issuer: create`: numbers of the keys whose public halves the issuer publishes.")
     signing: Generation = Field(
-        1, description="With `issuer: create`: number of the published key that signs (`docs/issuer.md`)."
+        1, description="With `issuer: create`: number of the published key that signs (`docs/explanation/issuer.md`)."
     )
     leaked: Annotated[
         tuple[Generation, ...],
@@ -77,5 +77,5 @@ class SigningKeySettings(Model):
     ] = Field(
         (),
         description="With `issuer: create`: numbers of keys that have leaked. They are published no longer, and the "
-        "key after them signs at once (`docs/issuer.md`).",
+        "key after them signs at once (`docs/explanation/issuer.md`).",
     )

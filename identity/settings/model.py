@@ -1,7 +1,7 @@
 """The keys of the configuration; `hosted_clusters.py` and the other modules have those of its structures.
 
 Attribute names are Python's; the stack file spells them in camelCase. `make generate` writes each key, its type, its
-default and its description to `docs/configuration.md` and `Pulumi.yaml`.
+default and its description to `docs/reference/configuration.md` and `Pulumi.yaml`.
 
 Every model is frozen and refuses unknown keys. What follows from other values (a cluster's location, its secrets'
 names) is filled in before validation (`defaults.py`), so an attribute that is not optional here always has its value.
@@ -82,11 +82,12 @@ class ManagementClusterSettings(Model):
     name: types.ManagedClusterName = Field(description="Name of the AKS cluster.")
     create: CreationSettings | None = Field(
         None,
-        description="The stack creates the cluster, with these keys (`docs/aks-access.md`); without `create` the "
-        "cluster exists already.",
+        description="The stack creates the cluster, with these keys (`docs/guides/aks-access.md`); without `create` "
+        "the cluster exists already.",
     )
     access: AccessSettings = Field(
-        AccessSettings(), description="How the stack signs in to the cluster's API server (`docs/aks-access.md`)."
+        AccessSettings(),
+        description="How the stack signs in to the cluster's API server (`docs/guides/aks-access.md`).",
     )
     kubeconfig: types.FilePath | None = Field(
         None, description="Path of a kubeconfig of your own, used instead of `access`."
@@ -216,17 +217,17 @@ class Settings(Model):
     cluster_side: Literal["stack", "hypershift"] = Field(
         "stack",
         description="Who makes SecretProviderClasses, cloud configurations and pods: `stack`, this program; "
-        "`hypershift`, HyperShift's operators (`docs/hypershift.md`).",
+        "`hypershift`, HyperShift's operators (`docs/guides/hypershift.md`).",
     )
     roles: Literal["hypershift", "builtin"] = Field(
         "hypershift",
         description="Which roles the identities get: those that `hypershift create` assigns to whole resource groups, "
-        "or `builtin`, the narrower ones of production at the resources themselves (`docs/azure.md`).",
+        "or `builtin`, the narrower ones of production at the resources themselves (`docs/guides/first-stack.md`).",
     )
     shared_stack: types.StackName | None = Field(
         None,
-        description="Stack that has the vault and the key-vault-user of this one (`docs/stacks.md`); `vault` and "
-        "`keyVaultUser` are then left out. Without it both belong to this stack.",
+        description="Stack that has the vault and the key-vault-user of this one (`docs/guides/stacks.md`); `vault` "
+        "and `keyVaultUser` are then left out. Without it both belong to this stack.",
     )
     vault: VaultSettings | None = Field(
         None, description="The Key Vault of the credentials. Required, unless `sharedStack` has it."
@@ -238,13 +239,13 @@ class Settings(Model):
     reader_scope: Literal["vault", "secrets"] = Field(
         "vault",
         description="Where the key-vault-user has its role: at the whole `vault`, or at each of the stack's `secrets` "
-        "that pods mount (`docs/isolation.md`).",
+        "that pods mount (`docs/explanation/isolation.md`).",
     )
     block_instance_metadata: StrictBool = Field(
         False,
         description="With `clusterSide: stack`: a NetworkPolicy keeps the pods of each control plane's namespace from "
         "the nodes' instance metadata, where the key-vault-user's tokens are, and from the wire server "
-        "(`docs/isolation.md`). It needs a network-policy engine.",
+        "(`docs/explanation/isolation.md`). It needs a network-policy engine.",
     )
     management_cluster: ManagementClusterSettings | None = Field(
         None,
@@ -260,17 +261,18 @@ class Settings(Model):
     monitoring: MonitoringSettings | None = Field(
         None,
         description="Azure Monitor keeps the vault's audit log, and alerts before a credential expires "
-        "(`docs/monitoring.md`).",
+        "(`docs/guides/monitoring.md`).",
     )
     hosted_clusters: tuple[HostedClusterSettings, ...] = Field((), description="The hosted clusters of the stack.")
     allow_credential_loss: tuple[types.ClusterName, ...] = Field(
         (),
         description="Hosted clusters that may lose credentials in use in the next run, and `key-vault-user` if that "
-        "may be replaced; without it such a run is refused (`docs/stacks.md`). Remove it afterwards.",
+        "may be replaced; without it such a run is refused (`docs/guides/stacks.md`). Remove it afterwards.",
     )
     policy_waivers: tuple[PolicyWaiverSettings, ...] = Field(
         (),
-        description="Policies that resources of the stack may break, each with its reason (`docs/policies.md`).",
+        description="Policies that resources of the stack may break, each with its reason "
+        "(`docs/reference/policies.md`).",
     )
 
     @property

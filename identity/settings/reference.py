@@ -1,4 +1,4 @@
-"""The reference of the configuration, written from the settings' models: `docs/configuration.md` and Pulumi's schema.
+"""The reference of the configuration, written from the settings: `docs/reference/configuration.md`, Pulumi.s schema.
 
 `python -m identity.settings.reference` (`make generate`) writes both; a test compares them with the models.
 """
@@ -21,7 +21,7 @@ from identity.settings.schema_node import SchemaNode
 from identity.yaml_text import dump
 
 PROJECT: Final = Path(__file__).parents[2]
-PAGE: Final = PROJECT / "docs/configuration.md"
+PAGE: Final = PROJECT / "docs/reference/configuration.md"
 PROJECT_FILE: Final = PROJECT / "Pulumi.yaml"
 _WIDTH: Final = 120
 _CONFIG: Final = "\nconfig:\n"
@@ -63,7 +63,7 @@ def references(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[
 
 
 def page() -> str:
-    """`docs/configuration.md`: the stack's own keys, then a section for each structure."""
+    """`docs/reference/configuration.md`: the stack's own keys, then a section for each structure."""
     every = list(references())
     structures = {row.path.split(".")[0] for row in every if "." in row.path}
     whole = [_INTRODUCTION, "\n## The stack\n", _HEADER]

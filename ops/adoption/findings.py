@@ -141,7 +141,7 @@ def _left_alone(control_plane: ControlPlaneFile) -> Iterator[Finding]:
             "certificates in the vault",
             f"{len(certificates)} of the identities above",
             "the vault renews them by its own policy, where nobody registers them",
-            "leaves them alone, and registered: docs/migration.md says when to remove them",
+            "leaves them alone, and registered: docs/guides/migration.md says when to remove them",
         )
 
 

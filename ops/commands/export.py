@@ -98,8 +98,8 @@ def _check(clusters: list[cli.HostedClusterExport]) -> None:
                 [
                     "`hypershift create cluster azure` cannot create every cluster as it is; nothing was written:",
                     *obstacles,
-                    "Let the stack apply the HostedCluster (`hostedCluster` in the configuration, docs/hypershift.md), "
-                    "or leave these clusters out with --cluster.",
+                    "Let the stack apply the HostedCluster (`hostedCluster` in the configuration, "
+                    "docs/guides/hypershift.md), or leave these clusters out with --cluster.",
                 ]
             )
         )

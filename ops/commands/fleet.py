@@ -17,7 +17,7 @@ from ops.fleet.file import load_fleet
 from ops.fleet.tree import Differences, tree, write
 from ops.stack.errors import CommandError
 
-fleet = typer.Typer(name="fleet", help="Many stacks from one file (docs/fleet.md).", no_args_is_help=True)
+fleet = typer.Typer(name="fleet", help="Many stacks from one file (docs/guides/fleet.md).", no_args_is_help=True)
 
 fleet.command("prepare")(prepare)
 fleet.command("up")(up)

@@ -168,7 +168,7 @@ def _planned(engine: Engine, configured: Mapping[str, str]) -> Plan:
         wrote = f"{len(configured)} values were written into the stack's configuration. " if configured else ""
         raise CommandError(
             f"{error}\n\n{wrote}The names of the stack's resources come from a preview, which fails for the reason "
-            "above. Set what is missing (docs/migration.md), then run the same command again"
+            "above. Set what is missing (docs/guides/migration.md), then run the same command again"
         ) from None
 
 

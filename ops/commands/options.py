@@ -51,7 +51,7 @@ ProvidersOption: TypeAlias = Annotated[
 PoliciesOption: TypeAlias = Annotated[
     bool,
     typer.Option(
-        "--policies", help="Of a local stack: run the policies (docs/policies.md), as every other stack does."
+        "--policies", help="Of a local stack: run the policies (docs/reference/policies.md), as every other stack does."
     ),
 ]
 DEFAULT_STACK = LOCAL_STACK

@@ -21,7 +21,7 @@ def split(
     """Move a hosted cluster's part of the state to a stack of its own, which shares the vault of the first one.
 
     Run again, it finishes a move that was cut off. Both configurations are written before, and brought up afterwards
-    (`docs/stacks.md`).
+    (`docs/guides/stacks.md`).
     """
     screen = Screen(as_json)
     source, target = (Engine(name, output=screen.output) for name in (stack, to))

@@ -50,7 +50,7 @@ def load_fleet(path: Path) -> Fleet:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise CommandError(f"there is no fleet file {path}: docs/fleet.md has an example") from None
+        raise CommandError(f"there is no fleet file {path}: docs/guides/fleet.md has an example") from None
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"the fleet file {path} cannot be read: {error}") from None
     return fleet_of(text, path.name)
@@ -76,7 +76,7 @@ def _validate(settings: FleetSettings, report: FleetReport) -> None:
     """What must fit together in the file itself."""
     if not settings.environments:
         accepted = "at least one environment, with its shared stack and its clusters"
-        report.refuse(("environments",), [], rule="no-environment", accepted=accepted, fix="see docs/fleet.md")
+        report.refuse(("environments",), [], rule="no-environment", accepted=accepted, fix="see docs/guides/fleet.md")
     stacks: dict[str, Place] = {}
     for index, environment in enumerate(settings.environments):
         place: Place = ("environments", index)
@@ -172,7 +172,7 @@ def _validate_place_of_states(environment: EnvironmentSettings, place: Place, re
                 None,
                 rule="missing",
                 accepted="where the states are" if key == "backend" else "the key that encrypts the states' secrets",
-                fix=f"write it at {path_of((*place, key))} (docs/fleet.md)",
+                fix=f"write it at {path_of((*place, key))} (docs/guides/fleet.md)",
             )
 
 
@@ -248,7 +248,7 @@ class _Environment:
         )
 
     def _compare_with_shared(self, shared: FleetStack | None, stack: FleetStack, layered: Layered) -> None:
-        """A cluster's stack has the cloud, tenant and subscription of the shared one (docs/stacks.md)."""
+        """A cluster's stack has the cloud, tenant and subscription of the shared one (docs/guides/stacks.md)."""
         if shared is None:
             return
         for key, ours, theirs in (

@@ -1,7 +1,7 @@
-"""The keys of a fleet file; `docs/fleet.md` explains them by an example.
+"""The keys of a fleet file; `docs/guides/fleet.md` explains them by an example.
 
-Settings of stacks are the keys of `docs/configuration.md` without their namespace. They stay mappings here: the
-complete configuration of each stack is validated by `identity.settings` (`ops/fleet/file.py`).
+Settings of stacks are the keys of `docs/reference/configuration.md` without their namespace. They stay mappings here:
+the complete configuration of each stack is validated by `identity.settings` (`ops/fleet/file.py`).
 """
 
 from __future__ import annotations

@@ -23,8 +23,9 @@ _TOKEN: Final = "/var/run/secrets/azure/tokens/azure-identity-token"
 _USES_IDENTITY: Final = "azure.workload.identity/use"
 # Of the workspace's image (ops/fleet/workspace/Containerfile).
 _PREPARE: Final = ("/opt/idstack/ops/fleet/workspace/prepare",)
-# The agent's memory limit is the request (`AGENT_MEMLIMIT`); the engine, the program and its plugins need the limit for
-# the minutes of a run (docs/benchmarks.md), and no request, because the pod goes when the run has succeeded.
+# The agent's memory limit is the request (`AGENT_MEMLIMIT`); the engine, the program and its plugins need the limit
+# for the minutes of a run (docs/explanation/benchmarks.md), and no request, because the pod goes when the run has
+# succeeded.
 _RESOURCES: Final[Mapping[str, Any]] = {
     "requests": {"cpu": "50m", "memory": "128Mi"},
     "limits": {"memory": "2Gi"},

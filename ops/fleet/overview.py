@@ -1,7 +1,7 @@
 """What becomes of a fleet: of each stack when it was brought up and from what, what expires, who cannot sign in.
 
 Everything is read from the states, as `idstack status` reads one. Sign-ins are those of the credential probes of local
-stacks; on Azure the probes' metrics have them (docs/monitoring.md), and this machine reads none.
+stacks; on Azure the probes' metrics have them (docs/guides/monitoring.md), and this machine reads none.
 """
 
 from __future__ import annotations

@@ -26,7 +26,9 @@ def read(text: str, file: str) -> FleetSettings:
     report = FleetReport()
     raw = _parsed(text, file)
     if not isinstance(raw, dict):
-        report.refuse((), raw, rule="structure", accepted=_FLEET.accepted, fix="see the example in docs/fleet.md")
+        report.refuse(
+            (), raw, rule="structure", accepted=_FLEET.accepted, fix="see the example in docs/guides/fleet.md"
+        )
         raise FleetFileError(file, report.problems)
     try:
         return FleetSettings.model_validate(raw)

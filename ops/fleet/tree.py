@@ -24,7 +24,7 @@ def tree(fleet: Fleet) -> dict[PurePosixPath, str]:
     if not rendered:
         raise CommandError(
             "no environment of the fleet file has `operator`, which names the workspaces' image and identity "
-            "(docs/fleet.md)"
+            "(docs/guides/fleet.md)"
         )
     files = {
         PurePosixPath("workspace/Containerfile"): HEADER + _CONTAINERFILE.read_text(encoding="utf-8"),

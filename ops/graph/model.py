@@ -204,7 +204,7 @@ class IdentityGraph:
             yield from self._reached_from(found)
 
     def to_json(self) -> dict[str, Any]:
-        """The graph for scripts (`docs/operations.md` describes its shape)."""
+        """The graph for scripts (`docs/reference/operations.md` describes its shape)."""
         return {
             "stack": self.stack,
             "generatedAt": rfc3339.render(self.at),

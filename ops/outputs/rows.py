@@ -11,7 +11,7 @@ from identity.credentials import rfc3339
 from identity.outputs import ControlPlaneIdentityOutput, StackOutputs
 from ops.outputs.probes import ProbeResult, ProbeResults
 
-# A daily run renews within a day of the date (`docs/pull-requests.md`); this is two of them.
+# A daily run renews within a day of the date (`docs/guides/pull-requests.md`); this is two of them.
 OVERDUE_AFTER: Final = timedelta(days=2)
 
 

@@ -16,7 +16,7 @@ from identity.naming import ArmId, managed_identity_id, parse_arm_id, resource_i
 from identity.settings import HostedClusterSettings, KmsSettings, MonitoringSettings, Settings
 from identity.settings.endpoint_access import PrivateSettings
 
-# With which a pipeline deploys stacks (docs/azure.md).
+# With which a pipeline deploys stacks (docs/guides/first-stack.md).
 _DEPLOYER_ROLES: Final = ("Contributor", "User Access Administrator", "Key Vault Secrets Officer")
 _SCALE_SETS: Final = "Microsoft.Compute/virtualMachineScaleSets"
 _NETWORKS: Final = "Microsoft.Network"

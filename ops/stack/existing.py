@@ -188,8 +188,8 @@ def _clusters_with_infrastructure(found: Sequence[Existing]) -> list[str]:
 def _made_infrastructure(clusters: Sequence[str], stack: str) -> str:
     return (
         f"If the infrastructure of {', '.join(clusters)} shall stay somebody else's, configure `infrastructure: "
-        f"existing` there, with the keys that name it (docs/configuration.md); the next `make up STACK={stack}` then "
-        "deletes what this one has made of it, if `protect` is off"
+        f"existing` there, with the keys that name it (docs/reference/configuration.md); the next `make up "
+        f"STACK={stack}` then deletes what this one has made of it, if `protect` is off"
     )
 
 

@@ -108,7 +108,7 @@ def _half_moved(half: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     for cluster, (source, target) in sorted(half.items()):
         yield (
             f"  {cluster} is in the states of both {source} and {target}: its move was cut off, or one of the states "
-            f"is an older one again. `{_command(cluster, source, target)}` finishes the move (docs/stacks.md)"
+            f"is an older one again. `{_command(cluster, source, target)}` finishes the move (docs/guides/stacks.md)"
         )
 
 
@@ -116,7 +116,7 @@ def _refused(engine: Engine, moves: Mapping[str, tuple[str, str]]) -> CommandErr
     lines = (
         f"  {cluster} is in the state of {source}, and in {_FILE.format(target)}: in one change {source} would delete "
         f"its applications and refuse its pods. Take it out of {_FILE.format(source)}, and move it first "
-        f"(docs/stacks.md): `{_command(cluster, source, target)}`. Or, if nobody uses it "
+        f"(docs/guides/stacks.md): `{_command(cluster, source, target)}`. Or, if nobody uses it "
         f"any more, leave it out of both files until an `up` of {source} has deleted it"
         for cluster, (source, target) in sorted(moves.items())
     )

@@ -29,7 +29,7 @@ def require_passphrase(configuration: Path, stack: str, environment: Mapping[str
             f"the stack {stack} has no key service that encrypts its secrets, and {source} is empty: whoever reads the "
             f"state could read them. Encrypt it with a key: `pulumi stack change-secrets-provider "
             f"azurekeyvault://<vault>.vault.azure.net/keys/<key> --stack {stack}`, or set {_VALUE} or {_FILE} "
-            "(docs/stacks.md)"
+            "(docs/guides/stacks.md)"
         )
 
 

@@ -17,7 +17,7 @@ _CRASHED: Final = re.compile(r"gocloud\.dev/blob/azureblob\.\(\*writer\)\.Close"
 _AT_THE_LOCK: Final = re.compile(r"backend/diy\.\(\*diyBackend\)\.Lock\(")
 _ROLES: Final = (
     "Reading takes the role Storage Blob Data Reader on the container, changing a stack Storage Blob Data Contributor "
-    "(docs/pull-requests.md); a new assignment takes up to ten minutes"
+    "(docs/guides/pull-requests.md); a new assignment takes up to ten minutes"
 )
 
 

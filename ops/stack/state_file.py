@@ -94,7 +94,9 @@ class _StateFile:
         copies = [before, *self.backups.glob(f"{self.stack}.*.json")]
         copy = max((each for each in copies if _is_whole(each)), key=lambda each: each.stat().st_mtime, default=None)
         if copy is None and (len(copies) > 1 or any(self.history.glob("*"))):
-            return StateDamaged(f"{what}, and no copy beside it is whole. {restore}; without one see docs/disaster.md")
+            return StateDamaged(
+                f"{what}, and no copy beside it is whole. {restore}; without one see docs/guides/disaster.md"
+            )
         if copy is None and before.exists():
             return StateDamaged(
                 f"{what}, its copy as well, and no run of the stack has ended. `make recover STACK={self.stack}` makes "

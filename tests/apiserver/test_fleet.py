@@ -1,6 +1,6 @@
 """The rendered fleet on a real API server: strict about every field, with the rights and the pods that it describes.
 
-The operator itself does not run here; docs/fleet.md says how far it was tried.
+The operator itself does not run here; docs/guides/fleet.md says how far it was tried.
 """
 
 from __future__ import annotations

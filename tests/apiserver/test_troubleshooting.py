@@ -1,4 +1,4 @@
-"""The commands of docs/troubleshooting.md, with the kubectl that is built beside kube-apiserver."""
+"""The commands of docs/guides/troubleshooting.md, with the kubectl that is built beside kube-apiserver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from localcloud.apiserver.binaries import Binaries
 from tests.harness import LocalStack
 
-_PAGE = Path(__file__).resolve().parents[2] / "docs/troubleshooting.md"
+_PAGE = Path(__file__).resolve().parents[2] / "docs/guides/troubleshooting.md"
 _NAMESPACE = "clusters-hc1"
 
 

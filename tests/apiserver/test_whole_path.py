@@ -1,4 +1,4 @@
-"""The whole path of docs/hypershift.md for two hosted clusters: one by HyperShift's CLI, one applied by the stack."""
+"""The whole path of docs/guides/hypershift.md : one hosted cluster by HyperShift's CLI, one by the stack."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_what_needs_a_changed_file_is_reached_through_others() -> None:
         pytest.param("localcloud/azure/roles.yaml", "unit/localcloud/azure/authorization", "", id="data-of-a-room"),
         pytest.param("tests/unit/ops/graph/golden/x.txt", "unit/ops/graph", "unit/identity engine", id="a-golden-file"),
         pytest.param(".github/workflows/ci.yml", "unit/workflows", "unit/identity engine", id="a-workflow"),
-        pytest.param("docs/limits.md", "architecture", "unit/identity unit/components", id="a-document"),
+        pytest.param("docs/explanation/limits.md", "architecture", "unit/identity unit/components", id="a-document"),
     ],
 )
 def test_a_change_reaches_the_tests_that_need_it_and_few_others(changed: str, tests: str, others: str) -> None:

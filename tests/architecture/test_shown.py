@@ -10,9 +10,9 @@ import pytest
 
 from tests.architecture.source import ROOT, nodes
 
-_DOCUMENT: Final = ROOT / "docs/aks-access.md"
-_THREATS: Final = ROOT / "docs/threat-model.md"
-_SEQUENCES: Final = ROOT / "docs/sequences.md"
+_DOCUMENT: Final = ROOT / "docs/guides/aks-access.md"
+_THREATS: Final = ROOT / "docs/explanation/threat-model.md"
+_SEQUENCES: Final = ROOT / "docs/explanation/sequences.md"
 _TEST: Final = re.compile(r"`(?P<file>[a-z0-9_/]+\.py)::(?P<name>test_\w+)`")
 _NAMED: Final = sorted(
     {

@@ -1,4 +1,4 @@
-"""The adoption of a hosted cluster that HyperShift's scripts made: the commands of `docs/migration.md`, on a stack."""
+"""The adoption of a hosted cluster of HyperShift's scripts: the commands of `docs/guides/migration.md`, on a stack."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Where a stack on Azure keeps its state: a storage account and a vault's key, and who may use them.
 
-As `docs/pull-requests.md` and `docs/fleet.md` have it: a container, a key, and identities that trust the tokens of an
-issuer. The issuer's documents lie in a public container.
+As `docs/guides/pull-requests.md` and `docs/guides/fleet.md` have it: a container, a key, and identities that trust the
+tokens of an issuer. The issuer's documents lie in a public container.
 """
 
 from __future__ import annotations

@@ -299,7 +299,7 @@ def _kubernetes_object(key: Key) -> tuple[str, str, str]:
 
 
 def test_a_preview_of_new_tags_shows_replacements_that_up_does_not_make(scenario: ClusterScenario) -> None:
-    """docs/limits.md: an update's outputs are unknown until it is done, the principal's id among them."""
+    """docs/explanation/limits.md: an update's outputs are unknown until it is done, the principal's id among them."""
     replaced = {name for name, operation in scenario.foreseen.items() if operation != "update"}
 
     assert {re.sub(r"-roles-.*", "", name) for name in replaced} == {

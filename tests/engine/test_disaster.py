@@ -1,4 +1,4 @@
-"""What `docs/disaster.md` says to do when something is lost, while a pod signs in with what it has mounted."""
+"""What `docs/guides/disaster.md` says to do when something is lost, while a pod signs in with what it has mounted."""
 
 from __future__ import annotations
 

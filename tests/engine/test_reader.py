@@ -1,4 +1,4 @@
-"""A preview by the identity of `docs/pull-requests.md`: it sees what the deployer sees, and can do nothing else."""
+"""A preview by the identity of `docs/guides/pull-requests.md`: it sees what the deployer sees, and changes nothing."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ def binaries() -> Path:
     """The folder with HyperShift's programs; the tests are skipped where there is none."""
     named = os.environ.get("HYPERSHIFT")
     if not named:
-        pytest.skip(f"HYPERSHIFT names no folder with {', '.join(PROGRAMS)} (docs/testing.md)")
+        pytest.skip(f"HYPERSHIFT names no folder with {', '.join(PROGRAMS)} (docs/explanation/testing.md)")
     missing = [each for each in PROGRAMS if not os.access(Path(named, each), os.X_OK)]
     if missing:
-        pytest.skip(f"HYPERSHIFT={named} has no {', '.join(missing)} (docs/testing.md)")
+        pytest.skip(f"HYPERSHIFT={named} has no {', '.join(missing)} (docs/explanation/testing.md)")
     return Path(named).resolve()

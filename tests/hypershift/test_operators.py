@@ -1,4 +1,4 @@
-"""docs/hypershift.md with HyperShift's own operators: installed, handed a cluster, renewed under, removed, and back."""
+"""docs/guides/hypershift.md with HyperShift's own operators: installation, hand-over, renewal, removal, return."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Steps:
         return ManagementCluster(self.stack, self.binaries, variables | images)
 
     def _install(self, cluster: ManagementCluster, printed: list[str]) -> None:
-        """Run what `export` printed, and make what docs/hypershift.md asks for before the cluster."""
+        """Run what `export` printed, and make what docs/guides/hypershift.md asks for before the cluster."""
         cluster.apply_definitions(_only(printed, "kubectl apply"))
         cluster.shell(_only(printed, "hypershift install"))
         # Pods share this machine's ports, so there is room for one.

@@ -45,7 +45,7 @@ def refused(error: AccessError | CommandError) -> SeenAccess | Unread:
         server="the management cluster",
         who="the stack",
         missing=(f"a sign-in: {text}",),
-        hint="correct what the error names (docs/aks-access.md)",
+        hint="correct what the error names (docs/guides/aks-access.md)",
         only_looks=False,
     )
 

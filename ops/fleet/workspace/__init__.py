@@ -1,1 +1,1 @@
-"""The image in which the Pulumi Kubernetes Operator runs a stack of a fleet (docs/fleet.md)."""
+"""The image in which the Pulumi Kubernetes Operator runs a stack of a fleet (docs/guides/fleet.md)."""

@@ -1,7 +1,7 @@
 """Hundreds of documents, read by ours and by the real msi-dataplane.
 
 What ours accepts the real one loads and signs in with in the same way; what the real one takes beyond that is a
-strictness that docs/loader.md lists.
+strictness that docs/reference/loader.md lists.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ DER: Final = serialization.Encoding.DER
 RC2: Final = (VECTORS / "rc2-sha1.p12").read_bytes()
 Fields: TypeAlias = list[tuple[str, Any]]
 
-# Where ours is stricter (docs/loader.md): the beginnings of the problems for which it refuses what msi-dataplane loads.
+# Where ours is stricter (docs/reference/loader.md): the beginnings of the problems for which it refuses what
+# msi-dataplane loads.
 _STRICTER: Final = (
     "document: found a value that is not utf-8",
     "document: found no JSON object (a value JSON does not have, or one too large",

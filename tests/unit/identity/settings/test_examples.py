@@ -20,7 +20,9 @@ PROJECT = Path(__file__).resolve().parents[4]
 
 def examples(page: str) -> list[str]:
     """The YAML of a page of the documentation."""
-    return re.findall(r"^```yaml\n(.*?)^```$", (PROJECT / "docs" / page).read_text(encoding="utf-8"), re.S | re.M)
+    return re.findall(
+        r"^```yaml\n(.*?)^```$", next((PROJECT / "docs").rglob(page)).read_text(encoding="utf-8"), re.S | re.M
+    )
 
 
 EXAMPLES = examples("stacks.md")

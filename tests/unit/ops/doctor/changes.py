@@ -28,7 +28,7 @@ from tests.unit.ops.doctor.worlds import CLUSTER, Change, identity
 
 # One whose certificate the stack issued, and one whose document was imported.
 ISSUED, IMPORTED = "cloudProvider", "ingress"
-# From the provider's and the driver's own words (docs/troubleshooting.md).
+# From the provider's and the driver's own words (docs/guides/troubleshooting.md).
 FORBIDDEN = "failed to mount objects, error: failed to get objectType:secret: RESPONSE 403: 403 Forbidden"
 UNASSIGNED = "ManagedIdentityCredential authentication failed. the requested identity isn't assigned to this resource"
 NOT_REGISTERED = "AADSTS700027: The certificate with identifier used to sign the client assertion is not registered"

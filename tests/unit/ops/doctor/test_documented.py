@@ -11,7 +11,7 @@ from ops.doctor.diagnosis import CheckStatus, ExitCode
 from ops.doctor.model.check import Stage
 from ops.doctor.registry import CHECKS
 
-PAGE = Path(__file__).resolve().parents[4] / "docs/troubleshooting.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs/guides/troubleshooting.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 

@@ -106,4 +106,4 @@ def test_a_sign_in_that_may_not_be_tried_is_unread_and_one_that_fails_a_fault(
     assert isinstance(found, Unread) is is_unread
     if isinstance(found, SeenAccess):
         assert found.missing == (f"a sign-in: {error}",)
-        assert "docs/aks-access.md" in found.hint
+        assert "docs/guides/aks-access.md" in found.hint

@@ -259,7 +259,9 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_documentation_has_the_keys_of_the_model() -> None:
-    [example, *_] = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/fleet.md").read_text(encoding="utf-8"), re.DOTALL)
+    [example, *_] = re.findall(
+        r"```yaml\n(.*?)```", (ROOT / "docs/guides/fleet.md").read_text(encoding="utf-8"), re.DOTALL
+    )
     for placeholder, value in (("<uuid>", "22222222-3333-4444-8555-666666666666"), ("<digest>", "0" * 64)):
         example = example.replace(placeholder, value)
     [prod] = read(example, "fleet.yaml").environments

@@ -29,7 +29,7 @@ def test_a_refusal_names_the_container_and_the_roles() -> None:
     assert str(failure(REFUSED, "dev")) == (
         "who runs this may not use the container of the state, stx.blob.core.windows.net/state. Reading takes the role "
         "Storage Blob Data Reader on the container, changing a stack Storage Blob Data Contributor "
-        "(docs/pull-requests.md); a new assignment takes up to ten minutes"
+        "(docs/guides/pull-requests.md); a new assignment takes up to ten minutes"
     )
 
 
