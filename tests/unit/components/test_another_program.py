@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tomllib
+from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
@@ -31,6 +33,18 @@ def test_the_example_has_the_stack_and_a_resource_that_uses_it(program: Program)
     group = own.one("azure-native:resources:ResourceGroup", "workloads")
     assert group.inputs["tags"] == {"credentials": outputs["keyVaultName"]}
     assert outputs.keys() >= {"hostedClusters", "keyVaultUri"}
+
+
+def test_the_packages_need_no_other_folder_of_the_clone(tmp_path: Path) -> None:
+    for each in _PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
+        (tmp_path / each).symlink_to(ROOT / each)
+    script = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import components.program as found; print(found.__file__)"
+    )
+
+    done = subprocess.run([sys.executable, "-Ic", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert (done.stdout.strip(), done.returncode) == (str(tmp_path / "components/program.py"), 0), done.stderr
 
 
 def test_the_package_needs_what_its_modules_import_in_the_versions_of_the_lock() -> None:
