@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -117,6 +118,49 @@ def test_everything_that_is_missing_is_said_at_once(project: Path, idstack: Idst
     ]
     assert "sign in with `az login`" in printed.error
     assert (list(project.iterdir()), engine.calls) == ([], [])
+
+
+class Terminal(io.StringIO):
+    """A standard input at which somebody sits."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.usefixtures("login")
+def test_a_terminal_is_asked_until_an_answer_is_accepted(
+    project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = ["Contoso", "contoso", "westeurope", "stack", "", "aks-dev/mgmt", ZONE, BACKEND, "contoso.azurecr.io/p:1"]
+    monkeypatch.setattr("sys.stdin", Terminal("\n".join(answers) + "\n"))
+
+    printed = idstack("init", "dev")
+    assert printed.code == 0, printed.error
+    assert '--prefix: found "Contoso"; accepted: ' in printed.error
+    config = written(file(project).read_text())
+    assert (config["vault"]["name"], config["probe"]["image"]) == ("kv-contoso-dev", "contoso.azurecr.io/p:1")
+    assert config["hostedClusters"][0]["name"] == "hc1"
+
+
+@pytest.mark.usefixtures("login")
+@pytest.mark.parametrize(("answer", "pinned"), [("y", 1), ("n", 0)])
+def test_a_terminal_is_asked_before_plugins_are_pinned(
+    project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, answer: str, pinned: int
+) -> None:
+    calls: list[str] = []
+
+    def pin() -> int:
+        calls.append("pin")
+        return 0
+
+    monkeypatch.setattr("tools.pin.main", pin)
+    monkeypatch.setattr(pinned_plugins, "cached", lambda *_: project / "nothing")
+    monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
+    options = [each for each in OPTIONS if each != "--yes"]
+
+    printed = idstack("init", "dev", *options, "--cluster", "hc1", "--side", "hypershift")
+    assert (printed.code, len(calls)) == (0, pinned)
+    assert "have no checksum for this machine" in printed.error
 
 
 @pytest.mark.usefixtures("login")
