@@ -188,6 +188,26 @@ def test_a_value_that_is_refused_is_named_with_what_is_accepted(
 
 
 @pytest.mark.usefixtures("login")
+@pytest.mark.parametrize(
+    ("option", "value", "place"),
+    [
+        ("--dns-zone", ZONE.replace(SUBSCRIPTION, TENANT), "hostedClusters[0].dns.publicZoneID"),
+        ("--prefix", "example", "vault.name"),
+    ],
+    ids=["a zone elsewhere", "a placeholder"],
+)
+def test_values_that_do_not_fit_together_are_reported_before_anything_is_written(
+    project: Path, idstack: Idstack, option: str, value: str, place: str
+) -> None:
+    printed = idstack("init", "dev", *OPTIONS, option, value)
+
+    assert printed.code == 1
+    assert printed.error.startswith("idstack: these options do not fit together; nothing was written. ")
+    assert f"idstack:{place}\n" in printed.error
+    assert not file(project).exists()
+
+
+@pytest.mark.usefixtures("login")
 @pytest.mark.parametrize(("value", "fault"), [("", "PULUMI_CONFIG_PASSPHRASE is empty"), (None, "neither ")])
 def test_a_stack_without_a_key_and_a_passphrase_is_refused(
     project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, value: str | None, fault: str
