@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_IDENTITIES
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from identity.catalogue_rows import DataPlaneIdentity
 from identity.naming import data_plane_identity_name, federated_credential_name
 from identity.settings.hosted_clusters import DEFAULT_ENCODING
@@ -86,8 +86,7 @@ def values_of_workload_identities(
             entry.follow((*place, "issuerURL"), known[("issuerURL",)], "which the identities trust")
     location = written.get("location") or first.location
     group = written.get("resourceGroup") or first.id.resource_group
-    rows = [row for row in FEDERATED_IDENTITIES if row not in DATA_PLANE]
-    entry.identities(place, cluster, known, rows, existing, group, location)
+    entry.identities(place, cluster, known, WORKLOAD, existing, group, location)
     return entry.values()
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_IDENTITIES
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from ops.adoption.existing import FoundResources
 from ops.adoption.files import ControlPlaneFile
 from ops.adoption.matching import FEDERATED, IDENTITY, PRINCIPAL, ROLE, SECRET, VAULT, Match
@@ -44,7 +44,7 @@ def findings(control_plane: ControlPlaneFile, existing: FoundResources, matches:
             lines.append(_application(row.field, control_plane, existing, own))
         elif own and existing.vault is not None:
             lines.append(Finding(row.field, "nothing", "the scripts make none", "makes all of it"))
-    for data_plane in FEDERATED_IDENTITIES if existing.vault is None else DATA_PLANE:
+    for data_plane in WORKLOAD if existing.vault is None else DATA_PLANE:
         own = by_owner.get(data_plane.field, [])
         if data_plane.field in existing.managed:
             lines.append(_managed(data_plane.field, existing, own))
