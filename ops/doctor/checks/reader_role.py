@@ -12,6 +12,8 @@ from ops.doctor.model.world import StackWorld
 
 def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     state = known(world.state)
+    if state.is_up and not state.key_vault_user:
+        return
     if state.is_up and not state.reader_roles and not any(each.reader_roles for each in state.identities):
         raise NotRead(
             f"the vault {state.vault_name} is another stack's, and so is its reader: run the doctor on that one"

@@ -11,8 +11,8 @@ from ops.doctor.model.world import StackWorld
 
 def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     state = known(world.state)
-    if not state.is_up:
-        return
+    if not state.is_up or not state.vault_id:
+        return  # a stack of self-managed clusters may keep nothing in one
     name, vault = state.vault_name, known(world.vault)
     if vault is None:
         yield Fault(
