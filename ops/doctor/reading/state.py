@@ -115,7 +115,7 @@ def _clusters(
             guests=tuple(
                 _granted(federated_identity_name(name, row.kind, row.name), name, row, roles, spec)
                 for row in FEDERATED_IDENTITIES
-                if row.field in cluster["dataPlane"]
+                if row.field in cluster.get("dataPlane", {})
             ),
         )
 
