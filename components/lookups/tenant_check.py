@@ -9,6 +9,7 @@ import pulumi
 from components.azure.deployer import Deployer
 from components.azure.providers import Providers, provider_error
 from identity.settings import Settings
+from identity.settings.problems import to_set
 
 # Entra ID's code for an assertion that is not valid yet, or no longer, by its own clock.
 _OUT_OF_TIME: Final = "AADSTS700024"
@@ -32,6 +33,6 @@ async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
         raise pulumi.RunError(
             f"signed in to the tenant {found['tenantId']}, but idstack:tenantId is {settings.tenant_id}. "
             f"Nothing was changed. Sign in with `az login --tenant {settings.tenant_id}` (in CI: set ARM_TENANT_ID), "
-            f"or correct it with `pulumi config set idstack:tenantId {found['tenantId']}`."
+            f"or correct it with {to_set(('tenantId',), found['tenantId'])}."
         )
     return Deployer.of(found)
