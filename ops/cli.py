@@ -101,6 +101,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     **_rows(
         "Local",
+        ("pulumi", "Run the engine's CLI for a stack.", _PASS_ON),
         ("local", "Run a command of the local cloud.", _PASS_ALL_ON),
     ),
 }

@@ -181,7 +181,10 @@ def _asked(
     written = engine.written()
     if missing := [key for key in ("tenantId", "subscriptionId") if not written.get(key)]:
         keys = " and ".join(missing)
-        raise CommandError(f"the stack {stack} has no {keys}; set it first: `pulumi config set --stack {stack} <key>`")
+        raise CommandError(
+            f"the stack {stack} has no {keys}; set it first: "
+            f"`idstack pulumi --stack {stack} -- config set <key> <uuid>`"
+        )
     known: dict[Place, str] = {}
     if hosted_cluster is not None:
         known |= manifest.read(hosted_cluster, cluster, in_files, written["subscriptionId"])

@@ -9,21 +9,29 @@ from typing import Final
 from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_stack
 from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import StackWorld
+from ops.stack.environment import is_local
 
 # What helps, by words of the engine's error (pulumi v3.259).
 _FIXES: Final = (
-    ("no stack named", "`pulumi stack ls` lists the stacks of this backend; if it is another one, {backend}"),
+    (
+        "no stack named",
+        "`idstack pulumi --stack {stack} -- stack ls` lists the stacks of this backend; {create} creates one; if it is "
+        "in another one, {backend}",
+    ),
     ("PULUMI_ACCESS_TOKEN", "name the stack's backend: {backend}"),
     (
         "cannot be read: ",
         "{recover} puts a whole copy back if there is one; `.venv/bin/idstack restore` the state of a backup",
     ),
-    ("unable to open", "correct PULUMI_BACKEND_URL, and sign in to it (`az login`, Storage Blob Data Reader)"),
+    (
+        "unable to open",
+        "correct idstack:backend in the stack's file, and sign in to it (`az login`, Storage Blob Data Reader)",
+    ),
     ("failed to acquire a token", "sign in to the backend: `az login`, with Storage Blob Data Reader on its account"),
     ("AuthorizationPermissionMismatch", "have Storage Blob Data Reader assigned on the backend's storage account"),
 )
 _OTHERWISE: Final = "correct what the engine names, then run it again"
-_BACKEND: Final = "set PULUMI_BACKEND_URL, or run `pulumi login <url>`"
+_BACKEND: Final = "write idstack:backend into the stack's file, or run `idstack pulumi --stack {} -- login <url>`"
 _LONGEST: Final = 400  # of the engine's error, which may list every way to sign in that it tried
 
 
@@ -34,7 +42,13 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
             (fix for words, fix in _FIXES if words in world.state.why),
             "correct what the engine names, then run it again",
         )
-        yield Fault(evidence=why, fix=fix.format(backend=_BACKEND, recover=world.make("recover")))
+        words = {
+            "stack": world.stack,
+            "create": world.make("up") if is_local(world.stack) else f"`idstack init {world.stack}`",
+            "backend": _BACKEND.format(world.stack),
+            "recover": world.make("recover"),
+        }
+        yield Fault(evidence=why, fix=fix.format(**words))
 
 
 CHECKS: Final[tuple[Check, ...]] = (of_stack(Stage.ENGINE, "state", (Part.STATE,), _find),)

@@ -64,7 +64,9 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return noted
 
 
-NO_LOCAL_STACK = "idstack: there is no local stack: `make up` creates one\n"
+NO_LOCAL_STACK = (
+    "idstack: there is no local stack: `make up` creates one. Name another one with --stack: dev, prod, stage\n"
+)
 
 
 @pytest.mark.parametrize(
