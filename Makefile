@@ -1,8 +1,12 @@
 # Every command takes STACK=<name> (local by default) and ARGS=<more options of the engine>.
 # CLUSTER=apiserver gives a local stack a real kube-apiserver instead of the built-in API, from its first `make up` to `make down`.
-# PROVIDERS=real gives it the real provider plugins instead of the emulated ones, PROVIDERS=azuread only that one (docs/reference/operations.md).
+# PROVIDERS=real gives it the real provider plugins instead of the emulated ones, PROVIDERS=azuread only that one (docs/guides/local-cloud.md).
 # POLICIES=1 runs the policies on a local stack, too, as they run on every other one (docs/reference/policies.md).
 # What a stack's commands run with (engine, backend, plugins) is decided in ops/stack/environment.py.
+
+# `make up stack=dev` would act on the local stack.
+$(foreach name,stack args cluster providers policies,$(if $(filter command,$(firstword $(origin $(name)))),$(error \
+$(name)=$($(name)) is read by nothing: write the name in capital letters, as in `make $(firstword $(MAKECMDGOALS)) STACK=dev`)))
 
 STACK ?= local
 POLICIES ?=
@@ -15,19 +19,11 @@ export LOCALCLOUD_PROVIDERS := $(PROVIDERS)
 IDSTACK := exec .venv/bin/idstack
 PYTHON := .venv/bin/python
 
-# Where the state of the shared stacks lies; give your own storage account here, or in PULUMI_BACKEND_URL, which goes first and
-# which CI sets. Other stacks use the backend you are logged in to, and the local stack has its own.
-BACKEND.stage ?= azblob://pulumi-state?storage_account=stidstackstage
-BACKEND.prod ?= azblob://pulumi-state?storage_account=stidstackprod
-ifneq ($(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK))),)
-export PULUMI_BACKEND_URL := $(or $(PULUMI_BACKEND_URL),$(BACKEND.$(STACK)))
-endif
-
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow nightly e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin audit sbom
+.PHONY: help setup up preview renew recover down test slow nightly e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin audit sbom probe-image
 
 help: ## Show this list
-	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 setup: ## Prepare this checkout: virtual environment, packages, Pulumi CLI (a second run takes a moment)
 	@tools/setup $(if $(filter apiserver,$(CLUSTER)),cluster)
@@ -110,8 +106,9 @@ fmt: setup ## Format, and fix what can be fixed
 	@$(PYTHON) -m ruff format .
 	@$(PYTHON) -m ruff check --fix .
 
-generate: setup ## Write docs/reference/configuration.md, symptoms.md and the schema in Pulumi.yaml
+generate: setup ## Write docs/reference/ and the schema in Pulumi.yaml from the settings, the symptoms and the help of idstack
 	@$(PYTHON) -m identity.settings.reference
+	@$(PYTHON) -m ops.commands_page
 	@$(PYTHON) -m ops.doctor.symptoms_page
 
 golden: setup ## Write the reviewed messages, the output of `idstack status` and small graphs anew; read the diff before you commit it
@@ -144,3 +141,6 @@ sbom: setup ## Write sbom.cdx.json: everything that others have made, as Cyclone
 
 pin: setup ## Write the missing checksums of Pulumi's archives, after `make lock` (ARGS=darwin-arm64 for another machine's, too)
 	@$(PYTHON) -m tools.pin $(ARGS)
+
+probe-image: setup ## Build the credential probe's image with podman or docker, and push it (REGISTRY=<name>.azurecr.io)
+	@$(PYTHON) -m tools.probe_image "$(REGISTRY)"

@@ -21,7 +21,7 @@ from components.lookups.own_namespaces import own_namespaces
 from components.lookups.prerequisites import look_up
 from components.lookups.shared_stack import take_outputs
 from components.lookups.signing_key_secret_check import check_signing_key_secrets
-from components.lookups.tenant_check import check_tenant
+from components.lookups.tenant_check import check_tenant, check_tenant_of_last_run
 from components.renewed_outputs import renewed_outputs
 from components.stack import IdentityStack
 from identity.credentials import renewal_request
@@ -35,6 +35,7 @@ async def main() -> pulumi.Inputs:
         warn_of_backups(settings)
         shared = await take_outputs(settings)
         last = await last_outputs()
+        check_tenant_of_last_run(settings, last)
         renews_only = renewal_request.is_renewal_run(os.environ)
         if not renews_only:
             check_credential_losses(settings, shared, last)

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from bench import fleet, growth, keys, makespan, night, program, rehearse, rerun, rest, start, swap, tokens
+from bench import commands, fleet, growth, keys, makespan, night, program, rehearse, rerun, rest, start, swap, tokens
 from bench.figures import Figure, table
 from bench.measure import CommandFailed
 
@@ -20,6 +20,7 @@ Part = Callable[[], Iterable[Figure]]
 
 _PARTS: Final[dict[str, Part]] = {
     "tokens": lambda: [tokens.tokens()],
+    "commands": commands.commands,
     "swap": swap.swap,
     "keys": lambda: [keys.keys()],
     "program": program.program,

@@ -78,14 +78,16 @@ class IdentityStack:
     def outputs(self) -> StackOutputs[Leaf]:
         """The stack's outputs. Stacks that share its vault read some of them (`lookups/shared_stack.py`)."""
         outputs: StackOutputs[Leaf] = {
-            "keyVaultId": self._store.vault_id,
-            "keyVaultName": self._store.vault_name,
-            "keyVaultUri": self._store.vault_uri,
-            "keyVaultUserClientId": self._store.key_vault_user_client_id,
             "tenantId": self._settings.tenant_id,
             "clusterSide": self._settings.cluster_side,
             "hostedClusters": {each.name: self._exported(each) for each in self._settings.hosted_clusters},
         }
+        if self._store.vault_id:
+            outputs["keyVaultId"] = self._store.vault_id
+            outputs["keyVaultName"] = self._store.vault_name
+            outputs["keyVaultUri"] = self._store.vault_uri
+        if self._store.key_vault_user_client_id:
+            outputs["keyVaultUserClientId"] = self._store.key_vault_user_client_id
         if self._owner is not None:
             outputs["ownerId"] = self._owner.owner_id
         if self._settings.management_cluster is not None:
@@ -128,11 +130,15 @@ class IdentityStack:
 
     def _own_store(self, prerequisites: Prerequisites) -> CredentialStore:
         if self._settings.vault is None:
-            raise AssertionError("the settings have a vault or a shared stack")
+            return CredentialStore(vault_id="", vault_uri="", key_vault_user_client_id="")
         vault = Vault("vault", VaultArgs(settings=self._settings, vault=self._settings.vault), self._options)
         if self._settings.monitoring is not None:
             arguments = VaultMonitoringArgs(settings=self._settings, monitoring=self._settings.monitoring, vault=vault)
             VaultMonitoring("monitoring", arguments, self._options)
+        if not self._settings.has_key_vault_user:
+            return CredentialStore(
+                vault_id=vault.vault_id, vault_uri=vault.vault_uri, key_vault_user_client_id="", vault=[vault]
+            )
         key_vault_user = KeyVaultUser(
             "key-vault-user",
             KeyVaultUserArgs(

@@ -1,4 +1,4 @@
-"""The one table of the identities of a managed Azure HostedCluster.
+"""The one table of the identities of an Azure HostedCluster, managed or self-managed.
 
 Everything that differs between identities is a column here (`catalogue_rows.py` has the columns, `roles.py` the roles);
 no other file spells an identity's name. Sources are paths
@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Final
 
 from identity.catalogue_rows import (
+    AUTHENTICATION_PATH,
     CloudConfigKind,
     ConfigFile,
     ControlPlaneIdentity,
@@ -28,6 +29,7 @@ from identity.catalogue_rows import (
     ProofCall,
     RoleGrant,
     Scope,
+    WorkloadColumns,
 )
 from identity.roles import (
     ACR_PULL_ROLE,
@@ -55,7 +57,9 @@ _MANAGED_PATH = "/subscriptions/{subscription}/resourceGroups/{managed}"
 _VNET_PATH = (
     "/subscriptions/{subscription}/resourceGroups/{vnet_group}/providers/Microsoft.Network/virtualNetworks/{vnet}"
 )
-_CONTROL_PLANE = ("platform", "azure", "azureAuthenticationConfig", "managedIdentities", "controlPlane")
+_CONTROL_PLANE = (*AUTHENTICATION_PATH, "managedIdentities", "controlPlane")
+_KMS = ("secretEncryption", "kms", "azure")
+_CNCC = "cloud-network-config-controller"
 # Read by the ingress and the image-registry operator (support/config/constants.go:89-112).
 _CREDENTIALS_FILE_ENV = "MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH"
 # Whoever writes a subnet needs `join/action` on everything that the subnet refers to.
@@ -74,6 +78,31 @@ def _csi_driver_config(secret: str) -> ConfigFile:
     )
 
 
+def _csi_subjects(driver: str) -> tuple[FederatedSubject, ...]:
+    account = f"system:serviceaccount:openshift-cluster-csi-drivers:{driver}"
+    return (
+        FederatedSubject("node", f"{account}-node-sa"),
+        FederatedSubject("operator", f"{account}-operator"),
+        FederatedSubject("controller", f"{account}-controller-sa"),
+    )
+
+
+_REGISTRY_SUBJECTS = (
+    FederatedSubject("registry", "system:serviceaccount:openshift-image-registry:registry"),
+    FederatedSubject("operator", "system:serviceaccount:openshift-image-registry:cluster-image-registry-operator"),
+)
+
+
+def _subject(namespace: str, account: str) -> tuple[FederatedSubject, ...]:
+    """The only subject of an identity."""
+    return (FederatedSubject("", f"system:serviceaccount:{namespace}:{account}"),)
+
+
+def _kube_system(account: str) -> tuple[FederatedSubject, ...]:
+    return _subject("kube-system", account)
+
+
+# `workload`: `cmd/infra/azure/identities.go:105, 180-312`; the token minters of each component have the same subjects.
 CONTROL_PLANE: Final = (
     ControlPlaneIdentity(
         field="cloudProvider",
@@ -84,6 +113,7 @@ CONTROL_PLANE: Final = (
         secret_stem="cloud-provider",
         hypershift=RoleGrant(CLOUD_CONTROLLER_MANAGER_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
         builtin=RoleGrant(CLOUD_CONTROLLER_MANAGER_ROLE, (Scope.MANAGED, Scope.SUBNET, *_OF_THE_SUBNET)),
+        workload=WorkloadColumns("cloud-provider", _kube_system("azure-cloud-provider")),
         # V2/cloud_controller_manager/azure/deployment.go:28-38
         mounts=(
             Mount(
@@ -114,6 +144,7 @@ CONTROL_PLANE: Final = (
         secret_stem="nodepool-mgmt",
         hypershift=RoleGrant(CONTRIBUTOR_ROLE, (Scope.MANAGED, Scope.VNET)),
         builtin=RoleGrant(CLUSTER_API_PROVIDER_ROLE, (Scope.MANAGED, Scope.SUBNET)),
+        workload=WorkloadColumns("node-pool-mgmt", _kube_system("capi-provider")),
         of_hypershift_operator=True,
         # hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:179-214
         mounts=(
@@ -139,6 +170,7 @@ CONTROL_PLANE: Final = (
         secret_stem="cpo",
         hypershift=RoleGrant(CONTRIBUTOR_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
         builtin=RoleGrant(CONTROL_PLANE_OPERATOR_ROLE, (Scope.MANAGED, Scope.NETWORK, Scope.SECURITY_GROUP)),
+        workload=WorkloadColumns("control-plane-operator", _kube_system("control-plane-operator"), "cpo", private=True),
         of_hypershift_operator=True,
         # V2/controlplaneoperator/deployment.go:239-246
         mounts=(Mount(deployment="control-plane-operator", container="control-plane-operator", volume="cpo-cert"),),
@@ -157,6 +189,7 @@ CONTROL_PLANE: Final = (
         secret_stem="ciro",
         hypershift=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED,)),
         builtin=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED, Scope.NETWORK)),
+        workload=WorkloadColumns("image-registry", _REGISTRY_SUBJECTS),
         # V2/registryoperator/deployment.go:31-41
         mounts=(
             Mount(
@@ -184,6 +217,7 @@ CONTROL_PLANE: Final = (
         secret_stem="ingress",
         hypershift=RoleGrant(INGRESS_ROLE, (Scope.MANAGED, Scope.VNET, Scope.DNS)),
         builtin=RoleGrant(INGRESS_ROLE, (Scope.MANAGED, Scope.SUBNET, Scope.ZONES)),
+        workload=WorkloadColumns("ingress", _subject("openshift-ingress-operator", "ingress-operator")),
         # V2/ingressoperator/deployment.go:44-54
         mounts=(
             Mount(
@@ -209,10 +243,11 @@ CONTROL_PLANE: Final = (
         secret_stem="cncc",
         hypershift=RoleGrant(NETWORK_ROLE, (Scope.MANAGED, Scope.VNET)),
         builtin=RoleGrant(NETWORK_ROLE, (Scope.MANAGED, Scope.NETWORK)),
+        workload=WorkloadColumns("network", _subject(f"openshift-{_CNCC}", _CNCC)),
         # openshift/cluster-network-operator bindata/cloud-network-config-controller/managed/controller.yaml
         mounts=(
             Mount(
-                deployment="cloud-network-config-controller",
+                deployment=_CNCC,
                 container="controller",
                 volume="cncc-cert",
                 path="/var/run/secrets/azure",
@@ -236,6 +271,7 @@ CONTROL_PLANE: Final = (
         secret_stem="azure-disk",
         hypershift=RoleGrant(DISK_ROLE, (Scope.MANAGED,)),
         builtin=RoleGrant(DISK_ROLE, (Scope.MANAGED,)),
+        workload=WorkloadColumns("disk", _csi_subjects("azure-disk-csi-driver")),
         # openshift/csi-operator pkg/driver/azure-disk/azure_disk.go:216-224,411-435
         mounts=(
             Mount(
@@ -260,6 +296,7 @@ CONTROL_PLANE: Final = (
         secret_stem="azure-file",
         hypershift=RoleGrant(FILE_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
         builtin=RoleGrant(FILE_ROLE, (Scope.MANAGED, Scope.NETWORK, *_OF_THE_SUBNET)),
+        workload=WorkloadColumns("file", _csi_subjects("azure-file-csi-driver")),
         # openshift/csi-operator pkg/driver/azure-file/azure_file.go:177-185,267-291
         mounts=(
             Mount(
@@ -278,13 +315,14 @@ CONTROL_PLANE: Final = (
     ControlPlaneIdentity(
         field="kms",
         description="etcd encryption (KMS plugin of kube-apiserver)",
-        hosted_cluster_path=("secretEncryption", "kms", "azure", "kms"),
+        hosted_cluster_path=(*_KMS, "kms"),
         # HyperShift assigns nothing to this identity and so has no RBAC key for it.
         component="kms",
         secret_provider_class="managed-azure-kms",
         secret_stem="kms",
         hypershift=RoleGrant(KEY_VAULT_CRYPTO_USER_ROLE, (Scope.KMS_VAULT,)),
         builtin=RoleGrant(KEY_VAULT_CRYPTO_USER_ROLE, (Scope.KMS_VAULT,)),
+        workload=WorkloadColumns("kms", _kube_system("kms-provider"), path=(*_KMS, "workloadIdentity")),
         of_hypershift_operator=True,
         mounts=(
             # V2/kas/kms/azure.go:187-204,236-263,343-353
@@ -352,15 +390,6 @@ CONTROL_PLANE: Final = (
 )
 
 
-def _csi_subjects(driver: str) -> tuple[FederatedSubject, ...]:
-    account = f"system:serviceaccount:openshift-cluster-csi-drivers:{driver}"
-    return (
-        FederatedSubject("node", f"{account}-node-sa"),
-        FederatedSubject("operator", f"{account}-operator"),
-        FederatedSubject("controller", f"{account}-controller-sa"),
-    )
-
-
 # Subjects: `cmd/infra/azure/identities.go:180-240`, which holds every subject production uses as well.
 DATA_PLANE: Final = (
     DataPlaneIdentity(
@@ -370,12 +399,7 @@ DATA_PLANE: Final = (
         component="ciroWI",
         hypershift=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED,)),
         builtin=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED, Scope.NETWORK)),
-        subjects=(
-            FederatedSubject("registry", "system:serviceaccount:openshift-image-registry:registry"),
-            FederatedSubject(
-                "operator", "system:serviceaccount:openshift-image-registry:cluster-image-registry-operator"
-            ),
-        ),
+        subjects=_REGISTRY_SUBJECTS,
     ),
     DataPlaneIdentity(
         field="diskMSIClientID",
@@ -396,6 +420,9 @@ DATA_PLANE: Final = (
         subjects=_csi_subjects("azure-file-csi-driver"),
     ),
 )
+
+# Every managed identity that service accounts of a hosted cluster use, of both ways to sign in.
+FEDERATED_IDENTITIES: Final = (*DATA_PLANE, *(row.federated for row in CONTROL_PLANE if row.federated is not None))
 
 # Off until `managedIdentities` of a hosted cluster names them.
 OPTIONAL: Final = (

@@ -10,6 +10,9 @@ from typing import Final
 from identity.roles import Role
 
 SECRET_PROVIDER_CLASS_PREFIX: Final = "managed-azure-"
+# Where the HostedCluster has the identities of both ways (api/hypershift/v1beta1/azure.go:1006-1051).
+AUTHENTICATION_PATH: Final = ("platform", "azure", "azureAuthenticationConfig")
+WORKLOAD_IDENTITIES_PATH: Final = (*AUTHENTICATION_PATH, "workloadIdentities")
 
 
 class Scope(StrEnum):
@@ -146,6 +149,52 @@ class GrantedIdentity:
         return {"hypershift": self.hypershift, "builtin": self.builtin}[roles]
 
 
+@dataclass(frozen=True)
+class FederatedSubject:
+    """A service account that may use a managed identity."""
+
+    suffix: str  # last part of the federated credential's name; empty if the identity has no other
+    subject: str
+
+    @property
+    def word(self) -> str:
+        """What tells it from the identity's other subjects, in resource names and in the configuration."""
+        return self.suffix or "account"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataPlaneIdentity(GrantedIdentity):
+    """A managed identity that service accounts of the hosted cluster use through federated credentials.
+
+    `field` is the one under `dataPlane` in the HostedCluster API, or under `workloadIdentities`.
+    """
+
+    name: str  # part of the identity's name, `<cluster>-<name>-<infraID>`
+    subjects: tuple[FederatedSubject, ...]
+    stem: str | None = None  # part of its credentials' names; None: `name`
+    kind: str = "data-plane"  # part of the names of its resources in the stack
+
+    @property
+    def credential_stem(self) -> str:
+        """Part of the names of its federated credentials."""
+        return self.stem or self.name
+
+
+@dataclass(frozen=True)
+class WorkloadColumns:
+    """The second way of an identity to sign in: a pod exchanges a token of the hosted cluster at Entra ID.
+
+    Control plane and guest cluster have one managed identity together, with the roles of the row.
+    """
+
+    name: str  # part of the identity's name, `<cluster>-<name>-<infraID>`
+    subjects: tuple[FederatedSubject, ...]
+    stem: str | None = None  # part of its credentials' names; None: `name`
+    path: tuple[str, ...] | None = None  # from `spec` to the object with the client id; None: with the others
+    private: bool = False  # a public hosted cluster has none
+    token: str = "/var/run/secrets/openshift/serviceaccount/token"  # where that lies in the pod
+
+
 @dataclass(frozen=True, kw_only=True)
 class ControlPlaneIdentity(GrantedIdentity):
     """One identity of the hosted control plane: a row of the table."""
@@ -161,31 +210,35 @@ class ControlPlaneIdentity(GrantedIdentity):
     enabled_by_default: bool = True  # an optional one that few clusters need is off
     setting: str | None = None  # key of the hosted cluster without which it has no such identity
     capability: str | None = None  # of HyperShift: on as long as `spec.capabilities.disabled` does not name it
+    workload: WorkloadColumns | None = None  # None: a cluster that signs in by workload identities has no such identity
+
+    @property
+    def workload_path(self) -> tuple[str, ...]:
+        """The way from `spec` to the object with the client id of the managed identity in its place."""
+        return (self.workload and self.workload.path) or (*WORKLOAD_IDENTITIES_PATH, self.field)
+
+    @property
+    def federated(self) -> DataPlaneIdentity | None:
+        """The managed identity that takes its place in a cluster that signs in by workload identities."""
+        if self.workload is None:
+            return None
+        return DataPlaneIdentity(
+            field=self.field,
+            description=self.description,
+            component=self.component,
+            hypershift=self.hypershift,
+            builtin=self.builtin,
+            name=self.workload.name,
+            subjects=self.workload.subjects,
+            stem=self.workload.stem,
+            kind="workload",
+        )
 
     def probe_name(self, mount: Mount) -> str:
         """Name of the credential probe's Deployment for one of the mounts: numbered from the second on."""
         number = self.mounts.index(mount) + 1
         stem = f"probe-{self.secret_provider_class.removeprefix(SECRET_PROVIDER_CLASS_PREFIX)}"
         return stem if number == 1 else f"{stem}-{number}"
-
-
-@dataclass(frozen=True)
-class FederatedSubject:
-    """A service account that may use a managed identity."""
-
-    suffix: str  # last part of the federated credential's name
-    subject: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataPlaneIdentity(GrantedIdentity):
-    """A managed identity used inside the guest cluster through federated credentials.
-
-    `field` is the one under `dataPlane` in the HostedCluster API.
-    """
-
-    name: str  # part of the identity's name, `<cluster>-<name>-<infraID>`
-    subjects: tuple[FederatedSubject, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ from typing import Final
 from identity.naming import resource_id
 
 # Type of the component that has all parts in the stack.
-COMPONENT_TYPE: Final = "idstack:azure:Infrastructure"
 _COMPONENT_SUFFIX: Final = "-infrastructure"
 # The default ranges (cmd/infra/azure/create.go:22-26).
 ADDRESS_PREFIX: Final = "10.0.0.0/16"

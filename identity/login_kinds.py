@@ -51,7 +51,7 @@ _CLI_DIRECTORY: Final = "AZURE_CONFIG_DIR"
 
 LOGIN_KINDS: Final[Mapping[LoginKind, LoginRow]] = {
     LoginKind.ARM: LoginRow(
-        description="whoever the ARM_* variables name, as Pulumi's Azure providers read them",
+        description="the identity that the ARM_* variables name, as Pulumi's Azure providers read them",
         needs=frozenset({"tenant_id"}),
         takes=frozenset({"client_id"}),
         variables=("ARM_", _CLI_DIRECTORY),
@@ -78,7 +78,7 @@ LOGIN_KINDS: Final[Mapping[LoginKind, LoginRow]] = {
         takes=frozenset({"client_id", "imds_endpoint"}),
     ),
     LoginKind.AZURE_CLI: LoginRow(
-        description="whoever signed in with `az login`",
+        description="the user of `az login`",
         takes=frozenset({"tenant_id"}),
         variables=(_CLI_DIRECTORY,),
     ),

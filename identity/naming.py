@@ -82,6 +82,11 @@ def control_plane_identity_name(hosted_cluster: str, field: str) -> str:
     return f"{hosted_cluster}-{kebab(field)}"
 
 
+def federated_identity_name(hosted_cluster: str, kind: str, identity: str) -> str:
+    """Name of the component in the stack of a managed identity that service accounts of the cluster use."""
+    return f"{hosted_cluster}-{kind}-{identity}"
+
+
 def secret_reader_name(identity: str) -> str:
     """Name of the key-vault-user's role on the secret of an identity's component (`readerScope: secrets`)."""
     return f"{identity}-reader"
@@ -93,8 +98,11 @@ def data_plane_identity_name(hosted_cluster: str, identity: str, infra_id: str) 
 
 
 def federated_credential_name(hosted_cluster: str, identity: str, suffix: str) -> str:
-    """Name of the federated credential of one of its service accounts (`cmd/infra/azure/identities.go`)."""
-    return f"{hosted_cluster}-{identity}-fed-id-{suffix}"
+    """Name of the federated credential of one of its service accounts (`cmd/infra/azure/identities.go`).
+
+    An identity with one service account has a credential without a suffix.
+    """
+    return "-".join(filter(None, (hosted_cluster, identity, "fed-id", suffix)))
 
 
 def managed_identity_id(subscription: str, resource_group: str, name: str) -> str:

@@ -60,6 +60,12 @@ class ManagedIdentitySpec(TypedDict, Generic[Leaf]):
     objectEncoding: str
 
 
+class WorkloadIdentitySpec(TypedDict, Generic[Leaf]):
+    """`WorkloadIdentity` in `api/hypershift/v1beta1/azure.go`."""
+
+    clientID: Leaf
+
+
 class KmsAzureSpec(TypedDict, Generic[Leaf]):
     """`spec.secretEncryption.kms.azure`.
 
@@ -71,7 +77,9 @@ class KmsAzureSpec(TypedDict, Generic[Leaf]):
     backupKey: NotRequired[KmsKeySpec]
     keyVaultType: NotRequired[Literal["ManagedHSM"]]
     keyVaultAccess: NotRequired[Literal["Public", "Private"]]
-    kms: ManagedIdentitySpec[Leaf]
+    # One of the two: which, the way in which the cluster signs in decides.
+    kms: NotRequired[ManagedIdentitySpec[Leaf]]
+    workloadIdentity: NotRequired[WorkloadIdentitySpec[Leaf]]
 
 
 class KmsSpec(TypedDict, Generic[Leaf]):
@@ -100,8 +108,10 @@ class ManagedIdentitiesSpec(TypedDict, Generic[Leaf]):
 class AuthenticationConfigSpec(TypedDict, Generic[Leaf]):
     """`spec.platform.azure.azureAuthenticationConfig`."""
 
-    azureAuthenticationConfigType: Literal["ManagedIdentities"]
-    managedIdentities: ManagedIdentitiesSpec[Leaf]
+    azureAuthenticationConfigType: Literal["ManagedIdentities", "WorkloadIdentities"]
+    # One of the two, as the type says; the second by field.
+    managedIdentities: NotRequired[ManagedIdentitiesSpec[Leaf]]
+    workloadIdentities: NotRequired[dict[str, WorkloadIdentitySpec[Leaf]]]
 
 
 class AzurePlatformSpec(TypedDict, Generic[Leaf]):
@@ -159,8 +169,8 @@ class HostedClusterOutput(TypedDict, Generic[Leaf]):
     """
 
     namespace: str  # of the HostedCluster
-    controlPlane: dict[str, ControlPlaneIdentityOutput[Leaf]]
-    dataPlane: dict[str, Leaf]  # client ids
+    controlPlane: dict[str, ControlPlaneIdentityOutput[Leaf]]  # none in a cluster with workload identities
+    dataPlane: dict[str, Leaf]  # client ids of the managed identities of its service accounts
     managedIdentities: NotRequired[dict[str, ManagedIdentityOutput[Leaf]]]  # the optional ones, if there are any
     hostedClusterSpec: HostedClusterSpec[Leaf]
     # The rest of the HostedCluster as the stack writes it: `metadata` and `spec`.
@@ -175,12 +185,14 @@ class HostedClusterOutput(TypedDict, Generic[Leaf]):
 class StackOutputs(TypedDict, Generic[Leaf], total=False):
     """Everything that a stack exports. A stack has no outputs before its first `up`, and all after a complete one.
 
-    Only a stack with a management cluster has `managementClusterId`. Only a stack that creates its key-vault-user has
-    `keyVaultUserAttachCommand`: the shell command that gives the identity to the nodes. `commit` is that of the last
-    run that was no mere renewal (`identity/checkout.py`); it is missing if the project was not in a git repository.
-    Only a stack that creates its key-vault-user has `keyVaultUserInUse`. Only a stack with `readerScope: secrets` has
-    `keyVaultUserObjectId`: whoever writes secrets into its vault gives the key-vault-user its role on each. The tags of
-    all that could be mistaken for another stack's have the `ownerId` (`identity/credentials/secret_tags.py`).
+    Only a stack that keeps something in a vault has `keyVaultId`, `keyVaultName` and `keyVaultUri`, and only one with
+    credentials in it `keyVaultUserClientId`. Only a stack with a management cluster has `managementClusterId`. Only a
+    stack that creates its key-vault-user has `keyVaultUserAttachCommand`: the shell command that gives the identity to
+    the nodes. `commit` is that of the last run that was no mere renewal (`identity/checkout.py`); it is missing if the
+    project was not in a git repository. Only a stack that creates its key-vault-user has `keyVaultUserInUse`. Only a
+    stack with `readerScope: secrets` has `keyVaultUserObjectId`: whoever writes secrets into its vault gives the
+    key-vault-user its role on each. The tags of all that could be mistaken for another stack's have the `ownerId`
+    (`identity/credentials/secret_tags.py`).
     """
 
     keyVaultId: str  # ARM id
@@ -196,6 +208,11 @@ class StackOutputs(TypedDict, Generic[Leaf], total=False):
     keyVaultUserAttachCommand: Leaf
     commit: str
     ownerId: Leaf
+
+
+def is_managed_cluster(cluster: HostedClusterOutput[Any]) -> bool:
+    """Whether it signs in with certificates in a vault, under a HyperShift that runs as a managed service."""
+    return "managedIdentities" in cluster["hostedClusterSpec"]["platform"]["azure"]["azureAuthenticationConfig"]
 
 
 def delivered(outputs: StackOutputs[Any], cluster: str) -> dict[str, str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 
 def write_private(file: Path, text: str) -> None:
     """Write a file that only its owner may read, replacing an earlier one in a single step."""
+    import tempfile  # with shutil and random, of which a reader of such files needs nothing
+
     descriptor, draft = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)  # made 0600
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:

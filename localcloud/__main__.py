@@ -1,7 +1,7 @@
-"""`python -m localcloud`: start, stop, run, env, exec, shell, requests, contents, seed, faults, issue-msi, recover,
-kubelet.
+"""`python -m localcloud`, or `idstack local`: start, stop, run, env, exec, shell, requests, contents, seed, faults,
+issue-msi, recover, kubelet.
 
-Each may be repeated.
+Each may be repeated. Messages name the program as it was started.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from localcloud.runtime.seed_file import load as load_seed
 STATE_DIRECTORY_VARIABLE = "LOCALCLOUD_STATE_DIR"
 CLUSTER_VARIABLE = "LOCALCLOUD_CLUSTER"
 SEED_VARIABLE = "LOCALCLOUD_SEED"
+# The client of `--as` that has no secret in a vault.
+_OWNER = "owner"
 
 
 class _Commands(TyperGroup):
@@ -48,6 +50,7 @@ cli = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -55,9 +58,9 @@ SecretOption = Annotated[
     str | None,
     typer.Option(
         "--as",
-        metavar="SECRET",
-        help="Sign in with the credential document in this secret of the stack's vault, or <vault>/<secret>; the "
-        "deployer by default.",
+        metavar="owner|SECRET",
+        help="Sign in as the subscription's owner, who may do what the deployer may not, or with the credential "
+        "document in this secret of the stack's vault, or <vault>/<secret>; the deployer by default.",
     ),
 ]
 
@@ -140,7 +143,7 @@ def kubelet(context: typer.Context) -> None:
     from localcloud.kubelet import run as run_kubelet
 
     state: StateDirectory = context.obj
-    environment = _environment(state)
+    environment = _environment(context)
     if other := processes.alive(state.pids, lifecycle.KUBELET):
         raise _failure(f"the kubelet of {state.root} is running already, as process {other.pid}")
     _log()
@@ -157,7 +160,7 @@ def env(
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
 ) -> None:
     """Print where the local cloud answers."""
-    environment = _environment(context.obj)
+    environment = _environment(context)
     if as_json:
         typer.echo(environment.to_json(), nl=False)
         return
@@ -214,7 +217,7 @@ def faults(
     from localcloud.core.files import write_private
 
     state: StateDirectory = context.obj
-    _environment(state)
+    _environment(context)
     try:
         if hold is not None:
             write_private(state.held_faults_file, HeldFaults.parse(hold.read()).to_json().encode())
@@ -232,14 +235,14 @@ def exec_(
     secret: SecretOption = None,
 ) -> None:
     """Run a command that finds Azure's public names here, signed in: `az`, an SDK, Terraform, a script."""
-    raise typer.Exit(_run(context.obj, command, secret))
+    raise typer.Exit(_run(context, command, secret))
 
 
 @cli.command()
 def shell(context: typer.Context, secret: SecretOption = None) -> None:
     """Open a shell in which every command does as with `exec`."""
     typer.echo("Azure's names lead to the local cloud in this shell; `exit` ends it.", err=True)
-    raise typer.Exit(_run(context.obj, [os.environ.get("SHELL", "/bin/sh")], secret))
+    raise typer.Exit(_run(context, [os.environ.get("SHELL", "/bin/sh")], secret))
 
 
 @cli.command()
@@ -253,7 +256,7 @@ def requests(
     """Print what clients asked of Azure's services: not Kubernetes' requests, and no query, header or body."""
     from localcloud.core import request_log
 
-    _environment(context.obj)
+    _environment(context)
     found = (
         each
         for each in request_log.read(context.obj.requests_file)
@@ -270,7 +273,7 @@ def requests(
 @cli.command()
 def contents(context: typer.Context) -> None:
     """Print kind and key of everything there is, deleted things that Azure keeps included: a line of JSON for each."""
-    _environment(context.obj)
+    _environment(context)
     store = context.obj.open_store()
     try:
         for kind, key in store.listed():
@@ -279,18 +282,21 @@ def contents(context: typer.Context) -> None:
         store.close()
 
 
-def _run(state: StateDirectory, command: Sequence[str], secret: str | None) -> int:
+def _run(context: typer.Context, command: Sequence[str], secret: str | None) -> int:
     from localcloud.runtime import client_environment
     from localcloud.runtime.environment import prepare
 
-    environment = _environment(state)
+    environment, state = _environment(context), context.obj
     if processes.alive(state.pids, lifecycle.DAEMON) is None:
-        raise _failure("the local cloud does not run: `python -m localcloud start` starts it")
+        raise _failure(f"the local cloud does not run: `{_program(context)} start` starts it")
     client = client_environment.deployer(environment)
     if secret is not None:
         prepared = prepare(state)
         try:
-            client = client_environment.holder_of(prepared.cloud, secret)
+            if secret == _OWNER:
+                client = client_environment.owner(prepared)
+            else:
+                client = client_environment.holder_of(prepared.cloud, secret)
         except client_environment.UnknownClient as error:
             raise _failure(f"--as {secret}: {error}") from None
         finally:
@@ -318,7 +324,7 @@ def issue_msi(
     try:
         document = issue_credential(prepared.cloud, identity, force_new=force_new)
     except UnknownIdentity as error:
-        raise _failure(f"{error}; `python -m localcloud seed` makes one to try with") from None
+        raise _failure(f"{error}; `{_program(context)} seed` makes one to try with") from None
     finally:
         prepared.close()
     file = output or prepared.state.msi / f"{identity.rpartition('/')[2]}.json"
@@ -357,13 +363,18 @@ def _log() -> None:
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
-def _environment(state: StateDirectory) -> LocalEnvironment:
+def _environment(context: typer.Context) -> LocalEnvironment:
+    state: StateDirectory = context.obj
     try:
         return LocalEnvironment.from_file(state.environment_file)
     except FileNotFoundError:
-        raise _failure(f"no local cloud in {state.root}: `python -m localcloud start` makes one") from None
+        raise _failure(f"no local cloud in {state.root}: `{_program(context)} start` makes one") from None
     except ValueError as error:
-        raise _failure(f"{error}. `python -m localcloud start` writes it anew") from None
+        raise _failure(f"{error}. `{_program(context)} start` writes it again") from None
+
+
+def _program(context: typer.Context) -> str:
+    return str(context.find_root().info_name)
 
 
 def _failure(message: str) -> typer.Exit:

@@ -65,7 +65,7 @@ class Cancellation:
 def _settle(outcome: Future[Any], work: Callable[[], Any]) -> None:
     try:
         outcome.set_result(work())
-    except BaseException as error:  # whoever waits for the outcome raises it
+    except BaseException as error:  # the waiting thread raises it
         outcome.set_exception(error)
 
 

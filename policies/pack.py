@@ -1,4 +1,4 @@
-"""The rules as policies of Pulumi's SDK, and what is waived as an advice of its own."""
+"""The rules as policies of Pulumi's SDK, and what is waived as an advisory policy."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import Any, Final
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity import resource_types
+from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.catalogue_rows import GrantedIdentity
 from identity.naming import kebab
 from identity.roles import (
@@ -72,7 +73,7 @@ Rule = Callable[[PolicedResource, RuleContext], Iterator[RuleBreak]]
 
 def vault_purge_protection(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
     """A protected stack's vault cannot be purged: whoever deletes it leaves its secrets recoverable."""
-    if resource.kind != "azure-native:keyvault:Vault" or not context.stack.is_protected:
+    if resource.kind != resource_types.VAULT or not context.stack.is_protected:
         return
     if not resource.inputs["properties"].get("enablePurgeProtection"):
         yield RuleBreak(
@@ -84,7 +85,7 @@ def vault_purge_protection(resource: PolicedResource, context: RuleContext) -> I
 
 def network_open_to_all(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
     """A protected stack's vault answers to listed networks alone."""
-    if resource.kind != "azure-native:keyvault:Vault" or not context.stack.is_protected:
+    if resource.kind != resource_types.VAULT or not context.stack.is_protected:
         return
     properties = resource.inputs["properties"]
     rules = properties.get("networkAcls") or {}
@@ -107,7 +108,7 @@ def network_open_to_all(resource: PolicedResource, context: RuleContext) -> Iter
 
 def role_wider_than_catalogue(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
     """Every identity has the role that the catalogue or its `customRole` gives it, at a resource group or below."""
-    if resource.kind != "azure-native:authorization:RoleAssignment":
+    if resource.kind != resource_types.ROLE_ASSIGNMENT:
         return
     allowed = {role.guid: role.name for role in _roles_of(resource)}
     kept = context.stack.custom_roles.items()
@@ -131,7 +132,7 @@ def role_wider_than_catalogue(resource: PolicedResource, context: RuleContext) -
 def certificate_life(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
     """No certificate lives longer than 180 days: a copied key works until its certificate ends."""
     # The schedule has what the settings say. A certificate keeps its own until its renewal.
-    if resource.kind == "idstack:index:RenewalSchedule" and int(resource.inputs["lifetimeDays"]) > LONGEST_LIFE_DAYS:
+    if resource.kind == resource_types.RENEWAL_SCHEDULE and int(resource.inputs["lifetimeDays"]) > LONGEST_LIFE_DAYS:
         yield RuleBreak(
             found=f"a certificate of {int(resource.inputs['lifetimeDays'])} days",
             accepted=f"{LONGEST_LIFE_DAYS} days at most",
@@ -155,11 +156,7 @@ def image_by_tag(resource: PolicedResource, context: RuleContext) -> Iterator[Ru
 def identity_shared_between_clusters(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
     """No two hosted clusters of a stack have one identity: whoever has one cluster would have the other's rights."""
     cluster = None if resource.name.endswith(_READER) else context.stack.cluster_of(resource.name)
-    if (
-        resource.kind != "azure-native:authorization:RoleAssignment"
-        or cluster is None
-        or not _OF_CLUSTERS & {*resource.kinds}
-    ):
+    if resource.kind != resource_types.ROLE_ASSIGNMENT or cluster is None or not _OF_CLUSTERS & {*resource.kinds}:
         return
     principal = str(resource.inputs["principalId"])
     first = context.principals.setdefault(principal, cluster)
@@ -177,9 +174,9 @@ _OF_CLUSTERS: Final = frozenset(
 )
 # Components whose one role does not come from a row.
 _OTHER_ROLES: Final[Mapping[str, Role]] = {
-    "idstack:azure:KeyVaultUser": KEY_VAULT_SECRETS_USER_ROLE,
-    "idstack:azure:ManagementCluster": AKS_RBAC_CLUSTER_ADMIN_ROLE,
-    "idstack:azure:OidcIssuer": STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
+    resource_types.KEY_VAULT_USER: KEY_VAULT_SECRETS_USER_ROLE,
+    resource_types.MANAGEMENT_CLUSTER: AKS_RBAC_CLUSTER_ADMIN_ROLE,
+    resource_types.OIDC_ISSUER: STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
 }
 
 # End of the name of the key-vault-user's assignment on a secret; clusters of one vault share that reader.
@@ -198,13 +195,13 @@ RULES: Final[Mapping[PolicyName, Rule]] = {
 
 def _roles_of(resource: PolicedResource) -> list[Role]:
     """The roles that the catalogue knows for the identity whose assignment it is; the name of the resource has both."""
-    if "idstack:azure:ControlPlaneIdentity" in resource.kinds:
+    if resource_types.CONTROL_PLANE_IDENTITY in resource.kinds:
         if resource.name.endswith(_READER):
             return [KEY_VAULT_SECRETS_USER_ROLE]
         return _of_both_sets(row for row in CONTROL_PLANE if f"-{kebab(row.field)}-roles-" in resource.name)
-    if "idstack:azure:DataPlaneIdentity" in resource.kinds:
-        return _of_both_sets(row for row in DATA_PLANE if f"-data-plane-{row.name}-roles-" in resource.name)
-    if "idstack:azure:OptionalIdentity" in resource.kinds:
+    if resource_types.DATA_PLANE_IDENTITY in resource.kinds:
+        return _of_both_sets(row for row in FEDERATED_IDENTITIES if f"-{row.kind}-{row.name}-roles-" in resource.name)
+    if resource_types.OPTIONAL_IDENTITY in resource.kinds:
         attacher = [MANAGED_IDENTITY_OPERATOR_ROLE] if "-attacher-roles-" in resource.name else []
         rows = [row for row in OPTIONAL if f"-{row.name}-roles-" in resource.name]
         return attacher or [grant.role for row in rows for grant in row.grants]
@@ -217,7 +214,7 @@ def _of_both_sets(rows: Iterable[GrantedIdentity]) -> list[Role]:
 
 def _images(resource: PolicedResource) -> list[str]:
     spec = resource.inputs.get("spec") or {}
-    if resource.kind == "kubernetes:apps/v1:Deployment":
+    if resource.kind == resource_types.DEPLOYMENT:
         return [str(each["image"]) for each in spec["template"]["spec"]["containers"]]
     if resource.kind.endswith(":HostedCluster") and resource.kind.startswith("kubernetes:"):
         return [str(spec["release"]["image"])] if spec.get("release") else []

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from identity import resource_types
 from identity.version import read_version
 from plugin import PluginError, Props, Provider, Resource, serve
 from provider.certificate import CertificateResource
 from provider.cluster_gate import ClusterGateResource
 from provider.credential_secret import CredentialSecretResource
-from provider.early_looks import LOOK_AT_SECRETS, EarlyLooks
+from provider.early_looks import EarlyLooks
 from provider.encryption_key import EncryptionKeyResource
 from provider.encryption_key_secret import EncryptionKeySecretResource
 from provider.hsm_role_assignment import HsmRoleAssignmentResource
 from provider.issuer_documents import IssuerDocumentsResource
 from provider.namespace_guard import NamespaceGuardResource
-from provider.registration_proof import REQUIRE_REGISTRABLE, require_registrable
+from provider.registration_proof import require_registrable
 from provider.renewal_schedule import RenewalScheduleResource
 from provider.sign_in_gate import SignInGateResource
 from provider.signing_key import SigningKeyResource
@@ -25,24 +26,24 @@ from provider.stack_owner import StackOwnerResource
 
 _LOOKS: Final = EarlyLooks()
 RESOURCES: Final[dict[str, Resource]] = {
-    "idstack:index:RenewalSchedule": RenewalScheduleResource(_LOOKS),
-    "idstack:index:Certificate": CertificateResource(),
-    "idstack:index:SignInGate": SignInGateResource(),
-    "idstack:index:CredentialSecret": CredentialSecretResource(),
-    "idstack:index:ClusterGate": ClusterGateResource(),
-    "idstack:index:NamespaceGuard": NamespaceGuardResource(),
-    "idstack:index:SigningKey": SigningKeyResource(),
-    "idstack:index:IssuerDocuments": IssuerDocumentsResource(),
-    "idstack:index:SigningKeySecret": SigningKeySecretResource(),
-    "idstack:index:EncryptionKey": EncryptionKeyResource(),
-    "idstack:index:EncryptionKeySecret": EncryptionKeySecretResource(),
-    "idstack:index:HsmRoleAssignment": HsmRoleAssignmentResource(),
-    "idstack:index:StackOwner": StackOwnerResource(),
+    resource_types.RENEWAL_SCHEDULE: RenewalScheduleResource(_LOOKS),
+    resource_types.CERTIFICATE: CertificateResource(),
+    resource_types.SIGN_IN_GATE: SignInGateResource(),
+    resource_types.CREDENTIAL_SECRET: CredentialSecretResource(),
+    resource_types.CLUSTER_GATE: ClusterGateResource(),
+    resource_types.NAMESPACE_GUARD: NamespaceGuardResource(),
+    resource_types.SIGNING_KEY: SigningKeyResource(),
+    resource_types.ISSUER_DOCUMENTS: IssuerDocumentsResource(),
+    resource_types.SIGNING_KEY_SECRET: SigningKeySecretResource(),
+    resource_types.ENCRYPTION_KEY: EncryptionKeyResource(),
+    resource_types.ENCRYPTION_KEY_SECRET: EncryptionKeySecretResource(),
+    resource_types.HSM_ROLE_ASSIGNMENT: HsmRoleAssignmentResource(),
+    resource_types.STACK_OWNER: StackOwnerResource(),
 }
 # What a program asks besides; nothing comes back but a refusal.
 FUNCTIONS: Final[dict[str, Callable[[Props], None]]] = {
-    LOOK_AT_SECRETS: _LOOKS.begin,
-    REQUIRE_REGISTRABLE: require_registrable,
+    resource_types.LOOK_AT_SECRETS: _LOOKS.begin,
+    resource_types.REQUIRE_REGISTRABLE: require_registrable,
 }
 
 

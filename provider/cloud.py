@@ -1,4 +1,4 @@
-"""The cloud in which a resource lives, and requests to it as whoever runs the engine."""
+"""The cloud in which a resource lives, and requests to it as the identity that runs the engine."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _TIMEOUT: Final = "timeoutSeconds"
 
 
 class ClusterGateResource(StateOnly):
-    """Inputs: `clusterId` (ARM id), `clusterUid` (a cluster made anew has another), `hasAzureRbac` (whether Azure role
+    """Inputs: `clusterId` (ARM id), `clusterUid` (a re-created cluster has another), `hasAzureRbac` (whether Azure role
     assignments decide there), `kubeconfig` (secret), `kinds` that must be served, each `<group>/<version>/<plural>`,
     and `timeoutSeconds`.
 

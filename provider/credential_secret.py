@@ -250,7 +250,7 @@ def _value_of_file(known: Mapping[str, Any]) -> str:
     except InvalidCredential as error:
         raise PluginError(f"{path}: {error}") from None
     if found.thumbprint != known["thumbprint"]:
-        raise PluginError(f"{path} changed while the stack was brought up; run the command again")
+        raise PluginError(f"{path} changed while the stack was deployed; run the command again")
     return text
 
 

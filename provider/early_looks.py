@@ -15,7 +15,6 @@ from identity.access.errors import AccessError
 from plugin import PluginError, Props
 from provider.vault_secrets import SecretSeen, VaultSecret
 
-LOOK_AT_SECRETS: Final = "idstack:index:lookAtSecrets"
 # ARM refills 25 reads a second for each subscription and deployer (request-limits-and-throttling, 2024).
 _AT_ONCE: Final = 16
 

@@ -14,6 +14,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AccessError, AzureRefused
 from identity.credentials import rfc3339, signing_keys
@@ -52,7 +53,7 @@ _AFTER_A_LEAK: Final = (
 )
 _SINCE, _SIGNING_SINCE = "publishedSince", "signingSince"
 # REST reference of Microsoft.Resources: the list of subscriptions is empty, and never refused, without a right in any.
-_SUBSCRIPTIONS, _SUBSCRIPTIONS_API = "/subscriptions", "2022-12-01"
+_SUBSCRIPTIONS, _SUBSCRIPTIONS_API = "/subscriptions", resource_types.SUBSCRIPTIONS_API
 # Only a refresh has it among the inputs, so the next update writes them again.
 _CHANGED: Final = "changed"
 

@@ -1,12 +1,10 @@
 """`idstack:index:requireRegistrable`: whether a certificate may be registered at Entra ID.
 
-A state keeps certificates that were taken out of use since, after a leak too. So one alone is no reason to register it:
+A state keeps certificates that were revoked since, after a leak too. So one alone is no reason to register it:
 this process has its key, or the vault shows that it was delivered (decision record 0076).
 """
 
 from __future__ import annotations
-
-from typing import Final
 
 from identity.access.errors import AccessError
 from identity.credentials import rfc3339
@@ -14,8 +12,6 @@ from identity.credentials.secret_tags import THUMBPRINT
 from plugin import PluginError, Props
 from provider import keys
 from provider.vault_secrets import VaultSecret
-
-REQUIRE_REGISTRABLE: Final = "idstack:index:requireRegistrable"
 
 
 def require_registrable(args: Props) -> None:

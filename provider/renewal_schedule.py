@@ -1,4 +1,4 @@
-"""`RenewalScheduleResource`: which of an identity's two certificate slots is current, and which is issued anew when.
+"""`RenewalScheduleResource`: which of an identity's two certificate slots is current, and which is issued next.
 
 Check looks at the vault and the clock and writes its decision into the inputs, so a preview shows a renewal as a
 changed property, and the generations of both slots are known before anything is created. A Reader sees what the
@@ -129,7 +129,7 @@ class RenewalScheduleResource(StateOnly):
         return Checked(settings | written)
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
-        """Every property may change in place, but another application begins anew."""
+        """Every property may change in place, but another application starts again."""
         old, new = (_without_delivery(each) for each in (old_inputs, new_inputs))
         changes = diff_properties(old, new)
         return Diff({path: PropertyChange(each.kind, replace=path == _OWNER) for path, each in changes.items()})
@@ -141,7 +141,7 @@ class RenewalScheduleResource(StateOnly):
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
         """The state, in which a slot is withdrawn whose certificate is neither registered at Entra ID nor in the vault.
 
-        Whoever took it out meant it to stay out, after a leak for instance: no later run registers it again. So is one
+        Its removal was meant to last, after a leak for instance: no later run registers it again. So is one
         that has ended, which Entra ID would not register.
         """
         found = super().read(urn, id, inputs, state)
@@ -200,7 +200,7 @@ class RenewalScheduleResource(StateOnly):
             secret = VaultSecret.of(inputs).id
             raise PluginError(
                 f"the vault decides which certificate is renewed, and {secret} cannot be read: {error}. "
-                "Let whoever runs this read it (role Reader), then try again"
+                "Let the identity that runs this read it (role Reader), then try again"
             ) from None
 
     def _known(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> Delivery | None:

@@ -199,7 +199,7 @@ class VaultKeyResource(Resource, ABC):
         except UnusableKey as error:
             raise PluginError(f"{path} holds {error}; put the key there again") from None
         if key_id != inputs["fileKeyId"]:
-            raise PluginError(f"{path} changed while the stack was brought up; run the command again")
+            raise PluginError(f"{path} changed while the stack was deployed; run the command again")
         return key
 
     def _properties(self) -> Props:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.errors import AzureRefused
 from identity.naming import parse_arm_id, vault_id
 from plugin import PluginError, Props
 from provider import cloud
 
-_API_VERSION: Final = "2024-11-01"
 _TYPE: Final = "Microsoft.KeyVault/vaults/secrets"
 
 
@@ -84,7 +84,7 @@ class VaultSecret:
 
     def look(self) -> SecretSeen:
         """The current version, and when it was seen."""
-        answer = self.azure.resource_with_date(self.id, _API_VERSION)
+        answer = self.azure.resource_with_date(self.id, resource_types.KEY_VAULT_API)
         found = None if answer.found is None else SecretMetadata.of(answer.found)
         return SecretSeen(found, answer.date, datetime.now(UTC))
 
@@ -130,7 +130,7 @@ class VaultSecret:
 
     def _changed(self, verb: str, properties: Mapping[str, Any], tags: Mapping[str, str]) -> SecretMetadata:
         body = {"properties": dict(properties), "tags": dict(tags)}
-        changed = self.azure.change_resource(verb, self.id, _API_VERSION, body)
+        changed = self.azure.change_resource(verb, self.id, resource_types.KEY_VAULT_API, body)
         if changed is None:
             raise AzureRefused(f"{self.id} cannot be written: its vault does not exist; create it, or correct its name")
         return SecretMetadata.of(changed)

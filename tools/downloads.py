@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 import re
 import shutil
@@ -20,6 +21,9 @@ CHECKSUMS: Final = ROOT / "tools/checksums.txt"
 # asks them in this order (pulumi/pulumi `sdk/go/common/workspace/plugins.go`, fallbackSource).
 GITHUB: Final = "https://github.com/pulumi/{repository}/releases/download/v{version}/{archive}"
 PULUMI: Final = "https://get.pulumi.com/releases/{folder}/{archive}"
+# What GitHub says of a release: each asset's `digest` is SHA-256 as GitHub computed it at the upload
+# (docs.github.com/rest/releases/releases).
+RELEASE: Final = "https://api.github.com/repos/pulumi/{repository}/releases/tags/v{version}"
 _LINE: Final = re.compile(r"(?P<checksum>[0-9a-f]{64})  (?P<archive>\S+)")
 # To notice a closed network soon.
 _ANSWERED_WITHIN: Final = 10.0  # seconds
@@ -46,6 +50,11 @@ class Archive:
             GITHUB.format(repository=self.repository, version=self.version, archive=self.name),
             PULUMI.format(folder=self.folder, archive=self.name),
         )
+
+    @property
+    def release(self) -> str:
+        """What GitHub says of the archive's release."""
+        return RELEASE.format(repository=self.repository, version=self.version)
 
 
 def checksums(file: Path = CHECKSUMS) -> dict[str, str]:
@@ -111,6 +120,20 @@ def download(url: str, target: Path) -> str:
         target.unlink(missing_ok=True)
         raise NotDownloaded(f"{url}: {error}") from None
     return digest.hexdigest()
+
+
+def stated_digest(archive: Archive) -> str | None:
+    """The SHA-256 in hex that GitHub states of an archive; None of one that was uploaded before GitHub computed any.
+
+    Raises NotDownloaded if GitHub does not answer, or knows no such archive.
+    """
+    try:
+        with urllib.request.urlopen(archive.release, timeout=_ANSWERED_WITHIN) as answer:
+            assets = json.load(answer)["assets"]
+        [digest] = [asset["digest"] for asset in assets if asset["name"] == archive.name]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NotDownloaded(f"{archive.release} states no digest of {archive.name}: {error}") from None
+    return None if digest is None else str(digest).removeprefix("sha256:")
 
 
 def unpack(archive: Path, folder: str, target: Path) -> None:

@@ -1,7 +1,7 @@
 """Writes into tools/checksums.txt what is missing there: `make pin`, after `make lock` has changed an SDK's version.
 
-Each archive is downloaded from GitHub and from Pulumi's own site, and refused if the two differ. A person compares the
-new lines with the releases on GitHub; from then on nothing else is accepted.
+Each archive is downloaded from GitHub and from Pulumi's own site, and refused if the two differ, or differ from the
+digest that GitHub states of it. A person reads the new lines and commits them; from then on nothing else is accepted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] = (), file: Path = CHECKSUMS) -> int:
         print(f"pin: {error}\nNothing was written.", file=sys.stderr)
         return 1
     write(file, {**known, **found}, {archive.name for archive in wanted})
-    print(f"pin: {len(found)} checksums added. Compare them with the releases on GitHub before you commit {file.name}.")
+    print(f"pin: {len(found)} checksums added; GitHub, Pulumi's site and GitHub's digests agree. Commit {file.name}.")
     return 0
 
 
@@ -57,12 +57,16 @@ def archives(platform: str) -> Iterator[Archive]:
 
 
 def checksum(archive: Archive) -> str:
-    """SHA-256 of an archive; raises NotDownloaded if a place does not have it, or the two have different ones."""
+    """SHA-256 of an archive; raises NotDownloaded if a place does not have it, or not everybody has the same one."""
     with TemporaryDirectory() as directory:
         found = {}
         for url in archive.urls:
             report(f"pin: {url}")
             found[url] = downloads.download(url, Path(directory, "archive"))
+    if (digest := downloads.stated_digest(archive)) is None:
+        report(f"pin: GitHub states no digest of {archive.name}, which is older than that")
+    else:
+        found[archive.release] = digest
     if len(set(found.values())) != 1:
         raise NotDownloaded(f"{archive.name} is not the same everywhere: {found}")
     return next(iter(found.values()))

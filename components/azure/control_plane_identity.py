@@ -14,6 +14,7 @@ from components.azure.imported_credential import ImportedCredential, ImportedCre
 from components.azure.key_vault_user import READER_COMPONENT
 from components.azure.plugin_resources import HsmRoleAssignment
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from identity import resource_types
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import role_assignment_name, secret_id, secret_reader_name
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
@@ -50,7 +51,7 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: ControlPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("idstack:azure:ControlPlaneIdentity", name, None, opts)
+        super().__init__(resource_types.CONTROL_PLANE_IDENTITY, name, None, opts)
         settings, cluster = args.settings, args.cluster
         self.secret_name = cluster.identity(args.row).secret_name
         child = pulumi.ResourceOptions(parent=self)

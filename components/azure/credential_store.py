@@ -15,9 +15,10 @@ from identity.settings import Settings
 class CredentialStore:
     """A vault and its key-vault-user: made by this stack, or by the shared stack whose outputs it takes.
 
-    `vault_id` is an ARM id. `reader` is the key-vault-user's object id where it gets a role on each secret; it is None
-    where it has one on the whole vault. Secrets come after the resources in `vault`, mounts after those in
-    `key_vault_user`; both are empty if another stack made them.
+    `vault_id` is an ARM id. It is empty in a stack that keeps nothing in a vault, and the key-vault-user's client id in
+    one whose vault nobody mounts anything of. `reader` is the key-vault-user's object id where it gets a role on each
+    secret; it is None where it has one on the whole vault. Secrets come after the resources in `vault`, mounts after
+    those in `key_vault_user`; both are empty if another stack made them.
     """
 
     vault_id: str
@@ -29,14 +30,14 @@ class CredentialStore:
 
     @property
     def vault_name(self) -> str:
-        """The vault's name, from its ARM id."""
-        return parse_arm_id(self.vault_id).name
+        """The vault's name, from its ARM id; empty without a vault."""
+        return parse_arm_id(self.vault_id).name if self.vault_id else ""
 
 
 def vault_of(settings: Settings, shared: CredentialStore | None) -> str:
-    """ARM id of the vault that holds the credentials: the shared stack's, or this stack's own."""
+    """ARM id of the vault of the stack: the shared stack's, or its own; empty if it has none."""
     if shared is not None:
         return shared.vault_id
     if settings.vault is None:
-        raise AssertionError("the settings have a vault or a shared stack")
+        return ""
     return vault_id(settings.subscription_id, settings.resource_group, settings.vault.name)

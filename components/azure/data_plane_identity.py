@@ -1,4 +1,4 @@
-"""Managed identities of the guest cluster's own components, used through federated credentials."""
+"""Managed identities that service accounts of a hosted cluster use through federated credentials."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pulumi
 
 from components.azure.managed_identity import ManagedIdentityArgs, managed_identity
+from identity import resource_types
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.catalogue_rows import DataPlaneIdentity
 from identity.naming import federated_credential_name, parse_arm_id
@@ -19,14 +20,15 @@ from identity.settings.managed_identities import managed_identity_of
 class DataPlaneIdentityArgs:
     """Inputs of `DataPlaneIdentityComponent`.
 
-    `stack_owner` is the stack's owner id. `infrastructure` is what the role's scopes are in, empty if it exists
-    already.
+    `stack_owner` is the stack's owner id. `issuer` is what publishes the keys of the cluster, and `infrastructure` what
+    the role's scopes are in; both are empty if they exist already.
     """
 
     row: DataPlaneIdentity
     settings: Settings
     cluster: HostedClusterSettings
     stack_owner: pulumi.Input[str] | None
+    issuer: Sequence[pulumi.Resource] = ()
     infrastructure: Sequence[pulumi.Resource] = ()
 
 
@@ -38,7 +40,7 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: DataPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("idstack:azure:DataPlaneIdentity", name, None, opts)
+        super().__init__(resource_types.DATA_PLANE_IDENTITY, name, None, opts)
         row, settings, cluster = args.row, args.settings, args.cluster
         given = cluster.data_plane_identity(row)
         identity = managed_identity(
@@ -51,12 +53,13 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
                 identity_name=parse_arm_id(managed_identity_of(settings, cluster, row)).name,
                 location=given.location or settings.location,
                 credentials={
-                    each.suffix: given.federated_credentials.get(
-                        each.suffix, federated_credential_name(cluster.name, row.name, each.suffix)
+                    each.word: given.federated_credentials.get(
+                        each.word, federated_credential_name(cluster.name, row.credential_stem, each.suffix)
                     )
                     for each in row.subjects
                 },
                 issuer=cluster.issuer_url,
+                trusted=args.issuer,
                 audience=FEDERATED_AUDIENCE,
                 stack_owner=args.stack_owner,
                 infrastructure=args.infrastructure,

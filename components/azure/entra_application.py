@@ -19,13 +19,13 @@ from components.azure.credential_secret import CredentialDates, CredentialSummar
 from components.azure.ownership import application_tags
 from components.azure.plugin_resources import Certificate, RenewalSchedule, SignInGate
 from components.azure.providers import provider_error
+from identity import resource_types
 from identity.credentials import rfc3339
 from identity.credentials.certificate import thumbprint
 from identity.credentials.renewal_date import age_when_due
 from identity.settings import Settings
 
 SLOTS: Final = ("a", "b")
-REQUIRE_REGISTRABLE: Final = "idstack:index:requireRegistrable"
 
 # RFC 5280 appendix A, ub-common-name.
 _COMMON_NAME_LENGTH: Final = 64
@@ -206,7 +206,7 @@ class EntraApplication(pulumi.ComponentResource):
             "notBefore": rfc3339.render(certificate.not_valid_before_utc),
         }
         try:
-            await pulumi.runtime.invoke_async(REQUIRE_REGISTRABLE, question)
+            await pulumi.runtime.invoke_async(resource_types.REQUIRE_REGISTRABLE, question)
         except Exception as error:
             raise pulumi.RunError(provider_error(error)) from None
 

@@ -8,7 +8,7 @@ from typing import Final
 import pulumi
 from pulumi_azure_native import network, privatedns, resources
 
-from identity.infrastructure import COMPONENT_TYPE
+from identity import resource_types
 from identity.settings import HostedClusterSettings, NetworkSettings, Settings
 
 # openshift/hypershift cmd/infra/azure: create.go:25 (links and zones), networking.go:403-414 (probe), 485 (port)
@@ -45,7 +45,7 @@ class Infrastructure(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: InfrastructureArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(COMPONENT_TYPE, name, None, opts)
+        super().__init__(resource_types.INFRASTRUCTURE, name, None, opts)
         self._name, self._args = name, args
         self._names = args.cluster.names(args.settings.subscription_id)
         self._location, self._tags = args.cluster.location, args.settings.tags

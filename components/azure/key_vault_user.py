@@ -13,6 +13,7 @@ from components.azure.management_cluster import AddOnIdentity
 from components.azure.ownership import identity_tags
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.azure.vault import Vault
+from identity import resource_types
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from identity.settings import Settings
 
@@ -51,7 +52,7 @@ class KeyVaultUser(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: KeyVaultUserArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("idstack:azure:KeyVaultUser", name, None, opts)
+        super().__init__(resource_types.KEY_VAULT_USER, name, None, opts)
         self.attach_command: pulumi.Output[str] | None = None
         if isinstance(args.identity, NewIdentity):
             created = managedidentity.UserAssignedIdentity(

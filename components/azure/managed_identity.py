@@ -19,9 +19,10 @@ from identity.settings.scopes import scope_ids
 class ManagedIdentityArgs:
     """What `managed_identity` registers.
 
-    Service accounts sign in by the federated credentials, whose names are in `credentials` by suffix. Entra ID compares
-    `issuer` (None if the row has no subjects) and `audience` byte for byte. `stack_owner` is the stack's owner id.
-    `infrastructure` is what the role's scopes are in, empty if it exists already.
+    Service accounts sign in by the federated credentials, whose names are in `credentials` by the subject's word. Entra
+    ID compares `issuer` (None if the row has no subjects) and `audience` byte for byte. `stack_owner` is the stack's
+    owner id. `trusted` is what makes the issuer, and `infrastructure` what the role's scopes are in; both are empty if
+    they exist already.
     """
 
     row: DataPlaneIdentity | OptionalManagedIdentity
@@ -35,6 +36,7 @@ class ManagedIdentityArgs:
     audience: str
     stack_owner: pulumi.Input[str] | None
     infrastructure: Sequence[pulumi.Resource]
+    trusted: Sequence[pulumi.Resource] = ()
 
 
 def managed_identity(
@@ -50,19 +52,20 @@ def managed_identity(
         tags=identity_tags(settings, args.stack_owner),
         opts=pulumi.ResourceOptions(parent=parent),
     )
-    previous: pulumi.Resource = identity
+    previous: list[pulumi.Resource] = [identity, *args.trusted]
     for subject in row.subjects:
         # Azure rejects concurrent writes to the credentials of one identity.
-        previous = managedidentity.FederatedIdentityCredential(
-            f"{name}-federated-{subject.suffix}",
-            federated_identity_credential_resource_name=args.credentials[subject.suffix],
+        credential = managedidentity.FederatedIdentityCredential(
+            f"{name}-federated-{subject.word}",
+            federated_identity_credential_resource_name=args.credentials[subject.word],
             resource_name_=args.identity_name,
             resource_group_name=settings.resource_group,
             issuer=args.issuer,
             subject=subject.subject,
             audiences=[args.audience],
-            opts=pulumi.ResourceOptions(parent=parent, depends_on=[previous]),
+            opts=pulumi.ResourceOptions(parent=parent, depends_on=previous),
         )
+        previous = [credential]
     for number, grant in enumerate(args.grants, 1):
         RoleGrants(
             f"{name}-roles" if number == 1 else f"{name}-roles-{number}",

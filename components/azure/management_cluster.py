@@ -12,6 +12,7 @@ from pulumi_azure_native import containerservice
 from components.azure.deployer import Deployer
 from components.azure.providers import Providers
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from identity import resource_types
 from identity.access.aks import cluster_id
 from identity.naming import dns_prefix, node_resource_group
 from identity.roles import AKS_RBAC_CLUSTER_ADMIN_ROLE
@@ -55,7 +56,7 @@ class ManagementCluster(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: ManagementClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("idstack:azure:ManagementCluster", name, None, opts)
+        super().__init__(resource_types.MANAGEMENT_CLUSTER, name, None, opts)
         settings, wanted = args.settings, args.cluster
         self.cluster_id = cluster_id(settings.subscription_id, wanted.resource_group, wanted.name)
         self.has_azure_rbac = args.creation.azure_rbac

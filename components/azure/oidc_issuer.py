@@ -12,6 +12,7 @@ from components.azure.credential_store import CredentialStore
 from components.azure.deployer import Deployer
 from components.azure.issuer_resources import IssuerDocuments, SigningKey
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from identity import resource_types
 from identity.naming import resource_id, signing_key_vault_secret
 from identity.roles import STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE
 from identity.settings import HostedClusterSettings, Settings, SigningKeySettings
@@ -54,7 +55,7 @@ class OidcIssuer(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: OidcIssuerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("idstack:azure:OidcIssuer", name, None, opts)
+        super().__init__(resource_types.OIDC_ISSUER, name, None, opts)
         settings, cluster, wanted = args.settings, args.cluster, args.key
         account = storage.StorageAccount(
             f"{name}-account",

@@ -9,6 +9,7 @@ import pulumi
 
 from components.azure.managed_identity import ManagedIdentityArgs, managed_identity
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from identity import resource_types
 from identity.catalogue import MANAGEMENT_AUDIENCE
 from identity.catalogue_rows import OptionalManagedIdentity
 from identity.naming import parse_arm_id
@@ -49,7 +50,7 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: OptionalIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("idstack:azure:OptionalIdentity", name, None, opts)
+        super().__init__(resource_types.OPTIONAL_IDENTITY, name, None, opts)
         row, settings, cluster = args.row, args.settings, args.cluster
         self.resource_id = managed_identity_of(settings, cluster, row)
         identity_name = parse_arm_id(self.resource_id).name
@@ -62,7 +63,7 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
                 cluster=cluster,
                 identity_name=identity_name,
                 location=settings.location,
-                credentials={each.suffix: f"{identity_name}-{each.suffix}" for each in row.subjects},
+                credentials={each.word: f"{identity_name}-{each.suffix}" for each in row.subjects},
                 issuer=cluster.management_issuer_url,
                 audience=MANAGEMENT_AUDIENCE,
                 stack_owner=args.stack_owner,

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import pulumi
 
+from identity import resource_types
+
 # The one input that opens something.
 _SECRET: Final = "kubeconfig"
 
@@ -40,7 +42,7 @@ class PluginResource(pulumi.CustomResource):
         self._attributes = {self.translate_input_property(attribute): str(attribute) for attribute in own}
         secret = [_SECRET] if _SECRET in inputs else None
         options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(additional_secret_outputs=secret))
-        super().__init__(f"idstack:index:{kind}", name, own, options)
+        super().__init__(f"{resource_types.OWN}{kind}", name, own, options)
 
     def translate_input_property(self, prop: str) -> str:
         """`not_before` -> `notBefore` for the resource's own properties; keys inside of them stay as they are."""

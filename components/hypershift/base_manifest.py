@@ -15,8 +15,9 @@ from identity.settings import HostedClusterSettings
 
 # First words of the host names by service, in the CLI's order. All are Routes: a public cluster with managed identities
 # is behind the shared ingress, which tells clusters apart by host name (`support/netutil/visibility.go:80-84`).
+_API_SERVER: Final = "APIServer"
 _SERVICES: Final = {
-    "APIServer": "api",
+    _API_SERVER: "api",
     "Ignition": "ignition",
     "Konnectivity": "konnectivity",
     "OAuthServer": "oauth",
@@ -77,11 +78,13 @@ def defaults(cluster: HostedClusterSettings) -> dict[str, Any]:
 def _published(cluster: HostedClusterSettings, service: str, word: str) -> dict[str, Any]:
     """A Route; the nodes of a private cluster reach two services inside of its network, without a name in the DNS.
 
-    Without an external domain no service has a host name: everybody is inside of the network then.
+    Without an external domain no service has a host name: everybody is inside of the network then, or reaches a public
+    API server by a load balancer of its own.
     """
-    strategy: dict[str, Any] = {"type": "Route"}
     if cluster.external_dns_domain is None:
-        return strategy
+        is_balanced = service == _API_SERVER and cluster.topology != "Private"
+        return {"type": "LoadBalancer" if is_balanced else "Route"}
+    strategy: dict[str, Any] = {"type": "Route"}
     if cluster.topology in (None, "Public") or service not in _FOR_NODES:
         strategy["route"] = {"hostname": f"{word}-{cluster.name}.{cluster.external_dns_domain}"}
     return strategy

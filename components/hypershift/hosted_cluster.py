@@ -24,10 +24,15 @@ from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
 from components.hypershift.signing_key import SigningKeyArgs, cluster_signing_key, signing_key_secret
 from components.kubernetes.cloud_config import Platform
 from components.kubernetes.cluster_side import ClusterSide, ClusterSideArgs
-from identity import catalogue_rows
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity import catalogue_rows, resource_types
+from identity.catalogue import CONTROL_PLANE
 from identity.infrastructure import component_name
-from identity.naming import cluster_side_name, control_plane_identity_name, namespace_guard_name
+from identity.naming import (
+    cluster_side_name,
+    control_plane_identity_name,
+    federated_identity_name,
+    namespace_guard_name,
+)
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec, ManagedIdentityOutput
 from identity.settings import HostedClusterSettings, Settings
 
@@ -71,17 +76,30 @@ class HostedCluster(pulumi.ComponentResource):
     """
 
     def __init__(self, name: str, args: HostedClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("idstack:hypershift:HostedCluster", name, None, opts)
+        super().__init__(resource_types.HOSTED_CLUSTER, name, None, opts)
         self._name, self._args = name, args
         self._infrastructure = create_infrastructure(
             component_name(name), args.settings, args.cluster, pulumi.ResourceOptions(parent=self)
         )
+        key_args = SigningKeyArgs(
+            settings=args.settings,
+            cluster=args.cluster,
+            store=args.store,
+            deployer=args.deployer,
+            file_key_id=args.signing_key_file_id,
+            connection=args.connection,
+            stack_owner=args.stack_owner,
+        )
+        signing_key = cluster_signing_key(name, self, key_args)
+        issuer = () if signing_key is None else signing_key.resources
         rows = [row for row in CONTROL_PLANE if args.cluster.identity(row).enabled]
         identities = {row.field: self._control_plane_identity(row) for row in rows}
         self.namespace = args.cluster.namespace
-        data_plane = {row.field: self._data_plane_identity(row) for row in DATA_PLANE}
+        data_plane = {row.field: self._data_plane_identity(row, issuer) for row in args.cluster.federated_rows}
         self.data_plane: dict[str, Leaf] = {field: identity.client_id for field, identity in data_plane.items()}
-        optional = {row.field: self._optional_identity(row, identities) for row in args.cluster.optional_rows}
+        optional = {
+            row.field: self._optional_identity(row, {**data_plane, **identities}) for row in args.cluster.optional_rows
+        }
         self.managed_identities: dict[str, ManagedIdentityOutput[Leaf]] = {
             field: {"clientID": identity.client_id, "resourceID": identity.resource_id}
             for field, identity in optional.items()
@@ -97,18 +115,7 @@ class HostedCluster(pulumi.ComponentResource):
         self.encryption_keys = encryption_keys(args.cluster)
         names_key = names_encryption_key(args.manifest, args.cluster.encryption_key_secret)
         self.encryption_key_secret = args.cluster.encryption_key_secret if names_key else None
-        key_args = SigningKeyArgs(
-            settings=args.settings,
-            cluster=args.cluster,
-            store=args.store,
-            deployer=args.deployer,
-            file_key_id=args.signing_key_file_id,
-            connection=args.connection,
-            stack_owner=args.stack_owner,
-        )
-        signing_key = cluster_signing_key(name, self, key_args)
         managed = [*data_plane.values(), *optional.values()]
-        issuer = () if signing_key is None else signing_key.resources
         usable = [each for identity in identities.values() for each in identity.usable]
         everything = [*usable, *managed, *args.store.key_vault_user, *self._infrastructure, *issuer]
         if args.settings.cluster_side == "stack" or args.handed_over is not None:
@@ -186,14 +193,17 @@ class HostedCluster(pulumi.ComponentResource):
             delivered=self._args.delivered.get(row.field),
         )
 
-    def _data_plane_identity(self, row: catalogue_rows.DataPlaneIdentity) -> DataPlaneIdentityComponent:
+    def _data_plane_identity(
+        self, row: catalogue_rows.DataPlaneIdentity, issuer: Sequence[pulumi.Resource]
+    ) -> DataPlaneIdentityComponent:
         return DataPlaneIdentityComponent(
-            f"{self._name}-data-plane-{row.name}",
+            federated_identity_name(self._name, row.kind, row.name),
             DataPlaneIdentityArgs(
                 row=row,
                 settings=self._args.settings,
                 cluster=self._args.cluster,
                 stack_owner=self._args.stack_owner,
+                issuer=issuer,
                 infrastructure=self._infrastructure,
             ),
             pulumi.ResourceOptions(parent=self),
@@ -202,7 +212,7 @@ class HostedCluster(pulumi.ComponentResource):
     def _optional_identity(
         self,
         row: catalogue_rows.OptionalManagedIdentity,
-        identities: Mapping[str, ControlPlaneIdentityComponent],
+        identities: Mapping[str, ControlPlaneIdentityComponent | DataPlaneIdentityComponent],
     ) -> OptionalIdentityComponent:
         attachers = (each for each in CONTROL_PLANE if each.field == row.attached_by)
         attacher = next(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from components.kubernetes.cloud_config import Platform
 from identity.catalogue import CONTROL_PLANE
 from identity.outputs import HostedClusterSpec, KmsKeySpec
 from identity.settings import HostedClusterSettings, KmsKey, KmsSettings
+from identity.settings.hosted_clusters import AUTHENTICATION_TYPES
 
 # A client id, or its placeholder until Azure gives it out.
 ClientId = TypeVar("ClientId")
@@ -23,6 +24,8 @@ def hosted_cluster_spec(
     data_plane: Mapping[str, ClientId],
 ) -> HostedClusterSpec[ClientId]:
     """`spec` of the HostedCluster as far as identities go; `control_plane` and `data_plane` are client ids by field.
+
+    A cluster that signs in by workload identities has all of them in `data_plane`.
 
     An identity that is switched off is left out altogether: its members would be required once the key exists. So is
     one that the API has no field for. Without KMS there is no `secretEncryption` here: `base_manifest.py` has it, or
@@ -44,13 +47,7 @@ def hosted_cluster_spec(
                 "securityGroupID": facts.security_group_id,
                 **_endpoint_access(cluster),
                 "azureAuthenticationConfig": {
-                    "azureAuthenticationConfigType": "ManagedIdentities",
-                    "managedIdentities": {
-                        "controlPlane": {
-                            "managedIdentitiesKeyVault": {"name": vault_name, "tenantID": facts.tenant_id}
-                        },
-                        "dataPlane": dict(data_plane),
-                    },
+                    "azureAuthenticationConfigType": AUTHENTICATION_TYPES[cluster.authentication],
                 },
             },
         },
@@ -60,19 +57,32 @@ def hosted_cluster_spec(
     if facts.node_identity_id is not None:
         credentials = {"type": "ManagedIdentity", "managedIdentity": {"resourceID": facts.node_identity_id}}
         spec["platform"]["azure"]["containerRegistry"] = {"credentials": credentials}
+    if not cluster.has_credentials:
+        for row in CONTROL_PLANE:
+            if row.field in data_plane:
+                _place(spec, row.workload_path, {"clientID": data_plane[row.field]})
+        return cast("HostedClusterSpec[ClientId]", spec)
+    vault = {"name": vault_name, "tenantID": facts.tenant_id}
+    identities = {"controlPlane": {"managedIdentitiesKeyVault": vault}, "dataPlane": dict(data_plane)}
+    spec["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"] = identities
     for row in CONTROL_PLANE:
         if row.field not in control_plane or row.hosted_cluster_path is None:
             continue
-        *path, field = row.hosted_cluster_path
-        owner = spec
-        for step in path:
-            owner = owner[step]
-        owner[field] = {
+        credential = {
             "clientID": control_plane[row.field],
             "credentialsSecretName": cluster.identity(row).secret_name,
             "objectEncoding": cluster.identity(row).object_encoding,
         }
+        _place(spec, row.hosted_cluster_path, credential)
     return cast("HostedClusterSpec[ClientId]", spec)
+
+
+def _place(spec: dict[str, Any], path: Sequence[str], identity: Mapping[str, Any]) -> None:
+    *steps, field = path
+    owner = spec
+    for step in steps:
+        owner = owner.setdefault(step, {})
+    owner[field] = identity
 
 
 def kms_key_spec(key: KmsKey) -> KmsKeySpec:

@@ -26,7 +26,7 @@ class MetadataBlockArgs:
 
 
 class MetadataBlock(pulumi.ComponentResource):
-    """Every pod of the namespace reaches everything but 169.254.169.254, where whoever asks gets the node's tokens, and
+    """Every pod of the namespace reaches everything but 169.254.169.254, where every caller gets the node's tokens, and
     of 168.63.129.16, where a node gets its settings, Azure's DNS alone.
 
     Pods are named besides the addresses, because some network plugins (Cilium) match no pod by its address. No outputs.

@@ -46,7 +46,7 @@ def with_kubernetes_provider(
             # As long as it stays the same, a new address or certificate authority replaces no object on the cluster.
             cluster_identifier=full_id,
             # What somebody changed by hand has an owner besides the stack, and server-side apply would refuse to repair
-            # it (decision record 0039).
+            # it (decision record 0035).
             enable_patch_force=True,
             opts=None if gate is None else pulumi.ResourceOptions(depends_on=[gate]),
         ),

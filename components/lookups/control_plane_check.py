@@ -39,7 +39,7 @@ async def check_control_planes(
     `clusterSide: hypershift`. `aks` is the management cluster as ARM describes it, None if there is none, or none yet;
     `kubeconfig` is what AKS has given out for it, None if that was not asked.
     Raises ConfigurationError if the run would make or delete a namespace with a control plane, and RunError if an
-    update cannot see that. A preview goes on with a warning, as whoever previews may not reach the cluster.
+    update cannot see that. A preview goes on with a warning, as the preview identity may not reach the cluster.
     """
     owned = own.names
     is_stack = settings.cluster_side == "stack"

@@ -1,4 +1,4 @@
-"""Refuses an update or a preview that would drop credentials in use."""
+"""Refuses an update or a preview that would drop credentials in use, or change how a hosted cluster signs in."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import pulumi
 from components.azure.credential_store import CredentialStore, vault_of
 from identity.outputs import StackOutputs
 from identity.settings import Settings
+from identity.settings.authentication_rules import refuse_changed_authentication
 from identity.settings.credential_loss import losses, refuse_losses, without_effect
 
 
 def check_credential_losses(settings: Settings, shared: CredentialStore | None, last: StackOutputs[Any]) -> None:
     """Compare the configuration with the outputs of the `last` complete run, which name the credentials in use.
 
-    Raises ConfigurationError with every loss that the configuration does not allow.
+    Raises ConfigurationError with every loss that the configuration does not allow, and with every cluster that would
+    sign in in another way.
     """
+    refuse_changed_authentication(settings, last)
     found = losses(settings, vault_of(settings, shared), last)
     refuse_losses(settings, found)
     for name in without_effect(settings, found):

@@ -6,25 +6,24 @@ decide the same, one after another.
 
 from __future__ import annotations
 
-from typing import Final
-
 import pulumi
 
+from identity import resource_types
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import Settings
 
-LOOK_AT_SECRETS: Final = "idstack:index:lookAtSecrets"
-
 
 async def look_at_secrets(settings: Settings, vault: str) -> None:
-    """Begin a look at each secret that a schedule decides by; `vault` is the vault's ARM id."""
+    """Begin a look at each secret that a schedule decides by; `vault` is the vault's ARM id, empty without one."""
+    if not vault:
+        return
     arguments = {
         "cloud": settings.cloud.name,
         "tenantId": settings.tenant_id,
         "vaultId": vault,
         "secretNames": _secret_names(settings),
     }
-    await pulumi.runtime.invoke_async(LOOK_AT_SECRETS, arguments)
+    await pulumi.runtime.invoke_async(resource_types.LOOK_AT_SECRETS, arguments)
 
 
 def _secret_names(settings: Settings) -> list[str]:

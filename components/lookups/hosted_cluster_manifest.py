@@ -16,7 +16,7 @@ from components.hypershift.base_manifest import completed, defaults
 from components.hypershift.hosted_cluster_object import Conflict, conflicts, stack_part
 from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
 from components.kubernetes.cloud_config import Platform
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue import CONTROL_PLANE
 from identity.settings import HostedClusterSettings, Problem, Settings
 from identity.settings.problems import Place, enumerate_words, path_of, show
 
@@ -119,7 +119,7 @@ def _validate(
         cluster,
         vault_name=vault_name,
         control_plane={row.field: _ASSIGNED_BY_AZURE for row in CONTROL_PLANE if cluster.identity(row).enabled},
-        data_plane={row.field: _ASSIGNED_BY_AZURE for row in DATA_PLANE},
+        data_plane={row.field: _ASSIGNED_BY_AZURE for row in cluster.federated_rows},
     )
     for each in conflicts(document, stack_part(cluster, spec)):
         yield _conflict_problem(each, (*place, *each.path) if is_inline else place)

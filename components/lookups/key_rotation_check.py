@@ -31,8 +31,8 @@ async def check_key_rotations(
     """Compare the keys with those of the `last` complete run, and with what HyperShift's status says of them.
 
     `aks` is the management cluster as ARM describes it, None if there is none, or none yet; `kubeconfig` is what AKS
-    has given out for it, None if that was not asked. Raises ConfigurationError. If the status cannot be read, whoever
-    removes a backup key answers for it: the run warns and goes on.
+    has given out for it, None if that was not asked. Raises ConfigurationError. Where the status cannot be read,
+    the run warns and goes on.
     """
     if problems := [*moved_keys(settings, last), *dropped_keys(settings, last)]:
         raise ConfigurationError(problems)

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from components.lookups.last_outputs import of_own_state
 from components.lookups.shared_stack import this_stack
+from identity import resource_types
 from identity.naming import cluster_side_name, namespace_guard_name
 
 # Type and outputs of each resource in a stack's last snapshot, by its URN, but of those that wait for their deletion
 # (pulumi/pulumi v3.259.0, `pkg/backend/backend.go`, GetStackResourceOutputs).
 READ_STACK_RESOURCE_OUTPUTS: Final = "pulumi:pulumi:readStackResourceOutputs"
-_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 _OF_A_NAMESPACE: Final = cluster_side_name("") + "-namespace"
 
 
@@ -38,7 +38,7 @@ async def own_namespaces() -> OwnNamespaces:
     made = {
         name.removesuffix(_OF_A_NAMESPACE): str(each["outputs"]["metadata"]["name"])
         for name, each in resources.items()
-        if each["type"] == _NAMESPACE
+        if each["type"] == resource_types.NAMESPACE
     }
     return OwnNamespaces(
         names={cluster: name for cluster, name in made.items() if not _is_handed_over(resources, cluster)},

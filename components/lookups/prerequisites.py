@@ -166,7 +166,7 @@ class _PrerequisitesBuilder:
                 credential = self._credential(settings, cluster, identity, at)
                 if credential is not None:
                     imported[cluster.name, name] = credential
-        manifests = read_manifests(settings, parse_arm_id(self._vault).name)
+        manifests = read_manifests(settings, parse_arm_id(self._vault).name if self._vault else "")
         self._problems += manifests.problems
         cluster_answer = self._cluster(settings.management_cluster)
         self._problems += unenforced_block(settings, cluster_answer)
@@ -225,7 +225,7 @@ class _PrerequisitesBuilder:
             )
 
     def _add_on(self, settings: Settings, answer: Mapping[str, Any]) -> ExistingIdentity | None:
-        is_wanted = settings.shared_stack is None and settings.key_vault_user.source == "aks-addon"
+        is_wanted = settings.has_key_vault_user and settings.key_vault_user.source == "aks-addon"
         if not is_wanted or settings.management_cluster is None or not answer:
             return None
         add_on = _profile(answer)

@@ -1,17 +1,38 @@
-"""The check that the providers sign in to the configured tenant."""
+"""The checks that the stack stays in its tenant, and that the providers sign in to it."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pulumi
 
 from components.azure.deployer import Deployer
 from components.azure.providers import Providers, provider_error
-from identity.settings import Settings
+from identity.outputs import StackOutputs
+from identity.settings import ConfigurationError, Problem, Settings
+from identity.settings.problems import to_set
 
 # Entra ID's code for an assertion that is not valid yet, or no longer, by its own clock.
 _OUT_OF_TIME: Final = "AADSTS700024"
+
+
+def check_tenant_of_last_run(settings: Settings, last: StackOutputs[Any]) -> None:
+    """Raise ConfigurationError if the outputs of the `last` complete run are of another tenant.
+
+    Nothing moves between tenants: all that the state names would be lost to this stack.
+    """
+    before = last.get("tenantId")
+    if before is None or before.lower() == settings.tenant_id:
+        return
+    place = ("tenantId",)
+    problem = Problem(
+        place=place,
+        rule="tenant-of-last-run",
+        found=f'"{settings.tenant_id}"',
+        accepted=f'"{before}", the tenant of this stack\'s last complete run: nothing moves to another tenant',
+        fix=f"{to_set(place, before)}; a stack in another tenant has another name: `idstack init <name>`",
+    )
+    raise ConfigurationError([problem])
 
 
 async def check_tenant(settings: Settings, providers: Providers) -> Deployer:

@@ -73,7 +73,7 @@ class ApplicationCertificateResource(GraphResource):
                 raise exists_already("azuread_application_certificate", id)
             added = {name: value for name, value in credential.items() if value is not None}
             self._write(path, [*current, added], f"Adding certificate for {application.printed_id(path)}")
-            # It is registered. Whoever interrupts the wait for the replicas must still find it in the state.
+            # It is registered. It must be in the state even if the wait for the replicas is interrupted.
             with suppress(Interrupted):
                 self.session().graph.wait(
                     f"certificate credential for {path}", lambda: self._find(path, key_id) is not None

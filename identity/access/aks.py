@@ -6,11 +6,11 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
+from identity import resource_types
 from identity.access.azure_rbac import AksCluster
 from identity.access.kubeconfig import Kubeconfig
 from identity.naming import resource_id
 
-_API_VERSION: Final = "2025-09-01"
 _TYPE: Final = "Microsoft.ContainerService/managedClusters"
 
 
@@ -29,7 +29,7 @@ def cluster_id(subscription: str, resource_group: str, cluster: str) -> str:
 
 def look_at(arm: Arm, full_id: str) -> AksCluster | None:
     """A cluster as ARM describes it; None if there is none."""
-    found = arm.resource(full_id, _API_VERSION)
+    found = arm.resource(full_id, resource_types.CONTAINER_SERVICE_API)
     return None if found is None else AksCluster.of(full_id, found["properties"])
 
 
@@ -37,7 +37,9 @@ def skeleton(arm: Arm, full_id: str, *, admin: bool = False, public_fqdn: bool =
     """Server, authority and a user who has yet to sign in; with `admin` one who has, past Entra ID."""
     verb = f"listCluster{'Admin' if admin else 'User'}Credential"
     # Of the API; SDKs spell it serverFqdn.
-    answer = arm.action(full_id, verb, _API_VERSION, {"server-fqdn": "public"} if public_fqdn else {})
+    answer = arm.action(
+        full_id, verb, resource_types.CONTAINER_SERVICE_API, {"server-fqdn": "public"} if public_fqdn else {}
+    )
     return decode(answer["kubeconfigs"][0]["value"])
 
 

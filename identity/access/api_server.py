@@ -19,7 +19,7 @@ from identity.access import azure_rbac, cluster_connection, cluster_user
 from identity.access.azure_rbac import DENIAL, AksCluster
 from identity.access.claims import claims_of
 from identity.access.cluster_user import ClusterCredential
-from identity.access.errors import AccessError
+from identity.access.errors import AccessError, ForbiddenError
 from identity.access.kinds import CustomKind, sources
 from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
 from identity.access.permissions import Permission
@@ -99,7 +99,7 @@ class ApiServer:
         if answer.status_code == HTTPStatus.NOT_FOUND:
             return None
         if answer.status_code == HTTPStatus.FORBIDDEN:
-            raise AccessError(f"{self.who} may not read {path} at {self.server}")
+            raise ForbiddenError(f"{self.who} may not read {path} at {self.server}")
         if answer.is_error:
             raise AccessError(f"{path} at {self.server} answers {answer.status_code}: {answer.text.strip()}")
         found: dict[str, Any] = answer.json()

@@ -14,20 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from azure.core.credentials import TokenCredential
-from azure.identity import (
-    AzureCliCredential,
-    CertificateCredential,
-    ClientAssertionCredential,
-    ClientSecretCredential,
-    ManagedIdentityCredential,
-)
-
-from identity.access import certificate_file, pipeline_token
+from identity.access import secret_files
 from identity.access.errors import LoginRefused
-from identity.credentials.sign_in import Clock, utc_now
+from identity.credentials.clock import Clock, utc_now
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
 
 
 class Method(StrEnum):
@@ -193,7 +187,7 @@ def _agreed(values: Mapping[str, str | None], *, are_ids: bool = False) -> str |
 
 
 def _content(given: Mapping[str, str], name: str) -> str | None:
-    return certificate_file.text(Path(given[name])) if name in given else None
+    return secret_files.text(Path(given[name])) if name in given else None
 
 
 def _certificate(given: Mapping[str, str]) -> tuple[str, bytes]:
@@ -201,7 +195,7 @@ def _certificate(given: Mapping[str, str]) -> tuple[str, bytes]:
     if inline and path:
         raise LoginRefused("ARM_CLIENT_CERTIFICATE and ARM_CLIENT_CERTIFICATE_PATH are set; unset one of them")
     if path:
-        return path, certificate_file.content(Path(path))
+        return path, secret_files.content(Path(path))
     try:
         return "ARM_CLIENT_CERTIFICATE", base64.b64decode("".join((inline or "").split()), validate=True)
     except (binascii.Error, ValueError):
@@ -215,9 +209,9 @@ def _assertion(given: Mapping[str, str], *, is_aks: bool) -> tuple[Callable[[], 
     names = ["ARM_OIDC_TOKEN_FILE_PATH", *(["AZURE_FEDERATED_TOKEN_FILE"] if is_aks else [])]
     files = [Path(given[name]) for name in names if name in given]
     if files:
-        variables = {str(file): certificate_file.text(file) for file in files}
+        variables = {str(file): secret_files.text(file) for file in files}
         _agreed({"ARM_OIDC_TOKEN": given.get("ARM_OIDC_TOKEN"), **variables})
-        return lambda: certificate_file.text(files[-1]), ""
+        return lambda: secret_files.text(files[-1]), ""
     if token := given.get("ARM_OIDC_TOKEN"):
         return lambda: token, ""
     if given.get("ARM_USE_OIDC") != "true":
@@ -225,6 +219,8 @@ def _assertion(given: Mapping[str, str], *, is_aks: bool) -> tuple[Callable[[], 
             "ARM_USE_AKS_WORKLOAD_IDENTITY is true, and AZURE_FEDERATED_TOKEN_FILE is not set; let the pod use "
             "workload identity: the label azure.workload.identity/use and a service account with the client id"
         )
+    from identity.access import pipeline_token  # httpx, a tenth of a second that no other way needs
+
     request = pipeline_token.of(given)
     return request.fetched, request.bearer
 
@@ -233,6 +229,16 @@ def credential(
     tenant_id: str, environ: Mapping[str, str] = os.environ, clock: Clock = utc_now, **options: Any
 ) -> TokenCredential:
     """The credential for the tenant; `options` (authority, connection_verify) go to it. Raises LoginRefused."""
+    from azure.identity import (  # a quarter of a second that a kept token does not need
+        AzureCliCredential,
+        CertificateCredential,
+        ClientAssertionCredential,
+        ClientSecretCredential,
+        ManagedIdentityCredential,
+    )
+
+    from identity.access import certificate_file
+
     found = deployer(environ)
     client_id = found.client_id or ""
     match found.method:

@@ -1,4 +1,4 @@
-"""Requests to the cloud of a name, as whoever the environment signs in."""
+"""Requests to the cloud of a name, as the identity that the environment signs in."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """AKS clusters on which Azure role assignments decide ("Azure RBAC for Kubernetes authorization").
 
-Kubernetes' own roles go on working there, but whoever administers such a cluster does it in Azure: what helps is a role
+Kubernetes' own roles go on working there, but its administrators use Azure: what helps is a role
 assignment. Roles: learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers.
 """
 
@@ -50,7 +50,7 @@ class AksCluster:
 
     @property
     def is_off(self) -> bool:
-        """Whether its API server does not answer, whoever asks."""
+        """Whether its API server answers nobody."""
         return self.state in (DELETING, STOPPED)
 
     @property

@@ -6,11 +6,8 @@ keys, `.p12` and PKCS#12 with modern algorithms, at which kubelogin fails, all s
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
-from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -20,15 +17,9 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 from identity.access.errors import LoginRefused
 from identity.credentials import document, rfc3339
-from identity.credentials.byte_order_mark import foreign_encoding
 from identity.credentials.certificate import CLOCK_SKEW, thumbprint
 from identity.credentials.key_material import KeyMaterial
 
-# What prints a file without its mark, by the encoding.
-_COMMANDS: Final = {
-    "UTF-8 with a byte-order mark": "sed '1s/^\\xEF\\xBB\\xBF//'",
-    "UTF-16": "iconv -f UTF-16 -t UTF-8",
-}
 _ACCEPTED = "a credential document (JSON), PEM with key and certificate, or PKCS#12"
 
 
@@ -47,14 +38,8 @@ class CertificateFile:
         return thumbprint(self.certificate)
 
 
-def read(path: Path, password_file: Path | None, now: datetime) -> CertificateFile:
-    """Read a file, opened with the password in another one, and check its dates; raises LoginRefused."""
-    password = content(password_file).rstrip(b"\r\n") if password_file else None
-    return parse(str(path), content(path), password, now)
-
-
 def parse(path: str, data: bytes, password: str | bytes | None, now: datetime) -> CertificateFile:
-    """What a file of that path has, or a variable of that name; raises LoginRefused as `read`."""
+    """What a file of that path has, or a variable of that name, within its dates; raises LoginRefused."""
     secret = password.encode() if isinstance(password, str) else password
     found = _document(path, data) if data.lstrip().startswith(b"{") else _bundle(path, data, secret or None)
     start, end = found.certificate.not_valid_before_utc, found.certificate.not_valid_after_utc
@@ -68,31 +53,6 @@ def parse(path: str, data: bytes, password: str | bytes | None, now: datetime) -
             f"{path}: the certificate {found.thumbprint} is valid from {rfc3339.render(start)} on only; "
             "check this machine's clock"
         )
-    return found
-
-
-def content(path: Path) -> bytes:
-    """A file's content; raises LoginRefused, also for a text that an editor of Windows has encoded."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise LoginRefused(f"{path} cannot be read ({error.strerror}); name a file that this user may read") from None
-    if encoding := foreign_encoding(data):
-        raise LoginRefused(
-            f"{path} is in {encoding}; accepted is UTF-8 without one: `{_COMMANDS[encoding]} {shlex.quote(str(path))}` "
-            "prints it so"
-        )
-    return data
-
-
-def text(path: Path) -> str:
-    """A file's text without white space around it; raises LoginRefused, also if it is empty."""
-    try:
-        found = content(path).decode().strip()
-    except UnicodeDecodeError:
-        raise LoginRefused(f"{path} is no text in UTF-8; put the value itself there") from None
-    if not found:
-        raise LoginRefused(f"{path} is empty; put the value itself there")
     return found
 
 

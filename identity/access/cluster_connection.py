@@ -59,7 +59,7 @@ def trust_of(cluster: Mapping[str, Any]) -> ssl.SSLContext:
     context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
     context.name = cluster.get("tls-server-name") or None
     context.hostname_checks_common_name = False
-    # Go trusts what the file has, whoever has signed it.
+    # Go trusts what the file has, whatever its issuer.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

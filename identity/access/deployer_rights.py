@@ -74,7 +74,7 @@ def assigned(settings: Settings) -> list[AssignedRole]:
     """What the stack assigns: as `components/` does, each once."""
     found = list(_assigned_to_identities(settings))
     own = resource_group_id(settings.subscription_id, settings.resource_group)
-    if settings.vault is not None:
+    if settings.has_key_vault_user:
         found.append(AssignedRole(KEY_VAULT_SECRETS_USER_ROLE, own))
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is not None and cluster.create.azure_rbac:
@@ -99,7 +99,7 @@ def _grants(settings: Settings, cluster: HostedClusterSettings) -> Iterator[Role
     for row in CONTROL_PLANE:
         if cluster.identity(row).enabled:
             yield control_plane_grant(settings, cluster, row)
-    yield from (row.grant(settings.roles) for row in DATA_PLANE)
+    yield from (row.grant(settings.roles) for row in cluster.federated_rows)
     yield from (grant for row in cluster.optional_rows for grant in row.grants)
 
 
@@ -122,7 +122,7 @@ def deployer_grants(settings: Settings) -> list[AzureGrant]:
     subscription = settings.subscription_id
     own = resource_group_id(subscription, settings.resource_group)
     found = [AzureGrant(CONTRIBUTOR_ROLE, each, "makes what the stack has there") for each in _written_groups(settings)]
-    if settings.vault is not None or settings.hosted_clusters:
+    if settings.vault is not None or settings.uses_vault:
         found.append(
             AzureGrant(KEY_VAULT_SECRETS_OFFICER_ROLE, own, "lists, disables and deletes secrets in the vault")
         )

@@ -7,7 +7,6 @@ keeps its session where no other process finds it.
 from __future__ import annotations
 
 import json
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,8 +15,9 @@ from typing import Any, Final, Protocol
 
 from identity.access.errors import PersonNeeded, SignInRefused
 from identity.access.login import AKS_CLIENT_APP_ID, Login
+from identity.access.sign_in import explained
 from identity.access.token_cache import Token, TokenCache
-from identity.credentials.sign_in import Clock, ca_bundle
+from identity.credentials.clock import Clock
 
 GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 _SLOWER: Final = timedelta(seconds=5)  # RFC 8628, section 3.5
@@ -174,7 +174,11 @@ def session_token(
 
 def http_post(url: str, form: Mapping[str, str]) -> tuple[int, Mapping[str, Any]]:
     """`Post` over the network, with the CA bundle of the environment."""
+    import ssl
+
     import httpx  # a tenth of a second that no other login spends
+
+    from identity.credentials.sign_in import ca_bundle
 
     verify = ca_bundle()
     try:
@@ -198,8 +202,6 @@ def _refresh_token(text: str | None) -> str | None:
 
 
 def _refused(body: Mapping[str, Any]) -> SignInRefused:
-    from identity.access.sign_in import explained  # a third of a second that no other sign-in here spends
-
     return SignInRefused(f"device code sign-in: {explained(ValueError(_reason(body)))}")
 
 

@@ -4,14 +4,22 @@ AccessError              shown to a person as it is
 ├── LoginRefused         the login is not described well enough, or its credential cannot be used
 ├── SignInRefused        Entra ID was asked and refused
 ├── PersonNeeded         only a person at a terminal can go on
+├── ForbiddenError       the API server knows who asks and does not allow it
 └── AzureRefused         ARM, Graph or a vault refused a request, or did not answer
 """
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 
 class AccessError(Exception):
     """What was found, what was expected, how to fix it; never key, secret or token."""
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether somebody who is signed in lacks a right."""
+        return False
 
 
 class LoginRefused(AccessError):
@@ -26,9 +34,23 @@ class PersonNeeded(AccessError):
     """The sign-in needs a person, and there is none."""
 
 
+class ForbiddenError(AccessError):
+    """The API server answered 403."""
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Always."""
+        return True
+
+
 class AzureRefused(AccessError):
     """A request to Azure failed; `status` is the answer's HTTP status, None if there was no answer."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether the answer was 403."""
+        return self.status == HTTPStatus.FORBIDDEN

@@ -175,7 +175,7 @@ class Kubeconfig:
         )
 
     def flattened(self) -> Kubeconfig:
-        """With the content of the files that its entries name by a relative path, for whoever reads it elsewhere.
+        """With the content of the files that its entries name by a relative path, for a reader elsewhere.
 
         This one if there is no such path. Raises AccessError for a file that cannot be read.
         """

@@ -6,7 +6,7 @@ GitHub's OIDC endpoint), so a stray AZURE_CLIENT_ID never makes somebody else of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
@@ -73,6 +73,21 @@ class Login:
         """The arguments of `idstack token` that make this login."""
         return ["--login", self.kind.value, *(text for pair in self._options() for text in pair)]
 
+    @classmethod
+    def of_arguments(cls, arguments: Sequence[str]) -> Login | None:
+        """The login of these arguments if they are as `arguments` writes them, in any order; None for any others.
+
+        Raises LoginRefused as the class does.
+        """
+        names = {option(each.name): each.name for each in fields(cls) if each.name != "kind"}
+        pairs = dict(zip(arguments[::2], arguments[1::2], strict=False))
+        kind = pairs.pop("--login", "")
+        if len(arguments) != 2 * len(pairs) + 2 or pairs.keys() - names.keys() or kind not in set(LoginKind):
+            return None
+        texts = {names[name]: text for name, text in pairs.items()}
+        paths = {name: Path(text) for name, text in texts.items() if name in _PATHS}
+        return cls(**{**texts, **paths, "kind": LoginKind(kind)})  # type: ignore[arg-type]
+
     def _options(self) -> Iterator[tuple[str, str]]:
         for name in (*_ORDER, "server_id", "authority_host"):
             value = getattr(self, name)
@@ -80,6 +95,7 @@ class Login:
                 yield option(name), str(value)
 
 
+_PATHS: Final = frozenset({"certificate", "certificate_password_file", "client_secret_file", "federated_token_file"})
 _ORDER: Final = tuple(each.name for each in fields(Login) if each.name not in _ALWAYS)
 
 

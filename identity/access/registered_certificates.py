@@ -1,7 +1,7 @@
 """The certificates that Entra ID has registered at an application (Graph's `keyCredentials`).
 
-Graph removes none by itself: the list is written anew, without it. A list that was read from a replica which has not
-seen the write of a moment before would put back what was removed, or take out what was added. So a list is written back
+Graph removes none by itself: the list is written again without it. A list that was read from a replica which has not
+seen the write of a moment before would restore what was removed, or remove what was added. So a list is written back
 only when several reads in a row gave it, and read until as many show what was meant.
 """
 
@@ -27,7 +27,7 @@ _SHA1_BYTES: Final = 20
 # row, and the seconds between two.
 _READS_IN_A_ROW: Final = 5
 _BETWEEN_READS: Final = 1.0
-# Two minutes. Whoever is refused runs the command again.
+# Two minutes. After a refusal a person runs the command again.
 _READS: Final = 120
 
 
@@ -113,7 +113,7 @@ def withdraw_all_but(
 
 
 def withdraw_all(azure: AzureClient, application: str, pause: Pause = time.sleep) -> None:
-    """Remove every certificate from an application, whoever registered it. Raises AzureRefused."""
+    """Remove every certificate from an application, also foreign ones. Raises AzureRefused."""
     azure.change_directory_object(application, {"keyCredentials": []})
     if _agreed(azure, application, lambda listed: not listed, pause) is None:
         raise AzureRefused(_late(application))

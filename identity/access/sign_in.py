@@ -1,4 +1,7 @@
-"""From a login to a token, with azure-identity doing the asking."""
+"""From a login to a token, with azure-identity doing the asking.
+
+azure-identity is imported when it asks: its quarter of a second is most of what a token from the cache would cost.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,20 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from azure.core.credentials import AccessToken, TokenCredential
-from azure.core.exceptions import AzureError
-from azure.identity import (
-    AzureCliCredential,
-    ClientAssertionCredential,
-    ClientSecretCredential,
-    ManagedIdentityCredential,
-)
-
-from identity.access import arm_environment, certificate_file, pipeline_token
+from identity.access import arm_environment, secret_files
 from identity.access.arm_environment import Method
-from identity.access.certificate_file import CertificateFile
 from identity.access.claims import claims_of
 from identity.access.errors import LoginRefused, SignInRefused
 from identity.access.login import Login
-from identity.credentials.sign_in import Clock, ca_bundle, client, refusal
+from identity.credentials.clock import Clock
 from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
 from identity.login_kinds import LoginKind
+
+if TYPE_CHECKING:
+    from azure.core.credentials import AccessToken, TokenCredential
 
 # Seconds. `az` starts slowly, and waits for others of its kind.
 _CLI_TIMEOUT: Final = 60
@@ -38,7 +34,7 @@ _GITHUB: Final = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKE
 class TokenSource:
     """A credential that is ready to be asked.
 
-    `fingerprint` stands for it in the cache's key: a thumbprint or a digest. None where somebody else keeps the tokens
+    `fingerprint` stands for it in the cache's key: a digest of what it holds. None where somebody else keeps the tokens
     and may change who they are for (the Azure CLI): those are asked for each time.
     """
 
@@ -47,18 +43,23 @@ class TokenSource:
 
 
 def token_source(login: Login, environ: Mapping[str, str], now: Clock) -> TokenSource:
-    """The credential that a login names; raises LoginRefused. Its `request` raises SignInRefused."""
+    """The credential that a login names; raises LoginRefused.
+
+    Its `request` raises SignInRefused, and LoginRefused for a certificate that cannot be used.
+    """
     match login.kind:
         case LoginKind.CERTIFICATE:
             assert login.certificate is not None
-            read = certificate_file.read(login.certificate, login.certificate_password_file, now())
-            return _certificate(login, str(login.certificate), read, login.client_id)
+            file = login.certificate_password_file
+            password = secret_files.content(file).rstrip(b"\r\n") if file else b""
+            found = (str(login.certificate), secret_files.content(login.certificate))
+            return _certificate(login, found, password, login.client_id, now)
         case LoginKind.SECRET:
             assert login.client_secret_file is not None
-            return _secret(login, login.client_id, certificate_file.text(login.client_secret_file))
+            return _secret(login, login.client_id, secret_files.text(login.client_secret_file))
         case LoginKind.WORKLOAD_IDENTITY:
             assert login.federated_token_file is not None
-            return _federated(login, login.client_id, partial(certificate_file.text, login.federated_token_file), "")
+            return _federated(login, login.client_id, partial(secret_files.text, login.federated_token_file), "")
         case LoginKind.GITHUB:
             return _github(login, environ)
         case LoginKind.MANAGED_IDENTITY:
@@ -85,8 +86,7 @@ def _arm(login: Login, environ: Mapping[str, str], now: Clock) -> TokenSource:
         )
     match found.method:
         case Method.CERTIFICATE:
-            name, data = found.certificate
-            return _certificate(login, name, certificate_file.parse(name, data, found.password, now()), found.client_id)
+            return _certificate(login, found.certificate, (found.password or "").encode(), found.client_id, now)
         case Method.SECRET:
             return _secret(login, found.client_id, found.secret)
         case Method.OIDC:
@@ -96,14 +96,24 @@ def _arm(login: Login, environ: Mapping[str, str], now: Clock) -> TokenSource:
     return _azure_cli(login)
 
 
-def _certificate(login: Login, name: str, found: CertificateFile, client_id: str | None) -> TokenSource:
-    tenant_id = _agreed("tenant", name, login.tenant_id, found.tenant_id)
-    client_id = _agreed("client", name, client_id, found.client_id)
-    return _asking(
-        login,
-        f"certificate {found.thumbprint} {tenant_id} {client_id}",
-        lambda: client(login.authority_host, tenant_id, client_id, found.pem, **_TIMEOUTS),
-    )
+def _certificate(
+    login: Login, file: tuple[str, bytes], password: bytes, client_id: str | None, now: Clock
+) -> TokenSource:
+    """`file` has a name for messages, and the content, which is read when it signs in."""
+
+    def connect() -> TokenCredential:
+        from identity.access import certificate_file
+        from identity.credentials.sign_in import client
+
+        name, data = file
+        found = certificate_file.parse(name, data, password or None, now())
+        tenant = _agreed("tenant", name, login.tenant_id, found.tenant_id)
+        return client(
+            login.authority_host, tenant, _agreed("client", name, client_id, found.client_id), found.pem, **_TIMEOUTS
+        )
+
+    digest = hashlib.sha256(b"\0".join((file[1], password))).hexdigest()
+    return _asking(login, f"certificate {client_id} {digest}", connect)
 
 
 def _agreed(what: str, path: str, given: str | None, found: str | None) -> str:
@@ -116,11 +126,12 @@ def _agreed(what: str, path: str, given: str | None, found: str | None) -> str:
 
 
 def _secret(login: Login, client_id: str | None, secret: str) -> TokenSource:
-    return _asking(
-        login,
-        f"secret {client_id} {_digest(secret)}",
-        lambda: ClientSecretCredential(login.tenant_id or "", client_id or "", secret, **_options(login)),
-    )
+    def connect() -> TokenCredential:
+        from azure.identity import ClientSecretCredential
+
+        return ClientSecretCredential(login.tenant_id or "", client_id or "", secret, **_options(login))
+
+    return _asking(login, f"secret {client_id} {_digest(secret)}", connect)
 
 
 def _github(login: Login, environ: Mapping[str, str]) -> TokenSource:
@@ -128,6 +139,8 @@ def _github(login: Login, environ: Mapping[str, str]) -> TokenSource:
         raise LoginRefused(
             f"{' and '.join(missing)} not set; in the GitHub workflow give the job `permissions: id-token: write`"
         )
+    from identity.access import pipeline_token  # httpx, a tenth of a second that no other login spends
+
     request = pipeline_token.of({name: environ[name] for name in _GITHUB})
     return _federated(login, login.client_id, request.fetched, request.bearer)
 
@@ -135,11 +148,13 @@ def _github(login: Login, environ: Mapping[str, str]) -> TokenSource:
 def _federated(login: Login, client_id: str | None, assertion: Callable[[], str], secret: str) -> TokenSource:
     """`secret` identifies the job that may ask for assertions; without one the assertion at hand does."""
     owner = secret or _owner(assertion())
-    return _asking(
-        login,
-        f"federated {client_id} {_digest(owner)}",
-        lambda: ClientAssertionCredential(login.tenant_id or "", client_id or "", assertion, **_options(login)),
-    )
+
+    def connect() -> TokenCredential:
+        from azure.identity import ClientAssertionCredential
+
+        return ClientAssertionCredential(login.tenant_id or "", client_id or "", assertion, **_options(login))
+
+    return _asking(login, f"federated {client_id} {_digest(owner)}", connect)
 
 
 def _owner(assertion: str) -> str:
@@ -149,11 +164,18 @@ def _owner(assertion: str) -> str:
 
 
 def _managed_identity(login: Login, client_id: str | None) -> TokenSource:
-    return _asking(login, f"managed identity {client_id}", lambda: ManagedIdentityCredential(client_id=client_id))
+    def connect() -> TokenCredential:
+        from azure.identity import ManagedIdentityCredential
+
+        return ManagedIdentityCredential(client_id=client_id)
+
+    return _asking(login, f"managed identity {client_id}", connect)
 
 
 def _azure_cli(login: Login) -> TokenSource:
     def connect() -> TokenCredential:
+        from azure.identity import AzureCliCredential
+
         return AzureCliCredential(tenant_id=login.tenant_id or "", process_timeout=_CLI_TIMEOUT)
 
     return _asking(login, None, connect)
@@ -161,6 +183,8 @@ def _azure_cli(login: Login) -> TokenSource:
 
 def _asking(login: Login, fingerprint: str | None, connect: Callable[[], TokenCredential]) -> TokenSource:
     def request() -> AccessToken:
+        from azure.core.exceptions import AzureError
+
         try:
             return connect().get_token(login.scope)
         except AzureError as error:
@@ -174,6 +198,8 @@ def _asking(login: Login, fingerprint: str | None, connect: Callable[[], TokenCr
 
 
 def _options(login: Login) -> dict[str, Any]:
+    from identity.credentials.sign_in import ca_bundle
+
     return {
         "authority": login.authority_host,
         "disable_instance_discovery": True,
@@ -188,6 +214,8 @@ def _digest(text: str) -> str:
 
 def explained(error: BaseException) -> str:
     """The reason inside an error, and what to do about it, without a full stop at the end."""
+    from identity.credentials.sign_in import refusal
+
     reason = refusal(error)
     symptom = find(reason.code or "", Family.ENTRA_ID)
     return str(reason).rstrip(" .") + (f". {symptom.login_fix}" if symptom else "")

@@ -71,11 +71,16 @@ class TokenCache:
     def token(self, key: str, now: Callable[[], datetime], request: Callable[[], Token]) -> Token:
         """The token under `key`; when there is none to go on with, the one that `request` brings."""
         with self._locked(key):
-            token = self._read(key)
-            if token is None or token.renew_at <= now():
+            token = self._good(key, now)
+            if token is None:
                 token = request()
                 self.write(f"{key}.token", _serialised(token))
             return token
+
+    def kept(self, key: str, now: Callable[[], datetime]) -> Token | None:
+        """The token under `key`, after any request for it that is under way; None if a new one is needed."""
+        with self._locked(key):
+            return self._good(key, now)
 
     @contextmanager
     def alone(self, key: str) -> Iterator[None]:
@@ -101,6 +106,10 @@ class TokenCache:
     def forget(self, name: str) -> None:
         """Delete a file if it is there."""
         (self._root / name).unlink(missing_ok=True)
+
+    def _good(self, key: str, now: Callable[[], datetime]) -> Token | None:
+        token = self._read(key)
+        return None if token is None or token.renew_at <= now() else token
 
     def _read(self, key: str) -> Token | None:
         text = self.read(f"{key}.token")

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from identity.access.device_code import DeviceCode, http_post, session_token
 from identity.access.login import Login
+from identity.access.sign_in import token_source
 from identity.access.token_cache import Token, TokenCache, key_of
-from identity.credentials.sign_in import Clock, utc_now
+from identity.credentials.clock import Clock, utc_now
 from identity.login_kinds import LoginKind
 
 
@@ -27,8 +28,6 @@ def token(
         key = key_of(login, "")
         return session_token(DeviceCode(login, http_post, clock), cache, key, show=show, clock=clock)
 
-    from identity.access.sign_in import token_source  # a third of a second that a device code's session does not spend
-
     found = token_source(login, environ, clock)
 
     def request() -> Token:
@@ -39,3 +38,10 @@ def token(
         with cache.alone(key_of(login, "")):
             return request()
     return cache.token(key_of(login, found.fingerprint), clock, request)
+
+
+def kept(login: Login, cache: TokenCache, environ: Mapping[str, str], *, clock: Clock = utc_now) -> Token | None:
+    """The token that `token` would take from the cache, None if it would ask for one. Raises AccessError."""
+    is_session = login.kind is LoginKind.DEVICE_CODE
+    fingerprint = "" if is_session else token_source(login, environ, clock).fingerprint
+    return None if fingerprint is None else cache.kept(key_of(login, fingerprint), clock)

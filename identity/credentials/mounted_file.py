@@ -9,8 +9,8 @@ from typing import Final
 from azure.identity import CredentialUnavailableError
 
 from identity.credentials import document, rfc3339
+from identity.credentials.clock import Clock
 from identity.credentials.document import Credential, InvalidCredential
-from identity.credentials.sign_in import Clock
 
 # As upstream: the file is read again this long after it was last read, even if nothing was seen to change.
 BACKSTOP: Final = timedelta(hours=6)

@@ -1,8 +1,8 @@
 """From when on a certificate is due: early enough for its successor, and not in the same night as all others.
 
-Clusters that come up together would have all their certificates renewed in one night, each time anew. So each identity
+Clusters that come up together would have all their certificates renewed in one night, again and again. So each identity
 is due earlier by a part of its own, which follows from the name of its secret: the same in every run, on every machine,
-in a preview and in the run after it (decision record 0052). Never later: an identity would have less time to recover
+in a preview and in the run after it (decision record 0001). Never later: an identity would have less time to recover
 from runs that fail.
 """
 

@@ -18,8 +18,8 @@ VARIABLE: Final = "IDSTACK_RENEWALS"
 class RenewalRequest(StrEnum):
     """What is asked of one schedule.
 
-    RENEW issues the spare slot anew and makes it current; it is refused while pods may still use the spare's
-    certificate, which FORCE does not wait for. WITHDRAW takes the spare's certificate out of use for good. REPLACE
+    RENEW issues the spare slot again and makes it current; it is refused while pods may still use the spare's
+    certificate, which FORCE does not wait for. WITHDRAW revokes the spare's certificate. REPLACE
     takes every certificate of the application out of use at once, before it issues another one.
     """
 

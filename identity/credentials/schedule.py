@@ -2,7 +2,7 @@
 
 An identity has two slots. The *current* one is in its secret, or about to be written there; the other one, the spare,
 holds the certificate before it, as pods may use that one for hours, until they load the new one. A renewal issues the
-spare's slot anew and makes it current.
+spare's slot again and makes it current.
 
 What was delivered decides, and the vault shows that. A certificate that was issued but never reached the vault is
 issued again in its own slot: its key is lost, and no pod has it. The slot that pods use stays as it is.
@@ -48,7 +48,7 @@ _GENERATION: Final = re.compile(r"(?P<slot>[ab])(?P<generation>[1-9][0-9]{0,8})"
 class Slot:
     """One certificate: the how-many-eth of its identity, from when (UTC, whole seconds) and how long it lives.
 
-    `is_withdrawn`: a refresh found that it is not registered at Entra ID, and nothing speaks for registering it again,
+    `is_withdrawn`: a refresh found that it is not registered at Entra ID, and nothing justifies registering it again,
     so nobody can sign in with it.
     """
 
@@ -153,7 +153,7 @@ class Terms:
 
     `lifetime_days` > `renew_before_days` > 0; `secret_name` is the identity's in the vault; `hold` puts off what is
     merely due; `is_stale`: the document in the vault is no longer what the configuration describes; `is_replaced`:
-    every certificate that may have been delivered was taken out of use; `request`: what a person asks for.
+    every certificate that may have been delivered was revoked; `request`: what a person asks for.
     """
 
     lifetime_days: int
@@ -179,7 +179,7 @@ class RenewalRefused(Exception):
 
 
 class NotYet(RenewalRefused):
-    """Pods may still use both certificates, so neither slot can be issued anew. `until` is when the spare is free."""
+    """Pods may still use both certificates, so neither slot can be issued again. `until` is when the spare is free."""
 
     def __init__(self, spare: SlotName, until: datetime, reason: str) -> None:
         super().__init__(reason)
@@ -193,7 +193,7 @@ class NotDelivered(RenewalRefused):
 
 
 class Contradiction(RenewalRefused):
-    """The witnesses disagree, and no slot can be issued anew without taking what pods may use. The text says how."""
+    """The witnesses disagree, and no slot can be issued again without taking what pods may use. The text says how."""
 
 
 class BeginsInFuture(RenewalRefused):
@@ -272,7 +272,7 @@ def due_since(slots: Slots, terms: Terms) -> datetime:
 
 @dataclass(frozen=True)
 class _Issue:
-    """What the witnesses say, and a slot issued anew by it."""
+    """What the witnesses say, and a slot issued again by it."""
 
     slots: Slots
     vault: ObservedSecret
@@ -304,7 +304,7 @@ class _Issue:
     def require_agreement(self) -> None:
         """Raises Contradiction if the next certificate may take the place of one that pods use.
 
-        With an empty slot it takes nobody's, and whoever forces it accepts that.
+        With an empty slot it takes nobody's, and a caller that forces it accepts that.
         """
         vault, shown, delivered = self.vault, self.shown, self.delivered
         if self.terms.request is RenewalRequest.FORCE or self.slots.slot(self.slots.spare) is None:

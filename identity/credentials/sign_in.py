@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -19,8 +19,7 @@ from cryptography import x509
 
 from identity.credentials.backoff import Backoff
 from identity.credentials.certificate import thumbprint
-
-Clock = Callable[[], datetime]
+from identity.credentials.clock import Clock, utc_now
 
 # Seconds between the sign-ins after a failed one.
 _FIRST_PAUSE: Final = 0.5
@@ -45,11 +44,6 @@ class Refusal:
 
 class SignInFailed(Exception):
     """The sign-ins did not succeed in a row in time."""
-
-
-def utc_now() -> datetime:
-    """The real time, UTC."""
-    return datetime.now(UTC)
 
 
 def ca_bundle() -> str | bool:

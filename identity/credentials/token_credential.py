@@ -20,13 +20,13 @@ from azure.core.credentials import AccessToken, AccessTokenInfo, TokenRequestOpt
 from azure.identity import CertificateCredential
 
 from identity.credentials import sign_in
+from identity.credentials.clock import Clock, utc_now
 from identity.credentials.directory_watch import DirectoryWatch
 from identity.credentials.document import Credential
 from identity.credentials.events import Event
 from identity.credentials.mounted_file import MountedFile
 from identity.credentials.rotation import Rotation
 from identity.credentials.shared_client import TokenRequest
-from identity.credentials.sign_in import Clock, utc_now
 
 # Azure Resource Manager of the public cloud. Two slashes: the audience ends in one (azcore `cloud.AzurePublic`).
 ARM_SCOPE: Final = "https://management.core.windows.net//.default"

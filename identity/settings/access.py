@@ -42,7 +42,7 @@ class AccessSettings(Model):
         + "; ".join(f"`{kind}`, {LOGIN_KINDS[kind].description}" for kind in UNATTENDED)
         + ".",
     )
-    client_id: types.ClientId | None = Field(None, description="Client id (UUID) of whoever signs in.")
+    client_id: types.ClientId | None = Field(None, description="Client id (UUID) of the identity that signs in.")
     certificate: types.FilePath | None = Field(
         None, description="With `login: certificate`: path of a credential document, PEM or PKCS#12."
     )

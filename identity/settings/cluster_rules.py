@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity
 from identity.naming import parse_arm_id
 from identity.roles import OWNER_ROLE, RBAC_ADMINISTRATOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE
+from identity.settings.authentication_rules import validate_authentication
 from identity.settings.dns_rules import validate_dns
 from identity.settings.endpoint_access_rules import validate_endpoint_access
 from identity.settings.hosted_cluster_rules import validate_hosted_cluster_object
@@ -35,6 +36,8 @@ def validate_cluster(settings: Settings, cluster: HostedClusterSettings, place: 
     with suppress(DependsOnInvalid):
         _network_is_in_the_subscription(settings.subscription_id, cluster, place, report)
     with suppress(DependsOnInvalid):
+        validate_authentication(settings, cluster, place, report)
+    with suppress(DependsOnInvalid):
         validate_issuer(settings.cloud, cluster, place, report)
     with suppress(DependsOnInvalid):
         validate_infrastructure(settings, cluster, place, report)
@@ -49,24 +52,31 @@ def validate_cluster(settings: Settings, cluster: HostedClusterSettings, place: 
     with suppress(DependsOnInvalid):
         validate_workloads(settings, cluster, (*place, "workloads"), report)
     validate_optional_identities(settings, cluster, place, report)
+    with suppress(DependsOnInvalid):
+        if cluster.has_credentials:
+            _validate_identities(cluster, place, report)
+    with suppress(DependsOnInvalid):
+        for federated in cluster.federated_rows:
+            with suppress(DependsOnInvalid):
+                _federated_credentials_are_its_own(federated, cluster, place, report)
+
+
+def _validate_identities(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     for row in CONTROL_PLANE:
         for rule in _IDENTITY_RULES:
             with suppress(DependsOnInvalid):
                 rule(row, cluster.identity(row), (*place, "identities", row.field), report)
         with suppress(DependsOnInvalid):
             _identity_has_its_setting(row, cluster, place, report)
-    for data_plane in DATA_PLANE:
-        with suppress(DependsOnInvalid):
-            _federated_credentials_are_its_own(data_plane, cluster, place, report)
 
 
 def _federated_credentials_are_its_own(
     row: DataPlaneIdentity, cluster: HostedClusterSettings, place: Place, report: ProblemReport
 ) -> None:
-    own = [each.suffix for each in row.subjects]
+    own = [each.word for each in row.subjects]
     for suffix, name in cluster.data_plane_identity(row).federated_credentials.items():
         if suffix not in own:
-            at = (*place, "dataPlaneIdentities", row.field, "federatedCredentials", suffix)
+            at = (*place, cluster.federated_key, row.field, "federatedCredentials", suffix)
             report.refuse(
                 at,
                 name,

@@ -57,7 +57,7 @@ def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str)
         for row in CONTROL_PLANE
         if cluster.identity(row).enabled
     }
-    managed: tuple[DataPlaneIdentity | OptionalManagedIdentity, ...] = (*DATA_PLANE, *cluster.optional_rows)
+    managed: tuple[DataPlaneIdentity | OptionalManagedIdentity, ...] = (*cluster.federated_rows, *cluster.optional_rows)
     for identity in managed:
         found[identity.field] = {
             "principal": managed_identity_of(settings, cluster, identity),
@@ -127,16 +127,15 @@ def _principal(identity: IdentitySettings) -> str:
 
 
 def _location(settings: Settings, cluster: HostedClusterSettings, field: str) -> str:
-    given = cluster.data_plane_identities.get(field)
-    return (given and given.location) or settings.location
+    given = cluster.given_identity(field)
+    return given.location or settings.location
 
 
 def _location_place(settings: Settings, cluster: str, field: str) -> Place:
     """The key that the region of a managed identity, or of an issuer, is taken from."""
     for index, each in enumerate(settings.hosted_clusters):
-        given = each.data_plane_identities.get(field)
-        if each.name == cluster and given is not None and given.location is not None:
-            return ("hostedClusters", index, "dataPlaneIdentities", field, "location")
+        if each.name == cluster and each.given_identity(field).location is not None:
+            return ("hostedClusters", index, each.federated_key, field, "location")
     return _LOCATION
 
 

@@ -1,4 +1,4 @@
-"""The keys of a data-plane identity that existed before the stack, under names of its own."""
+"""The keys of a managed identity of service accounts that existed before the stack, under names of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from identity.settings.base import Model
 
 
 class DataPlaneIdentitySettings(Model):
-    """One data-plane identity of a hosted cluster; Azure renames nothing."""
+    """One managed identity that service accounts of a hosted cluster use; Azure renames nothing."""
 
     name: types.ManagedIdentityName | None = Field(
         None, description="Name of the managed identity; without it `<cluster>-<identity>-<infraID>`."
@@ -20,5 +20,5 @@ class DataPlaneIdentitySettings(Model):
     federated_credentials: dict[types.FederatedSuffix, types.FederatedCredentialName] = Field(
         default_factory=dict,
         description="Names of its federated credentials by the last word of the names that the stack gives: "
-        "`<cluster>-<identity>-fed-id-<word>`.",
+        "`<cluster>-<identity>-fed-id-<word>`; of a sole one, whose name has no such word, by `account`.",
     )

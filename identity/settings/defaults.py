@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from identity import naming
 from identity.catalogue import CONTROL_PLANE
@@ -12,6 +12,8 @@ from identity.settings.infrastructure_defaults import fill_in_infrastructure
 from identity.settings.invalid import INVALID
 from identity.settings.kms import key_vault_type_of
 from identity.settings.problems import Place
+
+_WITHOUT_CREDENTIALS: Final = "workload-identities"
 
 
 def fill_in(raw: dict[str, Any], local: LocalEnvironment | None) -> dict[Place, tuple[Place, ...]]:
@@ -68,7 +70,10 @@ def _fill_in_cluster(
     identities = cluster.setdefault("identities", {})
     if not isinstance(identities, dict):
         return
+    has_credentials = cluster.get("authentication") != _WITHOUT_CREDENTIALS
     for row in CONTROL_PLANE:
+        if not has_credentials and row.field not in identities:
+            continue  # what is given is refused
         identity = identities.setdefault(row.field, {})
         if not isinstance(identity, dict):
             continue

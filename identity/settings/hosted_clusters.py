@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field, StrictBool
 
 from identity import naming
-from identity.catalogue import CONTROL_PLANE, OPTIONAL
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity, Scope
 from identity.infrastructure import InfrastructureNames
 from identity.settings import arm_ids, types
@@ -20,6 +21,11 @@ from identity.settings.issuer import IssuerName, SigningKeySettings
 from identity.settings.kms import KmsSettings
 from identity.settings.workloads import WorkloadSettings
 
+Authentication: TypeAlias = Literal["managed-identities", "workload-identities"]
+# `azureAuthenticationConfigType` of each (api/hypershift/v1beta1/azure.go:1006-1020).
+AUTHENTICATION_TYPES: Final = MappingProxyType[Authentication, str](
+    {"managed-identities": "ManagedIdentities", "workload-identities": "WorkloadIdentities"}
+)
 ObjectEncoding: TypeAlias = Literal["utf-8", "base64", "hex"]
 DEFAULT_ENCODING: Final = "utf-8"
 # Of keys that name existing infrastructure.
@@ -73,6 +79,11 @@ class IdentitySettings(Model):
     )
 
 
+_NO_CREDENTIAL: Final = IdentitySettings.model_construct(
+    enabled=False, secret_name="", object_encoding=DEFAULT_ENCODING
+)
+
+
 class HostedClusterObjectSettings(Model):
     """A HostedCluster that the stack applies: written by the stack, by the user, or by both."""
 
@@ -109,6 +120,11 @@ class HostedClusterSettings(Model):
         alias="infraID",
         description="Infrastructure id of the HostedCluster, which must be the same there: the names of the role "
         "assignments are made of it.",
+    )
+    authentication: Authentication = Field(
+        "managed-identities",
+        description="How its identities sign in: with certificates in the vault (managed Azure), or with tokens of its "
+        "own service accounts (self-managed Azure, `docs/guides/self-managed.md`). A HostedCluster never changes it.",
     )
     issuer: Literal["existing", "create"] = Field(
         "existing",
@@ -195,12 +211,18 @@ class HostedClusterSettings(Model):
         None, description="Private access to the API server, with `PublicAndPrivate` and `Private`."
     )
     identities: Annotated[
-        dict[types.IdentityField, IdentitySettings], FilledIn("all of them, each with its defaults")
+        dict[types.IdentityField, IdentitySettings],
+        FilledIn("all of them, each with its defaults; none with `authentication: workload-identities`"),
     ] = Field(description="The control-plane identities, by field of the HostedCluster API.")
     data_plane_identities: dict[types.DataPlaneField, DataPlaneIdentitySettings] = Field(
         default_factory=dict,
         description="Data-plane identities that existed before the stack, by field of the HostedCluster API "
         "(`docs/guides/migration.md`).",
+    )
+    workload_identities: dict[types.WorkloadIdentityField, DataPlaneIdentitySettings] = Field(
+        default_factory=dict,
+        description="With `authentication: workload-identities`: identities that existed before the stack, by field of "
+        "the HostedCluster API (`docs/guides/self-managed.md`).",
     )
     managed_identities: tuple[types.OptionalIdentityField, ...] = Field(
         (), description="Managed identities that few hosted clusters need (`docs/reference/optional-identities.md`)."
@@ -232,6 +254,31 @@ class HostedClusterSettings(Model):
         return naming.control_plane_namespace(self.namespace, self.name)
 
     @property
+    def has_credentials(self) -> bool:
+        """Whether its control plane signs in with certificates in the vault."""
+        return self.authentication == "managed-identities"
+
+    @property
+    def uses_vault(self) -> bool:
+        """Whether something of it is in the vault: credentials, a signing key, or a key of etcd."""
+        return self.has_credentials or self.signing_key is not None or self.encryption_key_secret is not None
+
+    @property
+    def federated_rows(self) -> tuple[DataPlaneIdentity, ...]:
+        """The managed identities that its service accounts use, in the catalogue's order."""
+        if self.has_credentials:
+            return DATA_PLANE
+        return tuple(
+            row.federated for row in CONTROL_PLANE if row.federated is not None and self._has_workload_identity(row)
+        )
+
+    def _has_workload_identity(self, row: ControlPlaneIdentity) -> bool:
+        if row.setting is not None and getattr(self, row.setting) is None:
+            return False
+        is_private = row.workload is not None and row.workload.private
+        return not is_private or self.topology != "Public" or row.field in self.workload_identities
+
+    @property
     def signing_key_secret(self) -> str:
         """Secret in the HostedCluster's namespace that `spec.serviceAccountSigningKey` names."""
         return naming.signing_key_secret_name(self.name)
@@ -254,6 +301,8 @@ class HostedClusterSettings(Model):
     @property
     def disabled_capabilities(self) -> tuple[str, ...]:
         """What must stand in `spec.capabilities.disabled`: the capabilities whose identity is switched off."""
+        if not self.has_credentials:
+            return ()  # the API requires each of the identities
         return tuple(
             row.capability for row in CONTROL_PLANE if row.capability is not None and not self.identity(row).enabled
         )
@@ -262,10 +311,13 @@ class HostedClusterSettings(Model):
     def needs_host_names(self) -> bool:
         """Whether HyperShift tells the control plane's services apart by host names in `externalDnsDomain`.
 
-        Behind the shared ingress of a public cluster, and with Swift, the API server's address is its host name. A
-        private cluster with a Private Link has that of its own router (openshift/hypershift at 3ee9615,
+        Behind the shared ingress of a public managed cluster, and with Swift, the API server's address is its host
+        name. A private cluster with a Private Link has that of its own router, and a self-managed one that of a load
+        balancer (openshift/hypershift at 3ee9615,
         `control-plane-operator/controllers/hostedcontrolplane/infra/infra.go:254-276, 519-536`).
         """
+        if not self.has_credentials:
+            return self.private is not None and self.private.type != "PrivateLink"
         return self.topology != "Private" or self.private is None or self.private.type != "PrivateLink"
 
     @property
@@ -280,12 +332,22 @@ class HostedClusterSettings(Model):
         return InfrastructureNames(subscription_id, self.name, self.infra_id)
 
     def identity(self, row: ControlPlaneIdentity) -> IdentitySettings:
-        """The settings of one row of the catalogue."""
-        return self.identities[row.field]
+        """The settings of one row of the catalogue; switched off in a cluster that has no credentials."""
+        return self.identities.get(row.field, _NO_CREDENTIAL)
 
     def data_plane_identity(self, row: DataPlaneIdentity) -> DataPlaneIdentitySettings:
-        """The settings of one data-plane row, all of them defaults if there are none."""
-        return self.data_plane_identities.get(row.field, DataPlaneIdentitySettings())
+        """The settings of one row of `federated_rows`, all of them defaults if there are none."""
+        return self.given_identity(row.field)
+
+    def given_identity(self, field: str) -> DataPlaneIdentitySettings:
+        """The same by field."""
+        given = self.data_plane_identities if self.has_credentials else self.workload_identities
+        return given.get(field, DataPlaneIdentitySettings())
+
+    @property
+    def federated_key(self) -> str:
+        """The key under which the configuration has the settings of `federated_rows`."""
+        return "dataPlaneIdentities" if self.has_credentials else "workloadIdentities"
 
     def optional_resource(self, scope: Scope) -> str | None:
         """ARM id of a scope's resource that only optional identities use; None if it is not given."""

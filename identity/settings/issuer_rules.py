@@ -123,7 +123,7 @@ def _leaked_key_is_not_published(key: SigningKeySettings, place: Place, report: 
             at,
             list(key.published),
             rule="leaked-key-published",
-            accepted=f"numbers that are not in {path_of((*place, 'leaked'))}: whoever has such a key signs tokens of "
+            accepted=f"numbers that are not in {path_of((*place, 'leaked'))}: the holder of such a key signs tokens of "
             "any service account with it, and takes the roles of the cluster's identities",
             fix=f"publish a key that is new in the place of {enumerate_words(map(str, sorted(both)))}, and let it sign",
         )

@@ -2,7 +2,7 @@
 
 In a vault that is the vault, whose role is about all its keys; in a managed HSM it is each key.
 
-HyperShift decrypts with the key before until it has encrypted all data anew. It records how far it is in the
+HyperShift decrypts with the key before until it has re-encrypted all data. It records how far it is in the
 HostedCluster's `status.secretEncryption`: `activeKey` has encrypted everything, `targetKey` is the one it is changing
 to, and is gone once `history[0].state` is Completed. Sources inside openshift/hypershift at 3ee9615:
 api/hypershift/v1beta1/hostedcluster_types.go:2467-2487,
@@ -43,7 +43,7 @@ def moved_keys(settings: Settings, outputs: StackOutputs[Any]) -> Iterator[Probl
             rule="kms-key-moved",
             found=f"{_none_there(cluster.kms, before)}, which has the key that encrypts etcd, while "
             f"activeKey moves to {cluster.kms.place_of(active.key_vault_name, active.key_name)}",
-            accepted="the key before, until HyperShift has encrypted everything anew: it needs its role on both "
+            accepted="the key before, until HyperShift has re-encrypted everything: it needs its role on both "
             f"{'keys' if cluster.kms.is_managed_hsm else 'vaults'}",
             fix=f"{to_set(place, _url(settings, cluster.kms, before))}{group}",
         )

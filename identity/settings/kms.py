@@ -47,13 +47,13 @@ class KmsSettings(Model):
         KeyVaultType, FilledIn("`ManagedHSM` if `activeKey` is the URL of a key in one, otherwise `KeyVault`")
     ] = Field(
         description="Which service has the keys; a HostedCluster never changes it. In a managed HSM the deployer "
-        "needs a role of the HSM's own (`docs/reference/operations.md`)."
+        "needs a role of the HSM's own (`docs/guides/operations.md`)."
     )
     active_key: _KmsKeyOrUrl = Field(description="Key that encrypts etcd, as its URL or as a mapping.")
     backup_key: _KmsKeyOrUrl | None = Field(
         None,
-        description="Key that encrypted etcd before, until HyperShift has encrypted everything anew "
-        "(`docs/reference/operations.md`).",
+        description="Key that encrypted etcd before, until HyperShift has re-encrypted everything "
+        "(`docs/guides/operations.md`).",
     )
     key_vault_resource_group: Annotated[types.ResourceGroup, FilledIn("the stack's `resourceGroup`")] = Field(
         description="Resource group of the active key's vault."

@@ -16,6 +16,7 @@ from identity.clouds import LocalEnvironment
 from identity.settings.defaults import fill_in
 from identity.settings.invalid import INVALID
 from identity.settings.model import Settings
+from identity.settings.placeholders import refuse_placeholders
 from identity.settings.problems import (
     ConfigurationError,
     Place,
@@ -29,6 +30,7 @@ from identity.settings.problems import (
 )
 from identity.settings.rules import validate_settings
 from identity.settings.schema_node import SchemaNode
+from identity.settings.value_spec import CREDENTIAL, REFUSED
 
 _SETTINGS: Final = SchemaNode(Settings)
 _BOOLEANS: Final = {"true": True, "false": False}
@@ -50,7 +52,8 @@ def load_settings(
         secret_keys: the keys whose value is, or holds, a secret: nothing out of them appears in the report.
         local: the record of the local cloud, if there is one on this machine.
         written: the values as YAML reads them in the stack's file, None if that is not at hand. It tells a boolean or a
-            number from a string in quotes; without it `true` and `false` are taken for booleans.
+            number from a string in quotes; without it `true` and `false` are taken for booleans. What an example has
+            is refused in a file alone.
 
     Raises:
         ConfigurationError: with every problem of the configuration.
@@ -65,6 +68,8 @@ def load_settings(
         _describe(errors, filled, report)
         settings = Settings.model_validate(_without_invalid(raw, errors), context=raw["cloud"])
     validate_settings(settings, local, report)
+    if written is not None:
+        refuse_placeholders(raw, filled, _SETTINGS, report)
     if report.problems:
         raise ConfigurationError(sorted(report.problems, key=_in_order))
     return settings
@@ -161,7 +166,7 @@ def _describe(errors: list[ErrorDetails], filled: Mapping[Place, tuple[Place, ..
         else:
             is_missing = error["type"] == "missing"
             value = None if is_missing else error["input"]
-            reason = error["ctx"]["reason"] if error["type"] == "refused" else ""
+            reason = error["ctx"]["reason"] if error["type"] in {REFUSED, CREDENTIAL} else ""
             report.refuse(
                 place,
                 value,

@@ -192,6 +192,11 @@ class Settings(Model):
         ),
         FilledIn(f"`{DEFAULT_CLOUD}`"),
     ] = Field(description="Azure cloud of the stack; `local` is the cloud on this machine.")
+    backend: types.StateBackend | None = Field(
+        None,
+        description="Where the stack's state is; `idstack` and `make` use it, whatever backend you are logged in to "
+        "(`docs/guides/stacks.md`).",
+    )
     tenant_id: types.TenantId = Field(description="Entra ID tenant of the applications and the vault.")
     subscription_id: types.SubscriptionId = Field(
         description="Subscription of the vault, the managed identities and the hosted clusters."
@@ -230,7 +235,9 @@ class Settings(Model):
         "and `keyVaultUser` are then left out. Without it both belong to this stack.",
     )
     vault: VaultSettings | None = Field(
-        None, description="The Key Vault of the credentials. Required, unless `sharedStack` has it."
+        None,
+        description="The Key Vault of the credentials. Required, unless `sharedStack` has it, or every hosted cluster "
+        "signs in with workload identities and the stack knows none of the keys that sign their tokens.",
     )
     key_vault_user: KeyVaultUserSettings = Field(
         KeyVaultUserSettings(),
@@ -274,6 +281,23 @@ class Settings(Model):
         description="Policies that resources of the stack may break, each with its reason "
         "(`docs/reference/policies.md`).",
     )
+
+    @property
+    def uses_vault(self) -> bool:
+        """Whether the stack keeps something in a vault; one without hosted clusters has it for other stacks."""
+        return not self.hosted_clusters or any(each.uses_vault for each in self.hosted_clusters)
+
+    @property
+    def has_key_vault_user(self) -> bool:
+        """Whether the stack has a key-vault-user of its own, because somebody mounts what is in its vault.
+
+        A vault for other stacks alone has one where the configuration describes it.
+        """
+        if self.shared_stack is not None:
+            return False
+        is_described = self.vault is not None and "key_vault_user" in self.model_fields_set
+        mounts = not self.hosted_clusters or any(each.has_credentials for each in self.hosted_clusters)
+        return is_described or mounts
 
     @property
     def writes_to_management_cluster(self) -> bool:

@@ -40,5 +40,5 @@ class MonitoringSettings(Model):
     )
     expiry_alerts: ExpiryAlertSettings | None = Field(
         None,
-        description="Azure Monitor alerts of secrets whose renewal did not come, whoever runs `idstack` or not.",
+        description="Azure Monitor alerts of secrets whose renewal did not come, also if nobody runs `idstack`.",
     )

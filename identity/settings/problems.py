@@ -72,7 +72,8 @@ class ProblemReport:
         is_short = isinstance(value, str) and len(value) <= _LONGEST_NAME
         is_credential = "credential" in place[-2:] and not is_short
         is_key = "serviceAccountSigningKey" in place[-2:] and isinstance(value, str) and not is_short
-        return place[0] in self.secret_keys or is_credential or is_key
+        is_signed = place == ("backend",) and isinstance(value, str) and ("@" in value or "sig=" in value)
+        return place[0] in self.secret_keys or is_credential or is_key or is_signed
 
 
 def path_of(place: Place) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from identity.settings.access_rules import cluster_is_reached_in_one_way, login_is_described
+from identity.settings.authentication_rules import applied_clusters_sign_in_in_one_way
 from identity.settings.cluster_rules import validate_cluster
 from identity.settings.creation_rules import (
     created_cluster_belongs_to_the_vaults_stack,
@@ -70,6 +71,17 @@ def _reserved_id_fits_cloud(settings: Settings, key: str, found: str, reserved: 
         )
 
 
+def _local_state_is_on_this_machine(settings: Settings, report: ProblemReport) -> None:
+    if settings.cloud.name == LOCAL_CLOUD and settings.backend is not None:
+        report.refuse(
+            ("backend",),
+            settings.backend,
+            rule="backend-of-local-cloud",
+            accepted="nothing with cloud: local, whose stacks have a backend of their own",
+            fix=to_remove(("backend",)),
+        )
+
+
 def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment | None, report: ProblemReport) -> None:
     cluster = settings.management_cluster
     if settings.cloud.name == LOCAL_CLOUD and local and cluster and cluster.kubeconfig not in (None, local.kubeconfig):
@@ -110,10 +122,18 @@ def _gate_has_time_to_settle(settings: Settings, report: ProblemReport) -> None:
 def _vault_and_key_vault_user_are_here_or_shared(settings: Settings, report: ProblemReport) -> None:
     set_shared = to_set(("sharedStack",), "<organization>/<project>/<stack>")
     if settings.shared_stack is None:
-        if settings.vault is None:
+        if settings.vault is None and settings.uses_vault:
             accepted = "the Key Vault of the credentials, by its name; or sharedStack, the stack that has it"
             fix = f"{to_set(('vault', 'name'), '<vault>')}, or {set_shared}"
             report.refuse(("vault",), None, rule="vault-missing", accepted=accepted, fix=fix)
+        if settings.vault is None and not settings.uses_vault and "key_vault_user" in settings.model_fields_set:
+            report.refuse(
+                ("keyVaultUser",),
+                {},
+                rule="key-vault-user-without-vault",
+                accepted="nothing without a vault, which no hosted cluster of the stack needs",
+                fix=f"{to_remove(('keyVaultUser',))}, or {to_set(('vault', 'name'), '<vault>')}",
+            )
         return
     for key, is_given, found in (
         ("vault", settings.vault is not None, {}),
@@ -156,8 +176,26 @@ def _vault_lists_have_an_effect(settings: Settings, report: ProblemReport) -> No
                 )
 
 
+def _vault_admits_somebody(settings: Settings, report: ProblemReport) -> None:
+    vault = settings.vault
+    if vault is None or not vault.public_network_access or vault.default_action == "Allow":
+        return
+    if not vault.allowed_ip_ranges and not vault.allowed_subnet_ids:
+        ranges, subnets = ("vault", "allowedIpRanges"), ("vault", "allowedSubnetIds")
+        report.refuse(
+            ("vault", "defaultAction"),
+            "Deny",
+            rule="vault-admits-nobody",
+            accepted=f"{path_of(ranges)} or {path_of(subnets)} with defaultAction: Deny, the default: without them "
+            "neither the deployer nor the nodes reach the vault",
+            fix=f"{to_set((*ranges, 0), '<range of the deployer>')} and "
+            f"{to_set((*subnets, 0), '<subnet of the nodes>')}, or {to_set(('vault', 'defaultAction'), 'Allow')}, "
+            "which leaves it to roles alone who reads a secret",
+        )
+
+
 def _key_vault_user_is_described_by_its_source(settings: Settings, report: ProblemReport) -> None:
-    if settings.shared_stack is not None:
+    if not settings.has_key_vault_user:
         return
     user = settings.key_vault_user
     wanted = {"aks-addon": (), "existing": ("clientId", "objectId"), "created": ("name",)}[user.source]
@@ -205,7 +243,7 @@ def _creating(settings: Settings) -> Iterator[str]:
 def _management_cluster_is_named_where_needed(settings: Settings, report: ProblemReport) -> None:
     if settings.management_cluster is not None:
         return
-    from_addon = settings.shared_stack is None and settings.key_vault_user.source == "aks-addon"
+    from_addon = settings.has_key_vault_user and settings.key_vault_user.source == "aks-addon"
     reasons = [
         *(["keyVaultUser.source: aks-addon reads its add-on's identity"] if from_addon else []),
         *(f"{place} creates objects in it" for place in _creating(settings)),
@@ -240,7 +278,8 @@ def _probe_has_an_image_where_needed(settings: Settings, report: ProblemReport) 
             None,
             rule="probe-image-missing",
             accepted="the image of the credential probe: clusterSide: stack runs one for each mount",
-            fix=f"{to_set(place, '<image>')}, or {to_set(('clusterSide',), 'hypershift')}",
+            fix=f"{to_set(place, '<image>')}, which `make probe-image REGISTRY=<registry>` pushes, or "
+            f"{to_set(('clusterSide',), 'hypershift')}",
         )
 
 
@@ -303,8 +342,10 @@ def _as_in_derived_names(cluster: str) -> str:
 _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     _tenant_fits_cloud,
     _subscription_fits_cloud,
+    _local_state_is_on_this_machine,
     _vault_and_key_vault_user_are_here_or_shared,
     _vault_lists_have_an_effect,
+    _vault_admits_somebody,
     _key_vault_user_is_described_by_its_source,
     _management_cluster_is_named_where_needed,
     cluster_is_reached_in_one_way,
@@ -326,4 +367,5 @@ _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     _secrets_have_names_of_their_own,
     created_groups_are_the_clusters_own,
     used_once_is_switched_on_once,
+    applied_clusters_sign_in_in_one_way,
 )

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from pydantic_core import PydanticCustomError
+
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.naming import RESOURCE_GROUP_PATTERN, VAULT_NAME_PATTERN
 from identity.settings.problems import NAMESPACE, enumerate_words
-from identity.settings.value_spec import PLACEHOLDER, ValueSpec, matching, uuid
+from identity.settings.value_spec import CREDENTIAL, PLACEHOLDER, ValueSpec, matching, uuid
 
 
 def _with_hyphens(text: str) -> str:
@@ -87,6 +90,32 @@ ManagedResourceGroup = Annotated[
         rule="managed-resource-group",
         accepted=_RESOURCE_GROUP.accepted.replace("1-90", "2-90"),
         check=matching(r"(?=..)" + RESOURCE_GROUP_PATTERN),
+    ),
+]
+
+
+def without_credentials(pattern: str) -> Callable[[str], str]:
+    """A check that refuses a key or a signature in an address, and what does not match the whole pattern."""
+    matches = matching(pattern)
+
+    def check(text: str) -> str:
+        if "@" in text or "sig=" in text:
+            raise PydanticCustomError(CREDENTIAL, "{reason}", {"reason": "it seems to have a credential in it"})
+        return matches(text)
+
+    return check
+
+
+# The schemes that the engine takes (pulumi/pulumi `pkg/backend/diy/backend.go`, IsDIYBackendURL), and Pulumi Cloud's.
+StateBackend = Annotated[
+    str,
+    ValueSpec(
+        rule="state-backend",
+        accepted="where the stack's state is: azblob://<container>?storage_account=<account>, s3://, gs://, file:// "
+        "with a path, or https:// for Pulumi Cloud",
+        blank="azblob://<container>?storage_account=<account>",
+        check=without_credentials(r"(azblob|s3|gs|file|https)://[^\s/?#][^\s]*|file:///[^\s]*"),
+        hint="a key or a signature does not belong into the file: sign in to the storage account with `az login`",
     ),
 ]
 
@@ -265,11 +294,15 @@ def _one_of(fields: tuple[str, ...], rule: str) -> ValueSpec:
 
 
 IdentityField = Annotated[str, _one_of(tuple(row.field for row in CONTROL_PLANE), rule="identity-field")]
+WorkloadIdentityField = Annotated[
+    str, _one_of(tuple(row.field for row in CONTROL_PLANE if row.workload), rule="workload-identity-field")
+]
 DataPlaneField = Annotated[str, _one_of(tuple(row.field for row in DATA_PLANE), rule="data-plane-field")]
 FederatedSuffix = Annotated[
     str,
     _one_of(
-        tuple(dict.fromkeys(subject.suffix for row in DATA_PLANE for subject in row.subjects)), rule="federated-suffix"
+        tuple(dict.fromkeys(subject.word for row in FEDERATED_IDENTITIES for subject in row.subjects)),
+        rule="federated-suffix",
     ),
 ]
 OptionalIdentityField = Annotated[str, _one_of(tuple(row.field for row in OPTIONAL), rule="optional-identity")]
@@ -349,9 +382,12 @@ _PRIVATE: Final = tuple(ipaddress.IPv4Network(each) for each in ("10.0.0.0/8", "
 
 def _ip_range(text: str) -> str:
     try:
-        network = ipaddress.IPv4Network(text)
-    except ValueError as error:
-        raise ValueError("bits of the host are set" if "host bits" in str(error) else "") from None
+        interface = ipaddress.IPv4Interface(text)
+    except ValueError:
+        raise ValueError from None
+    network = interface.network
+    if interface.ip != network.network_address:
+        raise ValueError("bits of the host are set")
     if any(network.overlaps(private) for private in _PRIVATE):
         raise ValueError("a private network, which Key Vault refuses: allow its subnet in allowedSubnetIds")
     return text

@@ -11,12 +11,15 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 PLACEHOLDER: Final = "the placeholder of the example, still to be filled in"
+REFUSED: Final = "refused"
+CREDENTIAL: Final = "credential"
+"""The type of the error for a value that is not to be shown."""
 ZERO_UUID: Final = "00000000-0000-0000-0000-000000000000"
 
 
 def refused(reason: str) -> PydanticCustomError:
     """The error that a validator raises; an empty reason leaves it to `accepted`."""
-    return PydanticCustomError("refused", "{reason}", {"reason": reason})
+    return PydanticCustomError(REFUSED, "{reason}", {"reason": reason})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,8 @@ class ValueSpec:
     def _validated(self, value: Any) -> Any:
         try:
             return self.check(value)
+        except PydanticCustomError:
+            raise
         except ValueError as error:
             raise refused(str(error)) from None
 

@@ -108,6 +108,11 @@ class StateDirectory:
         """The deployer's key and certificate, PEM, 0600."""
         return self.run / "deployer.pem"
 
+    @property
+    def owner_file(self) -> Path:
+        """The owner's, likewise; made when somebody signs in as the owner."""
+        return self.run / "owner.pem"
+
     def log(self, name: str) -> Path:
         """The output of the process of this name (`daemon`, `kubelet`, `kube-apiserver`)."""
         return self.root / f"{name}.log"

@@ -21,22 +21,26 @@ from localcloud.azure.tenant.tokens import InvalidToken, Tokens
 from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.store import Store
 from localcloud.core.store_errors import StoreError
+from localcloud.core.yaml_text import load_as_go
 from localcloud.kubernetes import applied, discovery, openapi_v2, patches, tables
 from localcloud.kubernetes.errors import (
     StatusError,
     bad_request,
     method_not_allowed,
     no_such_resource,
+    not_emulated,
     unauthorized,
     unsupported_media_type,
 )
 from localcloud.kubernetes.kinds import NAMESPACE, ResourceKind
 from localcloud.kubernetes.objects import Object, Objects, WriteResult, find_kind
+from localcloud.kubernetes.options import DeleteOptions, ListOptions, WriteOptions, check_get, check_patch
 from localcloud.kubernetes.selectors import field_selector, label_selector
 
 _OPEN_PATHS: Final = ("/version", "/healthz", "/livez", "/readyz")
 _STATUS: Final = "status"
 _BINDING: Final = "binding"
+_IMPERSONATE: Final = b"impersonate-"
 _ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -91,22 +95,20 @@ class _Api:
         if target.subresource == _BINDING:
             return await self._bind(target, request)
         match request.method, target.name:
-            case "GET", None if query.get("watch") in {"1", "true", "True"}:
-                return self._watch(target, request)
             case "GET", None:
-                return self._list(target, request)
+                options = ListOptions.of(query, self._objects.version)
+                return (self._watch if options.is_watch else self._list)(target, options, request)
             case "GET", str(name):
+                check_get(query, self._objects.version)
                 document = self._objects.get(target.kind, target.namespace, name)
-                return _answered(
-                    tables.rendered(target.kind, [document], request.headers.get("accept", "")) or document
-                )
+                return JSONResponse(_table(target.kind, [document], request) or document)
             case "POST", None:
                 return await self._create(target, request)
             case "PUT", str(name):
+                written = WriteOptions.of(query, "UpdateOptions")
                 old = self._objects.get(target.kind, target.namespace, name)
                 body = await _body(request)
-                status = target.subresource == _STATUS
-                return _written(self._objects.replace(target.kind, old, body, status=status, **_options(request)))
+                return self._replaced(target, old, body, written)
             case "PATCH", str(name):
                 return await self._patch(target, name, request)
             case "DELETE", str(name):
@@ -129,15 +131,20 @@ class _Api:
             message = f'Operation cannot be fulfilled on pods/binding "{name}": pod {name} is already assigned to node'
             raise StatusError(409, "Conflict", f'{message} "{assigned}"')
         bound = {**pod, "spec": {**pod["spec"], "nodeName": node}}
-        self._objects.replace(target.kind, pod, bound, status=False, **_options(request))
+        options = WriteOptions.of(request.query_params, "CreateOptions")
+        self._objects.replace(target.kind, pod, bound, dry_run=options.dry_run, strict=options.strict)
         done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
         return JSONResponse(done, status_code=201)
 
     async def _create(self, target: _Target, request: Request) -> Response:
+        options = WriteOptions.of(request.query_params, "CreateOptions")
         body = await _body(request)
         manager = request.query_params.get("fieldManager") or request.headers.get("user-agent", "").partition("/")[0]
         entry = applied.managed(body, manager, "Update")
-        return _written(self._objects.create(target.kind, target.namespace, body, managed=entry, **_options(request)))
+        made = self._objects.create(
+            target.kind, target.namespace, body, managed=entry, dry_run=options.dry_run, strict=options.strict
+        )
+        return _written(made, options)
 
     async def _patch(self, target: _Target, name: str, request: Request) -> Response:
         content_type = request.headers.get("content-type", "").split(";")[0].strip()
@@ -145,9 +152,10 @@ class _Api:
         if content_type not in accepted:
             raise unsupported_media_type(content_type, accepted)
         patch = await _body(request, any_json=True)
-        options = _options(request)
+        options = WriteOptions.of(request.query_params, "PatchOptions")
+        check_patch(request.query_params, is_apply=content_type == patches.APPLY)
         if content_type == patches.APPLY and target.subresource is None:
-            return self._apply(target, name, patch, request)
+            return self._apply(target, name, patch, options, request.query_params["fieldManager"])
         old = self._objects.get(target.kind, target.namespace, name)
         match content_type:
             case patches.JSON:
@@ -158,27 +166,38 @@ class _Api:
                 new = patches.merge(old, patch)
         if not isinstance(new, dict):
             raise bad_request("the patch leaves no object")
-        return _written(self._objects.replace(target.kind, old, new, status=target.subresource == _STATUS, **options))
+        return self._replaced(target, old, new, options)
 
-    def _apply(self, target: _Target, name: str, document: Any, request: Request) -> Response:
+    def _replaced(self, target: _Target, old: Object, new: Object, options: WriteOptions) -> Response:
+        status = target.subresource == _STATUS
+        written = self._objects.replace(
+            target.kind, old, new, status=status, dry_run=options.dry_run, strict=options.strict
+        )
+        return _written(written, options)
+
+    def _apply(self, target: _Target, name: str, document: Any, options: WriteOptions, manager: str) -> Response:
         if not isinstance(document, dict):
             raise bad_request("the object provided is unrecognized: an object is expected")
-        if not (manager := request.query_params.get("fieldManager", "")):
-            message = "Required value: is required for apply patch"
-            raise StatusError(422, "Invalid", f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {message}')
-        options = _options(request)
-        return _written(self._objects.apply(target.kind, target.namespace, name, document, manager=manager, **options))
+        written = self._objects.apply(
+            target.kind,
+            target.namespace,
+            name,
+            document,
+            manager=manager,
+            dry_run=options.dry_run,
+            strict=options.strict,
+        )
+        return _written(written, options)
 
     async def _delete(self, target: _Target, name: str, request: Request) -> Response:
-        body = await _body(request)
-        policy = request.query_params.get("propagationPolicy", body.get("propagationPolicy"))
-        dry_run = bool(request.query_params.get("dryRun") or body.get("dryRun"))
-        conditions = body.get("preconditions") or {}
-        if conditions:
+        options = DeleteOptions.of(request.query_params, await _body(request))
+        if conditions := options.preconditions:
             metadata = self._objects.get(target.kind, target.namespace, name)["metadata"]
             if any(metadata.get(field) != value for field, value in conditions.items()):
                 raise StatusError(409, "Conflict", f'Precondition failed: {conditions} does not hold for "{name}"')
-        document = self._objects.delete(target.kind, target.namespace, name, orphan=policy == "Orphan", dry_run=dry_run)
+        document = self._objects.delete(
+            target.kind, target.namespace, name, orphan=options.orphan, dry_run=options.dry_run
+        )
         if target.kind.kind == "Pod":
             return JSONResponse(document)
         details = {"name": name, "kind": target.kind.plural, "uid": document["metadata"]["uid"]}
@@ -188,46 +207,34 @@ class _Api:
             {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         )
 
-    def _list(self, target: _Target, request: Request) -> Response:
+    def _list(self, target: _Target, options: ListOptions, request: Request) -> Response:
         kind = target.kind
-        items = self._objects.list(kind, target.namespace, _wanted(target, request))
-        metadata = {"resourceVersion": str(self._objects.version)}
-        table = tables.rendered(kind, items, request.headers.get("accept", ""))
+        everything = self._objects.list(kind, target.namespace, _wanted(target, options))
+        items, metadata = options.page(everything, self._objects.version)
+        table = _table(kind, items, request)
         if table is not None:
-            return _answered({**table, "metadata": metadata})
-        return _answered(
+            return JSONResponse({**table, "metadata": metadata})
+        return JSONResponse(
             {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata, "items": items}
         )
 
-    def _watch(self, target: _Target, request: Request) -> Response:
-        if "sendInitialEvents" in request.query_params:
-            # The message of a server without the WatchList feature, upon which clients fall back to list and watch.
-            raise StatusError(
-                422,
-                "Invalid",
-                "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch "
-                "unless the WatchList feature gate is enabled",
-            )
-        wanted = _wanted(target, request)
-        version = request.query_params.get("resourceVersion", "0")
-        timeout = float(request.query_params["timeoutSeconds"]) if "timeoutSeconds" in request.query_params else None
-        accept = request.headers.get("accept", "")
+    def _watch(self, target: _Target, options: ListOptions, request: Request) -> Response:
+        wanted = _wanted(target, options)
         present: list[Object] = []
-        since = self._objects.version
-        if version in {"", "0"}:
-            present = self._objects.list(target.kind, target.namespace, wanted)
-        else:
-            since = int(version)
+        since = options.version
+        if since is None:
+            present, since = self._objects.list(target.kind, target.namespace, wanted), self._objects.version
+        changes = self._objects.broker.watch(target.kind, since, wanted, options.timeout)
 
         def line(type_: str, document: dict[str, Any]) -> str:
-            table = tables.rendered(target.kind, [document], accept)
+            table = _table(target.kind, [document], request)
             return json.dumps({"type": type_, "object": table or document}, separators=(",", ":")) + "\n"
 
         async def lines() -> AsyncIterator[str]:
             for document in present:
                 yield line("ADDED", document)
             try:
-                async for type_, document in self._objects.broker.watch(target.kind, since, wanted, timeout):
+                async for type_, document in changes:
                     yield line(type_, document)
             except StatusError as error:
                 yield json.dumps({"type": "ERROR", "object": error.status()}) + "\n"
@@ -236,7 +243,7 @@ class _Api:
 
 
 class _Authentication:
-    """401 for every request without a token, but for health and version."""
+    """401 for every request without a token, but for health and version; nobody acts as somebody else."""
 
     def __init__(self, app: ASGIApp, *, token: str, entra: Tokens | None) -> None:
         self._app = app
@@ -248,6 +255,10 @@ class _Authentication:
             given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
             if not hmac.compare_digest(given, self._expected) and not self._is_of_entra(given):
                 await JSONResponse(unauthorized().status(), status_code=401)(scope, receive, send)
+                return
+            if any(name.startswith(_IMPERSONATE) for name, _ in scope["headers"]):
+                refusal = not_emulated("impersonation")
+                await JSONResponse(refusal.status(), status_code=refusal.code)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -285,9 +296,8 @@ def _target(path: dict[str, str]) -> _Target:
     return _Target(kind, namespace, name, subresource)
 
 
-def _wanted(target: _Target, request: Request) -> Callable[[Object], bool]:
-    labels = label_selector(request.query_params.get("labelSelector", ""))
-    fields = field_selector(target.kind, request.query_params.get("fieldSelector", ""))
+def _wanted(target: _Target, options: ListOptions) -> Callable[[Object], bool]:
+    labels, fields = label_selector(options.labels), field_selector(target.kind, options.fields)
     namespace = target.namespace
 
     def wanted(document: Object) -> bool:
@@ -306,7 +316,7 @@ async def _body(request: Request, *, any_json: bool = False) -> Any:
         raise unsupported_media_type(content_type, ["application/json", "application/yaml"])
     is_yaml = "yaml" in content_type
     try:
-        parsed = yaml.safe_load(raw) if is_yaml else json.loads(raw)
+        parsed = load_as_go(raw) if is_yaml else json.loads(raw)
     except (ValueError, yaml.YAMLError) as error:
         raise bad_request(f"the object provided is unrecognized: {error}") from None
     if not any_json and not isinstance(parsed, dict):
@@ -314,22 +324,16 @@ async def _body(request: Request, *, any_json: bool = False) -> Any:
     return parsed
 
 
-def _options(request: Request) -> dict[str, Any]:
-    dry_run = request.query_params.get("dryRun", "")
-    if dry_run not in {"", "All"}:
-        raise bad_request(f'dryRun: Unsupported value: "{dry_run}": supported values: "All"')
-    return {"dry_run": dry_run == "All", "strict": request.query_params.get("fieldValidation") == "Strict"}
-
-
-def _written(written: WriteResult) -> Response:
+def _written(written: WriteResult, options: WriteOptions) -> Response:
     response = JSONResponse(written.document, status_code=201 if written.is_new else 200)
-    for warning in written.warnings:
+    for warning in written.warnings if options.warns else ():
         response.headers.append("Warning", f"299 - {json.dumps(warning)}")
     return response
 
 
-def _answered(document: dict[str, Any]) -> Response:
-    return JSONResponse(document)
+def _table(kind: ResourceKind, documents: list[Object], request: Request) -> dict[str, Any] | None:
+    included = request.query_params.get("includeObject") or "Metadata"
+    return tables.rendered(kind, documents, request.headers.get("accept", ""), included)
 
 
 def _document(make: Callable[[dict[str, str]], dict[str, Any] | None]) -> Callable[[Request], Any]:

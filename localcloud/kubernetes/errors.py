@@ -21,19 +21,27 @@ class Cause:
 class StatusError(Exception):
     """A refusal; `code` is the HTTP status."""
 
-    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
         self.details = details or {}
+        self.metadata = metadata or {}
 
     def status(self) -> dict[str, Any]:
         """The body of the answer."""
         return {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,
@@ -65,18 +73,21 @@ def conflict(kind: ResourceKind, name: str) -> StatusError:
 
 
 def invalid(kind: ResourceKind, name: str, causes: Sequence[Cause]) -> StatusError:
-    sentences = [f"{cause.field}: {cause.message}" for cause in causes]
-    listed = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
     resource = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     return StatusError(
         422,
         "Invalid",
-        f'{resource} "{name}" is invalid: {listed}',
-        {
-            **_details(kind, name),
-            "kind": kind.kind,
-            "causes": [{"reason": each.reason, "message": each.message, "field": each.field} for each in causes],
-        },
+        f'{resource} "{name}" is invalid: {_sentences(causes)}',
+        {**_details(kind, name), "kind": kind.kind, "causes": _documents(causes)},
+    )
+
+
+def invalid_options(kind: str, causes: Sequence[Cause]) -> StatusError:
+    return StatusError(
+        422,
+        "Invalid",
+        f'{kind}.meta.k8s.io "" is invalid: {_sentences(causes)}',
+        {"group": "meta.k8s.io", "kind": kind, "causes": _documents(causes)},
     )
 
 
@@ -97,12 +108,32 @@ def unsupported_media_type(content_type: str, accepted: Sequence[str]) -> Status
     )
 
 
-def expired() -> StatusError:
-    return StatusError(410, "Expired", "too old resource version: list again and watch from there")
+def expired(message: str, metadata: dict[str, Any] | None = None) -> StatusError:
+    return StatusError(410, "Expired", message, metadata=metadata)
+
+
+def too_large_version(version: int, newest: int) -> StatusError:
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    message = f"Timeout: Too large resource version: {version}, current: {newest}"
+    return StatusError(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
+
+
+def not_emulated(what: str) -> StatusError:
+    message = f"The local cloud does not emulate {what} of the Kubernetes API; see localcloud/COVERAGE.md."
+    return StatusError(501, "NotEmulated", message)
 
 
 def unauthorized() -> StatusError:
     return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def _sentences(causes: Sequence[Cause]) -> str:
+    sentences = [f"{cause.field}: {cause.message}" for cause in causes]
+    return sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
+
+
+def _documents(causes: Sequence[Cause]) -> list[dict[str, str]]:
+    return [{"reason": each.reason, "message": each.message, "field": each.field} for each in causes]
 
 
 def _details(kind: ResourceKind, name: str) -> dict[str, Any]:

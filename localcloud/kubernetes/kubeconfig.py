@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from localcloud.core.yaml_text import load_as_go
 from localcloud.kubernetes.exec_plugin import ExecPlugin
 
 
@@ -120,7 +121,7 @@ def text_of(kubeconfig: str) -> str:
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        document = yaml.safe_load(text)
+        document = load_as_go(text)
     except yaml.YAMLError as error:
         raise InvalidKubeconfig(f"the kubeconfig is not YAML: {error}") from None
     if not isinstance(document, dict) or not isinstance(document.get("clusters"), list):

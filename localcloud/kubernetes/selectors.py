@@ -12,6 +12,7 @@ from localcloud.kubernetes.kinds import ResourceKind
 Matches = Callable[[Mapping[str, Any]], bool]
 
 _SET: Final = re.compile(r"^(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)$")
+_LABEL_EQUALITY: Final = re.compile(r"(?P<key>[\w./-]+)\s*(?P<operator>==|=|!=)\s*(?P<value>[\w.-]*)", re.ASCII)
 _EQUALITY: Final = re.compile(r"^(?P<key>[^!=\s]+)\s*(?P<operator>==|=|!=)\s*(?P<value>.*)$")
 _COMMAS_OUTSIDE_PARENTHESES: Final = re.compile(r",(?![^(]*\))")
 
@@ -61,8 +62,8 @@ def _label_test(part: str) -> Matches:
         if found["operator"] == "in":
             return lambda labels: labels.get(key) in values
         return lambda labels: labels.get(key) not in values
-    if found := _EQUALITY.match(part):
-        key, value = found["key"], found["value"].strip()
+    if found := _LABEL_EQUALITY.fullmatch(part):
+        key, value = found["key"], found["value"]
         if found["operator"] == "!=":
             return lambda labels: labels.get(key) != value
         return lambda labels: labels.get(key) == value

@@ -6,13 +6,19 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from localcloud.core import clock
+from localcloud.kubernetes.errors import bad_request
 from localcloud.kubernetes.kinds import ResourceKind
 
 _Cell = Callable[[dict[str, Any]], Any]
 
 
-def rendered(kind: ResourceKind, documents: Sequence[dict[str, Any]], accept: str) -> dict[str, Any] | None:
-    """A `Table` of the objects if the client asks for one, else None."""
+def rendered(
+    kind: ResourceKind, documents: Sequence[dict[str, Any]], accept: str, included: str
+) -> dict[str, Any] | None:
+    """A `Table` of the objects if the client asks for one, else None; `included` is what it has of each object.
+
+    Raises a 400 `StatusError` if that is none of None, Metadata and Object.
+    """
     if "as=Table" not in accept or "v=v1;" not in accept.replace(" ", "") + ";":
         return None
     columns = {"Name": lambda each: each["metadata"]["name"], **_COLUMNS.get(kind.kind, {}), "Age": _age}
@@ -33,15 +39,23 @@ def rendered(kind: ResourceKind, documents: Sequence[dict[str, Any]], accept: st
         "rows": [
             {
                 "cells": [cell(document) for cell in columns.values()],
-                "object": {
-                    "kind": "PartialObjectMetadata",
-                    "apiVersion": "meta.k8s.io/v1",
-                    "metadata": document["metadata"],
-                },
+                **_included(document, included),
             }
             for document in documents
         ],
     }
+
+
+def _included(document: dict[str, Any], included: str) -> dict[str, Any]:
+    match included:
+        case "None":
+            return {}
+        case "Metadata":
+            metadata = document["metadata"]
+            return {"object": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}}
+        case "Object":
+            return {"object": document}
+    raise bad_request(f'includeObject: unsupported value "{included}": supported values: None, Metadata, Object')
 
 
 def _age(document: dict[str, Any]) -> str:

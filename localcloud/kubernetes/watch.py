@@ -51,7 +51,7 @@ class Broker:
         Ends after `timeout` seconds. Raises a 410 `StatusError` if the history does not reach back to `since`.
         """
         if since < self._oldest:
-            raise expired()
+            raise expired("too old resource version: list again and watch from there")
         ends = None if timeout is None else asyncio.get_running_loop().time() + timeout
         queue: asyncio.Queue[WatchEvent] = asyncio.Queue()
         for change in self._history:

@@ -25,6 +25,8 @@ from localcloud.core.certificates import KeyMaterial, parse
 from localcloud.core.client_variables import as_pkcs12, network
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.files import write_private
+from localcloud.runtime.deployer import ensure_owner
+from localcloud.runtime.environment import Prepared
 
 # What every Java has as the password of its trust store, which holds nothing secret.
 _TRUST_PASSWORD: Final = "changeit"
@@ -49,6 +51,13 @@ def deployer(environment: LocalEnvironment) -> Client:
     """The application that brings stacks up."""
     material = parse(Path(environment.deployer_certificate).read_bytes())
     return Client(environment.deployer_client_id, environment.tenant_id, material)
+
+
+def owner(prepared: Prepared) -> Client:
+    """The owner of the subscription, who may do in Azure and Entra ID what the deployer may not."""
+    cloud, credential = prepared.cloud, prepared.state.owner_file
+    principal = ensure_owner(prepared.store, cloud.directory, cloud.subscription_id, credential)
+    return Client(principal.app_id, cloud.tenant_id, parse(credential.read_bytes()))
 
 
 def holder_of(cloud: LocalAzure, secret: str) -> Client:

@@ -1,22 +1,28 @@
-"""The application that deploys to the local cloud, as a pipeline's service principal does in a real tenant."""
+"""Who works on the local cloud: the application that deploys, as a pipeline's does, and the subscription's owner."""
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 from cryptography import x509
 
-from localcloud.azure.graph.permissions import WRITE_OWNED
+from localcloud.azure.authorization import built_in_roles
+from localcloud.azure.graph.permissions import WRITE_ALL, WRITE_OWNED
+from localcloud.azure.resource_store import Resources
 from localcloud.azure.tenant.directory import Directory
 from localcloud.azure.tenant.objects import Application, KeyCredential, ServicePrincipal
 from localcloud.core import clock
+from localcloud.core.arm_ids import role_definition_id, subscription_id
 from localcloud.core.certificates import CLOCK_SKEW, issue
 from localcloud.core.files import write_private
-from localcloud.core.store import Store
+from localcloud.core.store import Document, Store
 
-_KIND, _KEY = "deployer", "deployer"
+_DEPLOYER, _OWNER = "deployer", "owner"
+# What somebody has who administers a subscription and the vaults in it.
+_OWNERS_ROLES = ("Owner", "Key Vault Administrator")
 _LIFETIME = timedelta(days=365)
 _RENEWED_BEFORE = timedelta(days=30)
 # It and its certificate are backdated by this much, so that every replica knows both from the start.
@@ -29,12 +35,56 @@ def ensure_deployer(store: Store, directory: Directory, credential: Path) -> Ser
     Writes key and certificate to `credential` (PEM, 0600), again when it is lost or about to expire; the certificate
     registered before is then removed.
     """
+    return _ensure(_DEPLOYER, WRITE_OWNED, store, directory, credential)
+
+
+def ensure_owner(store: Store, directory: Directory, subscription: str, credential: Path) -> ServicePrincipal:
+    """The owner's service principal; made on the first call, with the roles of an owner on the subscription and Graph's
+    `Application.ReadWrite.All`. Its credential is kept as the deployer's is.
+    """
     with store.transaction():
-        known = store.get(_KIND, _KEY)
+        principal = _ensure(_OWNER, WRITE_ALL, store, directory, credential)
+        for role in _OWNERS_ROLES:
+            Resources(store).put(role_assignment(subscription, principal.object_id, role))
+    return principal
+
+
+def role_assignment(subscription: str, principal: str, role: str, condition: str | None = None) -> Document:
+    """A built-in role of a service principal on the subscription, long in effect; raises KeyError for another."""
+    guids = {each.role_name: guid for guid, each in built_in_roles().items()}
+    scope, since = subscription_id(subscription), (clock.now() - _SINCE).isoformat()
+    type_name, name = (
+        "Microsoft.Authorization/roleAssignments",
+        str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{principal}-{role}")),
+    )
+    return {
+        "id": f"{scope}/providers/{type_name}/{name}",
+        "name": name,
+        "type": type_name,
+        "seeded": True,
+        "properties": {
+            "principalId": principal,
+            "principalType": "ServicePrincipal",
+            "roleDefinitionId": role_definition_id(subscription, guids[role]),
+            "scope": scope,
+            "description": None,
+            "condition": condition,
+            "conditionVersion": None if condition is None else "2.0",
+            "createdOn": since,
+            "updatedOn": since,
+            "createdBy": "",
+            "updatedBy": "",
+        },
+    }
+
+
+def _ensure(name: str, permission: str, store: Store, directory: Directory, credential: Path) -> ServicePrincipal:
+    with store.transaction():
+        known = store.get(name, name)
         principal = directory.service_principal(known["objectId"]) if known else None
         if principal is None:
-            principal = _create(directory)
-            store.put(_KIND, _KEY, {"objectId": principal.object_id})
+            principal = _create(directory, name, permission)
+            store.put(name, name, {"objectId": principal.object_id})
         application = directory.application_by_app(principal.app_id)
         if application is None:
             raise LookupError(f"no application {principal.app_id}")
@@ -43,19 +93,20 @@ def ensure_deployer(store: Store, directory: Directory, credential: Path) -> Ser
     return principal
 
 
-def _create(directory: Directory) -> ServicePrincipal:
-    application = directory.create_application("deployer")
+def _create(directory: Directory, name: str, permission: str) -> ServicePrincipal:
+    application = directory.create_application(name)
     principal = directory.create_service_principal(application.app_id)
     since = clock.now() - _SINCE
     directory.update(replace(application, created_at=since))
     directory.update(replace(principal, created_at=since))
-    directory.grant(principal.object_id, WRITE_OWNED)
+    directory.grant(principal.object_id, permission)
     return principal
 
 
 def _register(directory: Directory, application: Application, credential: Path) -> None:
-    issued = issue("deployer", not_before=clock.now() - CLOCK_SKEW, lifetime=_LIFETIME)
-    key = KeyCredential.of(issued.certificate, display_name="deployer")
+    name = application.display_name
+    issued = issue(name, not_before=clock.now() - CLOCK_SKEW, lifetime=_LIFETIME)
+    key = KeyCredential.of(issued.certificate, display_name=name)
     directory.update(replace(application, keys=(replace(key, added_at=clock.now() - _SINCE),)))
     write_private(credential, issued.pem())
 

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import yaml
-
 from localcloud.apiserver import files
 from localcloud.azure.aks_webhooks import api as aks_webhooks
 from localcloud.azure.local_azure import LocalAzure, assemble
@@ -28,6 +26,7 @@ from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store
 from localcloud.core.tls import ensure_certificate
+from localcloud.core.yaml_text import dump
 from localcloud.runtime.deployer import ensure_deployer
 from localcloud.runtime.seed_file import Seed
 from localcloud.runtime.seed_file import choose as choose_seed
@@ -215,4 +214,4 @@ def _kubeconfig(server: str, ca_file: Path, token: str) -> str:
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
         "current-context": name,
     }
-    return yaml.safe_dump(config, sort_keys=False)
+    return dump(config)

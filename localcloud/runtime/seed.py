@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any, Final
 
 from localcloud.apiserver.apply import Administrator
-from localcloud.azure.authorization import built_in_roles
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.vaults import PUBLIC_SUFFIX, VAULTS, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.msi.issuer import issue_credential
 from localcloud.azure.resource_store import Resources
-from localcloud.core import clock
 from localcloud.core.arm_ids import (
     in_lower_case,
     resource_group_id,
     resource_id,
-    role_definition_id,
-    subscription_id,
 )
 from localcloud.core.cluster import ClusterKind
 from localcloud.core.files import write_private
 from localcloud.core.store import Document
 from localcloud.kubernetes.definitions import definitions
+from localcloud.runtime.deployer import role_assignment
 from localcloud.runtime.environment import Prepared
 from localcloud.runtime.seed_file import DEPLOYER, Seed, SeededCluster, SeededIdentity, SeededVault
 
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
-_SINCE: Final = timedelta(days=1)  # seeded role assignments have long taken effect
 
 
 def seed(prepared: Prepared) -> int:
@@ -204,27 +198,10 @@ class _Seeder:
 
     def deployer_roles(self) -> None:
         """The roles on the subscription with which a pipeline deploys stacks."""
-        scope = subscription_id(self._subscription)
-        since = (clock.now() - _SINCE).isoformat()
-        guids = {role.role_name: guid for guid, role in built_in_roles().items()}
         for each in self._seed.deployer_roles:
             role, condition = (each, None) if isinstance(each, str) else (each.role, each.condition)
-            name = uuid.uuid5(uuid.NAMESPACE_DNS, f"{self._deployer}-{role}")
-            properties = {
-                "principalId": self._deployer,
-                "principalType": "ServicePrincipal",
-                "roleDefinitionId": role_definition_id(self._subscription, guids[role]),
-                "scope": scope,
-                "description": None,
-                "condition": condition,
-                "conditionVersion": None if condition is None else "2.0",
-                "createdOn": since,
-                "updatedOn": since,
-                "createdBy": "",
-                "updatedBy": "",
-            }
-            assignments = "Microsoft.Authorization/roleAssignments"
-            self._ensure(f"{scope}/providers/{assignments}/{name}", assignments, properties, location=None)
+            assignment = role_assignment(self._subscription, self._deployer, role, condition)
+            self._ensure(assignment["id"], assignment["type"], assignment["properties"], location=None)
 
     def _ensure(
         self,

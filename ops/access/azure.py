@@ -11,12 +11,13 @@ from identity.access.azure_client import AzureClient
 from identity.access.errors import AccessError, AzureRefused
 from identity.clouds import CLOUDS, LocalEnvironment, local_cloud
 from ops.stack.environment import variables
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, MissingRightError
 
 
 @contextmanager
 def deployer(stack: str, configuration: Mapping[str, Any], local: LocalEnvironment | None) -> Iterator[AzureClient]:
-    """The cloud and tenant that a stack's configuration names, as its deployer; raises CommandError for a refusal.
+    """The cloud and tenant that a stack's configuration names, as its deployer; raises CommandError for a refusal,
+    MissingRightError for a 403.
 
     Args:
         stack: its name, which decides whose variables sign in.
@@ -35,4 +36,4 @@ def deployer(stack: str, configuration: Mapping[str, Any], local: LocalEnvironme
         try:
             yield clients
         except AzureRefused as error:
-            raise CommandError(str(error)) from None
+            raise (MissingRightError if error.is_forbidden else CommandError)(str(error)) from None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AccessError
 from identity.outputs import StackOutputs
@@ -17,7 +17,6 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
 # Of Microsoft.KeyVault/vaults/secrets, which a Reader may read: everything but the value.
-_API_VERSION: Final = "2024-11-01"
 
 
 def read_cluster_state(engine: Engine, outputs: StackOutputs[str]) -> ClusterState | None:
@@ -33,7 +32,7 @@ def read_cluster_state(engine: Engine, outputs: StackOutputs[str]) -> ClusterSta
             deployer(engine.stack, engine.configured(), local_cloud.of(engine.stack)) as clients,
             api_server(engine) as server,
         ):
-            return cluster_state.read(server, outputs, _versions(clients, outputs["keyVaultId"]))
+            return cluster_state.read(server, outputs, _versions(clients, outputs.get("keyVaultId", "")))
     except (AccessError, CommandError) as error:
         return ClusterState(unread=(f"the management cluster: {error}",))
 
@@ -41,7 +40,7 @@ def read_cluster_state(engine: Engine, outputs: StackOutputs[str]) -> ClusterSta
 def _versions(clients: AzureClient, vault_id: str) -> VersionOf:
     @cache
     def version_of(secret: str) -> str | None:
-        found = clients.resource(f"{vault_id}/secrets/{secret}", _API_VERSION)
+        found = clients.resource(f"{vault_id}/secrets/{secret}", resource_types.KEY_VAULT_API)
         return None if found is None else str(found["properties"]["secretUriWithVersion"]).rpartition("/")[2]
 
     return version_of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Final, cast
+from typing import Any
 
+from identity import resource_types
 from identity.access.control_planes import control_planes, identities_in_use, refusal, unreadable
 from identity.access.errors import AccessError
 from identity.naming import control_plane_namespace
@@ -15,10 +16,6 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
 
-_STACK: Final = "pulumi:pulumi:Stack"
-_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
-_HOSTED_CLUSTER: Final = "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster"
-
 
 def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> None:
     """Raise CommandError if `destroy` would harm a control plane, or if that cannot be seen.
@@ -28,8 +25,10 @@ def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> Non
     has to delete with credentials that have ended.
     """
     resources = engine.resources()
-    outputs = _outputs(resources)
-    applied = [each["inputs"]["metadata"]["name"] for each in resources if each["type"] == _HOSTED_CLUSTER]
+    outputs = engine.outputs()
+    applied = [
+        each["inputs"]["metadata"]["name"] for each in resources if each["type"] == resource_types.HOSTED_CLUSTER_OBJECT
+    ]
     if warning := ended_credentials(engine, outputs, applied):
         warn(warning)
     deleted, served = _deleted_namespaces(resources), _served_namespaces(outputs, applied)
@@ -57,13 +56,8 @@ def _deleted_namespaces(resources: Iterable[StateResource]) -> list[str]:
     return [
         each["inputs"]["metadata"]["name"]
         for each in resources
-        if each["type"] == _NAMESPACE and not each.get("retainOnDelete")
+        if each["type"] == resource_types.NAMESPACE and not each.get("retainOnDelete")
     ]
-
-
-def _outputs(resources: Iterable[StateResource]) -> StackOutputs[Any]:
-    stack = next((each for each in resources if each["type"] == _STACK), None)
-    return cast("StackOutputs[Any]", {} if stack is None else stack.get("outputs") or {})
 
 
 def _served_namespaces(outputs: StackOutputs[Any], applied: Collection[str]) -> list[str]:

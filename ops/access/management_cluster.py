@@ -22,8 +22,7 @@ from identity.settings import AccessSettings
 from ops.access.azure import deployer
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
-from ops.stack.environment import variables
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, NoManagementClusterError
 
 
 @dataclass(frozen=True)
@@ -110,17 +109,17 @@ def api_server(engine: Engine) -> ApiServer:
     """
     cluster = engine.configured().get("managementCluster") or {}
     if not cluster.get("kubeconfig"):
-        return stack_access(engine).api_server(variables(engine.stack))
+        return stack_access(engine).api_server(engine.environment)
     kubeconfig = Kubeconfig.read(engine.root / Path(cluster["kubeconfig"]))
     aks = AksCluster(_cluster_id(_configuration(engine)))
-    return ApiServer(kubeconfig, aks, variables(engine.stack), context=cluster.get("context"))
+    return ApiServer(kubeconfig, aks, engine.environment, context=cluster.get("context"))
 
 
 def _configuration(engine: Engine, advice: str = "") -> dict[str, Any]:
     """The configuration of a stack with a management cluster; raises CommandError, with the advice, for another one."""
     configuration = engine.configured()
     if not isinstance(configuration.get("managementCluster"), dict):
-        raise CommandError(f"the stack {engine.stack} has no managementCluster{advice}")
+        raise NoManagementClusterError(f"the stack {engine.stack} has no managementCluster{advice}")
     return configuration
 
 

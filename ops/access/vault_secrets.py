@@ -5,9 +5,9 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
 
-_KEY_VAULT: Final = "2024-11-01"
 # ARM refills 25 reads a second for each subscription and caller (request-limits-and-throttling, 2024).
 _AT_ONCE: Final = 8
 
@@ -17,7 +17,7 @@ def read(azure: AzureClient, vault_id: str) -> list[AzureObject]:
 
     One that is deleted meanwhile is left out. Raises AzureRefused.
     """
-    listed = [str(each["id"]) for each in azure.resources(f"{vault_id}/secrets", _KEY_VAULT)]
+    listed = [str(each["id"]) for each in azure.resources(f"{vault_id}/secrets", resource_types.KEY_VAULT_API)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda each: azure.resource(each, _KEY_VAULT), listed)
+        found = pool.map(lambda each: azure.resource(each, resource_types.KEY_VAULT_API), listed)
         return [each for each in found if each is not None]

@@ -108,13 +108,13 @@ def _data_plane(
         yield ("name",), found.id.name
     if found.location.lower() != location.lower():
         yield ("location",), found.location
-    subjects = {each.subject: each.suffix for each in row.subjects}
+    subjects = {each.subject: each for each in row.subjects}
     for (url, subject), name in found.federated.items():
-        suffix = subjects.get(subject)
-        if suffix is None or url != (issuer or url):
+        own = subjects.get(subject)
+        if own is None or url != (issuer or url):
             continue
-        if name != federated_credential_name(cluster, row.name, suffix):
-            yield ("federatedCredentials", suffix), name
+        if name != federated_credential_name(cluster, row.credential_stem, own.suffix):
+            yield ("federatedCredentials", own.word), name
 
 
 def _index(clusters: Sequence[Any], name: str) -> int:

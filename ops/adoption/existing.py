@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.errors import AzureRefused
 from identity.credentials.document_parser import DATES, DocumentParser
@@ -15,8 +16,6 @@ from identity.naming import ArmId, parse_arm_id, subscription_id
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
 from ops.stack.errors import CommandError
 
-_KEY_VAULT: Final = "2024-11-01"
-_MANAGED_IDENTITY: Final = "2023-01-31"
 _PEM_BEGINS: Final = b"-----BEGIN"
 
 
@@ -107,7 +106,12 @@ def look_up(
 def _vault(azure: AzureClient, subscription: str, name: str) -> AzureObject | None:
     collection = f"{subscription_id(subscription)}/providers/Microsoft.KeyVault/vaults"
     return next(
-        (each for each in azure.resources(collection, _KEY_VAULT) if each["name"].lower() == name.lower()), None
+        (
+            each
+            for each in azure.resources(collection, resource_types.KEY_VAULT_API)
+            if each["name"].lower() == name.lower()
+        ),
+        None,
     )
 
 
@@ -125,7 +129,7 @@ def _application(azure: AzureClient, client_id: str) -> FoundApplication | None:
 
 
 def _secret(azure: AzureClient, vault_id: str, given: ScriptIdentity) -> FoundSecret:
-    found = azure.resource(f"{vault_id}/secrets/{given.secret_name}", _KEY_VAULT)
+    found = azure.resource(f"{vault_id}/secrets/{given.secret_name}", resource_types.KEY_VAULT_API)
     if found is None:
         return FoundSecret(None, ("no such secret",))
     attributes = found["properties"].get("attributes") or {}
@@ -159,11 +163,13 @@ def _managed_identities(
     azure: AzureClient, subscription: str, wanted: Mapping[str, str]
 ) -> Iterator[tuple[str, FoundIdentity]]:
     collection = f"{subscription_id(subscription)}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
-    every = azure.resources(collection, _MANAGED_IDENTITY)
+    every = azure.resources(collection, resource_types.MANAGED_IDENTITY_API)
     by_client_id: dict[str, Any] = {each["properties"]["clientId"].lower(): each for each in every}
     for field, client_id in wanted.items():
         if identity := by_client_id.get(client_id):
-            credentials = azure.resources(f"{identity['id']}/federatedIdentityCredentials", _MANAGED_IDENTITY)
+            credentials = azure.resources(
+                f"{identity['id']}/federatedIdentityCredentials", resource_types.MANAGED_IDENTITY_API
+            )
             federated = {
                 (each["properties"]["issuer"], each["properties"]["subject"]): each["name"] for each in credentials
             }

@@ -9,12 +9,12 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
+from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from ops.adoption.existing import FoundResources
 from ops.adoption.files import ControlPlaneFile
-from ops.adoption.matching import FEDERATED, IDENTITY, PRINCIPAL, ROLE, SECRET, VAULT, Match
+from ops.adoption.matching import Match
 from ops.outputs.tables import fitted
-from ops.recovery.finders import APPLICATION
 
 _KEEPING: Final = frozenset(row.field for row in CONTROL_PLANE)
 _KNOWN: Final = "nothing: the state has it"
@@ -68,7 +68,7 @@ def table(lines: Sequence[Finding], width: int) -> Table:
 
 
 def _vault(existing: FoundResources, own: Sequence[Match]) -> Iterator[Finding]:
-    if any(each.has_type(VAULT) for each in own):
+    if any(each.has_type(resource_types.VAULT) for each in own):
         acls = existing.vault["properties"].get("networkAcls") or {}
         differs, done = "", "adopts it"
         if acls.get("bypass", "AzureServices") != "None":
@@ -79,7 +79,7 @@ def _vault(existing: FoundResources, own: Sequence[Match]) -> Iterator[Finding]:
 
 
 def _key_vault_user(own: Sequence[Match]) -> Iterator[Finding]:
-    roles = [each for each in own if each.has_type(ROLE)]
+    roles = [each for each in own if each.has_type(resource_types.ROLE_ASSIGNMENT)]
     if roles:
         missing = [each for each in roles if each.id is None]
         differs = "no role on the vault itself" if missing else ""
@@ -91,19 +91,19 @@ def _application(
     field: str, control_plane: ControlPlaneFile, existing: FoundResources, own: Sequence[Match]
 ) -> Finding:
     application, secret = existing.applications[field], existing.secrets[field]
-    roles = [each for each in own if each.has_type(ROLE)]
+    roles = [each for each in own if each.has_type(resource_types.ROLE_ASSIGNMENT)]
     shown = [application.display_name, control_plane.identities[field].secret_name]
     if not own:
         return Finding(field, ", ".join(shown), "", _KNOWN)
     differs, done = list(secret.remarks), ["adopts it"]
     for each in own:
         wanted = each.resource.get("inputs", {}).get("displayName")
-        if each.has_type(APPLICATION) and wanted not in (None, application.display_name):
+        if each.has_type(resource_types.APPLICATION) and wanted not in (None, application.display_name):
             done.append(f"names it {wanted}")
-        if each.has_type(PRINCIPAL) and each.id is None:
+        if each.has_type(resource_types.SERVICE_PRINCIPAL) and each.id is None:
             differs.append("no service principal")
             done.append("makes one")
-        if each.has_type(SECRET):
+        if each.has_type(resource_types.CREDENTIAL_SECRET):
             done.append("issues a certificate, as a new version of the secret")
     if roles:
         shown.append(_count(roles, "role"))
@@ -114,12 +114,19 @@ def _application(
 
 def _managed(field: str, existing: FoundResources, own: Sequence[Match]) -> Finding:
     identity = existing.managed[field]
-    roles = [each for each in own if each.has_type(ROLE)]
-    federated = [each for each in own if each.has_type(FEDERATED)]
+    roles = [each for each in own if each.has_type(resource_types.ROLE_ASSIGNMENT)]
+    federated = [each for each in own if each.has_type(resource_types.FEDERATED_CREDENTIAL)]
     shown = [identity.id.name]
     if not own:
         return Finding(field, identity.id.name, "", _KNOWN)
-    differs, done = [], ["adopts it" if any(each.has_type(IDENTITY) and each.id for each in own) else "makes another"]
+    differs, done = (
+        [],
+        [
+            "adopts it"
+            if any(each.has_type(resource_types.MANAGED_IDENTITY) and each.id for each in own)
+            else "makes another"
+        ],
+    )
     if federated:
         shown.append(_count(federated, "federated credential"))
     if any(each.id is None for each in federated):

@@ -6,26 +6,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
-from identity.naming import control_plane_identity_name
+from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
+from identity.naming import control_plane_identity_name, federated_identity_name
 from ops.adoption.existing import FoundResources
-from ops.recovery.finders import APPLICATION, Finders
+from ops.recovery.finders import Finders
 from ops.recovery.orphans import ids, shown
 from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, name_of
 
-PRINCIPAL: Final = "azuread:index/servicePrincipal:ServicePrincipal"
-SECRET: Final = "idstack:index:CredentialSecret"
-IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
-ROLE: Final = "azure-native:authorization:RoleAssignment"
-FEDERATED: Final = "azure-native:managedidentity:FederatedIdentityCredential"
-VAULT: Final = "azure-native:keyvault:Vault"
-_ADOPTED: Final = frozenset({APPLICATION, PRINCIPAL, SECRET, IDENTITY, ROLE, FEDERATED, VAULT})
-_HOSTED_CLUSTER: Final = "idstack:hypershift:HostedCluster"
-_CONTROL_PLANE_IDENTITY: Final = "idstack:azure:ControlPlaneIdentity"
-_DATA_PLANE_IDENTITY: Final = "idstack:azure:DataPlaneIdentity"
-_AUTHORIZATION: Final = "2022-04-01"
+_ADOPTED: Final = frozenset(
+    {
+        resource_types.APPLICATION,
+        resource_types.SERVICE_PRINCIPAL,
+        resource_types.CREDENTIAL_SECRET,
+        resource_types.MANAGED_IDENTITY,
+        resource_types.ROLE_ASSIGNMENT,
+        resource_types.FEDERATED_CREDENTIAL,
+        resource_types.VAULT,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,9 @@ class _Matcher:
         self._azure = azure
         self._finders = Finders(azure, None, existing.vault_id.subscription, ids(state))
         fields = {control_plane_identity_name(cluster, row.field): row.field for row in CONTROL_PLANE}
-        self._fields = fields | {f"{cluster}-data-plane-{row.name}": row.field for row in DATA_PLANE}
+        self._fields = fields | {
+            federated_identity_name(cluster, row.kind, row.name): row.field for row in FEDERATED_IDENTITIES
+        }
 
     def matches(self) -> Iterator[Match]:
         for step in self._steps:
@@ -84,14 +87,14 @@ class _Matcher:
             if step["op"] != "create" or resource is None or resource["type"] not in _ADOPTED:
                 continue
             owners = [self._by_urn[urn] for urn in self._ancestors(resource)]
-            clusters = [name_of(each["urn"]) for each in owners if each["type"] == _HOSTED_CLUSTER]
+            clusters = [name_of(each["urn"]) for each in owners if each["type"] == resource_types.HOSTED_CLUSTER]
             if clusters not in ([], [self._cluster]):
                 continue
             owner = next(
                 (
                     self._fields.get(name_of(each["urn"]), "")
                     for each in owners
-                    if each["type"] in (_CONTROL_PLANE_IDENTITY, _DATA_PLANE_IDENTITY)
+                    if each["type"] in (resource_types.CONTROL_PLANE_IDENTITY, resource_types.DATA_PLANE_IDENTITY)
                 ),
                 "",
             )
@@ -99,24 +102,24 @@ class _Matcher:
 
     def _match(self, resource: StateResource, owner: str) -> Match:
         inputs = shown(resource.get("inputs", {}))
-        if resource["type"] == ROLE:
+        if resource["type"] == resource_types.ROLE_ASSIGNMENT:
             return self._role(resource, owner, inputs)
-        if resource["type"] in (APPLICATION, PRINCIPAL):
+        if resource["type"] in (resource_types.APPLICATION, resource_types.SERVICE_PRINCIPAL):
             found = self._existing.applications.get(owner)
             if found is None:
                 return Match(resource, owner, None)
-            if resource["type"] == APPLICATION:
+            if resource["type"] == resource_types.APPLICATION:
                 return Match(resource, owner, f"/applications/{found.object_id}")
             return Match(resource, owner, found.principal_id and f"/servicePrincipals/{found.principal_id}")
         found_id = self._finders.find(resource["type"], inputs)
-        if found_id is not None and resource["type"] == SECRET:
+        if found_id is not None and resource["type"] == resource_types.CREDENTIAL_SECRET:
             found_id = f"{inputs['cloud']}/{inputs['tenantId']}{found_id}"
         return Match(resource, owner, found_id)
 
     def _role(self, resource: StateResource, owner: str, inputs: Mapping[str, Any]) -> Match:
         collection = f"{inputs['scope']}/providers/Microsoft.Authorization/roleAssignments"
         role, principal = _last(inputs["roleDefinitionId"]), inputs.get("principalId") or self._principal(owner)
-        found = self._azure.resource(f"{collection}/{inputs['roleAssignmentName']}", _AUTHORIZATION)
+        found = self._azure.resource(f"{collection}/{inputs['roleAssignmentName']}", resource_types.AUTHORIZATION_API)
         if found is not None:
             properties = found["properties"]
             is_other = principal is not None and properties["principalId"].lower() != principal.lower()
@@ -134,7 +137,9 @@ class _Matcher:
         if principal is None:
             return Match(resource, owner, None)
         # Azure refuses a second assignment of the same role to the same principal at the same scope.
-        for each in self._azure.resources(collection, _AUTHORIZATION, f"principalId eq '{principal}'"):
+        for each in self._azure.resources(
+            collection, resource_types.AUTHORIZATION_API, f"principalId eq '{principal}'"
+        ):
             properties = each["properties"]
             is_here = properties["scope"].lower() == inputs["scope"].lower()
             if is_here and _last(properties["roleDefinitionId"]) == role:
@@ -143,7 +148,7 @@ class _Matcher:
 
     def _role_name(self, scope: str, guid: str) -> str:
         found = self._azure.resource(
-            f"{scope}/providers/Microsoft.Authorization/roleDefinitions/{guid}", _AUTHORIZATION
+            f"{scope}/providers/Microsoft.Authorization/roleDefinitions/{guid}", resource_types.AUTHORIZATION_API
         )
         if found is None:
             return guid

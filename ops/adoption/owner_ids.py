@@ -6,14 +6,15 @@ import uuid
 from collections.abc import Callable, Iterator, Set
 from typing import Any, Final
 
+from identity import resource_types
 from identity.clouds import LocalEnvironment
 from identity.naming import stack_tag
 from identity.settings.problems import NAMESPACE
 from ops.siblings.stacks import Contents, Stacks
-from ops.siblings.whose import APPLICATION, Whose, owner_of_application, signed_in
+from ops.siblings.whose import Whose, owner_of_application, signed_in
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import OWNER, Plan, StateResource, provider_urn, type_of
+from ops.stack.state import Plan, StateResource, provider_urn, type_of
 
 _OWNER_ID: Final = "ownerId"
 
@@ -38,7 +39,7 @@ def take(engine: Engine, owner_id: str) -> None:
         )
     state = engine.state()
     resources = list(state["deployment"].get("resources") or ())
-    if not any(each["type"] == OWNER for each in resources):
+    if not any(each["type"] == resource_types.STACK_OWNER for each in resources):
         resources += _planned(engine.planned(), {each["urn"] for each in resources})
     resources = [_with(each, wanted) for each in resources]
     engine.replace_state({**state, "deployment": {**state["deployment"], "resources": resources}})
@@ -58,7 +59,9 @@ def refuse_lost(engine: Engine, local: LocalEnvironment | None, report: Callable
         if not strangers:
             return
         whose = Whose(azure, Stacks.read(engine), engine.stack)
-        objections = {each["id"]: whose.objection(APPLICATION, f"/applications/{each['id']}") for each in strangers}
+        objections = {
+            each["id"]: whose.objection(resource_types.APPLICATION, f"/applications/{each['id']}") for each in strangers
+        }
     lines = [f"{each['displayName']}: {objections[each['id']]}" for each in strangers]
     if own is not None:
         for line in lines:
@@ -74,7 +77,7 @@ def refuse_lost(engine: Engine, local: LocalEnvironment | None, report: Callable
 def _planned(plan: Plan, there: Set[str]) -> Iterator[StateResource]:
     """The owner of a plan, as the engine would write it, after the stack and the provider if they are not `there`."""
     new = {each["urn"]: each["newState"] for each in plan["steps"] if each["op"] == "create"}
-    owner = next(each for each in new.values() if each["type"] == OWNER)
+    owner = next(each for each in new.values() if each["type"] == resource_types.STACK_OWNER)
     if owner["parent"] not in there:
         yield new[owner["parent"]]
     urn = provider_urn(owner["provider"])
@@ -88,7 +91,7 @@ def _planned(plan: Plan, there: Set[str]) -> Iterator[StateResource]:
 
 
 def _with(resource: StateResource, owner_id: str) -> StateResource:
-    if resource["type"] != OWNER:
+    if resource["type"] != resource_types.STACK_OWNER:
         return resource
     outputs: dict[str, Any] = {**(resource.get("outputs") or {}), _OWNER_ID: owner_id}
     return {**resource, "id": owner_id, "outputs": outputs}

@@ -7,11 +7,11 @@ import uuid
 from pathlib import Path
 from typing import Final
 
+from identity import resource_types
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
 
-_STACK: Final = "pulumi:pulumi:Stack"
 # pulumi/pulumi `pkg/resource/deploy/providers/provider_keys.go`
 _INTERNAL: Final = "__internal"
 
@@ -33,7 +33,7 @@ def enter_providers(engine: Engine, path: Path) -> None:
     new = {each["urn"]: each["newState"] for each in engine.planned()["steps"] if each["op"] == "create"}
     if unknown := missing - new.keys():
         raise CommandError(f"{path} names {', '.join(sorted(unknown))}, which the stack does not have; write it anew")
-    roots = [each for each in new.values() if each["type"] == _STACK]
+    roots = [each for each in new.values() if each["type"] == resource_types.STACK]
     entered = [*roots, *(_made(new[urn]) for urn in sorted(missing))]
     engine.replace_state({**state, "deployment": {**state["deployment"], "resources": [*entered, *resources]}})
 

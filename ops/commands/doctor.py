@@ -55,6 +55,7 @@ def doctor(
     parts = {part for check in chosen for part in check.needs}
 
     def examine() -> list[CheckResult]:
+        sources.engine.forget()
         found = diagnose(look(sources, parts, selection), chosen)
         return [each for each in found if selection.cluster is None or each.cluster in (None, selection.cluster)]
 

@@ -11,6 +11,7 @@ from identity.outputs import StackOutputs, owned_namespaces
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.outputs import hypershift as cli
 from ops.outputs import hypershift_commands as commands
+from ops.outputs import hypershift_script
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
@@ -29,12 +30,21 @@ def hypershift(
         str | None, typer.Option("--cluster", "-c", help="Name of the hosted cluster; all by default.")
     ] = None,
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Directory of the files.")] = Path("hypershift"),
+    script: Annotated[
+        Path | None,
+        typer.Option("--script", help="Write the commands into this shell script instead of printing them."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the files that HyperShift's CLI takes for each hosted cluster, and print its commands with their flags."""
+    """Write the files that HyperShift's CLI takes for each hosted cluster, and print its commands with their flags.
+
+    With `--script hc1.sh` the commands are one script. It checks its variables, files and programs before it changes
+    anything, installs HyperShift's operator, waits for it, and creates the clusters.
+    """
     screen = Screen(as_json)
     outputs = Engine(stack, output=screen.output).outputs()
-    known = cli.hosted_clusters(outputs, directory)
+    # A script finds its files from whatever folder it runs in.
+    known = cli.hosted_clusters(outputs, directory if script is None else directory.absolute())
     if not known:
         raise CommandError(f"the stack {stack} has no hosted cluster: there is nothing to export before `make up`")
     if cluster is not None and cluster not in known:
@@ -46,17 +56,20 @@ def hypershift(
     try:
         for each in wanted:
             each.write()
+        if script is not None:
+            script.write_text(hypershift_script.script(stack, outputs, wanted), encoding="utf-8")
+            script.chmod(0o755)
     except OSError as error:
         raise CommandError(f"the files cannot be written: {error}") from None
-    install = commands.install(outputs)
     if as_json:
         screen.document(
             {
                 "stack": stack,
                 "definitions": list(commands.DEFINITIONS),
-                "install": list(install.arguments),
+                "script": None if script is None else str(script),
                 "clusters": {
                     each.name: {
+                        "install": list(commands.install(outputs, is_managed=each.is_managed).arguments),
                         "files": {flag: str(path) for flag, (path, _) in each.files.items()},
                         "manifest": str(each.manifest[0]) if each.manifest else None,
                         "createClusterAzure": list(commands.create(each.create).arguments),
@@ -72,7 +85,12 @@ def hypershift(
             screen.console.print(str(path), markup=False)
         for line in (*each.left_out(), *each.remarks()):
             screen.console.print(line, markup=False)
-    steps = [commands.definitions(), str(install)]
+    if script is not None:
+        screen.console.print(str(script), markup=False)
+        return
+    # The HyperShift of one management cluster has one way.
+    ways = dict.fromkeys(each.is_managed for each in wanted)
+    steps = [commands.definitions(), *(str(commands.install(outputs, is_managed=way)) for way in ways)]
     for each in wanted:
         steps.append(str(commands.create(each.create, has_host_names=each.has_host_names)))
         if each.render is not None:

@@ -25,8 +25,8 @@ from ops.graph.model import IdentityGraph
 from ops.outputs import probes
 from ops.outputs.rows import has_probes, rows
 from ops.stack import local_cloud
+from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.snapshot import StackSnapshot
 
 
 class GraphFormat(StrEnum):
@@ -96,7 +96,7 @@ def read(stack: str) -> tuple[IdentityGraph, Examination]:
 
     What cannot be read (probes, managed identities, the management cluster) is named in the graph.
     """
-    engine = StackSnapshot(stack, output=sys.stderr.fileno())
+    engine = Engine(stack, output=sys.stderr.fileno())
     environment = local_cloud.of(stack)
     outputs = brought_up(engine)
     examination = examine(engine)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from identity import resource_types
 from identity.clouds import DEFAULT_CLOUD
 from ops.access.azure import deployer
 from ops.adoption import entry, files, manifest
@@ -26,7 +27,6 @@ from ops.adoption.providers import enter_providers
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.up import start_local_cloud
 from ops.recovery.orphans import shown
-from ops.siblings.stacks import ASSIGNMENT
 from ops.siblings.whose import looking
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
@@ -78,7 +78,7 @@ def _must_be_free(engine: Engine, type_token: str, name: str, id: str) -> None:
     """Raise CommandError for what another stack has, or what is not known to be this stack's."""
     with looking(engine, local_cloud.of(engine.stack)) as whose:
         why = whose.objection(type_token, id)
-        if why is not None and type_token == ASSIGNMENT:
+        if why is not None and type_token == resource_types.ROLE_ASSIGNMENT:
             # Only a plan says whom it is for, if nothing in the state has that principal yet.
             why = whose.objection(type_token, id, _principal(engine.planned(), name))
     if why is not None:

@@ -1,4 +1,4 @@
-"""`idstack local`: a command of the local cloud, in the environment of the local stack."""
+"""`idstack local`: a command of the local cloud, in the environment of the local stacks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import typer
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, ROOT, local_paths
+from ops.stack.errors import CommandError
 
 
 def local(context: typer.Context) -> None:
     """Run a command of the local cloud: start, stop, env, seed, exec, shell, requests, contents, issue-msi,
     recover.
 
-    `exec -- <command>` and `shell` let any client of Azure reach it by Azure's names, signed in as the deployer, or as
-    one of the stack's identities with `--as <cluster>/<identity>` before `--`.
+    `exec -- <command>` and `shell` let any client of Azure reach it by Azure's names, signed in as the deployer, as
+    one of a local stack's identities with `--as <cluster>/<identity>` before `--`, or as the subscription's owner with
+    `--as owner`.
     """
     # Pods run where the local cloud was started, and their programs are this checkout's.
     directory = ROOT if context.args[:1] in (["start"], ["kubelet"]) else Path.cwd()
@@ -25,7 +27,7 @@ def local(context: typer.Context) -> None:
 
 
 def _with_secret(arguments: Sequence[str]) -> list[str]:
-    """The arguments with the secret of the identity that `exec --as` or `shell --as` names, if it is the stack's."""
+    """The arguments with the secret of the identity that `exec --as` or `shell --as` names, if it is a stack's."""
     match arguments:
         case [("exec" | "shell") as command, "--as", name, *rest] if secret := _secret_of(name):
             return [command, "--as", secret, *rest]
@@ -34,9 +36,23 @@ def _with_secret(arguments: Sequence[str]) -> list[str]:
 
 
 def _secret_of(identity: str) -> str | None:
-    if not local_paths().backend.exists():
-        return None
+    """`<vault>/<secret>` of a local stack's identity `<cluster>/<field>`; None if no local stack has the cluster."""
     cluster, _, field = identity.partition("/")
-    described = Engine(LOCAL_STACK).outputs().get("hostedClusters", {}).get(cluster)
-    row = described["controlPlane"].get(field) if described is not None else None
-    return None if row is None else row["credentialsSecretName"]
+    if not field or not local_paths().backend.exists():
+        return None
+    found = {
+        stack: outputs
+        for stack in Engine(LOCAL_STACK).stacks()
+        if cluster in (outputs := Engine(stack).outputs()).get("hostedClusters", {})
+    }
+    if len(found) > 1:
+        names = " and ".join(found)
+        raise CommandError(
+            f"--as {identity}: {names} have a hosted cluster {cluster}; name the secret, <vault>/<secret>"
+        )
+    for outputs in found.values():
+        rows = outputs["hostedClusters"][cluster]["controlPlane"]
+        if field not in rows:
+            raise CommandError(f"--as {identity}: {cluster} has no identity {field}; it has {', '.join(rows)}")
+        return f"{outputs['keyVaultName']}/{rows[field]['credentialsSecretName']}"
+    return None

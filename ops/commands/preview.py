@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, TypeAlias
 
 import typer
 
+from identity import resource_types
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,
@@ -18,10 +22,14 @@ from ops.commands.options import (
 )
 from ops.commands.up import start_local_cloud
 from ops.forecast.preview import near_limits
+from ops.rehearsal import steps, tables
+from ops.rehearsal.report import Rehearsal, StackStep
 from ops.siblings.infra_ids import refuse_duplicates
 from ops.stack import plugins
 from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 from ops.stack.moved_clusters import refuse_moves
+from ops.stack.state import StateResource
 
 HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")]
 
@@ -34,6 +42,9 @@ def preview(
     as_json: JsonOption = False,
     providers: ProvidersOption = None,
     policies: PoliciesOption = False,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Also write a table by identity into this file, as Markdown.")
+    ] = None,
 ) -> None:
     """Show what `up` would change. Other options go to `pulumi preview`."""
     engine = Engine(stack, deadline=time_limit)
@@ -42,7 +53,46 @@ def preview(
         start_local_cloud(Screen(as_json))
         engine.prepare()
     refuse_moves(engine)
-    refuse_duplicates(engine, engine.resources_if_any(), Screen(as_json=True).console.print)
-    engine.preview([*(["--json"] if as_json else []), *policy_pack(stack, wanted=policies), *context.args], hold=hold)
+    resources = engine.resources_if_any()
+    refuse_duplicates(engine, resources, Screen(as_json=True).console.print)
+    arguments = [*(["--json"] if as_json else []), *policy_pack(stack, wanted=policies), *context.args]
+    if markdown is None:
+        engine.preview(arguments, hold=hold)
+    else:
+        with TemporaryDirectory() as folder:
+            events = Path(folder) / "events"
+            try:
+                engine.preview(arguments, hold=hold, events=events)
+            finally:
+                _write_table(engine, resources, events, markdown)
     if near := near_limits(stack):
         Screen(as_json=True).console.print(near, markup=False)
+
+
+def _write_table(engine: Engine, resources: Sequence[StateResource], events: Path, file: Path) -> None:
+    """Write the table of a preview, also of one that failed; raises CommandError."""
+    lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
+    log, clusters = steps.read(lines), tuple(sorted({*_configured(engine), *_of_last_run(resources)}))
+    planned = tuple(StackStep(engine.stack, each) for each in log.steps)
+    table = tables.plan_markdown(
+        Rehearsal(engine.stack, "", "", 0, (engine.stack,), clusters, steps=planned, errors=log.errors)
+    )
+    try:
+        file.write_text(table, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"the table cannot be written: {error}") from None
+
+
+def _configured(engine: Engine) -> Iterator[str]:
+    """Names of the hosted clusters in the stack's file, as far as it is in order."""
+    clusters = engine.written().get("hostedClusters")
+    for each in clusters if isinstance(clusters, list) else ():
+        if isinstance(each, dict) and isinstance(each.get("name"), str):
+            yield each["name"]
+
+
+def _of_last_run(resources: Sequence[StateResource]) -> Iterator[str]:
+    """Names of the hosted clusters that the stack has now, those among them that the configuration removes."""
+    for each in resources:
+        if each["type"] == resource_types.STACK:
+            yield from each.get("outputs", {}).get("hostedClusters", {})

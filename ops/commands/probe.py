@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Final
 
 import typer
 
 from ops.commands.options import DEFAULT_STACK, StackOption
 from ops.stack.environment import variables
 
+# `python -m identity.credentials.probe`, whose usage names the command that a person has typed.
+_PROGRAM: Final = "from identity.credentials.probe.__main__ import start; start('idstack probe')"
+
 
 def probe(context: typer.Context, stack: StackOption = DEFAULT_STACK) -> None:
-    """Prove a mounted credential. Takes the options of the probe: `--credential`, `--proof`, `--once`."""
-    command = [sys.executable, "-m", "identity.credentials.probe", *context.args]
+    """Prove a mounted credential. Every option but `--stack`, also `--help`, is the probe's own."""
+    command = [sys.executable, "-c", _PROGRAM, *context.args]
     raise typer.Exit(subprocess.run(command, env=variables(stack)).returncode)

@@ -48,7 +48,7 @@ def renew(
         )
     run = RenewalRun(engine, screen.console, {}, context.args, is_settled=brought_up.is_clean(recorded))
     outcome = run.renew(identities, resources)
-    show(stack, screen)
+    show(engine, screen)
     if overdue := _due(engine, outcome.left_out):
         raise CommandError(f"a renewal is due and was left out: {', '.join(overdue)}; the reasons are printed above")
     if outcome.failed:

@@ -65,7 +65,7 @@ def rotate(
     identities = chosen(rotatable(outputs, of_known_schema(engine.resources())), identity or ())
     if now:
         _replace(engine, screen, identities, context.args)
-        show(stack, screen)
+        show(engine, screen)
         return
     if revoke:
         screen.console.print(_revocation(identities))
@@ -74,7 +74,7 @@ def rotate(
     _run(engine, screen, identities, RenewalRequest.FORCE if force or revoke else RenewalRequest.RENEW, context.args)
     if revoke:
         _run(engine, screen, identities, RenewalRequest.WITHDRAW, context.args)
-    show(stack, screen)
+    show(engine, screen)
 
 
 def _replace(engine: Engine, screen: Screen, identities: Sequence[Rotatable], arguments: Sequence[str]) -> None:

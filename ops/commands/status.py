@@ -25,8 +25,8 @@ from ops.outputs.metrics import write as write_metrics
 from ops.outputs.rows import Row, has_probes, rows
 from ops.outputs.tables import credentials, with_caption
 from ops.stack import local_cloud, plugins
+from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.snapshot import StackSnapshot
 
 
 def status(
@@ -44,7 +44,8 @@ def status(
     Exits with 1 if an identity cannot sign in, something is wrong or the stack is not complete, and with 3 if all is
     well but a renewal is overdue by two days.
     """
-    found, now = show(stack, Screen(as_json), metrics), datetime.now(UTC)
+    screen = Screen(as_json)
+    found, now = show(Engine(stack, output=screen.output), screen, metrics), datetime.now(UTC)
     if overdue := [f"{row.identity} of {row.cluster}" for row in found if row.is_overdue(now)]:
         raise RenewalOverdue(
             f"the renewal of these certificates is overdue: {', '.join(overdue)}. `make renew STACK={stack}` renews "
@@ -64,14 +65,14 @@ class RenewalOverdue(CommandError):
     exit_code = 3
 
 
-def show(stack: str, screen: Screen, metrics: Path | None = None) -> list[Row]:
+def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Row]:
     """Print the rows of a stack, write them to a file of metrics if one is named, and return them.
 
     Raises CommandError for a stack that does not exist or was never brought up, for an expired certificate, for a
     managed identity that Azure does not have, for whatever the doctor's checks of Azure find, for metrics that cannot
     be written and, locally, for a row that is not green. The metrics of a stack that is not complete are not written.
     """
-    engine = StackSnapshot(stack, output=screen.output)
+    stack = engine.stack
     environment = local_cloud.of(stack)
     outputs = brought_up(engine)
     answers = probes.read(Path(environment.kubeconfig)) if environment and has_probes(outputs) else None
@@ -122,7 +123,7 @@ def show(stack: str, screen: Screen, metrics: Path | None = None) -> list[Row]:
     return found
 
 
-def brought_up(engine: StackSnapshot) -> StackOutputs[str]:
+def brought_up(engine: Engine) -> StackOutputs[str]:
     """The outputs of a stack; raises CommandError for one that has none, because no `up` of it has completed."""
     outputs = engine.outputs()
     if not outputs:

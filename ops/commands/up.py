@@ -59,7 +59,7 @@ def up(
         refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
         with told(engine, None):
             engine.up(arguments)
-        show(stack, screen)
+        show(engine, screen)
         return
     environment = start_local_cloud(screen)
     screen.step("pulumi up")
@@ -71,7 +71,7 @@ def up(
     outputs = engine.outputs()
     if not has_probes(outputs):
         screen.step("credentials: HyperShift's operators create the pods, so there are no probes")
-        show(stack, screen)
+        show(engine, screen)
         return
     screen.step("credential probes")
     found = _wait_until_green(outputs, environment, screen.console)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Final
 
 from ops.doctor.model.check import Check, Part, Place, Stage, WholeStack
 from ops.doctor.model.seen import NotRead
 from ops.doctor.model.world import StackWorld
-
-# Of whoever lacks a right, in the words of Azure and of `identity.access.api_server`.
-_REFUSALS: Final = ("403", "may not", "Forbidden")
 
 
 class CheckStatus(StrEnum):
@@ -90,7 +86,7 @@ def _results(
             faults = list(check.find(world, place))
         except NotRead as reason:
             status = unmade(place.cluster, place.identity)
-            yield _result(check, place, None, status, _with_needs(check, str(reason)))
+            yield _result(check, place, None, status, _with_needs(check, reason))
             continue
         if not faults:
             yield _result(check, place, None, CheckStatus.OK)
@@ -116,9 +112,9 @@ def _concerns(broken: CheckResult, cluster: str | None, identity: str | None) ->
     return broken.cluster == cluster and (identity is None or broken.identity in (None, identity))
 
 
-def _with_needs(check: Check, reason: str) -> str:
+def _with_needs(check: Check, reason: NotRead) -> str:
     """With the right that it takes, if that is what is missing."""
-    return f"{reason} (it takes {check.needs[0]})" if any(each in reason for each in _REFUSALS) else reason
+    return f"{reason} (it takes {check.needs[0]})" if reason.is_forbidden else str(reason)
 
 
 def _result(

@@ -36,12 +36,6 @@ def _checked_duration(text: str) -> str:
     return text
 
 
-def _without_credentials(pattern: str, text: str) -> str:
-    if "@" in text or "sig=" in text:
-        raise ValueError("it seems to have a credential in it")
-    return matching(pattern)(text)
-
-
 EnvironmentName = Annotated[
     str,
     ValueSpec(
@@ -58,8 +52,8 @@ Backend = Annotated[
         rule="backend",
         accepted="the storage account of the states: azblob://<container>?storage_account=<account>",
         blank="azblob://<container>?storage_account=<account>",
-        check=lambda text: _without_credentials(
-            r"azblob://[a-z0-9](-?[a-z0-9]){2,62}(/[\w./-]*)?\?storage_account=[a-z0-9]{3,24}", text
+        check=types.without_credentials(
+            r"azblob://[a-z0-9](-?[a-z0-9]){2,62}(/[\w./-]*)?\?storage_account=[a-z0-9]{3,24}"
         ),
         hint="whoever runs the stack signs in to it; no key belongs into the file",
     ),

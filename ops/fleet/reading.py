@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from identity.settings.problems import Place, enumerate_words, path_of
 from identity.settings.schema_node import SchemaNode
+from identity.settings.value_spec import CREDENTIAL, REFUSED
 from ops.fleet.model import FleetSettings
 from ops.fleet.problems import FleetFileError, FleetReport
 
@@ -87,9 +88,9 @@ def _describe(error: ErrorDetails, report: FleetReport) -> None:
         guess = node.spec.guessed(found)
         hint = f"; {node.spec.hint}" if node.spec.hint and not guess else ""
         fix = f"`{path_of(place)}: {guess or node.spec.blank}`{hint}"
-    reason = error["ctx"]["reason"] if error["type"] == "refused" else ""
+    reason = error["ctx"]["reason"] if error["type"] in {REFUSED, CREDENTIAL} else ""
     rule = "missing" if is_missing else node.rule
-    if "credential" in reason:
+    if error["type"] == CREDENTIAL:
         found = {}  # not shown
     report.refuse(place, found, rule=rule, accepted=node.accepted, fix=fix, reason=reason)
 

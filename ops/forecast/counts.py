@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, get_args
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity, RoleGrant
 from identity.credentials.renewal_date import earliest_age_when_due
 from identity.credentials.schedule import SlotName
@@ -53,7 +53,7 @@ class Taken:
 def role_assignments(stack: ForecastStack) -> Iterator[Taken]:
     """Assignments at ARM: of identities, of the key-vault-user, and of the deployer where the stack gives it a role."""
     settings, holder = stack.settings, stack.subscription
-    if settings.shared_stack is None and not stack.reads_by_secret:
+    if settings.has_key_vault_user and not stack.reads_by_secret:
         yield Taken(holder, 1)
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is not None and cluster.create.azure_rbac:
@@ -83,10 +83,10 @@ def applications(stack: ForecastStack) -> Iterator[Taken]:
 
 def managed_identities(stack: ForecastStack) -> Iterator[Taken]:
     """User-assigned managed identities that the stack makes."""
-    if stack.settings.shared_stack is None and stack.settings.key_vault_user.source == "created":
+    if stack.settings.has_key_vault_user and stack.settings.key_vault_user.source == "created":
         yield Taken(stack.tenant, 1)
     for cluster in stack.clusters:
-        yield Taken(stack.tenant, len(DATA_PLANE) + len(cluster.optional_rows), cluster.name)
+        yield Taken(stack.tenant, len(cluster.federated_rows) + len(cluster.optional_rows), cluster.name)
 
 
 def directory_objects(stack: ForecastStack) -> Iterator[Taken]:
@@ -102,7 +102,7 @@ def created_objects(stack: ForecastStack) -> Iterator[Taken]:
 
 
 def renewal_writes(stack: ForecastStack) -> Iterator[Taken]:
-    """Writes at Graph if every certificate is renewed in one run, as after a leak. Dates are spread (record 0052)."""
+    """Writes at Graph if every certificate is renewed in one run, as after a leak. Dates are spread (record 0001)."""
     for each in applications(stack):
         yield Taken(each.holder, each.amount * _WRITES_OF_A_RENEWAL, each.cluster)
 
@@ -110,7 +110,10 @@ def renewal_writes(stack: ForecastStack) -> Iterator[Taken]:
 def federated_credentials(stack: ForecastStack) -> Iterator[Taken]:
     """Federated credentials, by managed identity."""
     for cluster in stack.clusters:
-        rows: tuple[DataPlaneIdentity | OptionalManagedIdentity, ...] = (*DATA_PLANE, *cluster.optional_rows)
+        rows: tuple[DataPlaneIdentity | OptionalManagedIdentity, ...] = (
+            *cluster.federated_rows,
+            *cluster.optional_rows,
+        )
         for row in rows:
             name = parse_arm_id(managed_identity_of(stack.settings, cluster, row)).name
             yield Taken(f"identity {name}", len(row.subjects), cluster.name)
@@ -217,6 +220,6 @@ def _writes_secret(cluster: HostedClusterSettings, row: ControlPlaneIdentity) ->
 def _grants(stack: ForecastStack, cluster: HostedClusterSettings) -> list[RoleGrant]:
     return [
         *(control_plane_grant(stack.settings, cluster, row) for row in _enabled(cluster)),
-        *(row.grant(stack.settings.roles) for row in DATA_PLANE),
+        *(row.grant(stack.settings.roles) for row in cluster.federated_rows),
         *(grant for row in cluster.optional_rows for grant in row.grants),
     ]

@@ -68,8 +68,10 @@ def together(found: Mapping[str, Settings], poll: timedelta | None = None) -> li
 
     def vault(settings: Settings) -> str:
         shared = owner(settings)
-        if shared is None or shared.vault is None:
+        if shared is None:
             return f"vault of {settings.shared_stack}"
+        if shared.vault is None:
+            return "no vault"
         return f"vault {shared.vault.name}"
 
     def interval(settings: Settings) -> timedelta:

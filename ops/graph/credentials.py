@@ -80,6 +80,7 @@ def _secret(row: Row, now: datetime) -> GraphNode:
         health=health,
         reason=reason,
         expires=row.not_after,
+        renew_after=row.renew_after,
         facts=facts(
             expires=_rendered(row.not_after), renewal_after=_rendered(row.renew_after), thumbprint=row.thumbprint
         ),

@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from identity import roles
+from identity import resource_types, roles
 from identity.catalogue import OPTIONAL
 from identity.naming import control_plane_identity_name
 from ops.stack.state import StateResource, name_of
 
-_ROLE_ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
-_HSM_ROLE_ASSIGNMENT: Final = "idstack:index:HsmRoleAssignment"
 _NAMES: Final = {
     **{role.guid: role.name for role in vars(roles).values() if isinstance(role, roles.Role)},
     roles.MANAGED_HSM_CRYPTO_USER: "Managed HSM Crypto User",
@@ -44,7 +42,10 @@ def grants(resources: Iterable[StateResource]) -> dict[str, list[RoleAtScope]]:
     """The grants by the name of the component that made them, such as `hc1-ingress`, each in the state's order."""
     found: dict[str, list[RoleAtScope]] = {}
     for resource in resources:
-        if resource["type"] in (_ROLE_ASSIGNMENT, _HSM_ROLE_ASSIGNMENT) and not resource.get("delete"):
+        if resource["type"] in (
+            resource_types.ROLE_ASSIGNMENT,
+            resource_types.HSM_ROLE_ASSIGNMENT,
+        ) and not resource.get("delete"):
             found.setdefault(_holder(resource), []).append(_grant(resource))
     return found
 
@@ -61,7 +62,7 @@ def scope_name(scope: str) -> tuple[str, str]:
 def _holder(assignment: StateResource) -> str:
     """The component that a role assignment belongs to: the parent of its RoleGrants, or its own parent."""
     parent = name_of(assignment.get("parent", ""))
-    if assignment["type"] == _HSM_ROLE_ASSIGNMENT:
+    if assignment["type"] == resource_types.HSM_ROLE_ASSIGNMENT:
         return parent
     if parent.endswith(_ATTACHER):
         return _attacher(parent.removesuffix(_ATTACHER))
@@ -78,7 +79,7 @@ def _attacher(component: str) -> str:
 
 def _grant(resource: StateResource) -> RoleAtScope:
     written = resource.get("inputs", {})
-    if resource["type"] == _HSM_ROLE_ASSIGNMENT:
+    if resource["type"] == resource_types.HSM_ROLE_ASSIGNMENT:
         guid, scope = str(written["roleDefinition"]), f"{written['hsm']}{written['scope']}"
     else:
         guid, scope = str(written["roleDefinitionId"]).rpartition("/")[2], str(written["scope"])

@@ -15,11 +15,11 @@ from string import Template
 from typing import Final
 
 from identity.credentials import rfc3339
-from ops.graph import svg
+from ops.graph import svg, timeline
 from ops.graph.layout import draw
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, count
 from ops.graph.shapes import escaped, icon
-from ops.graph.words import HEALTHS, KINDS, first_expiry, sentence
+from ops.graph.words import HEALTHS, KINDS, first_expiry, no_cluster, sentence
 
 _PAGE: Final = Path(__file__).parent / "page"
 
@@ -29,7 +29,8 @@ def document(graph: IdentityGraph) -> str:
     style, script = _read("graph.css") + _read("page.css"), _read("page.js")
     sources = f"style-src {_hash(style)}; script-src {_hash(script)}"
     return Template(_read("page.html")).substitute(
-        policy=f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'",
+        # `data:` is the drawing itself on its way to a PNG; nothing is fetched for it.
+        policy=f"default-src 'none'; {sources}; img-src data:; base-uri 'none'; form-action 'none'",
         style=style,
         script=script,
         stack=escaped(graph.stack),
@@ -38,6 +39,8 @@ def document(graph: IdentityGraph) -> str:
         clusters="".join(_option(node.name) for node in graph.clusters),
         identities="".join(map(_option, dict.fromkeys(node.name for node in graph.of_kind(NodeKind.IDENTITY)))),
         unread="".join(_unread(graph)),
+        dates="".join(_dates(graph)),
+        empty="" if graph.clusters else f'<p class="nothing">{escaped(no_cluster(graph.stack))}</p>',
         cards="".join(_card(graph, node) for node in graph.clusters),
         data=_data(graph),
     )
@@ -47,10 +50,19 @@ def _summary(graph: IdentityGraph) -> Iterator[str]:
     """How many clusters there are, and how many identities in each health."""
     identities = graph.of_kind(NodeKind.IDENTITY)
     yield f"<li><b>{len(graph.clusters)}</b> hosted cluster{'' if len(graph.clusters) == 1 else 's'}</li>"
-    yield f"<li><b>{len(identities)}</b> identities</li>"
+    yield f"<li><b>{len(identities)}</b> {'identity' if len(identities) == 1 else 'identities'}</li>"
     for health in Health:
         if found := count(health, identities):
             yield f"<li>{icon(health)} <b>{found}</b> {HEALTHS[health]}</li>"
+    if found := sum(node.health is None for node in identities):
+        yield f'<li><span class="square unreported"></span> <b>{found}</b> not reported</li>'
+
+
+def _dates(graph: IdentityGraph) -> Iterator[str]:
+    """The time line of several hosted clusters, folded."""
+    if len(graph.clusters) > 1 and (rows := timeline.of_fleet(graph)):
+        drawing = timeline.inline(rows, graph.at, "First renewal and first expiry of each hosted cluster")
+        yield f'<details class="dates"><summary>Renewals and expiries</summary>{drawing}</details>'
 
 
 def _unread(graph: IdentityGraph) -> Iterator[str]:
@@ -65,7 +77,8 @@ def _option(name: str) -> str:
 
 def _card(graph: IdentityGraph, cluster: GraphNode) -> str:
     health = cluster.health or Health.UNKNOWN
-    own = graph.only(cluster.name)
+    own, rows = graph.only(cluster.name), timeline.of_cluster(graph, cluster.name)
+    label = f"Renewals and expiries of the hosted cluster {cluster.name}"
     squares = "".join(
         f'<span class="square {each.health or "unreported"}" title="{escaped(sentence(each))}"></span>'
         for each in graph.identities(cluster.name)
@@ -78,7 +91,9 @@ def _card(graph: IdentityGraph, cluster: GraphNode) -> str:
         f'<span class="cluster-detail">{escaped(cluster.detail)}</span><span class="squares">{squares}</span>'
         f'<span class="expiry">{escaped(first_expiry(graph.expiry(cluster.name), graph.at))}</span>'
         '<span class="chevron" aria-hidden="true"></span></button></h2>'
-        f'<template>{svg.inline(cluster.name, draw(own))}</template><div class="drawing" hidden></div></article>\n'
+        '<template><p class="tools"><button type="button" class="png">Save PNG</button></p>'
+        f"{svg.inline(cluster.name, draw(own))}{timeline.inline(rows, graph.at, label)}</template>"
+        '<div class="drawing" hidden></div></article>\n'
     )
 
 

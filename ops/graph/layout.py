@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pygraphviz import AGraph
 
 from ops.graph.model import GraphEdge, GraphNode, IdentityGraph, NodeKind, Relation
-from ops.graph.text import width, wrapped
+from ops.graph.text import fitted, shared_words, width, wrapped
 
 # Headings of the columns, and the kinds in each.
 COLUMNS: Final[Mapping[str, tuple[NodeKind, ...]]] = {
@@ -23,33 +23,52 @@ COLUMNS: Final[Mapping[str, tuple[NodeKind, ...]]] = {
     "Key Vault secret": (NodeKind.SECRET,),
     "SecretProviderClass": (NodeKind.SECRET_PROVIDER_CLASS,),
     "Pod or service account": (NodeKind.POD, NodeKind.SERVICE_ACCOUNT),
-    "Role": (NodeKind.ROLE,),
-    "Scope": (NodeKind.SCOPE,),
+    "Role at scopes": (NodeKind.ROLE,),
 }
 _COLUMN_OF: Final = {kind: index for index, kinds in enumerate(COLUMNS.values()) for kind in kinds}
 # What a frame surrounds.
 _FRAMED: Final = {NodeKind.VAULT: NodeKind.SECRET, NodeKind.KEY_VAULT_USER: NodeKind.SECRET_PROVIDER_CLASS}
 NAME_SIZE: Final = 12.5
 DETAIL_SIZE: Final = 11.0
+CHIP_SIZE: Final = 10.5
 HEIGHT: Final = 46.0
 PAD: Final = 12.0
 MARK: Final = 24.0  # room for the mark of a health
 _NARROWEST: Final = 116.0
-# The longest names are those of Deployments; names of roles are words, which two lines hold.
+# The longest names are those of Deployments; names of roles are words, which two lines hold. All columns together fit
+# the page in a window of 1440 pixels.
 _WIDEST: Final = {
-    NodeKind.POD: 264.0,
-    NodeKind.SERVICE_ACCOUNT: 264.0,
-    NodeKind.SECRET_PROVIDER_CLASS: 256.0,
-    NodeKind.ROLE: 204.0,
+    NodeKind.HOSTED_CLUSTER: 168.0,
+    NodeKind.IDENTITY: 204.0,
+    NodeKind.SECRET_PROVIDER_CLASS: 276.0,
+    NodeKind.POD: 256.0,
+    NodeKind.SERVICE_ACCOUNT: 256.0,
+    NodeKind.ROLE: 224.0,
 }
-_WIDEST_OF_OTHERS: Final = 236.0
-_ROW_GAP, _COLUMN_GAP = 12.0, 36.0
-# Before the columns of identities and scopes, where lines part and meet.
-_WIDER_GAPS: Final = {_COLUMN_OF[NodeKind.IDENTITY]: 8.0, _COLUMN_OF[NodeKind.SCOPE]: 48.0}
+_WIDEST_OF_OTHERS: Final = 216.0
+_ROW_GAP, _COLUMN_GAP = 12.0, 32.0
+# Before the column of identities, where lines part.
+_WIDER_GAPS: Final = {_COLUMN_OF[NodeKind.IDENTITY]: 8.0}
+# The scopes of a role, as chips below its name.
+CHIP_HEIGHT: Final = 15.0
+CHIP_PAD: Final = 6.0
+_CHIP_GAP, _CHIP_ROW = 5.0, 18.0
+_NAME_LINE: Final = 16.0
 _MARGIN, _FRAME_PAD = 20.0, 10.0
 _HEADING: Final = 34.0
 # Graphviz's inches have 72 points, which are pixels here.
 _INCH: Final = 72.0
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A scope in the card of a role, at a place in that card; `text` is its name, shortened if need be."""
+
+    node: GraphNode
+    x: float
+    y: float
+    width: float
+    text: str
 
 
 @dataclass(frozen=True)
@@ -62,6 +81,7 @@ class Box:
     width: float
     lines: tuple[str, ...]
     height: float = HEIGHT
+    chips: tuple[Chip, ...] = ()
 
     @property
     def middle(self) -> float:
@@ -96,7 +116,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Drawing:
-    """One hosted cluster; `headings` are by the x of their columns."""
+    """One hosted cluster; `headings` are by the x of their columns, `note` is below one: what its names leave out."""
 
     width: float
     height: float
@@ -104,15 +124,16 @@ class Drawing:
     frames: tuple[Frame, ...]
     lines: tuple[Line, ...]
     boxes: tuple[Box, ...]
+    note: tuple[float, str] | None = None
 
 
 def draw(graph: IdentityGraph) -> Drawing:
     """Lay out the graph of one hosted cluster (`IdentityGraph.only`)."""
-    placed = [node for node in graph.nodes if node.kind is NodeKind.SCOPE or (node.cluster and node.kind in _COLUMN_OF)]
-    widths = _widths(placed)
-    shown = {node.id for node in placed}
-    edges = [edge for edge in graph.edges if {edge.source, edge.target} <= shown and _is_drawn(edge, graph)]
-    boxes = {box.node.id: box for box in _boxes(placed, edges, widths)}
+    placed = [node for node in graph.nodes if node.cluster and node.kind in _COLUMN_OF]
+    dropped = shared_words(node.name for node in placed if node.kind is NodeKind.ROLE)
+    sizes = _sizes(graph, placed, dropped)
+    edges = [edge for edge in graph.edges if {edge.source, edge.target} <= sizes.keys() and _is_drawn(edge, graph)]
+    boxes = {box.node.id: box for box in _boxes(list(sizes.values()), edges)}
     owners = tuple(_owners(graph, tuple(boxes.values())))
     every = (*boxes.values(), *owners)
     columns = {_COLUMN_OF[box.node.kind]: box.x for box in boxes.values()}
@@ -120,6 +141,7 @@ def draw(graph: IdentityGraph) -> Drawing:
         width=max(box.x + box.width for box in every) + _MARGIN,
         height=max(box.y + box.height for box in every) + _MARGIN,
         headings=tuple((columns[index], name) for index, name in enumerate(COLUMNS) if index in columns),
+        note=(columns[_COLUMN_OF[NodeKind.ROLE]], f"… {dropped}") if dropped else None,
         frames=tuple(_frames(owners, tuple(boxes.values()))),
         lines=(*(_line(edge, boxes) for edge in edges), *_owner_lines(graph, owners)),
         boxes=every,
@@ -131,20 +153,53 @@ def room_for_name(box_width: float, node: GraphNode) -> float:
     return box_width - 2 * PAD - (MARK if node.health else 0)
 
 
-def _widths(nodes: Iterable[GraphNode]) -> dict[int, float]:
-    """The width of each column: that of its widest text, within bounds."""
-    found: dict[int, float] = {}
+def _sizes(graph: IdentityGraph, nodes: Sequence[GraphNode], dropped: str) -> dict[str, Box]:
+    """The card of each node by its id, not yet at its place; a column is as wide as its widest text, within bounds."""
+    by_id = {node.id: node for node in graph.nodes}
+    scopes: dict[str, list[GraphNode]] = {}
+    for edge in graph.edges:
+        if edge.relation is Relation.AT and by_id[edge.target].kind is NodeKind.SCOPE:
+            scopes.setdefault(edge.source, []).append(by_id[edge.target])
+    names = {node.id: _without(node.name, dropped) if node.kind is NodeKind.ROLE else node.name for node in nodes}
+    widths: dict[int, float] = {}
     for node in nodes:
         column, widest = _COLUMN_OF[node.kind], _WIDEST.get(node.kind, _WIDEST_OF_OTHERS)
-        name = max(width(line, NAME_SIZE) for line in _broken(node, room_for_name(widest, node)))
-        wanted = max(name, width(node.detail, DETAIL_SIZE)) + 2 * PAD + (MARK if node.health else 0)
-        found[column] = max(found.get(column, _NARROWEST), min(wanted + 1, widest))
+        room = room_for_name(widest, node)
+        name = max(width(line, NAME_SIZE) for line in _broken(names[node.id], node, room))
+        ends = [each.x + each.width - PAD for each in _chips(scopes.get(node.id, ()), room, 1)]
+        wanted = max(name, width(node.detail, DETAIL_SIZE), *ends) + 2 * PAD + (MARK if node.health else 0)
+        widths[column] = max(widths.get(column, _NARROWEST), min(wanted + 1, widest))
+    found = {}
+    for node in nodes:
+        own = widths[_COLUMN_OF[node.kind]]
+        room = room_for_name(own, node)
+        lines = tuple(_broken(names[node.id], node, room))
+        chips = tuple(_chips(scopes.get(node.id, ()), room, len(lines)))
+        height = max([HEIGHT, *(each.y + _CHIP_ROW + 3 for each in chips)])
+        found[node.id] = Box(node, 0, 0, own, lines, height, chips)
     return found
 
 
-def _broken(node: GraphNode, room: float) -> list[str]:
+def _chips(scopes: Iterable[GraphNode], room: float, lines: int) -> Iterator[Chip]:
+    """The scopes of a role in rows below the lines of its name."""
+    x, y = 0.0, 26.0 + (lines - 1) * _NAME_LINE
+    for scope in scopes:
+        text = fitted(scope.name, CHIP_SIZE, room - 2 * CHIP_PAD)
+        own = width(text, CHIP_SIZE) + 2 * CHIP_PAD
+        if x and x + own > room:
+            x, y = 0.0, y + _CHIP_ROW
+        yield Chip(scope, x + PAD, y, own, text)
+        x += own + _CHIP_GAP
+
+
+def _without(name: str, dropped: str) -> str:
+    """The name of a role without the words that most of the others begin with, too."""
+    return f"… {name[len(dropped) + 1 :]}" if dropped and name.startswith(f"{dropped} ") else name
+
+
+def _broken(name: str, node: GraphNode, room: float) -> list[str]:
     """A name alone in its card may take two lines."""
-    return wrapped(node.name, NAME_SIZE, room, 1 if node.detail else 2)
+    return wrapped(name, NAME_SIZE, room, 1 if node.detail else 2)
 
 
 def _is_drawn(edge: GraphEdge, graph: IdentityGraph) -> bool:
@@ -154,20 +209,20 @@ def _is_drawn(edge: GraphEdge, graph: IdentityGraph) -> bool:
     return not any(each.target == edge.target for each in graph.edges if each.relation is Relation.ACTS_WITH)
 
 
-def _boxes(nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], widths: Mapping[int, float]) -> Iterator[Box]:
-    """The card of each node where Graphviz puts it; the hosted cluster is in the first row, beside its identities."""
+def _boxes(cards: Sequence[Box], edges: Sequence[GraphEdge]) -> Iterator[Box]:
+    """The cards where Graphviz puts them; the hosted cluster is in the first row, beside its identities."""
+    nodes = [card.node for card in cards]
     ids = {node.id: f"n{number}" for number, node in enumerate(nodes)}
-    found = json.loads(AGraph(string=_dot(nodes, edges, ids, widths)).draw(format="json0", prog="dot"))
+    found = json.loads(AGraph(string=_dot(cards, edges, ids)).draw(format="json0", prog="dot"))
     middles = {each["name"]: tuple(map(float, each["pos"].split(","))) for each in found["objects"]}
     bottom = float(found["bb"].split(",")[3]) + _MARGIN + _HEADING + HEIGHT + 2 * _FRAME_PAD
     first = max((middles[ids[node.id]][1] for node in nodes if node.kind is NodeKind.IDENTITY), default=0.0)
-    for node in nodes:
-        x, y = middles[ids[node.id]]
-        column = _COLUMN_OF[node.kind]
-        own, further = widths[column], sum(more for begin, more in _WIDER_GAPS.items() if column >= begin)
-        y = bottom - (first if node.kind is NodeKind.HOSTED_CLUSTER else y)
-        lines = tuple(_broken(node, room_for_name(own, node)))
-        yield Box(node, x + _MARGIN + further - own / 2, y - HEIGHT / 2, own, lines)
+    for card in cards:
+        x, y = middles[ids[card.node.id]]
+        column = _COLUMN_OF[card.node.kind]
+        further = sum(more for begin, more in _WIDER_GAPS.items() if column >= begin)
+        y = bottom - (first if card.node.kind is NodeKind.HOSTED_CLUSTER else y)
+        yield replace(card, x=x + _MARGIN + further - card.width / 2, y=y - card.height / 2)
 
 
 def _line(edge: GraphEdge, boxes: Mapping[str, Box]) -> Line:
@@ -178,24 +233,25 @@ def _line(edge: GraphEdge, boxes: Mapping[str, Box]) -> Line:
     )
 
 
-def _dot(
-    nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], ids: Mapping[str, str], widths: Mapping[int, float]
-) -> str:
+def _dot(cards: Sequence[Box], edges: Sequence[GraphEdge], ids: Mapping[str, str]) -> str:
     """The graph in Graphviz's language; names of nodes are ours, and no text of others is in it."""
+    nodes = [card.node for card in cards]
     columns = {node.id: _COLUMN_OF[node.kind] for node in nodes}
     chains = {node.identity: ids[node.id] for node in nodes if node.kind is NodeKind.IDENTITY}
     lines = [
         f"graph [rankdir=LR splines=false nodesep={_ROW_GAP / _INCH} ranksep={_COLUMN_GAP / _INCH}]",
-        f'node [shape=box fixedsize=true label="" height={HEIGHT / _INCH}]',
+        'node [shape=box fixedsize=true label=""]',
     ]
-    for node in nodes:
+    for card in cards:
+        node = card.node
         # What is in a group comes into one row.
         group = f" group={chains[node.identity]}" if node.identity else ""
         order = " ordering=out" if node.kind is NodeKind.HOSTED_CLUSTER else ""
-        lines.append(f"{ids[node.id]} [width={widths[columns[node.id]] / _INCH}{group}{order}]")
+        size = f"width={card.width / _INCH} height={card.height / _INCH}"
+        lines.append(f"{ids[node.id]} [{size}{group}{order}]")
     for edge in edges:
         length = columns[edge.target] - columns[edge.source]
-        weight = 1 if edge.relation in (Relation.AT, Relation.USES) else 20
+        weight = 1 if edge.relation is Relation.USES else 20
         lines.append(f"{ids[edge.source]} -> {ids[edge.target]} [minlen={length} weight={weight}]")
     return "digraph {\n" + ";\n".join(lines) + "}\n"
 
@@ -206,7 +262,7 @@ def _owners(graph: IdentityGraph, boxes: Sequence[Box]) -> Iterator[Box]:
         framed = [box for box in boxes if box.node.kind is _FRAMED.get(node.kind)]
         if framed:
             first = min(framed, key=lambda box: box.y)
-            lines = tuple(_broken(node, room_for_name(first.width, node)))
+            lines = tuple(_broken(node.name, node, room_for_name(first.width, node)))
             yield Box(node, first.x, first.y - HEIGHT - _ROW_GAP, first.width, lines)
 
 

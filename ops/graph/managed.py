@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from identity.catalogue import DATA_PLANE, OPTIONAL
+from identity.catalogue import FEDERATED_IDENTITIES, OPTIONAL
 from identity.catalogue_rows import FederatedSubject
+from identity.naming import federated_identity_name
 from ops.graph.assembly import Assembly
 from ops.graph.model import GraphNode, Health, NodeKind, Relation, facts, worst
 from ops.outputs.managed_identities import ManagedIdentityRow, State
 
-_DATA_PLANE: Final = {row.field: row for row in DATA_PLANE}
+_FEDERATED: Final = {row.field: row for row in FEDERATED_IDENTITIES}
+_KINDS: Final = {
+    "data-plane": "managed identity of the guest cluster",
+    "workload": "managed identity of the hosted cluster",
+}
 _OPTIONAL: Final = {row.field: row for row in OPTIONAL}
 _HEALTH: Final[Mapping[State, Health]] = {
     "exists": Health.OK,
@@ -22,20 +27,19 @@ _HEALTH: Final[Mapping[State, Health]] = {
 
 
 def add_data_plane_identity(assembly: Assembly, cluster: str, field: str, client_id: str) -> str:
-    """Add an identity of the guest cluster, which nothing reports on. Returns its id."""
-    row = _DATA_PLANE[field]
+    """Add an identity of service accounts of the hosted cluster, which nothing reports on. Returns its id."""
+    row = _FEDERATED[field]
     identity = GraphNode.part(
         NodeKind.IDENTITY,
         cluster,
         field,
         field,
         detail=row.description,
-        facts=facts(kind="managed identity of the guest cluster", client_ID=client_id),
+        facts=facts(kind=_KINDS[row.kind], client_ID=client_id),
     )
     assembly.add(identity)
     accounts = [_service_account(assembly, identity, subject, None) for subject in row.subjects]
-    # Named so in components/hypershift/hosted_cluster.py.
-    assembly.roles(identity, f"{cluster}-data-plane-{row.name}", accounts)
+    assembly.roles(identity, federated_identity_name(cluster, row.kind, row.name), accounts)
     return identity.id
 
 

@@ -86,6 +86,7 @@ class _Others(TypedDict, total=False):
     health: Health | None
     reason: str
     expires: datetime | None
+    renew_after: datetime | None
     facts: Facts
 
 
@@ -101,7 +102,7 @@ class GraphNode:
         identity: the identity's field in the catalogue, for all of its chain.
         health: None for what has no health of its own.
         reason: why the health is not OK; empty otherwise.
-        expires: end of the certificate, for a secret.
+        expires, renew_after: end of the certificate and when its renewal is due, for a secret.
         facts: what else is known.
     """
 
@@ -114,6 +115,7 @@ class GraphNode:
     health: Health | None = None
     reason: str = ""
     expires: datetime | None = None
+    renew_after: datetime | None = None
     facts: Facts = ()
 
     @classmethod
@@ -140,6 +142,7 @@ class GraphNode:
             "health": self.health.value if self.health else None,
             "reason": self.reason,
             "expires": rfc3339.render(self.expires) if self.expires else None,
+            "renewAfter": rfc3339.render(self.renew_after) if self.renew_after else None,
             "facts": dict(self.facts),
         }
 
@@ -204,7 +207,7 @@ class IdentityGraph:
             yield from self._reached_from(found)
 
     def to_json(self) -> dict[str, Any]:
-        """The graph for scripts (`docs/reference/operations.md` describes its shape)."""
+        """The graph for scripts (`docs/reference/outputs.md` describes its shape)."""
         return {
             "stack": self.stack,
             "generatedAt": rfc3339.render(self.at),

@@ -5,16 +5,18 @@ An element of a node or an edge names it in `data-` attributes, for the page. Al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from ops.graph.layout import DETAIL_SIZE, MARK, PAD, Box, Drawing, Frame, Line, draw
+from ops.graph import timeline
+from ops.graph.layout import CHIP_HEIGHT, CHIP_PAD, DETAIL_SIZE, MARK, PAD, Box, Chip, Drawing, Frame, Line, draw
 from ops.graph.model import IdentityGraph
 from ops.graph.overview import overview
 from ops.graph.shapes import escaped, mark, number
 from ops.graph.text import cut
-from ops.graph.words import sentence
+from ops.graph.words import no_cluster, sentence
 
 # More hosted clusters than these are an overview: a drawing of each would be a sheet that nobody prints.
 WHOLE: Final = 3
@@ -23,13 +25,23 @@ _STYLE: Final = Path(__file__).parent / "page/graph.css"
 
 def document(graph: IdentityGraph) -> str:
     """A file of its own, which follows the viewer's light or dark scheme."""
-    if len(graph.clusters) > WHOLE:
+    if not graph.clusters:
+        width, height = timeline.WIDTH, 60.0
+        content = f'<text class="name" x="20" y="36">{escaped(no_cluster(graph.stack))}</text>\n'
+    elif len(graph.clusters) > WHOLE:
         width, height, content = overview(graph)
+        width = max(width, timeline.WIDTH)
+        rows = timeline.of_fleet(graph)
+        content += f'<g transform="translate(0 {number(height)})">\n{timeline.content(rows, graph.at)}</g>\n'
+        height += timeline.height(rows)
     else:
-        drawings = [(cluster.name, draw(graph.only(cluster.name))) for cluster in graph.clusters]
-        width = max((drawing.width for _, drawing in drawings), default=0)
-        height = sum(drawing.height for _, drawing in drawings)
-        content = "".join(_stacked(drawings))
+        drawings = [
+            (cluster.name, draw(graph.only(cluster.name)), timeline.of_cluster(graph, cluster.name))
+            for cluster in graph.clusters
+        ]
+        width = max(timeline.WIDTH, *(drawing.width for _, drawing, _ in drawings))
+        height = sum(drawing.height + timeline.height(rows) for _, drawing, rows in drawings)
+        content = "".join(_stacked(drawings, graph.at))
     title = f"Identities of the stack {graph.stack}"
     style = _STYLE.read_text(encoding="utf-8")
     size = _size(width, height)
@@ -48,17 +60,21 @@ def inline(cluster: str, drawing: Drawing) -> str:
     return f'<svg class="graph" {size} role="group" aria-label="{escaped(label)}">\n{"".join(_parts(drawing))}</svg>\n'
 
 
-def _stacked(drawings: Iterable[tuple[str, Drawing]]) -> Iterator[str]:
+def _stacked(drawings: Iterable[tuple[str, Drawing, Sequence[timeline.TimelineRow]]], now: datetime) -> Iterator[str]:
     y = 0.0
-    for name, drawing in drawings:
+    for name, drawing, rows in drawings:
         content = "".join(_parts(drawing))
         yield f'<g transform="translate(0 {number(y)})" data-cluster="{escaped(name)}">\n{content}</g>\n'
         y += drawing.height
+        yield f'<g transform="translate(0 {number(y)})">\n{timeline.content(rows, now)}</g>\n'
+        y += timeline.height(rows)
 
 
 def _parts(drawing: Drawing) -> Iterator[str]:
     for x, name in drawing.headings:
         yield f'<text class="heading" x="{number(x)}" y="30">{escaped(name)}</text>\n'
+    if drawing.note is not None:
+        yield f'<text class="heading" x="{number(drawing.note[0])}" y="45">{escaped(drawing.note[1])}</text>\n'
     yield from map(_frame, drawing.frames)
     yield f'<g class="edges">\n{"".join(map(_line, drawing.lines))}</g>\n'
     yield from map(_card, drawing.boxes)
@@ -104,6 +120,18 @@ def _card(box: Box) -> str:
         f"<title>{escaped(sentence(node))}</title>"
         f'<rect class="card" {size} rx="7"/>{"".join(_texts(box))}'
         f"{mark(node.health, box.width - PAD - 4, box.height / 2) if node.health else ''}</g>\n"
+        f"{''.join(_chip(box, each) for each in box.chips)}"
+    )
+
+
+def _chip(box: Box, chip: Chip) -> str:
+    node, place = chip.node, f"translate({number(box.x + chip.x)} {number(box.y + chip.y)})"
+    size = f'width="{number(chip.width)}" height="{number(CHIP_HEIGHT)}" rx="{number(CHIP_HEIGHT / 2)}"'
+    return (
+        f'<g class="node {node.kind}" transform="{place}" data-id="{escaped(node.id)}" role="button">'
+        f"<title>{escaped(sentence(node))}</title>"
+        f'<rect class="card" {size}/>'
+        f'<text class="chip" x="{number(CHIP_PAD)}" y="11">{escaped(chip.text)}</text></g>\n'
     )
 
 
@@ -113,8 +141,8 @@ def _texts(box: Box) -> Iterator[str]:
     texts = [("name", line) for line in box.lines]
     if box.node.detail:
         texts.append(("detail", cut(box.node.detail, DETAIL_SIZE, room)))
-    baselines = [27.0] if len(texts) == 1 else [20.0, 36.0]
-    for (role, text), y in zip(texts, baselines, strict=True):
+    baselines = [20.0, 36.0] if len(texts) > 1 or box.chips else [27.0]
+    for (role, text), y in zip(texts, baselines, strict=False):
         yield f'<text class="{role}" x="{number(PAD)}" y="{number(y)}">{escaped(text)}</text>'
 
 

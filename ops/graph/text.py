@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 ELLIPSIS: Final = "…"
@@ -54,6 +56,15 @@ def wrapped(text: str, size: float, room: float, lines: int) -> list[str]:
             line.append(words.pop(0))
         found.append(fitted(" ".join(line), size, room))
     return [*found, fitted(" ".join(words), size, room)] if words else found or [""]
+
+
+def shared_words(names: Iterable[str]) -> str:
+    """The words that most names begin with, two words at least and of two names; empty if there are none."""
+    counted = Counter(
+        " ".join(words[:length]) for words in map(str.split, set(names)) for length in range(2, len(words))
+    )
+    words, number = max(counted.items(), key=lambda each: (each[1], len(each[0])), default=("", 0))
+    return words if number > 1 else ""
 
 
 def _advance(character: str) -> int:

@@ -27,6 +27,14 @@ HEALTHS: Final = {
 }
 
 
+def no_cluster(stack: str) -> str:
+    """What stands in the place of an empty drawing."""
+    return (
+        f"The stack {stack} has no hosted cluster. Add one to hostedClusters in Pulumi.{stack}.yaml, then run "
+        f"idstack up --stack {stack}."
+    )
+
+
 def sentence(node: GraphNode) -> str:
     """A node for a screen reader."""
     health = HEALTHS[node.health] if node.health else ""

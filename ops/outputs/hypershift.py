@@ -1,8 +1,9 @@
 """A hosted cluster's outputs as HyperShift's CLI takes them: files, and the flags that are about the cluster.
 
 Sources inside openshift/hypershift at 3ee9615. Flags: see `hypershift_commands.py`. Files: `cmd/infra/azure/create.go`
-(:237-290) reads those of identities as the structs ControlPlaneManagedIdentities and DataPlaneManagedIdentities of
-`api/hypershift/v1beta1/azure.go`, `cmd/cluster/azure/create.go:323-334` that of the infrastructure.
+(:237-290) reads those of identities as the structs ControlPlaneManagedIdentities, DataPlaneManagedIdentities and
+AzureWorkloadIdentities of `api/hypershift/v1beta1/azure.go`, `cmd/cluster/azure/create.go:323-334` that of the
+infrastructure.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from identity.outputs import (
     KmsAzureSpec,
     ManagedIdentitiesSpec,
     StackOutputs,
+    is_managed_cluster,
 )
 from identity.yaml_text import dump
 from ops.outputs.hypershift_commands import domain_arguments
@@ -30,6 +32,7 @@ from ops.outputs.hypershift_commands import domain_arguments
 # Flags of the files, and the files' names.
 _MANAGED: Final = ("--managed-identities-file", "managed-identities.json")
 _DATA_PLANE: Final = ("--data-plane-identities-file", "data-plane-identities.json")
+_WORKLOAD: Final = ("--workload-identities-file", "workload-identities.json")
 _INFRA: Final = ("--infra-json", "infra.json")
 _MANIFEST: Final = "hosted-cluster.yaml"
 # What a HostedCluster needs and the stack may not know, by field of `spec`.
@@ -58,7 +61,7 @@ class HostedClusterExport:
     @property
     def files(self) -> dict[str, tuple[Path, Mapping[str, Any]]]:
         """Path and content by flag; without the zones of the cluster there is no `--infra-json`."""
-        contents = [(_MANAGED, self._identities["controlPlane"]), (_DATA_PLANE, self._identities["dataPlane"])]
+        contents = self._identity_files()
         if not self._unknown_domains():
             contents.append((_INFRA, self._infra()))
         return {flag: (self._path(file), content) for (flag, file), content in contents}
@@ -94,7 +97,7 @@ class HostedClusterExport:
                 "--subnet-id": azure["subnetID"],
                 "--network-security-group-id": azure["securityGroupID"],
                 **({"--dns-zone-rg-name": group} if (group := self.described.get("dnsZoneResourceGroup")) else {}),
-                **{flag: str(files[flag][0]) for flag, _ in (_MANAGED, _DATA_PLANE)},
+                **{flag: str(files[flag][0]) for (flag, _), _ in self._identity_files()},
                 **self._common,
             }
         )
@@ -118,6 +121,11 @@ class HostedClusterExport:
         """The files that `write` writes, in its order."""
         return [*(path for path, _ in self.files.values()), *([self.manifest[0]] if self.manifest else [])]
 
+    @property
+    def is_applied(self) -> bool:
+        """Whether the stack applies the HostedCluster: only then it knows the release, which the API requires."""
+        return "release" in self._base["spec"]
+
     def write(self) -> None:
         """Write the files; raises OSError. Nothing in them is secret."""
         texts = [(path, json.dumps(content, indent=2) + "\n") for path, content in self.files.values()]
@@ -136,8 +144,8 @@ class HostedClusterExport:
             yield f"{self._path(_MANIFEST)} is left out: it needs {', '.join(unknown)}"
 
     def remarks(self) -> Iterator[str]:
-        """What HyperShift does not do for this cluster, although its API takes it (decision record 0036)."""
-        if _PRIVATE_LINK in (self._azure.get("private") or {}):
+        """What HyperShift does not do for this cluster, although its API takes it (decision record 0016)."""
+        if self.is_managed and _PRIVATE_LINK in (self._azure.get("private") or {}):
             yield (
                 f"{self.name}: HyperShift makes no Private Link Service with --managed-service ARO-HCP, so the nodes "
                 "reach no API server: private.type Swift is its way for managed clusters"
@@ -147,16 +155,9 @@ class HostedClusterExport:
         """Why the CLI cannot create this cluster: it overwrites these values with its own."""
         if "." in self.name:
             yield "it takes no name with a dot"
-        control_plane = self._identities["controlPlane"]
-        encodings = {each["objectEncoding"] for each in control_plane.values() if "objectEncoding" in each}
+        if self.is_managed:
+            yield from self._obstacles_of_credentials()
         kms = self._kms
-        if kms is not None:
-            encodings.add(kms["kms"]["objectEncoding"])
-        for encoding in sorted(encodings - {_ENCODING}):
-            yield f"it writes the encoding {_ENCODING} for every secret, but these are stored as {encoding}"
-        for row in CONTROL_PLANE:
-            if row.optional and row.hosted_cluster_path is not None and row.field not in control_plane:
-                yield f"it writes {row.field} with an empty secret name, which the API refuses"
         private = self._azure.get("private")
         if private is not None and _PRIVATE_LINK not in private:
             yield f"it makes private access by PrivateLink only, but this cluster's is by {private['type']}"
@@ -166,6 +167,41 @@ class HostedClusterExport:
             yield "it leaves the managed identity out with which the nodes pull images"
         if self._azure["cloud"] != _CLOUD:
             yield f"it leaves the cloud out, which means {_CLOUD}, but this one is in {self._azure['cloud']}"
+
+    def _obstacles_of_credentials(self) -> Iterator[str]:
+        control_plane = self._identities["controlPlane"]
+        encodings = {each["objectEncoding"] for each in control_plane.values() if "objectEncoding" in each}
+        if self._kms is not None:
+            encodings.add(self._kms["kms"]["objectEncoding"])
+        for encoding in sorted(encodings - {_ENCODING}):
+            yield f"it writes the encoding {_ENCODING} for every secret, but these are stored as {encoding}"
+        for row in CONTROL_PLANE:
+            if row.optional and row.hosted_cluster_path is not None and row.field not in control_plane:
+                yield f"it writes {row.field} with an empty secret name, which the API refuses"
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether it signs in with certificates in a vault, under a HyperShift that runs as a managed service."""
+        return is_managed_cluster(self.described)
+
+    def _identity_files(self) -> list[tuple[tuple[str, str], Mapping[str, Any]]]:
+        """Flag and name, and content, of each file of identities.
+
+        That of workload identities is as `hypershift create iam azure` writes it (`cmd/infra/azure/identities.go:361`).
+        """
+        if self.is_managed:
+            return [(_MANAGED, self._identities["controlPlane"]), (_DATA_PLANE, self._identities["dataPlane"])]
+        return [(_WORKLOAD, {**self._workload_identities, **self._kms_client_id()})]
+
+    def _kms_client_id(self) -> dict[str, str]:
+        kms = self._kms
+        if kms is None:
+            return {}
+        return {"kmsClientID": (kms["kms"] if self.is_managed else kms["workloadIdentity"])["clientID"]}
+
+    @property
+    def _workload_identities(self) -> Mapping[str, Any]:
+        return self._azure["azureAuthenticationConfig"]["workloadIdentities"]
 
     @property
     def _spec(self) -> HostedClusterSpec[str]:
@@ -225,8 +261,9 @@ class HostedClusterExport:
             return {}
         key, cloud = kms["activeKey"], CLOUDS[self._azure["cloud"]]
         suffix = cloud.managed_hsm_suffix if "keyVaultType" in kms else cloud.vault_suffix
+        secret = {"--kms-credentials-secret-name": kms["kms"]["credentialsSecretName"]} if self.is_managed else {}
         return {
-            "--kms-credentials-secret-name": kms["kms"]["credentialsSecretName"],
+            **secret,
             "--encryption-key-id": f"https://{key['keyVaultName']}.{suffix}/keys/{key['keyName']}/{key['keyVersion']}",
         }
 
@@ -256,9 +293,16 @@ class HostedClusterExport:
             "subnetID": azure["subnetID"],
             "infraID": self._spec["infraID"],
             "securityGroupID": azure["securityGroupID"],
+            **self._infra_identities(),
+            **self._kms_client_id(),
+        }
+
+    def _infra_identities(self) -> dict[str, Any]:
+        if not self.is_managed:
+            return {"workloadIdentities": self._workload_identities}
+        return {
             "controlPlaneMIs": {"controlPlane": self._identities["controlPlane"]},
             "dataPlaneIdentities": self._identities["dataPlane"],
-            **({} if self._kms is None else {"kmsClientID": self._kms["kms"]["clientID"]}),
         }
 
     def _path(self, file: str) -> Path:

@@ -1,8 +1,9 @@
 """The commands of HyperShift's CLI with their flags, for a shell that has the variables of HyperShift's scripts.
 
 Sources inside openshift/hypershift at 3ee9615: `contrib/managed-azure/setup_install_ho_on_aks.sh`,
-`contrib/managed-azure/create_basic_hosted_cluster.sh`, and where the flags are: `cmd/install/install.go:443-520`,
-`cmd/cluster/core/create.go:68-119`, `cmd/cluster/azure/create.go:83-115`, `cmd/nodepool/azure/create.go:73-76`.
+`contrib/managed-azure/create_basic_hosted_cluster.sh`, `contrib/self-managed-azure/setup_hypershift_operator.sh`, and
+where the flags are: `cmd/install/install.go:443-520`, `cmd/cluster/core/create.go:68-119`,
+`cmd/cluster/azure/create.go:83-115`, `cmd/nodepool/azure/create.go:73-76`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from identity.hypershift import POD_SECURITY
-from identity.outputs import StackOutputs
+from identity.outputs import StackOutputs, is_managed_cluster
 
 # HyperShift's operator watches Routes and writes monitoring objects, which AKS does not have
 # (setup_install_ho_on_aks.sh:16-19).
@@ -65,8 +66,17 @@ class CliCommand:
                 lines.append(word)
             else:
                 lines[-1] += f" {shlex.quote(word)}"
-        lines += [f'{flag} "${variable}"' for flag, variable in self.own.items() if flag not in self.arguments]
+        lines += [f'{flag} "${variable}"' for flag, variable in self._missing.items()]
         return " \\\n  ".join(lines)
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables that the command takes from its shell."""
+        return list(self._missing.values())
+
+    @property
+    def _missing(self) -> dict[str, str]:
+        return {flag: variable for flag, variable in self.own.items() if flag not in self.arguments}
 
 
 def definitions() -> str:
@@ -74,25 +84,31 @@ def definitions() -> str:
     return "\n".join(f"kubectl apply --server-side -f {url}" for url in DEFINITIONS)
 
 
-def install(outputs: StackOutputs[str]) -> CliCommand:
-    """`hypershift install` on the management cluster.
+def install(outputs: StackOutputs[str], *, is_managed: bool) -> CliCommand:
+    """`hypershift install` on the management cluster of the stack's hosted clusters that sign in in one of the ways.
 
     `--tech-preview-no-upgrade` is not among the flags: nothing reads the gate of managed identities
     (`hypershift-operator/featuregate/feature.go:17`), and the flag switches on all the others.
     """
-    clusters = outputs.get("hostedClusters", {}).values()
+    clusters = [each for each in outputs.get("hostedClusters", {}).values() if is_managed_cluster(each) == is_managed]
     domains = {each.get("externalDnsDomain") for each in clusters}
     arguments = [
         "--enable-conversion-webhook=false",
         *("--external-dns-provider", "azure"),
-        *("--managed-service", "ARO-HCP"),
-        *("--aro-hcp-key-vault-users-client-id", outputs["keyVaultUserClientId"]),
+        *(_managed_service(outputs) if is_managed else ()),
         *("--limit-crd-install", "Azure"),
     ]
     # External DNS takes one filter: the domain of all clusters, if they share it.
     if len(domains) == 1 and (domain := domains.pop()) is not None:
         arguments += [_DOMAIN_FILTER, domain]
     return CliCommand("hypershift install", arguments, _INSTALL_OWN)
+
+
+def _managed_service(outputs: StackOutputs[str]) -> tuple[str, ...]:
+    return (
+        *("--managed-service", "ARO-HCP"),
+        *("--aro-hcp-key-vault-users-client-id", outputs["keyVaultUserClientId"]),
+    )
 
 
 def create(arguments: Sequence[str], *, has_host_names: bool = True) -> CliCommand:

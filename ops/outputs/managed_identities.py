@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from identity import resource_types
 from identity.access.azure_client import AzureObject
 from identity.access.errors import AccessError
 from identity.catalogue import OPTIONAL
@@ -17,8 +18,6 @@ from identity.outputs import ManagedIdentityOutput, StackOutputs
 ResourceOf: TypeAlias = Callable[[str, str], AzureObject | None]
 # `replaced`: there is one of the same name with another client id, which no role assignment of the stack names.
 State: TypeAlias = Literal["exists", "missing", "replaced", "not known"]
-
-_API_VERSION: Final = "2023-01-31"
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def _row(
     federated = tuple(FederatedCredential(each.suffix, each.subject, "not known") for each in row.subjects)
     if resource_of is not None:
         try:
-            state = _state(resource_of(resource_id, _API_VERSION), output["clientID"])
+            state = _state(resource_of(resource_id, resource_types.MANAGED_IDENTITY_API), output["clientID"])
             federated = tuple(_federated(row, resource_id, resource_of))
         except AccessError as error:
             unread.append(f"{row.field} of {cluster}: {error}")
@@ -127,7 +126,7 @@ def _federated(
     """Each by its name; a credential of that name that trusts another service account is `replaced`."""
     for each in row.subjects:
         name = f"{parse_arm_id(resource_id).name}-{each.suffix}"
-        found = resource_of(f"{resource_id}/federatedIdentityCredentials/{name}", _API_VERSION)
+        found = resource_of(f"{resource_id}/federatedIdentityCredentials/{name}", resource_types.MANAGED_IDENTITY_API)
         state: State = "missing"
         if found is not None:
             state = "exists" if found["properties"]["subject"] == each.subject else "replaced"

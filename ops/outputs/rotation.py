@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
+from identity import resource_types
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
@@ -15,9 +16,6 @@ from identity.naming import control_plane_identity_name
 from identity.outputs import StackOutputs
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource, name_of
-
-_SCHEDULE: Final = "idstack:index:RenewalSchedule"
-_SECRET: Final = "idstack:index:CredentialSecret"
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Rotatable:
 def rotatable(outputs: StackOutputs[str], resources: Iterable[StateResource]) -> list[Rotatable]:
     """The identities of the stack that have a schedule, in the order of clusters and catalogue."""
     by_urn = {each["urn"]: each for each in resources}
-    schedules = [each for each in by_urn.values() if each["type"] == _SCHEDULE]
+    schedules = [each for each in by_urn.values() if each["type"] == resource_types.RENEWAL_SCHEDULE]
     found = []
     for name, cluster in outputs.get("hostedClusters", {}).items():
         for row in CONTROL_PLANE:
@@ -84,7 +82,7 @@ def chosen(every: Collection[Rotatable], identities: Collection[str]) -> list[Ro
 
 def _secrets(by_urn: Mapping[str, StateResource], component: str) -> list[StateResource]:
     """The vault secret of an identity, if it was written."""
-    secrets = (each for each in by_urn.values() if each["type"] == _SECRET)
+    secrets = (each for each in by_urn.values() if each["type"] == resource_types.CREDENTIAL_SECRET)
     return [each for each in secrets if component in map(name_of, _ancestors(each, by_urn))]
 
 

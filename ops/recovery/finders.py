@@ -8,6 +8,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.registered_certificates import thumbprint
 from identity.credentials.secret_tags import THUMBPRINT
@@ -19,26 +20,13 @@ from ops.stack.errors import CommandError
 
 Inputs: TypeAlias = Mapping[str, Any]
 
-APPLICATION: Final = "azuread:index/application:Application"
-REGISTRATION: Final = "azuread:index/applicationCertificate:ApplicationCertificate"
-_CREDENTIAL_SECRET: Final = "idstack:index:CredentialSecret"
 _VAULTS: Final = "Microsoft.KeyVault/vaults"
 _CLUSTERS: Final = "Microsoft.ContainerService/managedClusters"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 _ACCOUNTS: Final = "Microsoft.Storage/storageAccounts"
-_KEY_VAULT: Final = "2024-11-01"
-_STORAGE: Final = "2024-01-01"
-_CONTAINER_SERVICE: Final = "2025-09-01"
-_MANAGED_IDENTITY: Final = "2023-01-31"
-_AUTHORIZATION: Final = "2022-04-01"
-_RESOURCES: Final = "2024-03-01"
-_NETWORK: Final = "2024-05-01"
-_PRIVATE_DNS: Final = "2024-06-01"
 _NETWORKS: Final = "Microsoft.Network/virtualNetworks"
 _ZONES: Final = "Microsoft.Network/privateDnsZones"
 _TOPICS: Final = "Microsoft.EventGrid/systemTopics"
-_EVENT_GRID: Final = "2025-02-15"
-_INSIGHTS: Final = "2021-05-01-preview"
 
 
 @dataclass(frozen=True)
@@ -52,38 +40,42 @@ class _GroupedType:
 
 _IN_A_GROUP: Final[Mapping[str, _GroupedType]] = MappingProxyType(
     {
-        "azure-native:containerservice:ManagedCluster": _GroupedType(_CLUSTERS, _CONTAINER_SERVICE, ("resourceName",)),
-        "azure-native:eventgrid:SystemTopic": _GroupedType(_TOPICS, _EVENT_GRID, ("systemTopicName",)),
-        "azure-native:eventgrid:SystemTopicEventSubscription": _GroupedType(
-            f"{_TOPICS}/eventSubscriptions", _EVENT_GRID, ("systemTopicName", "eventSubscriptionName")
+        resource_types.MANAGED_CLUSTER: _GroupedType(
+            _CLUSTERS, resource_types.CONTAINER_SERVICE_API, ("resourceName",)
         ),
-        "azure-native:keyvault:Vault": _GroupedType(_VAULTS, _KEY_VAULT, ("vaultName",)),
-        "azure-native:managedidentity:UserAssignedIdentity": _GroupedType(
-            _IDENTITIES, _MANAGED_IDENTITY, ("resourceName",)
+        resource_types.SYSTEM_TOPIC: _GroupedType(_TOPICS, resource_types.EVENT_GRID_API, ("systemTopicName",)),
+        resource_types.EVENT_SUBSCRIPTION: _GroupedType(
+            f"{_TOPICS}/eventSubscriptions", resource_types.EVENT_GRID_API, ("systemTopicName", "eventSubscriptionName")
         ),
-        "azure-native:managedidentity:FederatedIdentityCredential": _GroupedType(
+        resource_types.VAULT: _GroupedType(_VAULTS, resource_types.KEY_VAULT_API, ("vaultName",)),
+        resource_types.MANAGED_IDENTITY: _GroupedType(
+            _IDENTITIES, resource_types.MANAGED_IDENTITY_API, ("resourceName",)
+        ),
+        resource_types.FEDERATED_CREDENTIAL: _GroupedType(
             f"{_IDENTITIES}/federatedIdentityCredentials",
-            _MANAGED_IDENTITY,
+            resource_types.MANAGED_IDENTITY_API,
             ("resourceName", "federatedIdentityCredentialResourceName"),
         ),
-        "azure-native:network:VirtualNetwork": _GroupedType(_NETWORKS, _NETWORK, ("virtualNetworkName",)),
-        "azure-native:network:Subnet": _GroupedType(
-            f"{_NETWORKS}/subnets", _NETWORK, ("virtualNetworkName", "subnetName")
+        resource_types.NETWORK: _GroupedType(_NETWORKS, resource_types.NETWORK_API, ("virtualNetworkName",)),
+        resource_types.SUBNET: _GroupedType(
+            f"{_NETWORKS}/subnets", resource_types.NETWORK_API, ("virtualNetworkName", "subnetName")
         ),
-        "azure-native:network:NetworkSecurityGroup": _GroupedType(
-            "Microsoft.Network/networkSecurityGroups", _NETWORK, ("networkSecurityGroupName",)
+        resource_types.SECURITY_GROUP: _GroupedType(
+            "Microsoft.Network/networkSecurityGroups", resource_types.NETWORK_API, ("networkSecurityGroupName",)
         ),
-        "azure-native:network:PublicIPAddress": _GroupedType(
-            "Microsoft.Network/publicIPAddresses", _NETWORK, ("publicIpAddressName",)
+        resource_types.PUBLIC_ADDRESS: _GroupedType(
+            "Microsoft.Network/publicIPAddresses", resource_types.NETWORK_API, ("publicIpAddressName",)
         ),
-        "azure-native:network:LoadBalancer": _GroupedType(
-            "Microsoft.Network/loadBalancers", _NETWORK, ("loadBalancerName",)
+        resource_types.LOAD_BALANCER: _GroupedType(
+            "Microsoft.Network/loadBalancers", resource_types.NETWORK_API, ("loadBalancerName",)
         ),
-        "azure-native:privatedns:PrivateZone": _GroupedType(_ZONES, _PRIVATE_DNS, ("privateZoneName",)),
-        "azure-native:privatedns:VirtualNetworkLink": _GroupedType(
-            f"{_ZONES}/virtualNetworkLinks", _PRIVATE_DNS, ("privateZoneName", "virtualNetworkLinkName")
+        resource_types.PRIVATE_ZONE: _GroupedType(_ZONES, resource_types.PRIVATE_DNS_API, ("privateZoneName",)),
+        resource_types.NETWORK_LINK: _GroupedType(
+            f"{_ZONES}/virtualNetworkLinks",
+            resource_types.PRIVATE_DNS_API,
+            ("privateZoneName", "virtualNetworkLinkName"),
         ),
-        "azure-native:storage:StorageAccount": _GroupedType(_ACCOUNTS, _STORAGE, ("accountName",)),
+        resource_types.STORAGE_ACCOUNT: _GroupedType(_ACCOUNTS, resource_types.STORAGE_API, ("accountName",)),
     }
 )
 
@@ -109,14 +101,14 @@ class Finders:
         self._taken = taken
         self._vault_id = vault_id
         self._by_type: Mapping[str, Callable[[Inputs], str | None]] = {
-            "azure-native:authorization:RoleAssignment": self._role_assignment,
-            "azure-native:monitor:DiagnosticSetting": self._diagnostic_setting,
-            "azure-native:resources:ResourceGroup": self._resource_group,
-            "azure-native:storage:BlobContainer": self._container,
-            APPLICATION: self._application,
-            "azuread:index/servicePrincipal:ServicePrincipal": self._service_principal,
-            REGISTRATION: self._registration,
-            _CREDENTIAL_SECRET: self._credential_secret,
+            resource_types.ROLE_ASSIGNMENT: self._role_assignment,
+            resource_types.DIAGNOSTIC_SETTING: self._diagnostic_setting,
+            resource_types.RESOURCE_GROUP: self._resource_group,
+            resource_types.STORAGE_CONTAINER: self._container,
+            resource_types.APPLICATION: self._application,
+            resource_types.SERVICE_PRINCIPAL: self._service_principal,
+            resource_types.REGISTERED_CERTIFICATE: self._registration,
+            resource_types.CREDENTIAL_SECRET: self._credential_secret,
         }
 
     def find(self, type_token: str, inputs: Inputs) -> str | None:
@@ -146,25 +138,27 @@ class Finders:
         return str(found["id"]) if found else None
 
     def _resource_group(self, inputs: Inputs) -> str | None:
-        return self._resource(resource_group_id(self._subscription_id, inputs["resourceGroupName"]), _RESOURCES)
+        return self._resource(
+            resource_group_id(self._subscription_id, inputs["resourceGroupName"]), resource_types.RESOURCES_API
+        )
 
     def _role_assignment(self, inputs: Inputs) -> str | None:
         name = f"Microsoft.Authorization/roleAssignments/{inputs['roleAssignmentName']}"
-        return self._resource(f"{inputs['scope']}/providers/{name}", _AUTHORIZATION)
+        return self._resource(f"{inputs['scope']}/providers/{name}", resource_types.AUTHORIZATION_API)
 
     def _diagnostic_setting(self, inputs: Inputs) -> str | None:
         name = f"Microsoft.Insights/diagnosticSettings/{inputs['name']}"
-        return self._resource(f"{inputs['resourceUri']}/providers/{name}", _INSIGHTS)
+        return self._resource(f"{inputs['resourceUri']}/providers/{name}", resource_types.INSIGHTS_API)
 
     def _container(self, inputs: Inputs) -> str | None:
         # An account has one blob service, which no input names.
         names = (inputs["accountName"], "default", inputs["containerName"])
         containers = f"{_ACCOUNTS}/blobServices/containers"
         full_id = resource_id(self._subscription_id, inputs["resourceGroupName"], containers, *names)
-        return self._resource(full_id, _STORAGE)
+        return self._resource(full_id, resource_types.STORAGE_API)
 
     def _credential_secret(self, inputs: Inputs) -> str | None:
-        return self._resource(f"{inputs['vaultId']}/secrets/{inputs['secretName']}", _KEY_VAULT)
+        return self._resource(f"{inputs['vaultId']}/secrets/{inputs['secretName']}", resource_types.KEY_VAULT_API)
 
     def _application(self, inputs: Inputs) -> str | None:
         # Display names are not unique, and another backend may have a stack of this name; no other has the owner id
@@ -188,7 +182,7 @@ class Finders:
         """An application with what tells whether it is in use."""
         path = f"/applications/{application['id']}"
         certificates = {thumbprint(each) or each["keyId"] for each in application.get("keyCredentials") or ()}
-        state = "in" if (APPLICATION, path) in self._taken else "not in"
+        state = "in" if (resource_types.APPLICATION, path) in self._taken else "not in"
         if certificates & delivered:
             return f"{path} is in use, and {state} the stack's state"
         shown = ", ".join(sorted(certificates)) or "no certificate"
@@ -218,7 +212,7 @@ class Finders:
         else:
             matching = [each for each in registered if _instant(each["startDateTime"]) == begin]
         ids = [f"{application.removeprefix('/applications/')}/certificate/{each['keyId']}" for each in matching]
-        free = [each for each in ids if (REGISTRATION, each) not in self._taken]
+        free = [each for each in ids if (resource_types.REGISTERED_CERTIFICATE, each) not in self._taken]
         return _only(free, f"certificate of {application} from {begin}")
 
     def _object(self, inputs: Inputs) -> str | None:

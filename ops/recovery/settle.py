@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from identity import resource_types
 from identity.access.api_server import ApiServer
 from identity.access.azure_rbac import AksCluster
 from identity.access.errors import AccessError
@@ -20,21 +21,18 @@ from identity.clouds import LocalEnvironment
 from ops.access.azure import deployer
 from ops.access.management_cluster import stack_access
 from ops.recovery import orphans, withdrawn
-from ops.recovery.finders import APPLICATION, REGISTRATION, Finders
+from ops.recovery.finders import Finders
 from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.recovery.orphans import Orphan
 from ops.siblings.whose import looking
 from ops.stack.engine import Engine
-from ops.stack.environment import variables
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.lock import Locked
 from ops.stack.renewable import RenewedType
 from ops.stack.state import Plan, State, StateResource, name_of, without
 
 _AT_ONCE: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
-_OWN: Final = "idstack:index:"
 _KUBERNETES: Final = "kubernetes:"
-_STACK: Final = "pulumi:pulumi:Stack"
 _KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"
 
 
@@ -106,7 +104,7 @@ def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment
     document as new only if its certificate is new.
     """
     resources = engine.resources()
-    registrations = [each for each in resources if each["type"] == REGISTRATION]
+    registrations = [each for each in resources if each["type"] == resource_types.REGISTERED_CERTIFICATE]
     if not registrations:
         return set()
     with deployer(engine.stack, engine.configured(), local) as clients:
@@ -116,7 +114,8 @@ def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment
     return {
         each["urn"]
         for each in resources
-        if each.get("parent") in parents and (each["type"] == REGISTRATION or each["type"].startswith(_OWN))
+        if each.get("parent") in parents
+        and (each["type"] == resource_types.REGISTERED_CERTIFICATE or each["type"].startswith(resource_types.OWN))
     }
 
 
@@ -135,7 +134,7 @@ def find_orphans(engine: Engine, local: LocalEnvironment | None, report: Callabl
     """
     plan, state = _plan(engine, report), engine.resources()
     # An `up` in between may have made twins of the applications; their finder raises CommandError then.
-    applications = [each for each in state if each["type"] == APPLICATION]
+    applications = [each for each in state if each["type"] == resource_types.APPLICATION]
     asked = [*orphans.candidates(plan, state), *applications]
     with (
         _finders(engine, _configuration(plan), local, state, asked) as finders,
@@ -200,7 +199,7 @@ def _finders(
         objects = None
         if any(each["type"].startswith(_KUBERNETES) for each in asked):
             objects = stack.enter_context(_management_cluster(engine, configuration))
-        outputs = next((each.get("outputs") or {} for each in state if each["type"] == _STACK), {})
+        outputs = next((each.get("outputs") or {} for each in state if each["type"] == resource_types.STACK), {})
         taken = orphans.ids(state)
         yield Finders(clients, objects, configuration["subscriptionId"], taken, outputs.get("keyVaultId"))
 
@@ -209,7 +208,7 @@ def _finders(
 def _management_cluster(engine: Engine, configuration: Mapping[str, str]) -> Iterator[KubernetesObjects]:
     """The management cluster, reached as the stack reaches it."""
     management = json.loads(configuration.get("managementCluster") or "{}")
-    environ = variables(engine.stack)
+    environ = engine.environment
     try:
         if path := management.get("kubeconfig"):
             kubeconfig = Kubeconfig.read(engine.root / Path(path).expanduser())

@@ -5,15 +5,13 @@ run issues others in their place (`provider/renewal_schedule.py`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.naming import secret_id
 from ops.stack.renewable import RenewedType
 from ops.stack.state import StateResource, name_of
-
-_KEY_VAULT: Final = "2024-11-01"
 
 
 def withdrawn(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]:
@@ -53,6 +51,6 @@ def _of(azure: AzureClient, schedule: StateResource, resources: Sequence[StateRe
     missing = [each for each in certificates if each["outputs"]["keyId"].lower() not in registered]
     if not missing:
         return
-    secret = azure.resource(secret_id(inputs["vaultId"], inputs["secretName"]), _KEY_VAULT) or {}
+    secret = azure.resource(secret_id(inputs["vaultId"], inputs["secretName"]), resource_types.KEY_VAULT_API) or {}
     delivered = (secret.get("tags") or {}).get(THUMBPRINT)
     yield from (each for each in missing if each["outputs"]["thumbprint"] != delivered)

@@ -159,6 +159,7 @@ class _Copier:
     def changed(self) -> dict[str, Any]:
         config: dict[str, Any] = self._with_local_ids(self._config)
         cloud = CLOUDS.get(str(config.get("cloud", DEFAULT_CLOUD)))
+        config.pop("backend", None)
         config |= {"cloud": LOCAL_CLOUD, "tenantId": LOCAL_TENANT_ID, "subscriptionId": LOCAL_SUBSCRIPTION_ID}
         if isinstance(shared := config.get(_SHARED), str) and shared:
             bare = shared.rpartition("/")[2]

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity import resource_types
+from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.naming import kebab
-from ops.stack.state import OWNER, name_of, type_of
+from ops.stack.state import name_of, type_of
 
 
 class Operation(StrEnum):
@@ -38,21 +39,20 @@ class ResourceKind(StrEnum):
 
 
 _KINDS: Final[Mapping[str, ResourceKind]] = {
-    "azuread:index/application:Application": ResourceKind.PRINCIPAL,
-    "azuread:index/servicePrincipal:ServicePrincipal": ResourceKind.PRINCIPAL,
-    "azure-native:managedidentity:UserAssignedIdentity": ResourceKind.PRINCIPAL,
-    "azure-native:managedidentity:FederatedIdentityCredential": ResourceKind.PRINCIPAL,
-    "idstack:index:RenewalSchedule": ResourceKind.CERTIFICATE,
-    "idstack:index:Certificate": ResourceKind.CERTIFICATE,
-    "azuread:index/applicationCertificate:ApplicationCertificate": ResourceKind.CERTIFICATE,
-    "idstack:index:SignInGate": ResourceKind.CERTIFICATE,
-    "idstack:index:CredentialSecret": ResourceKind.SECRET,
-    "azure-native:authorization:RoleAssignment": ResourceKind.ROLE,
-    "idstack:index:HsmRoleAssignment": ResourceKind.ROLE,
-    "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass": ResourceKind.CLASS,
-    "kubernetes:apps/v1:Deployment": ResourceKind.MOUNT,
+    resource_types.APPLICATION: ResourceKind.PRINCIPAL,
+    resource_types.SERVICE_PRINCIPAL: ResourceKind.PRINCIPAL,
+    resource_types.MANAGED_IDENTITY: ResourceKind.PRINCIPAL,
+    resource_types.FEDERATED_CREDENTIAL: ResourceKind.PRINCIPAL,
+    resource_types.RENEWAL_SCHEDULE: ResourceKind.CERTIFICATE,
+    resource_types.CERTIFICATE: ResourceKind.CERTIFICATE,
+    resource_types.REGISTERED_CERTIFICATE: ResourceKind.CERTIFICATE,
+    resource_types.SIGN_IN_GATE: ResourceKind.CERTIFICATE,
+    resource_types.CREDENTIAL_SECRET: ResourceKind.SECRET,
+    resource_types.ROLE_ASSIGNMENT: ResourceKind.ROLE,
+    resource_types.HSM_ROLE_ASSIGNMENT: ResourceKind.ROLE,
+    resource_types.SECRET_PROVIDER_CLASS: ResourceKind.CLASS,
+    resource_types.DEPLOYMENT: ResourceKind.MOUNT,
 }
-_DEPLOYMENT: Final = "kubernetes:apps/v1:Deployment"
 _PROVIDERS: Final = "pulumi:"
 _CLUSTER_SIDE: Final = "cluster-side-"
 # The engine's operations that end in each of ours; `same`, `read` and the like are none.
@@ -129,7 +129,7 @@ def read(lines: Iterable[str]) -> RunLog:
 def _note(seen: dict[str, _Seen], metadata: Mapping[str, Any]) -> None:
     urn, operation = metadata["urn"], _OPERATIONS.get(metadata["op"])
     state = metadata.get("new") or metadata.get("old") or {}
-    is_of_state = type_of(urn).startswith(_PROVIDERS) or type_of(urn) == OWNER
+    is_of_state = type_of(urn).startswith(_PROVIDERS) or type_of(urn) == resource_types.STACK_OWNER
     if operation is None or not state.get("custom") or is_of_state:
         return
     found = seen.setdefault(urn, _Seen())
@@ -151,7 +151,7 @@ def _step(urn: str, seen: _Seen) -> ResourceStep:
         name_of(urn),
         tuple(dict.fromkeys(properties)),
         is_protected=bool((seen.old or {}).get("protect")),
-        restarts=type_of(urn) == _DEPLOYMENT and _restarts(operation, seen),
+        restarts=type_of(urn) == resource_types.DEPLOYMENT and _restarts(operation, seen),
     )
 
 
@@ -196,8 +196,8 @@ def _prefixes() -> Iterator[tuple[str, str]]:
         yield kebab(control.field), control.field
         for mount in control.mounts:
             yield control.probe_name(mount), control.field
-    for guest in DATA_PLANE:
-        yield f"data-plane-{guest.name}", guest.field
+    for guest in FEDERATED_IDENTITIES:
+        yield f"{guest.kind}-{guest.name}", guest.field
     for optional in OPTIONAL:
         yield optional.name, optional.field
 

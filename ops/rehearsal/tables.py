@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -15,10 +16,14 @@ from ops.rehearsal.steps import Operation, ResourceKind, ResourceOwner
 
 _SIGNS: Final = {Operation.CREATE: "+", Operation.UPDATE: "~", Operation.REPLACE: "+-", Operation.DELETE: "-"}
 _LEGEND: Final = "+ created, ~ updated, +- replaced, - deleted"
+_PLAN: Final = "plan"
 _SHARED: Final = "(the stack's own)"
 _OF_CLUSTER: Final = "(the cluster's own)"
 # Of the details in a comment: whoever wants all of them runs it with --json.
 _MOST: Final = 40
+
+# What Markdown or GitHub could take for a mark of theirs, as HTML writes it.
+_MARKS: Final = str.maketrans({mark: f"&#{ord(mark)};" for mark in "&\\`*_[]<>|~#!@"})
 
 # A table as both outputs take it: headings and lines of plain text.
 _Lines = list[dict[str, str]]
@@ -72,20 +77,24 @@ def markdown(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def plan_markdown(rehearsal: Rehearsal) -> str:
+    """The plan alone: how many resources change, a table by identity, and what is replaced or deleted."""
+    known = Counter(each.step.operation for each in rehearsal.steps)
+    what = f"{cell(known)} ({_LEGEND})" if known else "failed" if rehearsal.errors else "no changes"
+    lines = [f"**{_escaped(what)}**", ""]
+    for title, rows, _ in _sections_of_plan(rehearsal):
+        lines += [] if title == _PLAN else [f"**{title}**", ""]
+        lines += [*_table(rows[:_MOST]), ""] if rows else []
+        if len(rows) > _MOST:
+            lines += [f"... and {len(rows) - _MOST} more", ""]
+    for each in rehearsal.errors:
+        lines += [*(f"    {line}" for line in each.splitlines()), ""]
+    return "\n".join(lines)
+
+
 def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, _Lines, str]]:
     """Titles, lines and notes; a section that has nothing to say is left out, but for the plan and the sign-ins."""
-    yield "plan", list(_plan(rehearsal)), _LEGEND
-    if lost := rehearsal.lost():
-        lines = [
-            {
-                "resource": each.step.name,
-                "operation": each.step.operation.value,
-                "because": why(each.step),
-                "protected": "yes" if each.step.is_protected else "",
-            }
-            for each in lost
-        ]
-        yield "replaced or deleted", lines, ""
+    yield from _sections_of_plan(rehearsal)
     if rehearsal.losses:
         lines = [
             {"cluster": each.cluster, "lost": "; ".join(each.lines), "approved": "yes" if each.is_approved else "no"}
@@ -101,6 +110,21 @@ def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, _Lines, str]]:
             for each in rehearsal.restarts
         ]
         yield "pods that restart", lines, ""
+
+
+def _sections_of_plan(rehearsal: Rehearsal) -> Iterator[tuple[str, _Lines, str]]:
+    yield _PLAN, list(_plan(rehearsal)), _LEGEND
+    if lost := rehearsal.lost():
+        lines = [
+            {
+                "resource": each.step.name,
+                "operation": each.step.operation.value,
+                "because": why(each.step),
+                "protected": "yes" if each.step.is_protected else "",
+            }
+            for each in lost
+        ]
+        yield "replaced or deleted", lines, ""
 
 
 def _plan(rehearsal: Rehearsal) -> Iterator[dict[str, str]]:
@@ -160,7 +184,4 @@ def _table(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
 
 def _escaped(text: str) -> str:
     """Text that Markdown shows as it is: names and messages come from a configuration that anybody may propose."""
-    shown = " ".join(text.split())
-    for mark in "\\`*_[]<>|~#!@":
-        shown = shown.replace(mark, f"&#{ord(mark)};")
-    return shown
+    return " ".join(text.split()).translate(_MARKS)

@@ -7,14 +7,13 @@ Only a cluster that is new in the stack costs a look at the other states.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
+from identity import resource_types
 from ops.siblings.stacks import Stacks
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
-
-_STACK: Final = "pulumi:pulumi:Stack"
 
 
 def refuse_duplicates(engine: Engine, resources: Iterable[StateResource], report: Callable[[str], None]) -> None:
@@ -45,7 +44,7 @@ def refuse_duplicates(engine: Engine, resources: Iterable[StateResource], report
 def _of_last_run(resources: Iterable[StateResource]) -> Iterator[tuple[str, str]]:
     """Hosted clusters of the last complete run, each with its infraID."""
     for each in resources:
-        if each["type"] == _STACK:
+        if each["type"] == resource_types.STACK:
             for name, cluster in ((each.get("outputs") or {}).get("hostedClusters") or {}).items():
                 yield name, cluster["hostedClusterSpec"]["infraID"]
 

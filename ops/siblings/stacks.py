@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity import resource_types
+from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.naming import role_assignment_name
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import OWNER, State, StateResource
+from ops.stack.state import State, StateResource
 
-ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
-_STACK: Final = "pulumi:pulumi:Stack"
 # What the outputs of an application's or a managed identity's resource call its principal.
 _PRINCIPAL_OF: Final[Mapping[str, str]] = {
-    "azuread:index/servicePrincipal:ServicePrincipal": "objectId",
-    "azure-native:managedidentity:UserAssignedIdentity": "principalId",
+    resource_types.SERVICE_PRINCIPAL: "objectId",
+    resource_types.MANAGED_IDENTITY: "principalId",
 }
 COMPONENTS: Final = (
     *(row.component for row in CONTROL_PLANE),
-    *(row.component for row in DATA_PLANE),
+    *(row.component for row in FEDERATED_IDENTITIES),
     *(row.component for row in OPTIONAL),
     "key-vault-user",
 )
@@ -59,9 +58,11 @@ class Contents:
             for each in resources
             if each["type"] in _PRINCIPAL_OF
         )
-        inputs = [each.get("inputs") or {} for each in resources if each["type"] == ASSIGNMENT]
+        inputs = [each.get("inputs") or {} for each in resources if each["type"] == resource_types.ROLE_ASSIGNMENT]
         return cls(
-            owner=next((each["id"] for each in resources if each["type"] == OWNER and "id" in each), None),
+            owner=next(
+                (each["id"] for each in resources if each["type"] == resource_types.STACK_OWNER and "id" in each), None
+            ),
             things=frozenset(each["id"].lower() for each in resources if each.get("id", "").startswith("/")),
             principals=frozenset(filter(None, principals)),
             texts=frozenset(text.lower() for each in resources for text in _texts(each)),
@@ -143,7 +144,8 @@ class Stacks:
 
 def _state(engine: Engine, stack: str) -> State | CommandError:
     try:
-        return Engine(stack, engine.root, output=engine.output).state()
+        own = stack == engine.stack
+        return (engine if own else replace(engine, stack=stack, beside=engine.stack)).state()
     except CommandError as error:
         return error
 
@@ -169,7 +171,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 def _infra_ids(resources: Sequence[StateResource]) -> Iterator[str]:
     for each in resources:
-        if each["type"] != _STACK:
+        if each["type"] != resource_types.STACK:
             continue
         outputs = each.get("outputs") or {}
         yield from filter(None, [outputs.get("keyVaultName")])

@@ -6,25 +6,25 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.errors import AzureRefused
 from identity.clouds import DEFAULT_CLOUD, LocalEnvironment
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
 from ops.access.azure import deployer
-from ops.siblings.stacks import ASSIGNMENT, Stacks
+from ops.siblings.stacks import Stacks
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.existing import InTheWay
 
 _API_VERSIONS: Final[Mapping[str, str]] = {
-    ASSIGNMENT: "2022-04-01",
-    "azure-native:managedidentity:UserAssignedIdentity": "2023-01-31",
-    "idstack:index:CredentialSecret": "2024-11-01",
-    "idstack:index:SigningKey": "2024-11-01",
-    "idstack:index:EncryptionKey": "2024-11-01",
+    resource_types.ROLE_ASSIGNMENT: resource_types.AUTHORIZATION_API,
+    resource_types.MANAGED_IDENTITY: resource_types.MANAGED_IDENTITY_API,
+    resource_types.CREDENTIAL_SECRET: resource_types.KEY_VAULT_API,
+    resource_types.SIGNING_KEY: resource_types.KEY_VAULT_API,
+    resource_types.ENCRYPTION_KEY: resource_types.KEY_VAULT_API,
 }
-APPLICATION: Final = "azuread:index/application:Application"
 
 
 class Whose:
@@ -46,12 +46,16 @@ class Whose:
         arm_id = id if start < 0 else id[start:]
         if holder := self.holder(id):
             return f"the stack {holder} has it"
-        if type_token == APPLICATION:
+        if type_token == resource_types.APPLICATION:
             return self.foreign(owner_of_application(self._azure.directory_object(arm_id) or {}))
-        if type_token not in _API_VERSIONS or start < 0 or (type_token == ASSIGNMENT and principal is None):
+        if (
+            type_token not in _API_VERSIONS
+            or start < 0
+            or (type_token == resource_types.ROLE_ASSIGNMENT and principal is None)
+        ):
             return None
         found = self._azure.resource(arm_id, _API_VERSIONS[type_token]) or {}
-        if type_token == ASSIGNMENT:
+        if type_token == resource_types.ROLE_ASSIGNMENT:
             return self._of_principal(found.get("properties") or {}, principal or "")
         return self.foreign((found.get("tags") or {}).get(OWNER))
 

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from identity import resource_types
 from identity.credentials import rfc3339
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
 from ops.stack.state import StateResource
 from ops.stack.state_file import StateDamaged
-
-_ROOT: Final = "pulumi:pulumi:Stack"
 
 
 class Backup(BaseModel):
@@ -59,7 +58,7 @@ def take(engine: Engine) -> Backup:
             f"the stack {engine.stack} has operations that were cut short; a backup would bring them back. "
             f"`make recover STACK={engine.stack}` settles them, then try again"
         )
-    [root] = [each for each in resources if each["type"] == _ROOT]
+    [root] = [each for each in resources if each["type"] == resource_types.STACK]
     return Backup(
         stack=engine.stack,
         created=datetime.now(UTC).replace(microsecond=0),

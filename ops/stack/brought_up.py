@@ -18,6 +18,7 @@ from identity import checkout
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError
+from ops.stack.recorded_backend import VARIABLE, backend_of
 from ops.stack.streaming import run_passing_on
 
 # What `tools/setup` reads.
@@ -42,22 +43,25 @@ def run_instead(engine: Engine, recorded: str | None, console: Console) -> int |
     _require_part_of_checkout(recorded, engine.root, engine.stack)
     console.print(f"at commit {recorded}, from which {engine.stack} was last brought up; this checkout is another")
     try:
-        return _run_at(recorded, engine.root, engine.stack, console)
+        return _run_at(recorded, engine, console)
     finally:
         engine.prepare()  # the emulated plugins are this checkout's again
 
 
-def _run_at(commit: str, root: Path, stack: str, console: Console) -> int:
-    with work_tree(commit, root, stack) as directory:
+def _run_at(commit: str, engine: Engine, console: Console) -> int:
+    with work_tree(commit, engine.root, engine.stack) as directory:
         if not (directory / ".venv").exists():
             console.print("its packages are others than this checkout's: they are installed for it")
             if subprocess.run([directory / "tools/setup"], cwd=directory, stdout=sys.stderr).returncode:
                 raise CommandError(f"commit {commit} could not be set up; the reason is printed above")
         # Its own modules come first, whatever the packages' environment belongs to.
+        # The commit may be of before the file recorded the backend.
+        backend = None if engine.is_local else backend_of(engine.stack, engine.root, os.environ)
         environment = {
             **os.environ,
             "PYTHONPATH": str(directory),
             "LOCALCLOUD_STATE_DIR": str(local_paths().state),
+            **({VARIABLE: backend} if backend else {}),
         }
         command = [str(directory / ".venv/bin/python"), "-m", "ops", *sys.argv[1:]]
         return run_passing_on(command, directory=directory, environment=environment)

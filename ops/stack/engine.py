@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,11 +21,11 @@ from identity.outputs import StackOutputs
 from identity.settings import stack_file
 from identity.settings.problems import NAMESPACE
 from ops.stack import configuration, disk, existing, files, hints, plugins, state_file, unreadable
-from ops.stack.environment import local_paths, variables
+from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.standstill import Standstill
-from ops.stack.state import Plan, State, StateResource, Update, errors_of
+from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_of
 
 # What the engine prints for a stack that its backend does not have.
 _MISSING: Final = "no stack named"
@@ -33,11 +33,26 @@ _MISSING: Final = "no stack named"
 # it is looked at, which fails the whole listing (gocloud.dev/blob/fileblob).
 _VANISHED: Final = "list bucket: blob (code=NotFound)"
 _LISTINGS: Final = 10
+# What an engine remembers.
+_STATE: Final = "state"
+_VALUES: Final = "configuration"
+# The engine knows the debugging option of `_event_log` only with this variable.
+_WITH_EVENT_LOG: Final = {"PULUMI_DEBUG_COMMANDS": "true"}
 
 
 @dataclass(frozen=True)
 class Engine(PulumiRuns):
-    """The commands of the engine for one stack; each raises what `PulumiRuns` does."""
+    """The commands of the engine for one stack; each raises what `PulumiRuns` does.
+
+    State and configuration are read once, since a process of `pulumi` takes about a second, and again after a command
+    that may have changed them. `forget` is for somebody else's change.
+    """
+
+    _read: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def forget(self) -> None:
+        """Read state and configuration again when they are needed."""
+        self._read.clear()
 
     def prepare(self) -> None:
         """Create a local stack and the directories of its engine, if they do not exist (`ops/stack/configuration.py`).
@@ -90,11 +105,12 @@ class Engine(PulumiRuns):
             options = (*unattended, *self._configuration(), *arguments)
             self._stream_telling("up", *options, log=log, environment=environment, standstill=Standstill(log))
 
-    def preview(self, arguments: Sequence[str] = (), *, hold: bool = False) -> None:
-        """`pulumi preview`; with `hold` it keeps every certificate, whatever is due."""
+    def preview(self, arguments: Sequence[str] = (), *, hold: bool = False, events: Path | None = None) -> None:
+        """`pulumi preview`; with `hold` it keeps every certificate, whatever is due. `events` as for `up`."""
         self._require_one_deployer()
+        log = () if events is None else _event_log(events)
         with self._held() if hold else nullcontext(self._configuration()) as options:
-            self._stream("preview", *options, *arguments)
+            self._stream("preview", *log, *options, *arguments, environment=_WITH_EVENT_LOG if log else None)
 
     def destroy(self, arguments: Sequence[str] = ()) -> None:
         """`pulumi destroy`, which asks as `up` does."""
@@ -111,7 +127,7 @@ class Engine(PulumiRuns):
         from identity.access.arm_environment import require_azure_native  # azure-identity takes a third of a second
 
         try:
-            require_azure_native(variables(self.stack))
+            require_azure_native(self.environment)
         except AccessError as error:
             raise CommandError(f"{error}. Nothing was changed") from None
 
@@ -124,11 +140,9 @@ class Engine(PulumiRuns):
         standstill: Standstill | None = None,
     ) -> None:
         """Stream a command that writes its events to `log`; the error of one that failed has what they tell to do."""
-        # Secrets are masked in it. The engine knows this debugging option only with PULUMI_DEBUG_COMMANDS set.
-        events = ("--event-log", str(log))
-        debugging = {**(environment or {}), "PULUMI_DEBUG_COMMANDS": "true"}
+        debugging = {**(environment or {}), **_WITH_EVENT_LOG}
         try:
-            self._stream(command, *events, *options, environment=debugging, standstill=standstill)
+            self._stream(command, *_event_log(log), *options, environment=debugging, standstill=standstill)
         except RunInterrupted:
             raise
         except CommandError as error:
@@ -143,6 +157,17 @@ class Engine(PulumiRuns):
             if len(reasons) == 1:
                 raise
             raise CommandError("\n\n".join(reasons)) from None
+
+    def _stream(
+        self,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        standstill: Standstill | None = None,
+    ) -> None:
+        try:
+            super()._stream(*arguments, environment=environment, standstill=standstill)
+        finally:
+            self.forget()
 
     def refresh(self) -> None:
         """`pulumi refresh`, unattended: the state becomes what exists, and no operation is pending any more."""
@@ -175,9 +200,8 @@ class Engine(PulumiRuns):
         self._stream("stack", "rm", "--yes", "--preserve-config")
 
     def outputs(self) -> StackOutputs[str]:
-        """The stack's outputs; secrets are masked. A stack that does not exist is an error."""
-        outputs: StackOutputs[str] = json.loads(self._capture("stack", "output", "--json", "--stack", self.stack))
-        return outputs
+        """The stack's outputs, none of which is secret. A stack that does not exist is an error."""
+        return outputs_of(self.state())
 
     def planned(self, arguments: Sequence[str] = ()) -> Plan:
         """The plan of a preview; secrets are masked. The error of a failed preview has its error messages."""
@@ -205,25 +229,31 @@ class Engine(PulumiRuns):
 
     def state(self) -> State:
         """The state as `pulumi stack export` prints it; secrets are encrypted."""
-        exported: State = json.loads(self._capture("stack", "export", "--stack", self.stack))
-        # null, until the second write of a stack that is being made
-        return {**exported, "deployment": exported["deployment"] or {}}
+        if _STATE not in self._read:
+            exported: State = json.loads(self._capture("stack", "export", "--stack", self.stack))
+            # null, until the second write of a stack that is being made
+            self._read[_STATE] = {**exported, "deployment": exported["deployment"] or {}}
+        state: State = self._read[_STATE]
+        return state
 
     def replace_state(self, state: State) -> None:
         """`pulumi stack import`: the state becomes this one; the engine refuses one that is not sound."""
         self._capture("stack", "import", "--stack", self.stack, standard_input=json.dumps(state))
+        self.forget()
 
     def move(self, urn: str, stack: str) -> None:
         """`pulumi state move`: a resource goes to another stack of the backend, with all below it."""
         directory = local_paths().engine if self.is_local else None
         stacks = ("--source", self.stack, "--dest", stack)
         self._capture("state", "move", *stacks, "--yes", urn, directory=directory)
+        self.forget()
 
     def configured_values(self) -> dict[str, Any]:
         """What `pulumi config --json` prints: by key, a value and whether it is secret."""
-        values: dict[str, Any] = json.loads(
-            self._capture("config", "--json", *self._configuration(), "--stack", self.stack)
-        )
+        if _VALUES not in self._read:
+            printed = self._capture("config", "--json", *self._configuration(), "--stack", self.stack)
+            self._read[_VALUES] = json.loads(printed)
+        values: dict[str, Any] = self._read[_VALUES]
         return values
 
     def last_update(self) -> Update | None:
@@ -263,7 +293,7 @@ class Engine(PulumiRuns):
         done = subprocess.run(
             command,
             cwd=self.root,
-            env=variables(self.stack),
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -271,17 +301,17 @@ class Engine(PulumiRuns):
         )
         if done.returncode == 0:
             return None
-        if damaged := state_file.damage(done.stderr, self.stack, variables(self.stack).get("PULUMI_BACKEND_URL")):
+        if damaged := state_file.damage(done.stderr, self.stack, self.environment.get("PULUMI_BACKEND_URL")):
             raise damaged
         return done.stderr.strip() or f"code {done.returncode}"
 
     def damage(self) -> state_file.StateDamaged | None:
         """What is wrong with the state's file in a backend of files; None elsewhere, and if nothing is."""
-        return state_file.find(self.stack, variables(self.stack).get("PULUMI_BACKEND_URL"))
+        return state_file.find(self.stack, self.environment.get("PULUMI_BACKEND_URL"))
 
     def backend(self) -> str:
         """The address of the backend that the stack is in (`file://...`, `azblob://...`, `https://...`)."""
-        url = variables(self.stack).get("PULUMI_BACKEND_URL")
+        url = self.environment.get("PULUMI_BACKEND_URL")
         return url or str(json.loads(self._capture("whoami", "--json"))["url"])
 
     def written(self) -> dict[str, Any]:
@@ -308,6 +338,7 @@ class Engine(PulumiRuns):
         if options:
             file = ("--config-file", str(self._file))
             self._capture("config", "set-all", "--path", *options, *file, "--stack", self.stack)
+            self.forget()
 
     def resources(self) -> list[StateResource]:
         """The resources in the state; secrets are encrypted. A stack that does not exist is an error."""
@@ -365,3 +396,8 @@ class Engine(PulumiRuns):
             key = ("--path", "credentials.renewal", "hold")
             self._capture("config", "set", *key, *options, "--stack", self.stack)
             yield options
+
+
+def _event_log(file: Path) -> tuple[str, str]:
+    """The option that writes the events of a run; secrets are masked in them."""
+    return "--event-log", str(file)

@@ -6,8 +6,8 @@ Local stacks have a PULUMI_HOME of their own, with their provider plugins in it 
 passphrase of their own, and the local cloud's deployer as the one who signs in. A stack is local by its name, `local`
 or `local-<word>`: a name lasts as long as the stack, while a configuration may change (it has to agree,
 `ops/stack/configuration.py`). Every other stack keeps the caller's environment, but for what tests and debugging put
-there. No engine takes a provider plugin from PATH: `refresh` and `destroy` do not run the program and would be served
-by whatever lies there.
+there, and has the backend that its file records (`ops/stack/recorded_backend.py`). No engine takes a provider plugin
+from PATH: `refresh` and `destroy` do not run the program and would be served by whatever lies there.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from identity.access.token_cache import CACHE_VARIABLE
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
 from ops.stack import files
 from ops.stack.errors import CommandError
+from ops.stack.recorded_backend import VARIABLE as BACKEND_VARIABLE
+from ops.stack.recorded_backend import backend_of
 
 # Not resolved: a project directory may be made of links to another checkout.
 ROOT: Final = Path(__file__).absolute().parents[2]
@@ -131,10 +133,10 @@ def local_paths(base: Mapping[str, str] = os.environ) -> LocalPaths:
     return LocalPaths(Path(base.get(STATE_DIRECTORY_VARIABLE) or ROOT / ".localcloud").absolute())
 
 
-def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The whole environment of a command of this stack, made from the caller's (`base`).
+def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = ROOT) -> dict[str, str]:
+    """The whole environment of a command of this stack of the project in `root`, made from the caller's (`base`).
 
-    Raises CommandError in a checkout that is not set up.
+    Raises CommandError in a checkout that is not set up, and as `backend_of` does.
     """
     common = {
         "VIRTUAL_ENV": str(VENV),
@@ -147,14 +149,19 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     }
     inherited = {name: value for name, value in base.items() if name not in (LOCAL_ENVIRONMENT_VARIABLE, "PYTHONHOME")}
     if not is_local(stack):
-        return {**{name: value for name, value in inherited.items() if _may_reach_azure(name)}, **common}
+        backend = backend_of(stack, root, base)
+        return {
+            **{name: value for name, value in inherited.items() if _may_reach_azure(name)},
+            **common,
+            **({BACKEND_VARIABLE: backend} if backend else {}),
+        }
     paths = local_paths(base)
     return {
         **{name: value for name, value in inherited.items() if not _is_foreign(name)},
         **common,
         "PULUMI_HOME": str(paths.home),
         # Without the sidecar files of which a kill can leave an empty one that nothing loads any more.
-        "PULUMI_BACKEND_URL": f"{paths.backend.as_uri()}?metadata=skip",
+        BACKEND_VARIABLE: f"{paths.backend.as_uri()}?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(paths.passphrase),
         LOCAL_ENVIRONMENT_VARIABLE: str(paths.record),
         _SEED_VARIABLE: str(_SEED),

@@ -14,5 +14,13 @@ class CommandError(typer.TyperException):
     """
 
 
+class MissingRightError(CommandError):
+    """Azure knows who asks and does not allow it."""
+
+
+class NoManagementClusterError(CommandError):
+    """The stack's configuration has no management cluster."""
+
+
 class RunInterrupted(CommandError):
     """The engine was interrupted, by a signal or at a time limit; the message states how to go on."""

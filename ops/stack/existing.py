@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from identity.infrastructure import COMPONENT_TYPE, cluster_of
+from identity import resource_types
+from identity.infrastructure import cluster_of
 from identity.naming import parse_arm_id, resource_id
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
@@ -26,8 +27,6 @@ _Events: TypeAlias = list[Mapping[str, Any]]
 
 _VAULT: Final = "Microsoft.KeyVault/vaults"
 _NONE: Final[Mapping[Any, str]] = MappingProxyType({})
-_CREDENTIAL_SECRET: Final = "idstack:index:CredentialSecret"
-_ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
 # Such as `...::pulumi:providers:idstack::default`, with a version behind it where the SDK gives one.
 _IS_DEFAULT: Final = re.compile(r"::default(_[0-9_]+)?$")
 # azure-native `provider/pkg/azure/client_azcore.go` and `provider/credential_secret.py`, then ARM's own words.
@@ -158,7 +157,9 @@ def _recovery(found: Sequence[Existing], stack: str) -> str:
 
 
 def _adoption(found: Sequence[Existing], stack: str) -> str:
-    stale = f"{_stale_assignments(stack)} " if any(each.type == _ASSIGNMENT for each in found) else ""
+    stale = (
+        f"{_stale_assignments(stack)} " if any(each.type == resource_types.ROLE_ASSIGNMENT for each in found) else ""
+    )
     several = f"`make recover STACK={stack}` finds and adopts all that exist. " if len(found) > 1 else ""
     made = f"{_made_infrastructure(unmade, stack)}. " if (unmade := _clusters_with_infrastructure(found)) else ""
     waiting = "A recovery takes some seconds. " if any(each.is_deleted for each in found) else ""
@@ -182,7 +183,7 @@ def _stale_assignments(stack: str) -> str:
 def _clusters_with_infrastructure(found: Sequence[Existing]) -> list[str]:
     """The hosted clusters of whose infrastructure parts exist already."""
     parents = (each.parent for each in found)
-    return sorted({cluster_of(name_of(each)) for each in parents if type_of(each) == COMPONENT_TYPE})
+    return sorted({cluster_of(name_of(each)) for each in parents if type_of(each) == resource_types.INFRASTRUCTURE})
 
 
 def _made_infrastructure(clusters: Sequence[str], stack: str) -> str:
@@ -205,8 +206,8 @@ def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Exi
             provider=provider_urn(resource["provider"]),
             is_deleted=is_deleted,
             location=inputs.get("location", "") if is_deleted else "",
-            before=f"{inputs['cloud']}/{inputs['tenantId']}" if type_token == _CREDENTIAL_SECRET else "",
-            principal=inputs.get("principalId", "") if type_token == _ASSIGNMENT else "",
+            before=f"{inputs['cloud']}/{inputs['tenantId']}" if type_token == resource_types.CREDENTIAL_SECRET else "",
+            principal=inputs.get("principalId", "") if type_token == resource_types.ROLE_ASSIGNMENT else "",
         )
 
     if match := _CREATED_ALREADY.search(error):

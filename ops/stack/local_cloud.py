@@ -15,6 +15,8 @@ from ops.stack.errors import CommandError
 
 # Which Kubernetes API a local cloud shall have; `make up CLUSTER=...` sets it.
 _CLUSTER_VARIABLE: Final = "LOCALCLOUD_CLUSTER"
+# `python -m localcloud`, whose usage and messages name the command that a person has typed.
+_PROGRAM: Final = "from localcloud.__main__ import cli; cli(prog_name='idstack local')"
 # The local cloud before its first start, so that settings are typed as its own.
 NOWHERE: Final = LocalEnvironment(
     **dict.fromkeys(LocalEnvironment.__dataclass_fields__, "https://127.0.0.1:1")
@@ -23,11 +25,11 @@ NOWHERE: Final = LocalEnvironment(
 
 
 def run(arguments: Sequence[str], *, output: int | None = None, directory: Path = ROOT) -> int:
-    """Run `python -m localcloud` in a directory; returns its exit code.
+    """Run the local cloud's program as `idstack local` in a directory; returns its exit code.
 
     `output` is a file descriptor for its standard output, the caller's by default.
     """
-    command = [sys.executable, "-m", "localcloud", *arguments]
+    command = [sys.executable, "-c", _PROGRAM, *arguments]
     environment = {**variables(LOCAL_STACK), STATE_DIRECTORY_VARIABLE: str(local_paths().state)}
     return subprocess.run(command, cwd=directory, env=environment, stdout=output).returncode
 
@@ -62,5 +64,6 @@ def of(stack: str) -> LocalEnvironment | None:
         return None
     found = record()
     if found is None:
-        raise CommandError("there is no local stack: `make up` creates one")
+        named = "" if stack == LOCAL_STACK else f" STACK={stack}"
+        raise CommandError(f"there is no local stack: `make up{named}` creates one")
     return found

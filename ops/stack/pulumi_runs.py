@@ -27,6 +27,8 @@ _WITH_PLUGINS: Final = frozenset({*_ENCRYPTING, "destroy", "refresh"})
 class PulumiRuns:
     """Runs `pulumi` for a stack of the project in `root`. What it prints goes to `output`, a file descriptor.
 
+    `beside` is another stack: this one is read in that stack's backend, whatever a file of its own name records.
+
     Every run that fails raises CommandError, `Locked` if another engine has locked the stack, and `StateDamaged` if the
     state's file is cut short. Those that print raise `RunInterrupted` if they were interrupted, by a signal or at the
     deadline.
@@ -36,6 +38,7 @@ class PulumiRuns:
     root: Path = ROOT
     output: int = field(default_factory=sys.stdout.fileno)
     deadline: Deadline | None = None
+    beside: str | None = None
 
     @property
     def is_local(self) -> bool:
@@ -43,9 +46,14 @@ class PulumiRuns:
         return is_local(self.stack)
 
     @property
+    def environment(self) -> dict[str, str]:
+        """The environment of the stack's commands; raises CommandError as `variables` does."""
+        return variables(self.beside or self.stack, root=self.root)
+
+    @property
     def engines(self) -> StartedEngines:
         """The engines that this machine has started for the stack."""
-        return StartedEngines.of(self.stack, variables(self.stack))
+        return StartedEngines.of(self.stack, self.environment)
 
     @property
     def _file(self) -> Path:
@@ -59,7 +67,7 @@ class PulumiRuns:
         standstill: Standstill | None = None,
     ) -> None:
         command = ["pulumi", *arguments, "--stack", self.stack]
-        whole = {**variables(self.stack), **(environment or {})}
+        whole = {**self.environment, **(environment or {})}
         if not self.is_local and arguments[0] in _ENCRYPTING:
             secrets_provider.require_passphrase(self._file, self.stack, whole)
         if self.deadline is not None and not self.deadline.left:
@@ -102,7 +110,7 @@ class PulumiRuns:
     def _failure(self, errors: str, said: str, command: str = "") -> CommandError:
         if lock.is_locked(errors):
             return self._locked(errors, command)
-        backend = variables(self.stack).get("PULUMI_BACKEND_URL")
+        backend = self.environment.get("PULUMI_BACKEND_URL")
         if found := (
             state_file.damage(errors, self.stack, backend)
             or disk.failure(errors, self.stack)
@@ -120,7 +128,7 @@ class PulumiRuns:
         """Whose lock it is; a move of a state has two stacks."""
         named = lock.stack_of(errors)
         stack = self.stack if named is None else named
-        engines = StartedEngines.of(stack, variables(stack))
+        engines = StartedEngines.of(stack, self.environment)
         return lock.Locked(stack, lock.owners(errors), engines=engines, is_local=is_local(stack), command=command)
 
     def _note_end(self, starting: StartingEngine, code: int, errors: str, command: str) -> None:
@@ -144,7 +152,7 @@ class PulumiRuns:
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Run without a terminal. Only one that was killed raises."""
-        whole = {**variables(self.stack), **(environment or {})}
+        whole = {**self.environment, **(environment or {})}
         self._provide_plugins(arguments[0], whole)
         command = ["pulumi", *arguments, "--non-interactive"]
         if _locks_for_a_moment(arguments):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from identity import resource_types
 from identity.catalogue import CONTROL_PLANE
 from identity.naming import control_plane_identity_name
 from identity.outputs import StackOutputs
@@ -17,11 +18,11 @@ from ops.stack.state import StateResource, name_of
 class RenewedType(StrEnum):
     """The types of all resources that a renewal touches."""
 
-    SCHEDULE = "idstack:index:RenewalSchedule"
-    CERTIFICATE = "idstack:index:Certificate"
-    REGISTRATION = "azuread:index/applicationCertificate:ApplicationCertificate"
-    GATE = "idstack:index:SignInGate"
-    SECRET = "idstack:index:CredentialSecret"
+    SCHEDULE = resource_types.RENEWAL_SCHEDULE
+    CERTIFICATE = resource_types.CERTIFICATE
+    REGISTRATION = resource_types.REGISTERED_CERTIFICATE
+    GATE = resource_types.SIGN_IN_GATE
+    SECRET = resource_types.CREDENTIAL_SECRET
 
 
 # The resources of a slot, by the part of their names before the slot (`components/azure/entra_application.py`). Those

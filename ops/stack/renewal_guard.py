@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from identity import resource_types
 from ops.stack.renewable import SLOTS, Renewable, RenewedType, other_slot
 from ops.stack.state import Plan, PlanStep, StateResource, errors_of, name_of
 
@@ -22,8 +23,6 @@ _REPLACEMENT: Final = frozenset(
     {"replace", "create-replacement", "delete-replaced", "remove-pending-replace", "discard-replaced"}
 )
 _UPDATE: Final = frozenset({"update"})
-_PROVIDER: Final = "pulumi:providers:"
-_STACK: Final = "pulumi:pulumi:Stack"
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,9 @@ def _withdrawn(identity: Renewable, planned: PlanStep | None, state: Mapping[str
 def _is_engines_own(step: PlanStep) -> bool:
     """Whether the engine takes the step in every run: of the stack itself, and of a provider, which makes nothing."""
     kind = step["urn"].rpartition("::")[0].rpartition("::")[2].rpartition("$")[2]
-    return kind == _STACK or (kind.startswith(_PROVIDER) and step["op"] in _CREATION | _UPDATE)
+    return kind == resource_types.STACK or (
+        kind.startswith(resource_types.PROVIDER) and step["op"] in _CREATION | _UPDATE
+    )
 
 
 def _refusal(

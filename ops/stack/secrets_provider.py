@@ -33,6 +33,13 @@ def require_passphrase(configuration: Path, stack: str, environment: Mapping[str
         )
 
 
+def passphrase_fault(environment: Mapping[str, str]) -> str | None:
+    """Why these variables give no passphrase, for who cannot be asked for one; None if they give one."""
+    if source := _empty(environment):
+        return f"{source} is empty"
+    return None if environment.get(_VALUE) or environment.get(_FILE) else f"neither {_VALUE} nor {_FILE} is set"
+
+
 def _empty(environment: Mapping[str, str]) -> str:
     """The variable that gives an empty passphrase; empty if none does."""
     if (value := environment.get(_VALUE)) is not None:

@@ -10,18 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from identity import resource_types
 from identity.settings import Settings
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
-from ops.stack.state import OWNER, UNKNOWN, PlanStep, StateResource, name_of, type_of, without
+from ops.stack.state import UNKNOWN, PlanStep, StateResource, name_of, type_of, without
 
-_COMPONENT: Final = "idstack:hypershift:HostedCluster"
 _NOTHING: Final = frozenset({"same", "read", "refresh"})
-_PROVIDER: Final = "pulumi:providers:"
-_STACK: Final = "pulumi:pulumi:Stack"
 # What the second stack has of its own.
-_OF_EACH_STACK: Final = frozenset({_STACK, OWNER})
+_OF_EACH_STACK: Final = frozenset({resource_types.STACK, resource_types.STACK_OWNER})
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def move(source: Engine, target: Engine, cluster: str) -> Moved:
 
 def clusters_in(resources: Iterable[StateResource]) -> dict[str, str]:
     """The hosted clusters in a state: URN of the component by name."""
-    return {name_of(each["urn"]): each["urn"] for each in resources if each["type"] == _COMPONENT}
+    return {name_of(each["urn"]): each["urn"] for each in resources if each["type"] == resource_types.HOSTED_CLUSTER}
 
 
 def changes(target: Engine) -> dict[str, str]:
@@ -127,12 +125,12 @@ def _is_harmless(step: PlanStep) -> bool:
     """Whether a step changes what there is, or makes something in the state alone: a provider, or a component."""
     if step["op"] == "create":
         made = step["newState"]
-        return not made["custom"] or made["type"].startswith(_PROVIDER)
+        return not made["custom"] or made["type"].startswith(resource_types.PROVIDER)
     return step["op"] == "update"
 
 
 def _is_somebodys(resource: StateResource) -> bool:
-    return resource["type"] != _STACK
+    return resource["type"] != resource_types.STACK
 
 
 def _of_configurations(source: Engine, target: Engine, cluster: str) -> Iterator[str]:

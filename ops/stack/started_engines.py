@@ -2,7 +2,7 @@
 another container of this one, may have equal ones.
 
 A file for each engine in its PULUMI_HOME, on this machine: boot, pid namespace, and the moment that the process began,
-in ticks since the boot. Decision record 0069.
+in ticks since the boot. Decision record 0023.
 """
 
 from __future__ import annotations

@@ -8,16 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final, NotRequired, TypedDict
 
+from identity import resource_types
 from identity.outputs import StackOutputs
 
 UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 """A value in a plan that is not known before the update (pulumi/pulumi `sdk/go/common/resource/plugin/rpc.go`)."""
-
-STACK: Final = "pulumi:pulumi:Stack"
-"""The type of the root resource, whose outputs are the stack's."""
-
-OWNER: Final = "idstack:index:StackOwner"
-"""The type of the resource with the stack's owner id, which is its id."""
 
 
 class StateResource(TypedDict):
@@ -131,7 +126,7 @@ class Plan(TypedDict):
 def outputs_of(state: State) -> StackOutputs[str]:
     """The outputs in a state, none of which is secret; empty before the first complete run."""
     for resource in state["deployment"].get("resources") or ():
-        if resource["type"] == STACK:
+        if resource["type"] == resource_types.STACK:
             outputs: Any = resource.get("outputs") or {}
             found: StackOutputs[str] = outputs
             return found

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.registered_certificates import thumbprint, thumbprint_of_ours
-from ops.sweep.model import CERTIFICATE, MANAGED_IDENTITY_API, LeftOver, Swept
+from ops.sweep.model import CERTIFICATE, LeftOver, Swept
 
 _NOT_OURS: Final = "this program did not add it"
 _FEDERATED: Final = "federatedIdentityCredentials"
@@ -52,7 +53,7 @@ def of_managed_identities(
     Raises AzureRefused.
     """
     for identity in identities:
-        for each in azure.resources(f"{identity['id']}/{_FEDERATED}", MANAGED_IDENTITY_API):
+        for each in azure.resources(f"{identity['id']}/{_FEDERATED}", resource_types.MANAGED_IDENTITY_API):
             if not is_named(each["id"]):
                 yield _federated(each["id"], identity["name"], each["name"], each["properties"])
 

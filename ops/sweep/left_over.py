@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.deployer_rights import assigned, catalogue_roles
 from identity.access.registered_certificates import withdraw
@@ -28,9 +29,8 @@ from ops.access import vault_secrets
 from ops.siblings.stacks import COMPONENTS, Stacks
 from ops.siblings.whose import owner_of_application
 from ops.sweep import added_credentials, machines, registrations
-from ops.sweep.model import CERTIFICATE, MANAGED_IDENTITY_API, LeftOver, Swept
+from ops.sweep.model import CERTIFICATE, LeftOver, Swept
 
-_AUTHORIZATION: Final = "2022-04-01"
 _ASSIGNMENTS: Final = "providers/Microsoft.Authorization/roleAssignments"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 
@@ -84,7 +84,7 @@ def delete(azure: AzureClient, found: LeftOver) -> None:
     """Delete one thing of ours; raises AzureRefused. A secret and an application can be recovered for some time."""
     match found.kind:
         case Swept.ROLE_ASSIGNMENT:
-            azure.delete_resource(found.id, _AUTHORIZATION)
+            azure.delete_resource(found.id, resource_types.AUTHORIZATION_API)
         case Swept.REGISTRATION:
             application, _, key_id = found.id.partition(CERTIFICATE)
             withdraw(azure, application, key_id)
@@ -94,7 +94,7 @@ def delete(azure: AzureClient, found: LeftOver) -> None:
             vault, name = parse_arm_id(found.id).names
             azure.vault(vault, "DELETE", f"/secrets/{name}")
         case Swept.MANAGED_IDENTITY:
-            azure.delete_resource(found.id, MANAGED_IDENTITY_API)
+            azure.delete_resource(found.id, resource_types.MANAGED_IDENTITY_API)
         case _:
             raise ValueError(f"a {found.kind} is never this program's")
 
@@ -146,7 +146,7 @@ def _applications(
 def _tagged_identities(azure: AzureClient, settings: Settings, project: str) -> list[AzureObject]:
     """Managed identities with our tag, in the stack's resource group."""
     group = resource_group_id(settings.subscription_id, settings.resource_group)
-    found = azure.resources(f"{group}/providers/{_IDENTITIES}", MANAGED_IDENTITY_API)
+    found = azure.resources(f"{group}/providers/{_IDENTITIES}", resource_types.MANAGED_IDENTITY_API)
     return [each for each in found if _tag_of(each).startswith(stack_tag(project, ""))]
 
 
@@ -193,7 +193,7 @@ class _Known:
         """The left-over ones at and below the scopes on which the stack assigns roles, each once."""
         found: dict[str, AzureObject] = {}
         for scope in dict.fromkeys(each.scope for each in assigned(settings)):
-            for each in self._azure.resources(f"{scope}/{_ASSIGNMENTS}", _AUTHORIZATION):
+            for each in self._azure.resources(f"{scope}/{_ASSIGNMENTS}", resource_types.AUTHORIZATION_API):
                 # The list has what lies above as well.
                 if f"{each['properties']['scope']}/".lower().startswith(f"{scope}/".lower()):
                     found[each["id"].lower()] = each

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
 from ops.sweep.model import LeftOver, Swept
 
-_API: Final = "2021-04-01"
 # kubernetes-sigs/cluster-api-provider-azure api/v1beta1/tags.go, `ClusterTagKey`: of machines and, since some release,
 # of their interfaces. HyperShift names its Cluster by the infrastructure id (`CAPICluster` in
 # hypershift-operator/controllers/manifests/controlplaneoperator/manifests.go).
@@ -39,7 +39,9 @@ def find(
     """
 
     def listed(kind: Swept) -> list[AzureObject]:
-        return azure.resources(f"{subscription}/resources", _API, f"resourceType eq '{_TYPES[kind]}'")
+        return azure.resources(
+            f"{subscription}/resources", resource_types.RESOURCES_LIST_API, f"resourceType eq '{_TYPES[kind]}'"
+        )
 
     machines = listed(Swept.MACHINE)
     owners = {each["id"].lower(): infra_id for each in machines if (infra_id := _tagged(each))}

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 # Between an application and a key id, as azuread's ids have it.
 CERTIFICATE: Final = "/certificate/"
-MANAGED_IDENTITY_API: Final = "2023-01-31"
 
 
 class Swept(StrEnum):

@@ -36,6 +36,12 @@ def test_azures_clouds_have_the_same_names_on_both_sides() -> None:
     assert served.DEFAULT_CLOUD == clouds.DEFAULT_CLOUD
 
 
+def test_yaml_is_read_and_written_by_the_same_lines_on_both_sides() -> None:
+    own, other = (ROOT / room / "yaml_text.py" for room in ("identity", "localcloud/core"))
+
+    assert other.read_text(encoding="utf-8") == own.read_text(encoding="utf-8")
+
+
 def test_a_client_of_the_local_cloud_takes_the_same_addresses() -> None:
     values = {name: f"https://{name}" for name in served.LocalEnvironment.model_fields}
     own = clouds.local_cloud(clouds.LocalEnvironment(**values))

@@ -12,12 +12,12 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from localcloud.__main__ import cli as local_cloud
-from ops.__main__ import application
+from ops.cli import COMMANDS, application
 from tests.architecture.source import ROOT
 
 DOCUMENTS: Final = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
-_TARGETS: Final = frozenset(re.findall(r"^([a-z0-9]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-_FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_TARGETS: Final = frozenset(re.findall(r"^([a-z\d-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+_FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")
 _PATH: Final = re.compile(r"[\w.-]+(/[\w.-]+)+/?")
 # The end of the part of a command line that the shell gives to one program.
@@ -84,6 +84,8 @@ def _problem(line: str) -> str | None:
     if program == "make":
         return next((f"make has no target {word}" for word in words[:1] if word not in _TARGETS), None)
     if program.removeprefix(".venv/bin/") == "idstack":
+        if words and words[0] in COMMANDS:
+            return _unknown(COMMANDS[words[0]].load(), f"idstack {words[0]}", words[1:])
         return _unknown(get_command(application()), "idstack", words)
     return None
 

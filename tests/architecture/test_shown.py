@@ -1,79 +1,93 @@
-"""A document that names the test that shows something names one that exists."""
+"""`docs/explanation/proofs.md` maps claims to tests: every claim is there, and every test exists."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Final
 
 import pytest
 
 from tests.architecture.source import ROOT, nodes
 
-_DOCUMENT: Final = ROOT / "docs/guides/aks-access.md"
-_THREATS: Final = ROOT / "docs/explanation/threat-model.md"
-_SEQUENCES: Final = ROOT / "docs/explanation/sequences.md"
-_TEST: Final = re.compile(r"`(?P<file>[a-z0-9_/]+\.py)::(?P<name>test_\w+)`")
-_NAMED: Final = sorted(
-    {
-        (found["file"], found["name"])
-        for document in (_DOCUMENT, _THREATS, _SEQUENCES)
-        for found in _TEST.finditer(document.read_text(encoding="utf-8"))
-    }
+_EXPLANATION: Final = ROOT / "docs/explanation"
+_TEXT: Final = (_EXPLANATION / "proofs.md").read_text(encoding="utf-8")
+_ENTRY: Final = re.compile(
+    r"^- (?:\*\*(?P<label>\w+)\*\*)?(?P<text>.*(?:\n  (?!- ).*)*)\n(?P<shown>(?:  .*\n)+)", re.MULTILINE
 )
-# What no test of ours can show.
-_PROMISE: Final = re.compile(r"\b(Azure|GitHub|Kubernetes)'s? promise|^open\b")
-# Of the checklist all but the row that the document lists as not offered.
-_ROWS: Final = set(range(1, 22)) - {15}
+_SHOWN: Final = re.compile(r"`(?P<file>[a-z0-9_/]+\.py)`|`(?P<test>test_\w+)`")
+# Of the checklist all but the row that is not offered.
+_CHECKLIST: Final = {str(number) for number in range(1, 22)} - {"15"}
 
 
-def test_every_row_of_the_checklist_is_there() -> None:
-    text = _DOCUMENT.read_text(encoding="utf-8")
-    table = text[text.index("shown by, below `tests/`") :].split("\n\n", 1)[0]
-    assert {int(number) for number in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)} == _ROWS
-    assert all(_TEST.search(line) for line in table.splitlines()[2:])
+def _entries(section: str) -> Mapping[str, tuple[str, str]]:
+    """By label: what an entry of a section says, and what it shows it by."""
+    part = _TEXT.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    return {entry["label"]: (entry["text"], entry["shown"]) for entry in _ENTRY.finditer(part + "\n")}
+
+
+def _tests(shown: str) -> list[tuple[str, str]]:
+    """Files with the tests that follow them."""
+    file, tests = "", []
+    for span in _SHOWN.finditer(shown):
+        file = span["file"] or file
+        if span["test"]:
+            tests.append((file, span["test"]))
+    return tests
+
+
+_NAMED: Final = sorted(set(_tests(_TEXT.split("\n## Invariants\n")[0])))
 
 
 @pytest.mark.parametrize(("file", "name"), _NAMED, ids=[name for _, name in _NAMED])
-def test_a_test_that_a_document_names_exists(file: str, name: str) -> None:
+def test_a_test_that_proves_a_claim_exists(file: str, name: str) -> None:
     path = ROOT / "tests" / file
     assert path.exists()
     assert name in {node.name for node in nodes(path) if isinstance(node, ast.FunctionDef)}
 
 
-def test_every_line_of_the_threat_model_has_a_test_or_says_whose_promise_it_is() -> None:
-    rows = [
-        [cell.strip() for cell in line.strip("|").split(" | ")]
-        for line in _THREATS.read_text(encoding="utf-8").splitlines()
-        if line.startswith("| ") and not line.endswith("shown by |")
-    ]
+def test_every_invariant_has_tests_that_exist() -> None:
+    entries = list(_ENTRY.finditer(_TEXT.split("\n## Invariants\n")[1] + "\n"))
 
-    assert len(rows) > 30
-    for row in rows:
-        assert _TEST.search(row[-1]) or _PROMISE.search(row[-1].rstrip("| ")), row[0]
-        # What is marked as open in a row is open in its last column, too: a test beside it shows something else.
-        assert any("**Open**" in cell for cell in row) == row[-1].startswith("open"), row[0]
+    assert len(entries) > 30
+    for entry in entries:
+        files = re.findall(r"`([^`]+)`", entry["shown"])
+        assert files, entry["text"]
+        assert not [file for file in files if not (ROOT / "tests" / file).exists()]
 
 
-def test_every_environment_of_the_workflows_has_its_line_in_the_threat_model() -> None:
-    text = _THREATS.read_text(encoding="utf-8")
-    table = text[text.index("## Per environment") :].split("\n\n", 1)[0]
+def test_every_row_of_the_checklist_has_a_test() -> None:
+    entries = _entries("Access to AKS")
+
+    assert set(entries) == _CHECKLIST
+    assert all(_tests(shown) for _, shown in entries.values())
+
+
+def test_every_claim_of_the_threat_model_has_a_test_or_says_whose_promise_it_is() -> None:
+    text = (_EXPLANATION / "threat-model.md").read_text(encoding="utf-8")
+    claims = dict(re.findall(r"^- \*\*([ABET]\d+)\. (.+(?:\n  .+)*)", text, re.MULTILINE))
+    entries = _entries("Threat model")
+
+    assert list(claims) == list(entries)
+    for label, (said, shown) in entries.items():
+        assert _tests(shown) or "promise" in shown, label
+        # What is open on the page is open here, too: a test beside it shows something else.
+        assert said.startswith(" open;") == ("**Open**" in claims[label]), label
+
+
+def test_every_environment_of_the_workflows_is_in_the_threat_model() -> None:
+    text = (_EXPLANATION / "threat-model.md").read_text(encoding="utf-8")
     stacks = {file.name.split(".")[1] for file in ROOT.glob("Pulumi.*.yaml")}
 
-    assert {line.split("|")[1].strip() for line in table.splitlines()[3:]} == stacks
+    assert set(re.findall(r"^- \*\*E\d+\. ([\w-]+)\.\*\*", text, re.MULTILINE)) == stacks
 
 
-def test_every_sequence_is_there_once_with_the_test_that_shows_it() -> None:
-    rows = [
-        [cell.strip() for cell in line.strip("|").split(" | ")]
-        for line in _SEQUENCES.read_text(encoding="utf-8").splitlines()
-        if re.match(r"\| *\d", line)
-    ]
+def test_every_sequence_is_described_once_and_has_a_test() -> None:
+    text = (_EXPLANATION / "sequences.md").read_text(encoding="utf-8")
+    described = re.findall(r"^- \*\*(\d+)\.\*\* ", text, re.MULTILINE)
+    entries = _entries("Sequences")
 
-    assert sorted(int(number) for number, *_ in rows) == list(range(1, 60))
-    for number, happens, ends, shown in rows:
-        assert happens, number
-        assert ends, number
-        tests, rest = _TEST.findall(shown), _TEST.sub("", shown).replace("<br>", "").strip("| ")
-        # What no test can show has its reason there.
-        assert rest == "" if tests else rest.startswith("no test: "), number
+    assert sorted(map(int, described)) == list(range(1, 60))
+    assert sorted(map(int, entries)) == list(range(1, 60))
+    assert not [label for label, (_, shown) in entries.items() if not _tests(shown)]

@@ -11,6 +11,7 @@ from ops.graph import html
 from tests.browser.browser import Browser, Scheme
 from tests.browser.conftest import Files
 from tests.unit.ops.graph.test_forms import ATTACKS, named
+from tests.unit.ops.graph_world import GraphWorld, broken_secret
 from tools.steps import ROOT
 
 pytestmark = pytest.mark.browser
@@ -31,7 +32,7 @@ def test_a_page_loads_without_a_message_and_without_a_request(
     browser: Browser, files: Files, name: str, scheme: Scheme
 ) -> None:
     browser.open(files[f"{name}.html"], scheme)
-    opened = browser.evaluate("document.querySelectorAll('.drawing svg').length")
+    opened = browser.evaluate("document.querySelectorAll('.drawing svg:not(.timeline)').length")
 
     assert browser.seen() == []
     assert opened == (0 if name == "fifty" else 1)
@@ -83,7 +84,7 @@ def test_a_cluster_opens_and_closes_by_a_click(browser: Browser, files: Files) -
 
     browser.click("[data-cluster=cluster-07] .head")
     opened = browser.evaluate(OPEN)
-    drawings = browser.evaluate("document.querySelectorAll('.drawing svg').length")
+    drawings = browser.evaluate("document.querySelectorAll('.drawing svg:not(.timeline)').length")
     browser.click("[data-cluster=cluster-07] .head")
 
     assert (opened, drawings) == (["cluster-07"], 1)
@@ -97,7 +98,7 @@ def test_the_keyboard_reaches_everything(browser: Browser, files: Files) -> None
     search = browser.evaluate(FOCUSED)
     browser.press("Tab", "Tab", "Tab", "Tab", "Tab")
     details = browser.evaluate("document.activeElement.tagName")
-    browser.press("Tab", "ArrowRight", "ArrowDown")
+    browser.press("Tab", "Tab", "ArrowRight", "ArrowDown")
     head = browser.evaluate(HEAD)
     browser.press("Enter", "ArrowDown")
     first = browser.evaluate(FOCUSED)
@@ -155,6 +156,68 @@ def test_details_lead_to_the_neighbours(browser: Browser, files: Files) -> None:
 
     assert browser.evaluate("document.querySelector('#details .kind').textContent") == "pod"
     assert browser.evaluate("document.activeElement.classList.contains('pod')")
+
+
+def test_a_fix_is_in_the_details_and_is_copied(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(html.document(broken_secret()), encoding="utf-8")
+    browser.open(file)
+    browser.evaluate(
+        "Object.defineProperty(navigator, 'clipboard', {value: {writeText: async (text) => { window.copied = text; }}})"
+    )
+
+    browser.click(".node.secret")
+    shown = browser.evaluate("document.querySelector('#details dd').textContent")
+    browser.click("#details .copy")
+
+    assert shown == "if it was deleted, az keyvault secret recover --name xCopy, then try again"
+    assert browser.evaluate("window.copied") == "az keyvault secret recover --name x"
+    assert browser.evaluate("document.querySelector('#details .copy').textContent") == "Copied"
+
+
+@pytest.mark.parametrize(("scheme", "canvas"), [("light", [246, 247, 249]), ("dark", [16, 21, 28])])
+def test_the_drawing_is_saved_as_a_picture_in_the_colours_that_are_shown(
+    browser: Browser, files: Files, scheme: Scheme, canvas: list[int]
+) -> None:
+    browser.open(files["small.html"], scheme)
+    browser.evaluate(
+        """HTMLAnchorElement.prototype.click = function () { window.saved(this.download); };
+        HTMLCanvasElement.prototype.own = HTMLCanvasElement.prototype.toBlob;
+        HTMLCanvasElement.prototype.toBlob = function (done) { window.canvas = this; this.own(done); };
+        window.done = new Promise((done) => { window.saved = done; }); null"""
+    )
+
+    browser.click(".png")
+    name = browser.evaluate("window.done")
+    colours = browser.evaluate(
+        """(() => { const {width, height} = window.canvas;
+        const data = window.canvas.getContext("2d").getImageData(0, 0, width, height).data;
+        const found = new Set();
+        for (let at = 0; at < data.length; at += 4) { found.add(data.slice(at, at + 3).join()); }
+        return [width, height, [...data.slice(0, 3)], found.size]; })()"""
+    )
+    drawn = browser.evaluate(
+        "(() => { const {width, height} = document.querySelector('.drawing svg').viewBox.baseVal;"
+        "return [width, height]; })()"
+    )
+
+    assert name == "prod-hc1.png"
+    assert colours[:2] == [int(2 * each) for each in drawn]
+    assert colours[2] == canvas
+    assert colours[3] > 20, "cards, lines, texts and marks are in it"
+    assert browser.seen() == []
+
+
+def test_an_empty_stack_says_so(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(html.document(GraphWorld().graph()), encoding="utf-8")
+
+    browser.open(file)
+
+    assert browser.evaluate("document.querySelector('main').innerText").startswith(
+        "The stack prod has no hosted cluster."
+    )
+    assert browser.seen() == []
 
 
 def test_the_page_follows_the_systems_scheme_until_one_is_chosen(browser: Browser, files: Files) -> None:

@@ -119,7 +119,7 @@ def test_the_cli_makes_a_principal_with_a_role(az: Az, stack: LocalStack) -> Non
 
 @pytest.mark.parametrize("of", ["app", "sp"])
 def test_the_cli_takes_out_what_was_added_to_an_application_or_its_principal(az: Az, of: str) -> None:
-    """As docs/reference/operations.md says of what `idstack sweep` lists."""
+    """As docs/guides/operations.md says of what `idstack sweep` lists."""
     made = az("ad", "sp", "create-for-rbac", "--name", "by-the-cli")
     credential, of_it = ("ad", of, "credential"), ("--id", made["appId"])
     issued = issue("by-the-cli", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=1))

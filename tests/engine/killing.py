@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from identity import resource_types
 from localcloud.core import processes
 from localcloud.runtime.lifecycle import DAEMON
-from ops.recovery.finders import REGISTRATION
 from tests.engine.fault_daemon import ANY
 from tests.harness import PROJECT, LocalStack, running_stack
 
@@ -144,7 +144,7 @@ def registered_in_state(stack: LocalStack) -> dict[str, set[str]]:
     """The same as the state has it."""
     found: dict[str, set[str]] = defaultdict(set)
     for each in stack.resources():
-        if each["type"] == REGISTRATION:
+        if each["type"] == resource_types.REGISTERED_CERTIFICATE:
             application, _, key_id = each["id"].split("/")
             found[application].add(key_id)
     return dict(found)

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from ops.stack.state import OWNER, provider_urn
+from identity import resource_types
+from ops.stack.state import provider_urn
 from tests.harness import LocalStack
 
 _KINDS: Final = ("arm", "entra-application", "entra-principal", "keyvault-secret")
@@ -62,6 +63,6 @@ def _urn_of(stack: LocalStack) -> str:
 def _owner(stack: LocalStack, owner_id: str) -> Iterator[dict[str, Any]]:
     """The owner as the stack's state has it, but for its id, after its provider."""
     resources = stack.resources()
-    [owner] = [each for each in resources if each["type"] == OWNER]
+    [owner] = [each for each in resources if each["type"] == resource_types.STACK_OWNER]
     yield from (each for each in resources if each["urn"] == provider_urn(owner["provider"]))
     yield {**owner, "id": owner_id, "outputs": {**owner["outputs"], "ownerId": owner_id}}

@@ -34,7 +34,7 @@ class GuestCluster:
     def __init__(self, stack: LocalStack, issuer: str, pem: str) -> None:
         self._stack = stack
         self._issuer = issuer
-        self._pem = pem
+        self.pem = pem
 
     def token(self, subject: str, key_id: str | None = None, **claims: Any) -> str:
         """A token as kube-apiserver issues it for a projected volume."""
@@ -48,16 +48,16 @@ class GuestCluster:
             "exp": now + timedelta(hours=1),
             **claims,
         }
-        headers = {"kid": key_id or public_half(self._pem).key_id}
-        return jwt.encode(whole, self._pem, algorithm="RS256", headers=headers)
+        headers = {"kid": key_id or public_half(self.pem).key_id}
+        return jwt.encode(whole, self.pem, algorithm="RS256", headers=headers)
 
-    def exchange(self, client_id: str, assertion: str) -> Answer:
+    def exchange(self, client_id: str, assertion: str, scope: str = ARM) -> Answer:
         """Exchange a service account's token for one of the managed identity (RFC 7523)."""
         local = self._stack.environment
         form = {
             "grant_type": "client_credentials",
             "client_id": client_id,
-            "scope": ARM,
+            "scope": scope,
             "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
             "client_assertion": assertion,
         }

@@ -199,6 +199,7 @@ def test_another_passphrase_is_named(small: LocalStack) -> None:
 
 
 def _examined(sources: DoctorSources) -> list[CheckResult]:
+    sources.engine.forget()
     return diagnose(look(sources, frozenset(Part)), CHECKS)
 
 

@@ -61,10 +61,10 @@ def test_a_cluster_under_another_name_is_refused_while_it_is_in_use(project: Reh
 
 
 def test_the_cluster_side_is_handed_over_without_a_failed_sign_in(project: Rehearsals) -> None:
-    before = project.start("dev")
-    project.write("dev", {**before, "clusterSide": "hypershift"})
+    before = project.start("stage")
+    project.write("stage", {**before, "clusterSide": "hypershift"})
 
-    found = project.rehearse("dev")
+    found = project.rehearse("stage")
 
     assert (found.code, found.findings, found.failed()) == (0, [], {})
     assert set(found.operations("class")) == set(found.operations("mount")) == {"delete"}
@@ -73,11 +73,11 @@ def test_the_cluster_side_is_handed_over_without_a_failed_sign_in(project: Rehea
 
 
 def test_another_vault_needs_an_approval_and_then_refuses_nobody(project: Rehearsals) -> None:
-    before = project.start("dev")
+    before = project.start("stage")
     vault = {**before["vault"], "name": "kv-idstack-next"}
-    project.write("dev", {**before, "vault": vault, "allowCredentialLoss": ["hc1"]})
+    project.write("stage", {**before, "vault": vault, "allowCredentialLoss": ["hc1"]})
 
-    found = project.rehearse("dev")
+    found = project.rehearse("stage")
 
     assert (found.code, found.findings, found.failed()) == (0, [], {})
     [loss] = found.document["credentialLosses"]
@@ -86,7 +86,7 @@ def test_another_vault_needs_an_approval_and_then_refuses_nobody(project: Rehear
     assert set(found.operations("secret")) == {"replace"}
     assert found.document["clustersNobodyUses"] == ["hc1"]
     assert found.document["keptByAzure"] == [
-        "vault kv-idstack-dev, deleted softly",
+        "vault kv-example-stage, deleted softly",
         "vault kv-idstack-next, deleted softly",
     ]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 _PROGRAM: Final = [
-    "ops.__main__",
+    "ops.cli",
     "ops.commands.token",
     "identity.access.sign_in",
     "identity.access.device_code",

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import uvicorn
 
@@ -27,13 +27,23 @@ from identity.credentials.probe.serving import EventServer
 
 _LOG: Final = logging.getLogger("identity.credentials.probe")
 
+_PROGRAM: Final = "python -m identity.credentials.probe"
 # How long the round in flight may take to end; a pod is killed 30 s after it was asked to end.
 _GRACE_SECONDS: Final = 5
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the probe; returns the exit code: 0 ended or ready, 1 not ready or the address is taken (2: wrong usage)."""
-    parser = _parser()
+def start(program: str) -> NoReturn:
+    """Run the probe as a process of its own, as `main`, with its log on standard error."""
+    log.set_up()
+    sys.exit(main(program=program))
+
+
+def main(arguments: Sequence[str] | None = None, *, program: str = _PROGRAM) -> int:
+    """Run the probe; returns the exit code: 0 ended or ready, 1 not ready or the address is taken (2: wrong usage).
+
+    `program` is what the usage calls it.
+    """
+    parser = _parser(program)
     options = parser.parse_args(arguments)
     try:
         source = CredentialSource.parse(options.credential, options.mount_root)
@@ -79,8 +89,8 @@ def _serve(prober: Prober, metrics: Metrics, address: tuple[str, int], interval:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m identity.credentials.probe", description=__doc__)
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(program, description="Prove a mounted credential, once or until it is ended.")
     parser.add_argument(
         "--credential", required=True, metavar="file:PATH|env:NAME|cloud-config:PATH", help="where the consumer looks"
     )
@@ -108,5 +118,4 @@ def _address(text: str) -> tuple[str, int]:
 
 
 if __name__ == "__main__":
-    log.set_up()
-    sys.exit(main())
+    start(_PROGRAM)

@@ -12,13 +12,14 @@ from azure.core.exceptions import AzureError
 from azure.identity import CredentialUnavailableError
 
 from identity.credentials.backoff import Backoff
+from identity.credentials.clock import Clock, utc_now
 from identity.credentials.document import Credential, InvalidCredential
 from identity.credentials.events import Event, EventKind
 from identity.credentials.probe.credential_source import CredentialNotNamed, CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.proof import ProofRequest
 from identity.credentials.probe.report import ProbeReport, ProofResult, SignInResult
-from identity.credentials.sign_in import Clock, FreshSignIns, refusal, utc_now
+from identity.credentials.sign_in import FreshSignIns, refusal
 from identity.credentials.token_credential import ARM_SCOPE, MountedCredential
 
 _LOG: Final = logging.getLogger(__name__)

@@ -13,7 +13,6 @@ import base64
 from types import MappingProxyType
 from typing import Any, Final
 
-import yaml
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
@@ -35,6 +34,7 @@ from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
 from localcloud.core.cluster import ADMINISTRATOR, token
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.store import Document
+from localcloud.core.yaml_text import dump
 
 _USER: Final = "listclusterusercredential"
 _ADMIN: Final = "listclusteradmincredential"
@@ -215,7 +215,7 @@ def _server(call: Call, cluster: Document, endpoint: Endpoint) -> str:
 
 
 def _credential(name: str, kubeconfig: dict[str, Any]) -> JSONResponse:
-    text = yaml.safe_dump(kubeconfig, sort_keys=False)
+    text = dump(kubeconfig)
     return JSONResponse({"kubeconfigs": [{"name": name, "value": base64.b64encode(text.encode()).decode()}]})
 
 

@@ -32,7 +32,7 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         why = textwrap.shorten(world.state.why, _LONGEST, placeholder=" ...")
         fix = next(
             (fix for words, fix in _FIXES if words in world.state.why),
-            "correct what the engine names, then run it again",
+            _OTHERWISE,
         )
         yield Fault(evidence=why, fix=fix.format(backend=_BACKEND, recover=world.make("recover")))
 

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
+
+from identity.access.errors import AccessError
+from ops.stack.errors import MissingRightError
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Unread:
-    """Something that could not be read; `why` is shown to a person."""
+    """Something that could not be read; `why` is shown to a person, `is_forbidden` if a right is missing."""
 
     why: str
+    is_forbidden: bool = False
+
+    @classmethod
+    def because(cls, error: Exception, why: str | None = None) -> Self:
+        """What the error kept from being read, in its words or in others."""
+        is_forbidden = error.is_forbidden if isinstance(error, AccessError) else isinstance(error, MissingRightError)
+        return cls(str(error) if why is None else why, is_forbidden)
 
 
 class NotRead(Exception):
     """A check needs something that could not be read; the message has the reason."""
 
+    def __init__(self, why: str, *, is_forbidden: bool = False) -> None:
+        super().__init__(why)
+        self.is_forbidden = is_forbidden
+
 
 def known(seen: T | Unread) -> T:
     """What was found; raises NotRead."""
     if isinstance(seen, Unread):
-        raise NotRead(seen.why)
+        raise NotRead(seen.why, is_forbidden=seen.is_forbidden)
     return seen
 
 

@@ -6,12 +6,13 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from identity.access.api_server import AccessRequirements, ApiServer
-from identity.access.errors import AccessError
+from identity.access.errors import AccessError, AzureRefused
 from identity.access.kinds import CustomKind, required_kinds
 from identity.access.permissions import Permission
 from identity.settings import Settings
 from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import SeenAccess
+from ops.stack.errors import CommandError, MissingRightError, NoManagementClusterError
 
 _LOOK: Final = frozenset({"get", "list", "watch"})
 
@@ -34,11 +35,12 @@ def read_access(
     )
 
 
-def refused(error: Exception) -> SeenAccess | Unread:
+def refused(error: AccessError | CommandError) -> SeenAccess | Unread:
     """Access that failed; unread if whoever runs this lacks the right to try it."""
     text = " ".join(str(error).split())
-    if "AuthorizationFailed" in text or "has no managementCluster" in text:
-        return Unread(text)
+    is_forbidden = isinstance(error, AzureRefused) and error.is_forbidden
+    if is_forbidden or isinstance(error, MissingRightError | NoManagementClusterError):
+        return Unread.because(error, text)
     return SeenAccess(
         server="the management cluster",
         who="the stack",

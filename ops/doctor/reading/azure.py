@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.errors import AccessError
 from identity.access.registered_certificates import thumbprint
@@ -27,11 +28,8 @@ from ops.doctor.model.world import (
     SeenVault,
 )
 
-_KEY_VAULT: Final = "2024-11-01"
-_AUTHORIZATION: Final = "2022-04-01"
 _ASSIGNMENTS: Final = "providers/Microsoft.Authorization/roleAssignments"
 _DEFINITIONS: Final = "providers/Microsoft.Authorization/roleDefinitions"
-_AKS: Final = "2025-09-01"
 _AT_ONCE: Final = 8
 _LONGEST: Final = 300  # of a refusal, which ends with the service's JSON
 T = TypeVar("T")
@@ -66,33 +64,33 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
     """The wanted parts; what is refused is unread, each for itself."""
 
     def vault() -> SeenVault | None:
-        found = azure.resource(state.vault_id, _KEY_VAULT)
+        found = azure.resource(state.vault_id, resource_types.KEY_VAULT_API)
         return None if found is None else _vault(found["properties"])
 
     def secret(name: str) -> SeenSecret | None:
-        found = azure.resource(f"{state.vault_id}/secrets/{name}", _KEY_VAULT)
+        found = azure.resource(f"{state.vault_id}/secrets/{name}", resource_types.KEY_VAULT_API)
         return None if found is None else _secret(found)
 
     def add_on() -> SeenAddOn | None:
         if state.management_cluster is None:
             return None
-        found = azure.resource(state.management_cluster, _AKS)
+        found = azure.resource(state.management_cluster, resource_types.CONTAINER_SERVICE_API)
         return None if found is None else _add_on(found["properties"])
 
     def role(assignment: str) -> SeenRole | None:
-        found = azure.resource(assignment, _AUTHORIZATION)
+        found = azure.resource(assignment, resource_types.AUTHORIZATION_API)
         return None if found is None else _role(found["properties"])
 
     def assignments(key: str) -> tuple[SeenRole, ...]:
         access = accesses[key]
         # With those of the groups that the principal is in (azure-docs `role-assignments-list-rest`).
         condition = f"atScope() and assignedTo('{access.principal_id}')"
-        found = azure.resources(f"{access.scope}/{_ASSIGNMENTS}", _AUTHORIZATION, condition)
+        found = azure.resources(f"{access.scope}/{_ASSIGNMENTS}", resource_types.AUTHORIZATION_API, condition)
         return tuple(_role(each["properties"]) for each in found)
 
     def definition(guid: str) -> SeenRoleDefinition | None:
         # At a scope where the reader has a role, and not at the subscription.
-        found = azure.resource(f"{scopes[guid]}/{_DEFINITIONS}/{guid}", _AUTHORIZATION)
+        found = azure.resource(f"{scopes[guid]}/{_DEFINITIONS}/{guid}", resource_types.AUTHORIZATION_API)
         return None if found is None else _definition(found["properties"])
 
     def application(client_id: str) -> SeenApplication | None:
@@ -128,7 +126,7 @@ def _seen(read: Callable[[], T]) -> T | Unread:
     try:
         return read()
     except AccessError as error:
-        return Unread(" ".join(str(error).split())[:_LONGEST])
+        return Unread.because(error, " ".join(str(error).split())[:_LONGEST])
 
 
 def _secrets(state: StackState) -> list[str]:

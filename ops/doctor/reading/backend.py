@@ -23,7 +23,6 @@ from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import SeenLock, SeenRun
 from ops.stack import lock
 from ops.stack.engine import Engine
-from ops.stack.environment import variables
 from ops.stack.errors import CommandError
 from ops.stack.state_file import StateDamaged
 
@@ -47,14 +46,14 @@ def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
                 root = Path(unquote(f"{address.netloc}{address.path}")).expanduser()
                 found = dict(_files(root / folder))
             case "azblob":
-                found = _blobs(address, folder, variables(engine.stack), azure)
+                found = _blobs(address, folder, engine.environment, azure)
             case _:
                 return Unread(
                     f"the locks of {backend.partition('?')[0]} are not read here; `up` names who holds one and changes "
                     "nothing"
                 )
     except (AccessError, CommandError) as error:
-        return Unread(str(error))
+        return Unread.because(error)
     return tuple(_lock(text, written, engine) for text, written in found.items())
 
 
@@ -111,7 +110,7 @@ def read_last_run(engine: Engine) -> SeenRun | Unread | None:
     try:
         update = engine.last_update()
     except CommandError as error:
-        return Unread(str(error))
+        return Unread.because(error)
     if update is None:
         return None
     # One that was refused before it changed anything leaves the stack as the run before it did.
@@ -128,7 +127,7 @@ def read_decryption(engine: Engine) -> str | Unread | None:
     try:
         refusal = engine.decryption_refusal()
     except StateDamaged as error:
-        return Unread(str(error))
+        return Unread.because(error)
     if refusal is not None and any(each in refusal for each in _REFUSED):
         return Unread(refusal)
     return refusal

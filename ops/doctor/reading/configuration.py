@@ -23,7 +23,7 @@ def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
         texts = texts_of(engine)
         settings = load(engine.stack, texts, written_for(engine.stack, engine.root))
     except CommandError as error:
-        return Unread(str(error))
+        return Unread.because(error)
     except ConfigurationError as error:
         names = _names(texts)
         return SeenConfiguration(refused=tuple(_refused(error.problems, names)), identities={})

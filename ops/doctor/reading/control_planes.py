@@ -78,7 +78,7 @@ def _seen(read: Callable[[], T]) -> T | Unread:
     try:
         return read()
     except AccessError as error:
-        return Unread(str(error))
+        return Unread.because(error)
 
 
 def _items(server: ApiServer, path: str) -> list[Mapping[str, Any]]:
@@ -173,7 +173,7 @@ def _seen_through(server: ApiServer, pod: Mapping[str, Any]) -> SeenReport | Unr
         answer = server.request("GET", path)
         found = answer.json() if answer.status_code in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE) else None
     except AccessError as error:
-        return Unread(str(error))
+        return Unread.because(error)
     except ValueError:
         found = None
     if not isinstance(found, dict) or "signIn" not in found:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity import resource_types
+from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
 from identity.catalogue_rows import ControlPlaneIdentity, GrantedIdentity, Mount
-from identity.naming import control_plane_identity_name, control_plane_namespace, secret_reader_name
+from identity.naming import (
+    control_plane_identity_name,
+    control_plane_namespace,
+    federated_identity_name,
+    secret_reader_name,
+)
 from ops.doctor.model.expected import (
     Cluster,
     ExpectedMount,
@@ -20,9 +26,6 @@ from ops.doctor.model.expected import (
 from ops.doctor.reading.accesses import accesses
 from ops.stack.state import State, StateResource, name_of, outputs_of
 
-_VAULT: Final = "azure-native:keyvault:Vault"
-_SECRET: Final = "idstack:index:CredentialSecret"
-_ROLE: Final = "azure-native:authorization:RoleAssignment"
 # The component in `components/stack.py` that gives the key-vault-user its role.
 _READER: Final = "key-vault-user"
 # The container of `components/kubernetes/credential_probe.py`.
@@ -35,8 +38,12 @@ def expected(state: State) -> StackState:
     resources = [each for each in deployment.get("resources") or () if not each.get("delete")]
     outputs: Mapping[str, Any] = outputs_of(state)
     side = outputs.get("clusterSide", "stack")
-    roles = [_role(each) for each in resources if each["type"] == _ROLE]
-    secrets = {name_of(each["urn"]): each.get("inputs") or {} for each in resources if each["type"] == _SECRET}
+    roles = [_role(each) for each in resources if each["type"] == resource_types.ROLE_ASSIGNMENT]
+    secrets = {
+        name_of(each["urn"]): each.get("inputs") or {}
+        for each in resources
+        if each["type"] == resource_types.CREDENTIAL_SECRET
+    }
     return StackState(
         cluster_side=side,
         vault_id=outputs.get("keyVaultId", ""),
@@ -72,7 +79,7 @@ def _of(grants: str, roles: Sequence[ExpectedRole]) -> Iterator[ExpectedRole]:
 
 
 def _own_vault(resources: Sequence[StateResource]) -> OwnVault | None:
-    inputs = next((each.get("inputs", {}) for each in resources if each["type"] == _VAULT), None)
+    inputs = next((each.get("inputs", {}) for each in resources if each["type"] == resource_types.VAULT), None)
     if inputs is None:
         return None
     properties = inputs.get("properties") or {}
@@ -105,7 +112,11 @@ def _clusters(
                 for row in CONTROL_PLANE
                 if (found := cluster["controlPlane"].get(row.field)) is not None
             ),
-            guests=tuple(_granted(f"{name}-data-plane-{row.name}", name, row, roles, spec) for row in DATA_PLANE),
+            guests=tuple(
+                _granted(federated_identity_name(name, row.kind, row.name), name, row, roles, spec)
+                for row in FEDERATED_IDENTITIES
+                if row.field in cluster.get("dataPlane", {})
+            ),
         )
 
 

@@ -101,7 +101,7 @@ def _state(engine: Engine) -> StackState | Unread:
     try:
         return expected(engine.state())
     except CommandError as error:
-        return Unread(str(error))
+        return Unread.because(error)
 
 
 def _without_state(stack: str, why: Unread) -> StackWorld:
@@ -141,7 +141,7 @@ def _azure(sources: DoctorSources, state: StackState | Unread, parts: Collection
         with sources.azure() as clients:
             return read_azure(clients, state, parts)
     except (AccessError, CommandError, KeyError) as error:
-        return unseen(Unread(f"Azure: {error}"), state)
+        return unseen(Unread.because(error, f"Azure: {error}"), state)
 
 
 def _cluster(
@@ -160,5 +160,5 @@ def _cluster(
                 return access, {}
             return access, dict(read_control_planes(server, state, parts, sources.mounts))
     except (AccessError, CommandError) as error:
-        why = Unread(f"the management cluster: {error}")
+        why = Unread.because(error, f"the management cluster: {error}")
         return refused(error), {each.cluster: why for each in clusters}

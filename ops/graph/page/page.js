@@ -37,8 +37,8 @@
 
   function nameTheme() {
     const other = scheme() === "dark" ? "light" : "dark";
-    byId("theme").textContent = other === "dark" ? "Dark" : "Light";
     byId("theme").setAttribute("aria-label", `Switch to the ${other} scheme`);
+    byId("theme").title = `Switch to the ${other} scheme`;
   }
 
   byId("theme").addEventListener("click", () => {
@@ -214,15 +214,45 @@
     }
     const list = document.createElement("dl");
     for (const [term, value] of Object.entries(node.facts)) {
-      list.append(element("dt", term), element("dd", value));
+      const shown = element("dd", term === "fix" ? "" : value);
+      if (term === "fix") {
+        shown.append(...fix(value));
+      }
+      list.append(element("dt", term), shown);
     }
     details.append(list, ...linked(card, "Comes from", before.get(node.id)), ...linked(card, "Leads to", after.get(node.id)));
     details.hidden = false;
     document.body.classList.add("with-details");
   }
 
+  // A fix has its commands between back quotes.
+  function fix(text) {
+    return text.split("`").flatMap((part, index) => {
+      const isCommand = index % 2 === 1;
+      return isCommand ? [element("code", part), copying(part)] : [element("span", part)];
+    });
+  }
+
+  function copying(command) {
+    const button = element("button", "Copy", "copy");
+    button.type = "button";
+    button.setAttribute("aria-label", `Copy ${command}`);
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(command);
+        button.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(button.previousSibling);
+        button.textContent = "Selected";
+      }
+    });
+    return button;
+  }
+
   function linked(card, heading, ids) {
-    const found = drawn(card).filter((node) => ids.includes(node.dataset.id));
+    // A scope is drawn with each role that is held at it.
+    const first = new Map(drawn(card).map((node) => [node.dataset.id, node]).reverse());
+    const found = drawn(card).filter((node) => ids.includes(node.dataset.id) && first.get(node.dataset.id) === node);
     if (!found.length) {
       return [];
     }
@@ -258,12 +288,47 @@
     left?.focus();
   }
 
+  // A picture for a ticket
+
+  const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "font-size", "font-family", "opacity"];
+
+  // The drawing as it is shown now. Its colours are in the page's style, so each element takes its own along.
+  function savePng(card) {
+    const svg = card.querySelector(".drawing svg");
+    const copy = svg.cloneNode(true);
+    const copies = [copy, ...copy.querySelectorAll("*")];
+    [svg, ...svg.querySelectorAll("*")].forEach((own, index) => {
+      const computed = getComputedStyle(own);
+      STYLES.forEach((name) => copies[index].setAttribute(name, computed.getPropertyValue(name)));
+    });
+    const image = new Image();
+    image.addEventListener("load", () => {
+      const canvas = document.createElement("canvas");
+      const { width, height } = svg.viewBox.baseVal;
+      [canvas.width, canvas.height] = [2 * width, 2 * height];
+      const context = canvas.getContext("2d");
+      context.fillStyle = getComputedStyle(document.body).backgroundColor;
+      context.fillRect(0, 0, canvas.width, canvas.height);
+      context.drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((picture) => {
+        const link = document.createElement("a");
+        link.href = URL.createObjectURL(picture);
+        link.download = `${graph.stack}-${card.dataset.cluster}.png`;
+        link.click();
+        URL.revokeObjectURL(link.href);
+      });
+    });
+    image.src = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
+  }
+
   // Mouse and keyboard
 
   document.addEventListener("click", (event) => {
     const head = event.target.closest(".head");
     const node = event.target.closest(".drawing .node");
-    if (head) {
+    if (event.target.closest(".png")) {
+      savePng(event.target.closest(".cluster"));
+    } else if (head) {
       const card = head.closest(".cluster");
       setOpen(card, !isOpen(card));
     } else if (node) {

@@ -7,7 +7,16 @@ export default [
     languageOptions: {
       ecmaVersion: 2022,
       sourceType: "script",
-      globals: { document: "readonly", matchMedia: "readonly" },
+      globals: {
+        document: "readonly",
+        getComputedStyle: "readonly",
+        getSelection: "readonly",
+        Image: "readonly",
+        matchMedia: "readonly",
+        navigator: "readonly",
+        URL: "readonly",
+        XMLSerializer: "readonly",
+      },
     },
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules: { eqeqeq: "error", "no-var": "error", "prefer-const": "error", "no-implicit-globals": "error" },

@@ -50,6 +50,19 @@ _SAME_GROUP = {
     "subnetID": world.SUBNET.replace("hc1-network", "hc1-managed"),
 }
 
+WITHOUT_VAULT: Final[dict[str, Any]] = {
+    "clusterSide": "hypershift",
+    "vault": None,
+    "managementCluster": None,
+    "probe": None,
+}
+SELF_MANAGED: Final = {"authentication": "workload-identities", "topology": "Public"}
+_LINK = {
+    "authentication": "workload-identities",
+    "topology": "Private",
+    "private": {"type": "PrivateLink", "privateLink": {"natSubnetID": f"{world.VNET}/subnets/nat"}},
+}
+
 # Changes of the stack's configuration, by what is special about them.
 CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "one cluster": {},
@@ -65,6 +78,13 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "a managed HSM": {"hostedClusters": [hosted_cluster(kms={"activeKey": _KEY.format("hsm-dev", "managedhsm")})]},
     "an issuer": {"hostedClusters": [_ISSUER], "clusterSide": "hypershift"},
     "infrastructure": {"hostedClusters": [_INFRASTRUCTURE], "clusterSide": "hypershift"},
+    "workload identities": {"hostedClusters": [hosted_cluster(**SELF_MANAGED)], **WITHOUT_VAULT},
+    "workload identities and an issuer": {"hostedClusters": [{**_ISSUER, **_LINK}], "clusterSide": "hypershift"},
+    "both ways": {
+        "hostedClusters": [hosted_cluster(), {**world.SECOND_CLUSTER, **SELF_MANAGED}],
+        "clusterSide": "hypershift",
+        "roles": "builtin",
+    },
     "a workload": {"hostedClusters": [hosted_cluster(workloads=[_WORKLOAD])]},
     "a reader of single secrets": {"readerScope": "secrets"},
     "a reader of its own": {"keyVaultUser": {"source": "created", "name": "kv-reader"}},

@@ -25,6 +25,7 @@ PRESENT: Final = object()
 _ELSEWHERE: Final = frozenset(
     {
         *("vault", "keyVaultUser", "readerScope", "managementCluster", "sharedStack", "tags", "monitoring"),
+        "backend",
         *("protect", "credentials", "allowCredentialLoss", "policyWaivers"),
     }
 )
@@ -315,5 +316,19 @@ _BASES: Final[Mapping[str, dict[str, Any]]] = {
                 }
             }
         ),
+    },
+    "self-managed": {
+        "clusterSide": "hypershift",
+        "hostedClusters": [
+            hosted_cluster(
+                **{key: value for key, value in _EVERYWHERE.items() if key != "objectEncoding"},
+                authentication="workload-identities",
+                workloadIdentities={row.field: {} for row in CONTROL_PLANE if row.workload is not None},
+                topology="PublicAndPrivate",
+                private=_LINK,
+                dns=_DNS,
+                hostedCluster=_NAMED_KEY,
+            )
+        ],
     },
 }

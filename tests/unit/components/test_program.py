@@ -11,7 +11,7 @@ from tests.unit.components.program import Program
 
 
 def test_a_refused_configuration_is_one_message_and_no_resource(program: Program) -> None:
-    wrong = {"tenantId": None, "vault": {"name": "kv_dev"}, "clusterSide": "hypershft"}
+    wrong = {"tenantId": None, "vault": {"name": "kv_dev", "defaultAction": "Allow"}, "clusterSide": "hypershft"}
     with pytest.raises(ConfigurationError) as refused:
         world.settings(**wrong)
 

@@ -89,9 +89,9 @@ def configuration(**changes: Any) -> dict[str, str]:
         "location": "eastus",
         "resourceGroup": "identity-dev",
         "tags": {"team": "identity"},
-        "vault": {"name": "kv-idstack-dev"},
+        "vault": {"name": "kv-idstack-dev", "defaultAction": "Allow"},
         "managementCluster": {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "kubeconfig": "kubeconfig"},
-        "probe": {"image": "registry.example.com/idstack/credential-probe:1.0"},
+        "probe": {"image": "idstack.azurecr.io/idstack/credential-probe:1.0"},
         "hostedClusters": [hosted_cluster()],
         **changes,
     }
@@ -160,7 +160,7 @@ def lookups(**changes: Any) -> Mapping[str, Any]:
 
 def vault_args(**changes: Any) -> VaultArgs:
     """The vault `kv-idstack-dev`; `changes` are keys of its settings."""
-    configured = settings(vault={"name": "kv-idstack-dev", **changes})
+    configured = settings(vault={"name": "kv-idstack-dev", "defaultAction": "Allow", **changes})
     assert configured.vault is not None
     return VaultArgs(settings=configured, vault=configured.vault)
 

@@ -11,4 +11,8 @@ at 3ee9615 printed for it, without a request to Azure or Kubernetes:
       --annotations hypershift.openshift.io/pod-security-admission-label-override=baseline \
       --release-image quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64 --pull-secret <file> \
       --azure-creds <file> --sa-token-issuer-private-key-path <file> --render
+
+`workload-identities/` has the same of a self-managed cluster, without the first flag of KMS and with
+
+    --endpoint-access PublicAndPrivate --endpoint-access-private-nat-subnet-id <id of the subnet>
 """

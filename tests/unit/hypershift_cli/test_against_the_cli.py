@@ -15,7 +15,7 @@ from components.hypershift.base_manifest import base_manifest
 from components.hypershift.hosted_cluster_object import conflicts, merged, stack_part
 from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
 from components.kubernetes.cloud_config import Platform
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue import CONTROL_PLANE
 from identity.settings import Settings, load_settings
 from ops.outputs.hypershift import HostedClusterExport, hosted_clusters
 from tests.unit.components.world import configuration, hosted_cluster
@@ -54,18 +54,22 @@ def identity_spec(settings: Settings) -> Any:
         cluster,
         vault_name="kv-idstack-dev",
         control_plane=client_ids(CONTROL_PLANE),
-        data_plane=client_ids(DATA_PLANE),
+        data_plane=client_ids(cluster.federated_rows),
     )
 
 
-def written_by_the_stack() -> dict[str, Any]:
-    settings = stack_settings()
+def written_by_the_stack(settings: Settings | None = None) -> dict[str, Any]:
+    settings = settings or stack_settings()
     cluster = settings.hosted_clusters[0]
     return merged(base_manifest(cluster), stack_part(cluster, identity_spec(settings)))
 
 
-def exported() -> HostedClusterExport:
-    settings = stack_settings()
+def self_managed(**changes: Any) -> Settings:
+    return stack_settings(authentication="workload-identities", **{"topology": "Public", **changes})
+
+
+def exported(settings: Settings | None = None) -> HostedClusterExport:
+    settings = settings or stack_settings()
     cluster = settings.hosted_clusters[0]
     described: Any = {
         "namespace": cluster.namespace,
@@ -76,9 +80,9 @@ def exported() -> HostedClusterExport:
     return hosted_clusters({"hostedClusters": {"hc1": described}}, Path("out"))["hc1"]
 
 
-def rendered() -> dict[str, Any]:
+def rendered(folder: Path = HERE) -> dict[str, Any]:
     """The CLI's HostedCluster without what is empty."""
-    document = yaml.safe_load((HERE / "hosted-cluster.yaml").read_text(encoding="utf-8"))
+    document = yaml.safe_load((folder / "hosted-cluster.yaml").read_text(encoding="utf-8"))
     del document["status"]
     document["spec"] = {key: value for key, value in document["spec"].items() if value != {}}
     return dict(document)
@@ -94,6 +98,53 @@ def test_the_stack_writes_what_the_cli_renders() -> None:
     assert clis["spec"].pop("serviceAccountSigningKey") == {"name": "hc1sa-token-issuer-key"}, "the CLI's own Secret"
     assert stacks["spec"].pop("serviceAccountSigningKey") == {"name": "hc1-key"}
     assert stacks == clis
+
+
+LINK: Final = {"topology": "PublicAndPrivate", "private": {"type": "PrivateLink", "privateLink": {"natSubnetID": NAT}}}
+WORKLOAD: Final = HERE / "workload-identities"
+
+
+def test_the_stack_writes_what_the_cli_renders_of_workload_identities() -> None:
+    stacks, clis = written_by_the_stack(self_managed(**LINK)), rendered(WORKLOAD)
+
+    assert clis["spec"]["secretEncryption"]["kms"]["azure"].pop("keyVaultType") == "KeyVault", "the default of the API"
+    assert stacks["spec"]["platform"]["azure"].pop("cloud") == "AzurePublicCloud", "the default of the API"
+    assert clis["spec"].pop("serviceAccountSigningKey") == {"name": "hc1sa-token-issuer-key"}, "the CLI's own Secret"
+    assert stacks["spec"].pop("serviceAccountSigningKey") == {"name": "hc1-key"}
+    assert stacks == clis
+
+
+def test_the_files_of_workload_identities_are_what_the_cli_takes() -> None:
+    """`workload-identities.json` as `hypershift create iam azure` writes it, with `kmsClientID` beside the fields."""
+    files = exported(self_managed(**LINK)).files
+    _, infrastructure = files.pop("--infra-json")
+    ((flag, (path, identities)),) = files.items()
+
+    assert infrastructure == json.loads((WORKLOAD / "infra.json").read_text(encoding="utf-8"))
+    assert (flag, path.name) == ("--workload-identities-file", "workload-identities.json")
+    assert identities == {**infrastructure["workloadIdentities"], "kmsClientID": infrastructure["kmsClientID"]}
+
+
+def test_a_self_managed_cluster_has_flags_of_its_own() -> None:
+    arguments = exported(self_managed()).create
+
+    assert "--workload-identities-file" in arguments
+    assert not {"--managed-identities-file", "--data-plane-identities-file", "--kms-credentials-secret-name"} & {
+        *arguments
+    }
+    assert list(exported(self_managed(**LINK)).remarks()) == [], "HyperShift makes the Private Link of such a cluster"
+
+
+def test_a_public_self_managed_cluster_needs_no_external_domain() -> None:
+    """As the CLI renders it without `--external-dns-domain`."""
+    services = base_manifest(self_managed(external_domain=None).hosted_clusters[0])["spec"]["services"]
+
+    assert {each["service"]: each["servicePublishingStrategy"] for each in services} == {
+        "APIServer": {"type": "LoadBalancer"},
+        "Ignition": {"type": "Route"},
+        "Konnectivity": {"type": "Route"},
+        "OAuthServer": {"type": "Route"},
+    }
 
 
 def test_the_exported_infrastructure_is_what_the_cli_rendered_from() -> None:

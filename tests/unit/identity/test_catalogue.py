@@ -11,6 +11,7 @@ import pytest
 from identity import roles
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import ControlPlaneIdentity, ProofTarget, Scope
+from identity.naming import federated_credential_name
 from identity.roles import Role
 from tests.architecture.source import ROOT
 
@@ -54,8 +55,70 @@ def test_subjects_are_the_superset_of_three_three_and_two() -> None:
     }
 
 
+# HyperShift cmd/infra/azure/identities.go:180-312: field | identity | credentials | namespace:service account
+_WORKLOAD_IDENTITIES = """
+disk                 | disk                   | disk-fed-id-node, disk-fed-id-operator, disk-fed-id-controller     | openshift-cluster-csi-drivers:azure-disk-csi-driver-node-sa, openshift-cluster-csi-drivers:azure-disk-csi-driver-operator, openshift-cluster-csi-drivers:azure-disk-csi-driver-controller-sa
+file                 | file                   | file-fed-id-node, file-fed-id-operator, file-fed-id-controller     | openshift-cluster-csi-drivers:azure-file-csi-driver-node-sa, openshift-cluster-csi-drivers:azure-file-csi-driver-operator, openshift-cluster-csi-drivers:azure-file-csi-driver-controller-sa
+imageRegistry        | image-registry         | image-registry-fed-id-registry, image-registry-fed-id-operator     | openshift-image-registry:registry, openshift-image-registry:cluster-image-registry-operator
+ingress              | ingress                | ingress-fed-id                                                     | openshift-ingress-operator:ingress-operator
+cloudProvider        | cloud-provider         | cloud-provider-fed-id                                              | kube-system:azure-cloud-provider
+nodePoolManagement   | node-pool-mgmt         | node-pool-mgmt-fed-id                                              | kube-system:capi-provider
+network              | network                | network-fed-id                                                     | openshift-cloud-network-config-controller:cloud-network-config-controller
+controlPlaneOperator | control-plane-operator | cpo-fed-id                                                         | kube-system:control-plane-operator
+kms                  | kms                    | kms-fed-id                                                         | kube-system:kms-provider
+"""  # noqa: E501
+
+
+def test_workload_identities_are_those_of_create_iam() -> None:
+    columns = [[column.strip() for column in line.split("|")] for line in _WORKLOAD_IDENTITIES.strip().splitlines()]
+    expected = {tuple(each) for each in columns}
+
+    assert expected == {
+        (
+            row.field,
+            row.federated.name,
+            ", ".join(
+                federated_credential_name("", row.federated.credential_stem, each.suffix)
+                for each in row.federated.subjects
+            ),
+            ", ".join(each.subject.removeprefix("system:serviceaccount:") for each in row.federated.subjects),
+        )
+        for row in CONTROL_PLANE
+        if row.federated is not None
+    }
+
+
+@pytest.mark.parametrize("row", [row for row in CONTROL_PLANE if row.workload], ids=lambda row: row.field)
+def test_a_workload_identity_has_the_roles_of_its_row(row: ControlPlaneIdentity) -> None:
+    federated = row.federated
+
+    assert federated is not None
+    assert (federated.component, federated.hypershift, federated.builtin) == (
+        row.component,
+        row.hypershift,
+        row.builtin,
+    )
+
+
+def test_workload_identities_are_the_fields_of_the_api() -> None:
+    paths = {row.field: ".".join(row.workload_path) for row in CONTROL_PLANE if row.workload is not None}
+    others = {field: path for field, path in paths.items() if not path.startswith("secretEncryption")}
+
+    assert set(paths.values()) - set(others.values()) == {"secretEncryption.kms.azure.workloadIdentity"}
+    assert all(path == f"platform.azure.azureAuthenticationConfig.workloadIdentities.{f}" for f, path in others.items())
+
+
+def test_an_identity_says_in_one_line_how_it_signs_in_by_workload_identity() -> None:
+    source = (ROOT / "identity/catalogue.py").read_text(encoding="utf-8")
+
+    assert source.count("\n        workload=WorkloadColumns(") == sum(row.workload is not None for row in CONTROL_PLANE)
+    assert all(line.endswith("),") for line in source.splitlines() if line.startswith("        workload="))
+
+
 def test_no_identity_has_more_federated_credentials_than_azure_takes() -> None:
-    assert all(0 < len(row.subjects) <= 20 for row in DATA_PLANE)
+    federated = [row.federated for row in CONTROL_PLANE if row.federated is not None]
+
+    assert all(0 < len(row.subjects) <= 20 for row in (*DATA_PLANE, *federated))
 
 
 def test_what_names_an_identity_is_unique() -> None:

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from identity import resource_types
 from identity.state_schema import CURRENT
 from ops.__main__ import main
 from ops.doctor.diagnosis import CheckResult
 from ops.doctor.examination import Examination
 from ops.stack import environment, pinned_plugins
-from ops.stack.state import STACK
 
 _EVENT_LOG = re.compile(r" --event-log \S+")
 # Prints the planned steps of the targets, by default each schedule's renewal, and the errors of targets and of nobody.
@@ -43,9 +43,6 @@ _PULUMI = """\
 #!/bin/sh
 echo "$*" >> "{folder}/calls"
 case "$1 $2 $3" in
-    "stack output"*)
-        [ -e "{folder}/outputs.json" ] || {{ echo "error: no stack named '$5' found" >&2; exit 1; }}
-        cat "{folder}/outputs.json" ;;
     "stack export"*)
         [ -e "{folder}/outputs.json" ] || {{ echo "error: no stack named '$4' found" >&2; exit 1; }}
         cat "{folder}/state.json" ;;
@@ -96,9 +93,9 @@ class FakeEngine:
         resources = json.loads(file.read_text()) if file.exists() else []
         outputs = json.loads((self.folder / "outputs.json").read_text())
         is_empty = not resources and not outputs.get("hostedClusters")
-        if not is_empty and not any(each["type"] == STACK for each in resources):
+        if not is_empty and not any(each["type"] == resource_types.STACK for each in resources):
             urn = "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev"
-            resources = [{"type": STACK, "urn": urn, "custom": False, "outputs": outputs}, *resources]
+            resources = [{"type": resource_types.STACK, "urn": urn, "custom": False, "outputs": outputs}, *resources]
         (self.folder / "state.json").write_text(json.dumps({"deployment": {"resources": resources}}))
 
     def last_run(self, kind: str, result: str, **changes: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -11,6 +11,9 @@ from identity.catalogue_rows import ControlPlaneIdentity, OptionalManagedIdentit
 from identity.credentials import rfc3339
 from identity.naming import control_plane_identity_name, credentials_secret_name, role_definition_id
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
+from ops.doctor.diagnosis import CheckResult, CheckStatus
+from ops.doctor.examination import Examination
+from ops.doctor.model.check import Stage
 from ops.graph.build import GraphSources, build
 from ops.graph.model import IdentityGraph
 from ops.outputs.cluster_state import ClusterState, HostedClusterCondition, MountedVersion
@@ -127,6 +130,22 @@ def small_cluster() -> GraphWorld:
     old = world.mounts[0]
     world.mounts[0] = MountedVersion(old.cluster, old.identity, old.pod, "1" * 32, True, old.current)
     return world
+
+
+def broken_secret() -> IdentityGraph:
+    """One identity whose secret is gone, with the doctor's evidence and fix."""
+    world = GraphWorld()
+    world.add_cluster("hc1", identities=ENABLED[:1], data_plane=False)
+    finding = CheckResult(
+        cluster="hc1",
+        identity=ENABLED[0].field,
+        stage=Stage.VAULT,
+        check="secret",
+        status=CheckStatus.BROKEN,
+        evidence="there is no secret x",
+        fix="if it was deleted, `az keyvault secret recover --name x`, then try again",
+    )
+    return build(replace(world.sources(), examination=Examination((finding,))))
 
 
 def fifty_clusters() -> GraphWorld:

@@ -96,7 +96,7 @@ def test_another_path_of_the_same_document_is_no_change(in_azure: ArmWorld, tmp_
 
 def test_a_file_that_changed_under_way_is_refused(in_azure: ArmWorld, tmp_path: Path) -> None:
     path = document(tmp_path, issued())
-    with pytest.raises(PluginError, match=r"credential\.json changed while the stack was brought up"):
+    with pytest.raises(PluginError, match=r"credential\.json changed while the stack was deployed"):
         created(imported(path, issued()))
 
 

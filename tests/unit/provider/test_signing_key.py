@@ -162,7 +162,7 @@ def test_a_key_in_a_file_is_stored_as_hypershift_reads_it(in_azure: ArmWorld, tm
     state = created(source="file", file=str(file), fileKeyId=key_id)
 
     assert (state["keyId"], stored(in_azure)) == (key_id, file.read_text())
-    with pytest.raises(PluginError, match=r"sa\.pem changed while the stack was brought up"):
+    with pytest.raises(PluginError, match=r"sa\.pem changed while the stack was deployed"):
         resource.update(
             URN, ID, inputs(), state, inputs(source="file", file=str(file), fileKeyId="another"), preview=False
         )

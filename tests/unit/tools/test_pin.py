@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import tarfile
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
 
+from tests.unit.hosts import Certificates, Serve
 from tools import downloads, pin
 from tools.downloads import NotDownloaded, checksums, fetch, unpack
 
@@ -20,8 +25,9 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty tools/checksums.txt; GitHub and Pulumi's site are folders, and this machine is like the workflows'."""
     monkeypatch.setattr(downloads, "GITHUB", f"{tmp_path.as_uri()}/github/{{archive}}")
     monkeypatch.setattr(downloads, "PULUMI", f"{tmp_path.as_uri()}/pulumi/{{archive}}")
+    monkeypatch.setattr(downloads, "RELEASE", f"{tmp_path.as_uri()}/releases/{{repository}}-{{version}}")
     monkeypatch.setattr(downloads, "this_platform", lambda: ("linux", "amd64"))
-    for place in ("github", "pulumi"):
+    for place in ("github", "pulumi", "releases"):
         (tmp_path / place).mkdir()
     written = tmp_path / "checksums.txt"
     written.write_text(_HEAD)
@@ -29,14 +35,23 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def publish(folder: Path, platform: str = "linux-amd64") -> dict[str, str]:
-    """Every archive of a platform, at both places; returns their checksums."""
+    """Every archive of a platform, at both places and with its digest; returns their checksums."""
     found = {}
     for archive in pin.archives(platform):
         content = f"content of {archive.name}".encode()
         for place in ("github", "pulumi"):
             (folder / place / archive.name).write_bytes(content)
         found[archive.name] = hashlib.sha256(content).hexdigest()
+        state(folder, archive.release, archive.name, f"sha256:{found[archive.name]}")
     return found
+
+
+def state(folder: Path, release: str, name: str, digest: str | None) -> None:
+    """GitHub states this digest of an archive, among the others of its release."""
+    file = folder / "releases" / release.rpartition("/")[2]
+    assets = json.loads(file.read_text())["assets"] if file.exists() else [{"name": "another", "digest": "sha256:0"}]
+    kept = [asset for asset in assets if asset["name"] != name]
+    file.write_text(json.dumps({"assets": [*kept, {"name": name, "digest": digest}]}))
 
 
 def test_what_two_places_agree_on_is_written_below_the_head(file: Path, tmp_path: Path) -> None:
@@ -70,6 +85,42 @@ def test_an_archive_that_differs_is_refused_and_nothing_is_written(
     printed = capsys.readouterr().err
     assert f"pin: {last} is not the same everywhere: " in printed
     assert hashlib.sha256(b"another").hexdigest() in printed
+
+
+def test_an_archive_with_another_digest_at_github_is_refused(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish(tmp_path)
+    *_, last = pin.archives("linux-amd64")
+    state(tmp_path, last.release, last.name, f"sha256:{'3' * 64}")
+
+    assert pin.main(file=file) == 1
+    assert f"pin: {last.name} is not the same everywhere: " in capsys.readouterr().err
+    assert file.read_text() == _HEAD
+
+
+@pytest.mark.parametrize("release", ["{}", "[]", '{"assets": []}', "no JSON"])
+def test_an_archive_whose_release_is_not_readable_is_refused(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], release: str
+) -> None:
+    publish(tmp_path)
+    *_, last = pin.archives("linux-amd64")
+    (tmp_path / "releases" / last.release.rpartition("/")[2]).write_text(release)
+
+    assert pin.main(file=file) == 1
+    assert f"states no digest of {last.name}" in capsys.readouterr().err
+    assert file.read_text() == _HEAD
+
+
+def test_an_archive_from_before_githubs_digests_is_pinned_and_named(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish(tmp_path)
+    *_, last = pin.archives("linux-amd64")
+    state(tmp_path, last.release, last.name, None)
+
+    assert pin.main(file=file) == 0
+    assert f"GitHub states no digest of {last.name}" in capsys.readouterr().out
 
 
 def test_an_archive_that_one_place_lacks_is_refused(
@@ -142,3 +193,20 @@ def test_what_is_no_archive_is_an_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "archive").write_bytes(content)
     with pytest.raises(NotDownloaded, match="cannot be unpacked"):
         unpack(tmp_path / "archive", "pulumi", tmp_path / "target")
+
+
+def test_it_goes_by_https_with_the_certificates_of_this_machine(
+    file: Path, tmp_path: Path, serve: Serve, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = serve(Starlette(routes=[Mount("/", StaticFiles(directory=tmp_path))]))
+    monkeypatch.setattr(downloads, "GITHUB", f"{url}/github/{{archive}}")
+    monkeypatch.setattr(downloads, "PULUMI", f"{url}/pulumi/{{archive}}")
+    monkeypatch.setattr(downloads, "RELEASE", f"{url}/releases/{{repository}}-{{version}}")
+    published = publish(tmp_path)
+
+    assert pin.main(file=file) == 1, "nobody trusts the server"
+    assert file.read_text() == _HEAD
+
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.ca_file))
+    assert pin.main(file=file) == 0
+    assert checksums(file) == published

@@ -25,6 +25,10 @@ _VERSION = re.compile(r"# v\d+\.\d+\.\d+")
 _STACK = "./.github/workflows/stack.yml"
 _APPROVAL = "./.github/workflows/approval.yml"
 _AT_NIGHT = {"kills.yml"}  # nobody waits for it; GitHub ends a job after six hours
+_HAS_STACKS = "vars.IDSTACK_STACKS != ''"
+_LISTED = "${{ fromJSON(vars.IDSTACK_STACKS || '[]') }}"
+# A user has no use for them: they prove the program, and some take hours.
+_OF_THE_PROJECT = {"hypershift.yml", "kills.yml", "providers.yml", "year.yml"}
 _SAME_REPOSITORY = "github.event.pull_request.head.repo.full_name == github.repository"
 
 workflows = pytest.mark.parametrize("file", _WORKFLOWS, ids=lambda file: file.name)
@@ -91,7 +95,12 @@ def test_a_workflow_starts_without_rights_and_each_job_declares_its_own(file: Pa
     assert _parsed(file)["permissions"] == {}
     for name, job in _jobs(file).items():
         rights = job["permissions"]
-        assert {right for right, level in rights.items() if level == "write"} <= {"id-token", "pull-requests"}, name
+        assert {right for right, level in rights.items() if level == "write"} <= {
+            "id-token",
+            "issues",
+            "pull-requests",
+        }, name
+        assert "issues" not in rights or (file.name, name) == ("rotate.yml", "report")
 
 
 @workflows
@@ -111,7 +120,7 @@ def test_a_pull_request_job_that_signs_in_is_of_this_repositorys_branches(file: 
     if "pull_request" in _events(file):
         for name, job in _jobs(file).items():
             if "id-token" in job["permissions"]:
-                assert job["if"] == _SAME_REPOSITORY, name
+                assert job["if"] == f"{_HAS_STACKS} && {_SAME_REPOSITORY}", name
 
 
 def test_a_pull_request_signs_in_for_a_preview_and_renews_nothing() -> None:
@@ -124,10 +133,26 @@ def test_a_pull_request_signs_in_for_a_preview_and_renews_nothing() -> None:
         assert "--hold" in inputs["arguments"].split()
 
 
-def test_a_pull_request_shows_each_stack_that_goes_up() -> None:
-    [job] = _jobs(_GITHUB / "workflows/preview.yml").values()
+@pytest.mark.parametrize("file", ["preview.yml", "rehearse.yml", "up.yml", "rotate.yml", "drift.yml"])
+def test_one_variable_lists_the_stacks_and_without_it_nothing_runs(file: str) -> None:
+    first, *others = _jobs(_GITHUB / "workflows" / file).values()
 
-    assert job["strategy"]["matrix"]["stack"] == list(_jobs(_GITHUB / "workflows/up.yml"))
+    assert first["strategy"]["matrix"] == {"stack": _LISTED}
+    assert first["if"].split(" && ")[0] == _HAS_STACKS
+    assert all(each["needs"] and each["if"] == "failure()" for each in others)
+
+
+def test_no_workflow_names_a_stack() -> None:
+    for file in _WORKFLOWS:
+        assert not re.search(r"\b(dev|stage|prod)\b", file.read_text(encoding="utf-8")), file.name
+
+
+def test_the_projects_own_checks_run_for_the_project_alone() -> None:
+    for name in _OF_THE_PROJECT:
+        [job] = _jobs(_GITHUB / "workflows" / name).values()
+        assert job["if"] == "vars.IDSTACK_PROJECT_CI == 'true'", name
+    [ci] = _jobs(_GITHUB / "workflows/ci.yml").values()
+    assert ci["if"] == "vars.IDSTACK_STACKS == '' || vars.IDSTACK_PROJECT_CI == 'true'"
 
 
 @pytest.mark.parametrize("file", ["preview-stack.yml", "rehearse-stack.yml"])
@@ -142,21 +167,22 @@ def test_a_rehearsal_needs_no_identity_and_comments_for_branches_alone() -> None
     [every] = _jobs(_GITHUB / "workflows/rehearse.yml").values()
     jobs = _jobs(_GITHUB / "workflows/rehearse-stack.yml")
 
-    assert "if" not in every, "forks are rehearsed as well"
-    assert every["strategy"]["matrix"]["stack"] == list(_jobs(_GITHUB / "workflows/up.yml"))
+    assert every["if"] == _HAS_STACKS, "forks are rehearsed as well"
     assert jobs["rehearse"]["permissions"] == {"contents": "read"}
     assert _SAME_REPOSITORY in jobs["comment"]["if"]
 
 
 def test_a_stack_goes_up_after_its_approval_and_the_stack_before_it() -> None:
     jobs = _jobs(_GITHUB / "workflows/up-stack.yml")
-    order = {name: job.get("needs") for name, job in _jobs(_GITHUB / "workflows/up.yml").items()}
+    [every] = _jobs(_GITHUB / "workflows/up.yml").values()
 
     assert jobs["up"]["needs"] == "approval"
     assert jobs["approval"]["needs"] == "preview"
     assert jobs["approval"]["uses"] == _APPROVAL
     assert jobs["approval"]["with"]["environment"] == "${{ inputs.stack }}-approval"
-    assert order == {"dev": None, "stage": "dev", "prod": "stage"}
+    # GitHub makes the jobs of a matrix in its order; the first that fails ends those that wait.
+    assert every["strategy"]["max-parallel"] == 1
+    assert every["strategy"].get("fail-fast", True)
     events = _events(_GITHUB / "workflows/up.yml")
     assert (list(events), events["push"]["branches"]) == (["push"], ["main"])
 

@@ -21,7 +21,7 @@ def vault(**changes: Any) -> Registered:
 
 
 def test_access_is_by_role_and_what_is_deleted_can_be_recovered() -> None:
-    assert vault(allowedIpRanges=["203.0.113.0/28"], allowedSubnetIds=[SUBNET]).inputs == {
+    assert vault(defaultAction="Deny", allowedIpRanges=["203.0.113.0/28"], allowedSubnetIds=[SUBNET]).inputs == {
         "vaultName": "kv-idstack-dev",
         "resourceGroupName": "identity-dev",
         "location": "eastus",

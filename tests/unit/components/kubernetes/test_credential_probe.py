@@ -144,7 +144,7 @@ def test_a_probe_is_one_unprivileged_pod_with_a_readiness_probe(stack: Recording
         labels,
     )
     assert len(pod["containers"]) == 1
-    assert container["image"] == "registry.example.com/idstack/credential-probe:1.0"
+    assert container["image"] == "idstack.azurecr.io/idstack/credential-probe:1.0"
     assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": 8080}
     assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": 8080}
     assert pod["automountServiceAccountToken"] is False

@@ -98,7 +98,7 @@ def test_a_cluster_is_not_renamed_in_one_run_whatever_is_allowed(next_run: Run) 
 
 
 def test_another_vault_drops_the_credentials_of_every_cluster(next_run: Run) -> None:
-    recorder = next_run(vault={"name": "kv-other"})
+    recorder = next_run(vault={"name": "kv-other", "defaultAction": "Allow"})
 
     for cluster in ("hc1", "hc2"):
         lines = lost(recorder, cluster)
@@ -107,6 +107,13 @@ def test_another_vault_drops_the_credentials_of_every_cluster(next_run: Run) -> 
             f"cloudProvider: {VAULT}/secrets/cloud-provider-{cluster}-json -> "
             f"{VAULT.replace('kv-idstack-dev', 'kv-other')}/secrets/cloud-provider-{cluster}-json"
         )
+
+
+def test_a_stack_stays_in_its_tenant(next_run: Run) -> None:
+    recorder = next_run(tenantId="33333333-3333-4333-8333-333333333333", allowCredentialLoss=["hc1", "hc2"])
+
+    assert recorder.registered == []
+    assert recorder.problems == [("tenantId", "tenant-of-last-run")]
 
 
 def test_another_resource_group_also_drops_the_data_plane_identities(next_run: Run) -> None:

@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from identity.access import certificate_file, pipeline_token
+from identity.access import pipeline_token, secret_files
 from identity.access.arm_environment import (
     WAYS,
     WAYS_OF_AZURE_NATIVE,
@@ -258,7 +258,7 @@ def test_a_file_without_a_text_is_refused(content: bytes, reason: str, tmp_path:
     file = tmp_path / "secret"
     file.write_bytes(content)
     with pytest.raises(LoginRefused, match=reason):
-        certificate_file.text(file)
+        secret_files.text(file)
 
 
 def test_a_pipelines_token_comes_from_a_variable_or_afresh_from_a_file(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from identity.access import certificate_file, tokens
+from identity.access.certificate_file import CertificateFile
 from identity.access.errors import LoginRefused
 from identity.access.login import Login
 from identity.access.token_cache import TokenCache
@@ -44,6 +45,10 @@ def authority(
 @pytest.fixture
 def cache(tmp_path: Path) -> TokenCache:
     return TokenCache(tmp_path / "tokens")
+
+
+def parsed(file: Path, password: bytes | None = None) -> CertificateFile:
+    return certificate_file.parse(str(file), file.read_bytes(), password, datetime.now(UTC))
 
 
 def written(file: Path, text: str) -> Path:
@@ -175,9 +180,8 @@ def test_every_form_of_a_certificate_is_taken_whatever_the_files_name(
         "modern PKCS#12": lambda: _pfx(issued, password),
     }[form]()
     (tmp_path / name).write_bytes(data)
-    password_file = written(tmp_path / "password", "open sesame\n") if password else None
 
-    found = certificate_file.read(tmp_path / name, password_file, datetime.now(UTC))
+    found = parsed(tmp_path / name, password)
 
     assert found.thumbprint == issued.thumbprint
     assert b"-----BEGIN PRIVATE KEY-----" in found.pem
@@ -186,16 +190,15 @@ def test_every_form_of_a_certificate_is_taken_whatever_the_files_name(
 def test_a_password_for_a_key_that_has_none_does_no_harm(issued: IssuedCertificate, tmp_path: Path) -> None:
     file = tmp_path / "deployer.pem"
     file.write_bytes(_pem(issued, serialization.PrivateFormat.PKCS8))
-    found = certificate_file.read(file, written(tmp_path / "password", "x"), datetime.now(UTC))
+    found = parsed(file, b"x")
     assert found.thumbprint == issued.thumbprint
 
 
-def test_an_old_pkcs12_file_is_taken(tmp_path: Path) -> None:
+def test_an_old_pkcs12_file_is_taken() -> None:
     data = (VECTORS / "3des-sha1.p12").read_bytes()
-    (tmp_path / "old.p12").write_bytes(data)
     _, own, _ = pkcs12.load_key_and_certificates(data, None)
     assert own is not None
-    found = certificate_file.read(tmp_path / "old.p12", None, own.not_valid_before_utc + timedelta(hours=1))
+    found = certificate_file.parse("old.p12", data, None, own.not_valid_before_utc + timedelta(hours=1))
     assert found.certificate == own
 
 
@@ -213,7 +216,7 @@ def test_a_certificate_out_of_its_time_is_refused_before_anybody_is_asked(
     outside = certificate(age=age, lifetime=lifetime)
     file.write_bytes(_pem(outside, serialization.PrivateFormat.PKCS8))
     with pytest.raises(LoginRefused, match=f"{outside.thumbprint}.*{message}"):
-        certificate_file.read(file, None, datetime.now(UTC))
+        parsed(file)
 
 
 def test_files_that_hold_no_rsa_key_with_its_certificate_are_refused(issued: IssuedCertificate, tmp_path: Path) -> None:
@@ -227,7 +230,7 @@ def test_files_that_hold_no_rsa_key_with_its_certificate_are_refused(issued: Iss
         file = tmp_path / str(number)
         file.write_bytes(data)
         with pytest.raises(LoginRefused, match=str(file)):
-            certificate_file.read(file, None, datetime.now(UTC))
+            parsed(file)
 
 
 def test_ids_that_contradict_the_credential_document_are_refused(somebody: Principal, cache: TokenCache) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from identity.credentials.certificate import IssuedCertificate
 from localcloud.azure.imds.api import app as imds
+from ops.kept_token import kept_credential
 from tests.unit.hosts import Serve
 from tests.unit.identity.access.world import (
     AKS,
@@ -141,6 +142,21 @@ def test_a_second_call_takes_the_kept_token(command: Command, somebody: Principa
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     modes = {stat.S_IMODE(file.stat().st_mode) for file in directory.glob("*.token")}
     assert modes == {0o600}
+
+
+def test_a_kept_token_is_found_without_the_parser_of_the_command_line(
+    command: Command, somebody: Principal, tmp_path: Path
+) -> None:
+    """Both read the same arguments to the same login, and so to the same file of the cache."""
+    environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    asked = {"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential", "spec": {}}
+    assert kept_credential(somebody.arguments, environ) is None
+    first = command("--exec", *somebody.arguments, KUBERNETES_EXEC_INFO=json.dumps(asked))
+
+    assert kept_credential(somebody.arguments, {**environ, "KUBERNETES_EXEC_INFO": json.dumps(asked)}) == (
+        first.stdout.rstrip()
+    )
+    assert kept_credential([*somebody.arguments, "--json"], environ) is None, "the command has to read that"
 
 
 def test_commands_that_start_together_send_one_request(command: Command, somebody: Principal) -> None:

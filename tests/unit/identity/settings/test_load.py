@@ -31,7 +31,7 @@ def test_what_is_left_out_has_the_documented_default() -> None:
         "soft_delete_retention_days": 90,
         "purge_protection": True,
         "public_network_access": True,
-        "default_action": "Deny",
+        "default_action": "Allow",
         "allowed_ip_ranges": (),
         "allowed_subnet_ids": (),
     }

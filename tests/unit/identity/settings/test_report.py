@@ -186,7 +186,7 @@ def test_a_secret_that_is_no_string_is_not_shown_either() -> None:
 
 @pytest.mark.parametrize("name", ["[key]", "", "a.b", '"'])
 def test_a_key_of_any_name_is_reported_in_its_place(name: str) -> None:
-    config = configuration(vault={"name": "kv-identity", name: 1})
+    config = configuration(vault={"name": "kv-identity", "defaultAction": "Allow", name: 1})
 
     assert refusals(config) == [(f"vault[{json.dumps(name)}]", "unknown-key")]
 

@@ -64,6 +64,14 @@ def test_the_local_cloud_has_a_kubeconfig_of_its_own() -> None:
     assert refusals(config, local=LOCAL) == [("managementCluster.kubeconfig", "kubeconfig-of-local-cloud")]
 
 
+def test_the_local_cloud_has_a_backend_of_its_own() -> None:
+    cloud = {**LOCAL_IDS, "cloud": "local", "hostedClusters": [], "managementCluster__kubeconfig": ABSENT}
+
+    assert refusals(configuration(**cloud, backend="file:///srv/states"), local=LOCAL) == [
+        ("backend", "backend-of-local-cloud")
+    ]
+
+
 def test_a_block_of_metadata_is_refused_where_hypershift_makes_the_namespaces() -> None:
     config = configuration(blockInstanceMetadata=True, clusterSide="hypershift")
 
@@ -84,6 +92,25 @@ def test_lists_of_networks_without_effect_are_refused(vault: dict[str, Any], fix
 
     assert refusals(config) == [(f"vault.{key}", "vault-networks-without-effect") for key in lists]
     assert report(config).count(fix) == 2
+
+
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [
+        ({}, [("vault.defaultAction", "vault-admits-nobody")]),
+        ({"allowedIpRanges": [], "allowedSubnetIds": []}, [("vault.defaultAction", "vault-admits-nobody")]),
+        ({"allowedIpRanges": ["20.61.7.16/28"]}, []),
+        ({"allowedSubnetIds": [f"{VNET}/subnets/aks"]}, []),
+        ({"publicNetworkAccess": False}, []),
+    ],
+    ids=["nothing", "empty lists", "a range", "a subnet", "private endpoints"],
+)
+def test_a_vault_that_admits_nobody_is_refused(lists: dict[str, Any], expected: list[tuple[str, str]]) -> None:
+    for action in ({}, {"defaultAction": "Deny"}):
+        config = configuration(vault={"name": "kv-dev", **action, **lists})
+
+        assert refusals(config) == expected
+        assert not expected or "`pulumi config set --path vault.defaultAction Allow`" in report(config)
 
 
 @pytest.mark.parametrize(

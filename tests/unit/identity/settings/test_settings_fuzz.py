@@ -130,7 +130,7 @@ def test_a_range_is_accepted_exactly_when_it_is_public_and_aligned(address: int,
     private = [ipaddress.IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
     is_good = network.network_address == ipaddress.IPv4Address(address) and not any(map(network.overlaps, private))
 
-    assert is_accepted(configuration(vault__allowedIpRanges=[text])) is is_good
+    assert is_accepted(configuration(vault={"name": "kv-identity", "allowedIpRanges": [text]})) is is_good
 
 
 @given(

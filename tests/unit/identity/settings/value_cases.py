@@ -42,6 +42,12 @@ _WAIVER = {
     "reason": "until the new agency",
 }
 STACK_CASES: Final[Mapping[str, ValueCase]] = {
+    "backend": ValueCase(
+        paths=("backend",),
+        rule="state-backend",
+        bad=("stdev", "azblob://", "/srv/states", "azblob://a b", "azblob://c?storage_account=a&sig=x", "https://me@x"),
+        good=("azblob://c?storage_account=stdev", "s3://bucket", "file:///srv/states", "https://api.pulumi.com"),
+    ),
     "waived policy": ValueCase(
         paths=("policyWaivers__0__policy",),
         rule="choice",
@@ -134,7 +140,7 @@ STACK_CASES: Final[Mapping[str, ValueCase]] = {
         paths=("vault__defaultAction",),
         rule="choice",
         bad=("allow", "DENY", "Block"),
-        good=("Allow", "Deny"),
+        good=("Allow",),
     ),
     "range": ValueCase(
         paths=("vault__allowedIpRanges",),
@@ -148,6 +154,7 @@ STACK_CASES: Final[Mapping[str, ValueCase]] = {
         ),
         good=("203.0.113.7", "203.0.113.0/24", "172.32.0.0/16"),
         in_list=True,
+        also={"vault": {"name": "kv-identity", "defaultAction": "Deny"}},
     ),
     "key-vault-user": ValueCase(
         paths=("keyVaultUser__source",),

@@ -87,9 +87,9 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "subscriptionId": SUBSCRIPTION,
         "location": "eastus",
         "resourceGroup": "identity",
-        "vault": {"name": "kv-identity"},
+        "vault": {"name": "kv-identity", "defaultAction": "Allow"},
         "managementCluster": {"resourceGroup": "aks", "name": "mgmt", "kubeconfig": "mgmt.kubeconfig"},
-        "probe": {"image": "registry.example.com/probe:1"},
+        "probe": {"image": "idstack.azurecr.io/probe:1"},
         "hostedClusters": [hosted_cluster()],
     }
     for path, value in changes.items():

@@ -116,6 +116,35 @@ def test_an_identity_signs_in_with_its_document(local_cloud: LocalEnvironment, t
     assert done.stdout.strip() == json.loads(document)["client_id"]
 
 
+# Reads a key, for which nobody has a role but who administers vaults, and takes the deployer's application its name.
+ADMINISTER = """
+import sys
+import httpx
+from azure.identity import EnvironmentCredential
+
+def asked(method, url, audience, **given):
+    token = credential.get_token(f"{audience}/.default").token
+    return httpx.request(method, url, headers={"Authorization": f"Bearer {token}"}, **given)
+
+with EnvironmentCredential() as credential:
+    vault = "https://kv-etcd-local.vault.azure.net/keys/hc1-etcd?api-version=7.4"
+    application = f"https://graph.microsoft.com/v1.0/applications(appId='{sys.argv[1]}')"
+    changed = {"displayName": "deployer"}
+    print(asked("GET", vault, "https://vault.azure.net").status_code)
+    print(asked("PATCH", application, "https://graph.microsoft.com", json=changed).status_code)
+"""
+
+
+def test_the_owner_does_what_the_deployer_may_not(local_cloud: LocalEnvironment) -> None:
+    administer = ["--", sys.executable, "-c", ADMINISTER, local_cloud.deployer_client_id]
+
+    as_deployer = execute(local_cloud, *administer)
+    as_owner = [execute(local_cloud, "--as", "owner", *administer) for _ in range(2)]
+
+    assert as_deployer.stdout.split() == ["403", "403"], as_deployer.stderr
+    assert [done.stdout.split() for done in as_owner] == [["200", "204"]] * 2, as_owner[0].stderr
+
+
 @pytest.mark.parametrize(
     ("name", "problem"),
     [

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from identity import resource_types
 from ops.adoption.findings import Finding, findings, table
-from ops.adoption.matching import FEDERATED, IDENTITY, PRINCIPAL, ROLE, VAULT, Match
+from ops.adoption.matching import Match
 from tests.unit.ops.adoption.scripted import EXISTING, MANAGED_ROW, NAMED, ROW, with_vault
 
 
@@ -24,7 +25,7 @@ def line(identity: str, *matches: Match) -> Finding:
 
 
 def test_a_vault_that_trusts_services_is_shown_as_different() -> None:
-    vault = of(VAULT, "/vault")
+    vault = of(resource_types.VAULT, "/vault")
     strict = with_vault(networkAcls={"bypass": "None"})
 
     assert line("key vault", vault).next_up == "adopts it and lets none of them pass"
@@ -37,13 +38,18 @@ def test_a_vault_that_trusts_services_is_shown_as_different() -> None:
     [(None, "0 of 1 role", "assigns it there; a wider role stays"), ("/role", "1 of 1 role", "adopts it")],
 )
 def test_the_key_vault_users_role_is_on_the_vault_itself(id: str | None, found: str, next_up: str) -> None:
-    shown = line("key-vault-user", of(ROLE, id))
+    shown = line("key-vault-user", of(resource_types.ROLE_ASSIGNMENT, id))
 
     assert (shown.found, shown.next_up) == (found, next_up)
 
 
 def test_a_missing_principal_and_a_missing_role_are_made() -> None:
-    shown = line(ROW.field, of(PRINCIPAL, None, ROW.field), of(ROLE, "/role", ROW.field), of(ROLE, None, ROW.field))
+    shown = line(
+        ROW.field,
+        of(resource_types.SERVICE_PRINCIPAL, None, ROW.field),
+        of(resource_types.ROLE_ASSIGNMENT, "/role", ROW.field),
+        of(resource_types.ROLE_ASSIGNMENT, None, ROW.field),
+    )
 
     assert shown.found.endswith("1 of 2 roles")
     assert shown.differs == "PKCS#12; no service principal"
@@ -52,7 +58,12 @@ def test_a_missing_principal_and_a_missing_role_are_made() -> None:
 
 def test_service_accounts_without_a_credential_get_one() -> None:
     field = MANAGED_ROW.field
-    shown = line(field, of(IDENTITY, "/id", field), of(FEDERATED, "/fed", field), of(FEDERATED, None, field))
+    shown = line(
+        field,
+        of(resource_types.MANAGED_IDENTITY, "/id", field),
+        of(resource_types.FEDERATED_CREDENTIAL, "/fed", field),
+        of(resource_types.FEDERATED_CREDENTIAL, None, field),
+    )
 
     assert shown.found == "registry-MI-p, 1 of 2 federated credentials"
     assert shown.differs == "service accounts without a federated credential"
@@ -61,7 +72,15 @@ def test_service_accounts_without_a_credential_get_one() -> None:
 
 @pytest.mark.parametrize("width", [80, 200])
 def test_no_word_of_the_table_is_lost_on_any_screen(width: int) -> None:
-    lines = findings(NAMED, EXISTING, [of(VAULT, "/vault"), of(ROLE, None), of(ROLE, None, ROW.field)])
+    lines = findings(
+        NAMED,
+        EXISTING,
+        [
+            of(resource_types.VAULT, "/vault"),
+            of(resource_types.ROLE_ASSIGNMENT, None),
+            of(resource_types.ROLE_ASSIGNMENT, None, ROW.field),
+        ],
+    )
     screen = StringIO()
 
     Console(file=screen, width=width).print(table(lines, width))

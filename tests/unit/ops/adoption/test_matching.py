@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient
 from identity.naming import control_plane_identity_name
 from ops.adoption.existing import FoundResources
 from ops.adoption.findings import findings
 from ops.adoption.import_file import import_file
 from ops.adoption.kept_roles import kept_roles
-from ops.adoption.matching import ROLE, Match, match
+from ops.adoption.matching import Match, match
 from ops.stack.errors import CommandError
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from tests.unit.ops.adoption.scripted import APPLICATION_ID, EXISTING, MANAGED_ROW, NAMED, PRINCIPAL_ID, ROW, SECRET
@@ -80,7 +81,7 @@ OWN_SECRET = below(
 
 def role(role_definition: str = READER) -> Any:
     return below(
-        ROLE,
+        resource_types.ROLE_ASSIGNMENT,
         "roles-managed",
         scope=GROUP,
         roleAssignmentName=NAME,

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from ops.__main__ import application
 from ops.commands.status import judged_by
 from ops.stack import local_cloud
 from tests.records import write_record
@@ -34,7 +32,7 @@ from tests.unit.ops.world import (
 ROOT = Path(__file__).parents[4]
 
 
-def outputs(infra_id: str = "hc1-dev", **changes: Any) -> dict[str, Any]:
+def outputs(infra_id: str = "hc1", **changes: Any) -> dict[str, Any]:
     """A stack with one identity, its output changed."""
     ingress = output("managed-azure-ingress", "ingress-hc1-json", **changes)
     cluster = {"controlPlane": {"ingress": ingress}, "hostedClusterSpec": {"infraID": infra_id}}
@@ -66,27 +64,6 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return noted
 
 
-def test_wrong_usage_is_code_2() -> None:
-    assert CliRunner().invoke(application(), ["status", "--stakc", "dev"]).exit_code == 2
-    assert CliRunner().invoke(application(), ["rotat"]).exit_code == 2
-
-
-def test_an_unknown_command_is_answered_with_the_nearest_one(idstack: Idstack) -> None:
-    printed = idstack("rotat")
-    assert printed.code == 2
-    assert "Did you mean 'rotate'?" in printed.error
-
-
-def test_a_token_is_made_without_importing_the_other_commands() -> None:
-    """kubectl starts it for each sign-in: what it imports is what each sign-in costs."""
-    script = (
-        "import sys\nfrom ops.__main__ import application\napplication(['token'])\n"
-        "print(*{'kubernetes', 'yaml', 'ops.stack.engine'} & sys.modules.keys())"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "\n"
-
-
 NO_LOCAL_STACK = "idstack: there is no local stack: `make up` creates one\n"
 
 
@@ -96,6 +73,12 @@ NO_LOCAL_STACK = "idstack: there is no local stack: `make up` creates one\n"
 def test_an_error_is_one_paragraph_and_code_1(engine: FakeEngine, idstack: Idstack, command: list[str]) -> None:
     printed = idstack(*command)
     assert (printed.code, printed.output, printed.error) == (1, "", NO_LOCAL_STACK)
+
+
+def test_another_local_stack_is_named_in_the_way_out(engine: FakeEngine, idstack: Idstack) -> None:
+    printed = idstack("status", "--stack", "local-hypershift")
+
+    assert printed.error == "idstack: there is no local stack: `make up STACK=local-hypershift` creates one\n"
 
 
 def test_an_error_ends_the_process_without_a_trace(tmp_path: Path) -> None:
@@ -251,7 +234,7 @@ def test_up_as_json_leaves_standard_output_to_the_document(engine: FakeEngine, i
 
 def test_an_engine_that_fails_is_an_error_and_nothing_follows(engine: FakeEngine, idstack: Idstack) -> None:
     engine.ends_with(255)
-    engine.has_run(hc1="hc1-dev")
+    engine.has_run(hc1="hc1")
     printed = idstack("up", "--stack", "dev")
     assert (printed.code, printed.error) == (
         1,
@@ -261,7 +244,7 @@ def test_an_engine_that_fails_is_an_error_and_nothing_follows(engine: FakeEngine
 
 
 def test_preview_and_down_of_another_stack_are_the_engines(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has_run(hc1="hc1-dev")
+    engine.has_run(hc1="hc1")
     assert idstack("preview", "--stack", "dev", "--json", "--diff").code == 0
     down = idstack("down", "--stack", "dev", "--json")
     looked = "stack export --stack dev --non-interactive"
@@ -294,7 +277,7 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
         "stack select local --create --non-interactive",
         "stack export --stack local --non-interactive",
         f"up --yes --skip-preview --suppress-outputs --config-file {configuration} --stack local",
-        "stack output --json --stack local --non-interactive",
+        "stack export --stack local --non-interactive",
     ]
     steps = ["local cloud", "pulumi up", "output of pulumi up", "credential probes", "1 of 1 probes ready"]
     *printed_steps, _, _, line = printed.output.splitlines()[:8]
@@ -405,3 +388,4 @@ def test_probe_and_local_hand_over_options_and_exit_code(engine: FakeEngine, ids
     assert "--proof" in probing.error, "the probe itself misses it"
     assert "issue-msi" in idstack("local", "--help").output
     assert idstack("local", "no-such-command").code == 2
+    assert "`idstack local start` makes one" in idstack("local", "exec", "--", "true").error

@@ -131,7 +131,7 @@ def test_scripts_get_the_same_as_json(engine: FakeEngine, idstack: Idstack) -> N
     assert document["stack"] == "dev"
     assert document["definitions"] == [word for word in definitions if word.startswith("https://")]
     for words, arguments in (
-        (install[2:], document["install"]),
+        (install[2:], cluster["install"]),
         (create[4:], cluster["createClusterAzure"]),
         (render[4:], cluster["renderClusterAzure"]),
     ):
@@ -213,6 +213,40 @@ def test_a_private_link_that_hypershift_does_not_make_is_said(
     printed = idstack("export", "hypershift", "--stack", "dev")
 
     assert ("hc1: HyperShift makes no Private Link Service with --managed-service ARO-HCP" in printed.output) == is_said
+
+
+def self_managed(name: str) -> Any:
+    cluster = described(name)
+    identities = {field: {"clientID": client_id(at)} for at, (field, _) in enumerate(FIELDS, 1)}
+    kms = cluster["hostedClusterSpec"]["secretEncryption"]["kms"]["azure"]
+    kms["workloadIdentity"] = {"clientID": kms.pop("kms")["clientID"]}
+    cluster["hostedClusterSpec"]["platform"]["azure"] |= {
+        "topology": "Public",
+        "azureAuthenticationConfig": {
+            "azureAuthenticationConfigType": "WorkloadIdentities",
+            "workloadIdentities": identities,
+        },
+    }
+    return cluster
+
+
+def test_each_way_has_a_hypershift_of_its_own(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has({**OUTPUTS, "hostedClusters": {"hc1": described(), "hc2": self_managed("hc2")}})
+
+    _, _, first, second, *_ = idstack("export", "hypershift", "--stack", "dev").output.split("\n\n")
+
+    assert "--managed-service ARO-HCP" in first
+    assert second.startswith("hypershift install")
+    assert "ARO-HCP" not in second
+    assert "key-vault" not in second
+
+
+def test_a_stack_without_a_vault_is_exported(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has({"clusterSide": "hypershift", "hostedClusters": {"hc2": self_managed("hc2")}})
+
+    document = json.loads(idstack("export", "hypershift", "--stack", "dev", "--json").output)
+
+    assert set(document["clusters"]["hc2"]["files"]) == {"--workload-identities-file", "--infra-json"}
 
 
 def test_the_manifest_says_what_is_to_be_added(engine: FakeEngine, idstack: Idstack) -> None:

@@ -115,7 +115,7 @@ def test_a_preview_near_a_limit_warns_beside_the_plan(
     project: Path, idstack: Idstack, engine: FakeEngine, options: list[str]
 ) -> None:
     clusters = [
-        world.hosted_cluster(name=f"c{number}", infraID=f"c{number}", issuerURL=f"https://i{number}.example.com")
+        world.hosted_cluster(name=f"c{number}", infraID=f"c{number}", issuerURL=f"https://i{number}.contoso.com")
         for number in range(170)
     ]
     assert "limit" not in idstack("preview", "--stack", "dev", *options).error

@@ -29,7 +29,8 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], Path]]:
 @pytest.fixture
 def stack(engine: FakeEngine) -> FakeEngine:
     """A local stack with one identity."""
-    engine.has({"hostedClusters": {"hc1": {"controlPlane": IDENTITIES}}})
+    engine.has({"keyVaultName": "kv-idstack-local", "hostedClusters": {"hc1": {"controlPlane": IDENTITIES}}})
+    engine.has_stacks("local-hypershift")
     local_paths().backend.mkdir(parents=True)
     return engine
 
@@ -42,7 +43,7 @@ def test_an_identity_is_its_secret(
 
     assert printed.code == 3
     [(arguments, directory)] = ran
-    assert arguments[:3] == [command, "--as", "azure-disk-hc1-json"]
+    assert arguments[:3] == [command, "--as", "kv-idstack-local/azure-disk-hc1-json"]
     assert arguments[-3:] == ["az", "account", "show"]
     assert directory == Path.cwd()
 
@@ -63,13 +64,40 @@ def test_pods_find_the_program_wherever_the_local_cloud_is_started(
     assert ran == [([command], ROOT)]
 
 
-@pytest.mark.parametrize("name", ["hc2/disk", "hc1/none", "kv/azure-disk", "azure-disk-hc1-json"])
+@pytest.mark.parametrize("name", ["hc2/disk", "kv/azure-disk", "azure-disk-hc1-json", "owner"])
 def test_another_name_is_left_to_the_local_cloud(
     stack: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]], name: str
 ) -> None:
     idstack("local", "exec", "--as", name, "--", "true")
 
     assert ran[0][0][:3] == ["exec", "--as", name]
+
+
+@pytest.mark.parametrize(
+    ("name", "stacks", "refusal"),
+    [
+        ("hc1/dsk", ["local"], "--as hc1/dsk: hc1 has no identity dsk; it has disk\n"),
+        (
+            "hc1/disk",
+            ["local", "local-hypershift"],
+            "--as hc1/disk: local and local-hypershift have a hosted cluster hc1; name the secret, <vault>/<secret>\n",
+        ),
+    ],
+    ids=["no such identity", "in two stacks"],
+)
+def test_an_identity_that_is_not_the_only_one_is_refused(
+    stack: FakeEngine,
+    idstack: Idstack,
+    ran: list[tuple[list[str], Path]],
+    name: str,
+    stacks: list[str],
+    refusal: str,
+) -> None:
+    stack.has_stacks(*stacks)
+
+    printed = idstack("local", "exec", "--as", name, "--", "true")
+
+    assert (printed.code, printed.error, ran) == (1, f"idstack: {refusal}", [])
 
 
 def test_without_a_stack_no_name_is_the_stacks(

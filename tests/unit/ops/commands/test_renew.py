@@ -185,3 +185,12 @@ def test_for_scripts_the_lines_go_to_standard_error(stack: FakeEngine, idstack: 
 
     assert "renewed now: hc1/disk\n" in printed.error
     assert printed.output.startswith("{")
+
+
+def test_the_engine_is_asked_once_for_the_state_before_and_once_after(stack: FakeEngine, idstack: Idstack) -> None:
+    stack.plans(*_DISK.renewal())
+
+    idstack("renew", "--stack", "dev", "--yes")
+
+    asked = [" ".join(call.split()[:2]) for call in stack.calls]
+    assert asked == ["stack export", "preview --json", "up --continue-on-error", "stack export"]

@@ -57,8 +57,9 @@ def azure(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Azure:
     monkeypatch.setattr(sweep, "delete", lambda client, each: client.delete(each))
     engine.configures(**{key: yaml.safe_load(value) for key, value in configuration().items()})
     engine.has_stacks("dev", "prod")
-    engine.has({"keyVaultId": VAULT})
-    outputs = {"keyVaultName": "kv-1", "hostedClusters": {"hc1": {"hostedClusterSpec": {"infraID": "hc1-infra"}}}}
+    clusters = {"hc1": {"hostedClusterSpec": {"infraID": "hc1-infra"}}}
+    outputs = {"keyVaultId": VAULT, "keyVaultName": "kv-1", "hostedClusters": clusters}
+    engine.has(outputs)
     engine.has_resources(
         {"type": "pulumi:pulumi:Stack", "urn": "u", "outputs": outputs},
         {"type": "azuread:index/application:Application", "urn": "v", "id": "/applications/Object-1"},

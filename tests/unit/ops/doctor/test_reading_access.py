@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from identity.access.api_server import AccessRequirements, ApiServer
-from identity.access.errors import AccessError
+from identity.access.errors import AccessError, AzureRefused
 from identity.access.permissions import Permission, permissions
 from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import SeenAccess
@@ -20,7 +20,7 @@ class FakeApiServer:
     """Refuses these permissions and serves no custom kind, or lets nobody sign in."""
 
     refused: frozenset[Permission] = frozenset()
-    error: str | None = None
+    error: AccessError | None = None
     asked: AccessRequirements = field(default_factory=AccessRequirements)
     server: str = "https://aks.example.com"
     who: str = "reader"
@@ -28,7 +28,7 @@ class FakeApiServer:
 
     def check_sign_in(self) -> None:
         if self.error is not None:
-            raise AccessError(self.error)
+            raise self.error
 
     def missing(self, required: AccessRequirements) -> list[str]:
         self.asked = required
@@ -91,9 +91,16 @@ def test_whoever_only_looks_is_told_from_a_deployer_who_lacks_a_right() -> None:
 
 @pytest.mark.parametrize(
     ("error", "is_unread"),
-    [("AuthorizationFailed: no listClusterUserCredential", True), ("the API server answers 401: no", False)],
+    [
+        (AzureRefused("no listClusterUserCredential", 403), True),
+        (AzureRefused("there is no cluster", 404), False),
+        (AccessError("the API server answers 401: no"), False),
+    ],
+    ids=["forbidden", "missing", "refused"],
 )
-def test_a_sign_in_that_may_not_be_tried_is_unread_and_one_that_fails_a_fault(error: str, is_unread: bool) -> None:
+def test_a_sign_in_that_may_not_be_tried_is_unread_and_one_that_fails_a_fault(
+    error: AccessError, is_unread: bool
+) -> None:
     found = FakeApiServer(error=error).read()
 
     assert isinstance(found, Unread) is is_unread

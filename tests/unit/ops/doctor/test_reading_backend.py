@@ -78,7 +78,7 @@ def test_a_lock_that_is_cut_short_is_of_an_engine_that_has_ended(locks: Path) ->
 def test_the_locks_of_other_stacks_are_not_its_own(locks: Path) -> None:
     lock(locks, "a")
 
-    assert known(read_locks(Engine("stage"), nobody)) == ()
+    assert known(read_locks(Engine("other"), nobody)) == ()
 
 
 @dataclass
@@ -124,7 +124,7 @@ def test_whoever_may_not_list_the_blobs_is_told_so(engine: FakeEngine, monkeypat
     monkeypatch.setenv("PULUMI_BACKEND_URL", "azblob://pulumi-state?storage_account=stidstackprod")
     refused = AzureRefused("reading x: 403 AuthorizationPermissionMismatch", 403)
 
-    assert read_locks(Engine("dev"), FakeStorage({}, refused)) == Unread(str(refused))
+    assert read_locks(Engine("dev"), FakeStorage({}, refused)) == Unread(str(refused), is_forbidden=True)
 
 
 def test_an_address_without_an_account_is_no_address(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:

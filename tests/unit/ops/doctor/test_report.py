@@ -58,7 +58,9 @@ def test_what_breaks_every_identity_is_told_once() -> None:
 
 def test_what_could_not_be_seen_is_told_once_with_what_it_takes() -> None:
     world = broken("class deleted")
-    refused = Unread("reading https://graph.microsoft.com/v1.0/applications: 403 Authorization_RequestDenied")
+    refused = Unread(
+        "reading https://graph.microsoft.com/v1.0/applications: 403 Authorization_RequestDenied", is_forbidden=True
+    )
     reviewed("unseen", printed(replace(world, applications=dict.fromkeys(world.applications, refused))))
 
 

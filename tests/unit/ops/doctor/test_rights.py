@@ -14,7 +14,7 @@ from ops.doctor.model.world import StackWorld
 from ops.doctor.registry import CHECKS
 from tests.unit.ops.doctor import worlds
 
-REFUSED = Unread("403: you may not")
+REFUSED = Unread("403: you may not", is_forbidden=True)
 UNSEEN: dict[Part, Callable[[StackWorld], StackWorld]] = {
     Part.LOCKS: lambda world: replace(world, locks=REFUSED),
     Part.HISTORY: lambda world: replace(world, last_run=REFUSED),

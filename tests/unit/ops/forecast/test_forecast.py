@@ -108,7 +108,8 @@ def test_a_cluster_stack_reads_the_vault_of_its_shared_stack() -> None:
 
 def test_stacks_with_vaults_of_their_own_do_not_share_reads() -> None:
     one = world.settings()
-    two = world.settings(hostedClusters=[world.SECOND_CLUSTER], vault={"name": "kv-idstack-two"})
+    vault = {"name": "kv-idstack-two", "defaultAction": "Allow"}
+    two = world.settings(hostedClusters=[world.SECOND_CLUSTER], vault=vault)
     alone = use(forecast(together({"one": one})), "vaultReads").used
     found = forecast(together({"one": one, "two": two}))
     assert use(found, "vaultReads").used == alone

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.graph.layout import COLUMNS, DETAIL_SIZE, NAME_SIZE, Box, Drawing, draw, room_for_name
+from ops.graph.layout import CHIP_HEIGHT, COLUMNS, DETAIL_SIZE, NAME_SIZE, Box, Drawing, draw, room_for_name
 from ops.graph.model import NodeKind, Relation
-from ops.graph.text import ELLIPSIS, cut, fitted, width, wrapped
+from ops.graph.text import ELLIPSIS, cut, fitted, shared_words, width, wrapped
 from tests.unit.ops.graph_world import GraphWorld, fifty_clusters, one_cluster, small_cluster
 
 COLUMN = {kind: name for name, kinds in COLUMNS.items() for kind in kinds}
@@ -101,7 +101,53 @@ def test_no_line_crosses_a_card_on_its_level_part(name: str) -> None:
 def test_every_relation_is_drawn_but_those_that_frames_show() -> None:
     drawn = {line.edge.relation for line in drawing("one").lines}
 
-    assert set(Relation) - drawn == {Relation.FETCHES_AS}
+    assert set(Relation) - drawn == {Relation.FETCHES_AS, Relation.AT}
+
+
+def test_the_scopes_of_a_role_are_chips_in_its_card() -> None:
+    graph = one_cluster().graph().only("hc1")
+    scopes = [edge for edge in graph.edges if edge.relation is Relation.AT and edge.target.startswith("scope/")]
+    boxes = [box for box in draw(graph).boxes if box.chips]
+
+    assert {(box.node.id, chip.node.id) for box in boxes for chip in box.chips} == {
+        (edge.source, edge.target) for edge in scopes
+    }
+    for box in boxes:
+        for chip, other in combinations(box.chips, 2):
+            assert chip.y != other.y or chip.x + chip.width < other.x
+        for chip in box.chips:
+            assert chip.x > 0
+            assert chip.x + chip.width < box.width
+            assert chip.y + CHIP_HEIGHT < box.height
+
+
+def test_a_whole_cluster_fits_a_window_of_1440_pixels() -> None:
+    """Scaled by a tenth at most, into the room that the page leaves."""
+    assert drawing("one").width <= 1390 / 0.9
+
+
+def test_roles_are_named_by_what_differs() -> None:
+    names = [" ".join(box.lines) for box in drawing("one").boxes if box.node.kind is NodeKind.ROLE]
+
+    assert {"… Cluster Ingress Operator", "… Network Operator", "Key Vault Crypto User"} <= set(names)
+    assert not [name for name in names if ELLIPSIS in name[1:]]
+    note = drawing("one").note
+    assert note is not None
+    assert note[1] == "… Azure Red Hat OpenShift"
+    assert drawing("small").note is None
+
+
+@pytest.mark.parametrize(
+    ("names", "shared"),
+    [
+        (["Azure Red Hat A", "Azure Red Hat B", "Reader"], "Azure Red Hat"),
+        (["Azure Red Hat A", "Azure Red Hat A"], ""),
+        (["Key Reader", "Key Writer"], ""),
+        ([], ""),
+    ],
+)
+def test_words_are_shared_by_two_names(names: list[str], shared: str) -> None:
+    assert shared_words(names) == shared
 
 
 def test_a_hosted_cluster_without_identities_is_drawn() -> None:

@@ -79,7 +79,7 @@ def test_with_nothing_to_find_the_state_is_refreshed_and_brought_up(
 ) -> None:
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0
-    assert answers.asked == ["refresh", "stack export", "stack export", "up"]
+    assert answers.asked == ["refresh", "stack export", "up"]
     assert answers.calls[0] == "refresh --yes --non-interactive --skip-preview --clear-pending-creates --stack dev"
     assert answers.calls[-1] == "up --yes --stack dev"
 
@@ -287,7 +287,7 @@ def test_the_lock_of_a_dead_owner_is_taken_away(
     answers.to("refresh", (255, "", lock_of(DEAD)), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0
-    assert answers.asked == ["refresh", "cancel", "refresh", "stack export", "stack export", "up"]
+    assert answers.asked == ["refresh", "cancel", "refresh", "stack export", "up"]
     assert "cancel dev --yes --non-interactive" in answers.calls
 
 
@@ -321,7 +321,7 @@ def test_a_lock_of_a_job_that_is_gone_is_taken_away_on_request(
     answers.to("refresh", (255, "", lock_of(DEAD, "runner-7")), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--unlock", "--no-up")
     assert done.code == 0
-    assert answers.asked == ["refresh", "cancel", "refresh", "stack export", "stack export"]
+    assert answers.asked == ["refresh", "cancel", "refresh", "stack export"]
 
 
 def test_no_request_takes_away_the_lock_of_an_owner_that_runs(

@@ -7,13 +7,14 @@ from typing import Final
 
 import pytest
 
+from identity import resource_types
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AzureRefused
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
 from localcloud.azure.tenant.objects import ServicePrincipal
-from ops.siblings.stacks import ASSIGNMENT, Contents, Stacks
-from ops.siblings.whose import APPLICATION, Whose
+from ops.siblings.stacks import Contents, Stacks
+from ops.siblings.whose import Whose
 from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 
 SECRET: Final = "idstack:index:CredentialSecret"
@@ -53,7 +54,7 @@ def test_what_carries_an_owner_id_is_its_stacks(
 
     assert looked.objection(SECRET, f"AzurePublicCloud/tenant{VAULT}/secrets/x-json") == objection
     assert looked.objection(IDENTITY, DISK) == objection
-    assert looked.objection(APPLICATION, f"/applications/{made.object_id}") == objection
+    assert looked.objection(resource_types.APPLICATION, f"/applications/{made.object_id}") == objection
 
 
 def test_what_another_stack_has_in_its_state_is_that_stacks(azure: AzureClient) -> None:
@@ -73,14 +74,19 @@ def test_a_role_of_somebody_who_lives_is_his(azure: AzureClient, world: ArmWorld
     principal = world.principal().object_id
     assigned(world, principal)
 
-    assert whose(azure).objection(ASSIGNMENT, ROLE, "another") == f"it is a role of someone ({principal}), which lives"
+    assert (
+        whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE, "another")
+        == f"it is a role of someone ({principal}), which lives"
+    )
     siblings = Contents(principals=frozenset({principal.lower()}))
-    assert whose(azure, other=siblings).objection(ASSIGNMENT, ROLE) == (
+    assert whose(azure, other=siblings).objection(resource_types.ROLE_ASSIGNMENT, ROLE) == (
         f"it is a role of the stack prod, whose identity {principal.lower()} lives"
     )
-    assert whose(azure).objection(ASSIGNMENT, ROLE, principal.upper()) is None, "the program wants it for him"
+    assert whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE, principal.upper()) is None, (
+        "the program wants it for him"
+    )
     own = Contents(texts=frozenset({principal.lower()}))
-    assert whose(azure, own=own).objection(ASSIGNMENT, ROLE) is None
+    assert whose(azure, own=own).objection(resource_types.ROLE_ASSIGNMENT, ROLE) is None
 
 
 def test_a_role_of_somebody_of_whom_graph_tells_nothing_may_be_his(
@@ -94,7 +100,10 @@ def test_a_role_of_somebody_of_whom_graph_tells_nothing_may_be_his(
         raise AzureRefused("403")
 
     monkeypatch.setattr(AzureClient, "directory_object", refused)
-    assert whose(azure).objection(ASSIGNMENT, ROLE) == f"it is a role of {principal.lower()}, which may live: 403"
+    assert (
+        whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE)
+        == f"it is a role of {principal.lower()}, which may live: 403"
+    )
 
 
 @pytest.mark.parametrize("kind", ["User", "Group"])
@@ -103,7 +112,7 @@ def test_a_role_of_a_person_is_never_adopted(azure: AzureClient, world: ArmWorld
     person = "0c5f1f7e-0000-4000-8000-00000000000c"
     assigned(world, person, kind)
 
-    assert whose(azure).objection(ASSIGNMENT, ROLE) == f"it is a role of {person}, a {kind}"
+    assert whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE) == f"it is a role of {person}, a {kind}"
 
 
 def test_a_role_of_somebody_who_is_gone_is_nobodys(azure: AzureClient, world: ArmWorld) -> None:
@@ -112,4 +121,4 @@ def test_a_role_of_somebody_who_is_gone_is_nobodys(azure: AzureClient, world: Ar
     assigned(world, principal)
     world.cloud.directory.delete_service_principal(principal)
 
-    assert whose(azure).objection(ASSIGNMENT, ROLE) is None
+    assert whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE) is None

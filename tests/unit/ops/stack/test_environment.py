@@ -34,8 +34,7 @@ def local(tmp_path: Path) -> dict[str, str]:
 
 NOT_LOCAL = [
     "dev",
-    "stage",
-    "prod",
+    "unknown",
     "organization/idstack/local",
     "locale",
     "local-",
@@ -71,7 +70,7 @@ def test_the_local_stack_has_home_backend_and_passphrase_of_its_own(local: dict[
 
 
 def test_every_other_stack_keeps_the_callers_home_and_backend(local: dict[str, str]) -> None:
-    others = variables("prod", local)
+    others = variables("dev", local)
     assert others["PULUMI_HOME"] == "/home/somebody/.pulumi"
     assert others["PULUMI_BACKEND_URL"] == "azblob://pulumi-state"
     assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in others

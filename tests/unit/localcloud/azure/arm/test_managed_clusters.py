@@ -11,6 +11,7 @@ import yaml
 
 from localcloud.core.cluster import ClusterKind
 from localcloud.core.kubernetes_endpoint import Endpoint
+from localcloud.core.yaml_text import load_as_go
 from tests.unit.localcloud.arm_world import GROUP, ArmWorld, error
 
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
@@ -48,6 +49,17 @@ def test_a_users_kubeconfig_has_the_server_and_asks_for_a_device_code(aks: ArmWo
         *("get-token", "--environment", "AzurePublicCloud", "--server-id", "6dae42f8-4368-4678-94ff-3960e28e3630"),
         *("--client-id", "80faf920-1908-4b52-b5ef-a8e7bedfc67a", "--tenant-id", TENANT, "--login", "devicecode"),
     ]
+
+
+@pytest.mark.parametrize("who", ["User", "Admin"])
+def test_a_name_that_go_reads_as_a_number_is_in_quotes(aks: ArmWorld, who: str) -> None:
+    path = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/716064e0"
+    aks.put(path, "Microsoft.ContainerService/managedClusters", {"aadProfile": {"managed": True, "tenantID": TENANT}})
+
+    [found] = aks.call("POST", f"{path}/listCluster{who}Credential").json()["kubeconfigs"]
+
+    document = load_as_go(base64.b64decode(found["value"]))
+    assert document["clusters"][0]["name"] == document["contexts"][0]["context"]["cluster"] == "716064e0"
 
 
 @pytest.mark.parametrize("who", ["User", "Admin"])

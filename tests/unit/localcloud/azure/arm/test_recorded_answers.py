@@ -1,4 +1,4 @@
-"""Which members an answer has, compared with Azure's own as the real azure-native recorded it (record 0064)."""
+"""Which members an answer has, compared with Azure's own as the real azure-native recorded it (record 0035)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,13 @@
+"""The real time, which tests replace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The real time, UTC."""
+    return datetime.now(UTC)

@@ -1,0 +1,244 @@
+"""The options of a request, as kube-apiserver reads them; it ignores every other name.
+
+Sources: apimachinery `pkg/apis/meta/v1` and `pkg/apis/meta/internalversion` (`validation`), `pkg/runtime/converter`
+(booleans), apiserver `pkg/storage` (versions, pages).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.datastructures import QueryParams
+
+from localcloud.kubernetes.errors import Cause, bad_request, expired, invalid_options, too_large_version
+
+_MATCHES: Final = ("Exact", "NotOlderThan", "")
+_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
+_POLICIES: Final = ("Background", "Foreground", "Orphan")
+_TOO_OLD_PAGE: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+_TOKEN_VERSION: Final = "meta.k8s.io/v1"
+# Of a token that goes on with what there is now (apiserver `pkg/storage/continue.go`).
+_ANY_VERSION: Final = -1
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """What a list or a watch asks for; `version` is None where any will do, and `timeout` is in seconds."""
+
+    labels: str
+    fields: str
+    is_watch: bool
+    version: int | None
+    limit: int
+    timeout: int | None
+    # After this key of an object; only of a page that goes on.
+    after: str = ""
+
+    @classmethod
+    def of(cls, query: QueryParams, newest: int) -> ListOptions:
+        """Those of a query; `newest` is the resource version now. Raises 400, 410, 422 and 504 `StatusError`."""
+        is_watch, version = _boolean(query, "watch"), _version(query, newest)
+        _check_list(query, is_watch=is_watch)
+        if _first(query, "resourceVersionMatch") == "Exact" and version is not None and version < newest:
+            raise expired("The resourceVersion for the provided list is too old.")
+        after = ""
+        if token := _first(query, "continue"):
+            if version:
+                raise bad_request("specifying resource version is not allowed when using continue")
+            after = _after(token, newest)
+        return cls(
+            labels=_first(query, "labelSelector"),
+            fields=_first(query, "fieldSelector"),
+            is_watch=is_watch,
+            version=version,
+            limit=_integer(query, "limit") or 0,
+            timeout=_integer(query, "timeoutSeconds"),
+            after=after,
+        )
+
+    def page(self, items: list[dict[str, Any]], newest: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """The objects of this page, out of all in the order of their keys, and the metadata of the list."""
+        left = [each for each in items if _key(each) > self.after]
+        metadata: dict[str, Any] = {"resourceVersion": str(newest)}
+        if not 0 < self.limit < len(left):
+            return left, metadata
+        shown = left[: self.limit]
+        metadata["continue"] = _token(newest, _key(shown[-1]))
+        if not self.labels and not self.fields:
+            metadata["remainingItemCount"] = len(left) - self.limit
+        return shown, metadata
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """What a write asks for."""
+
+    dry_run: bool
+    strict: bool
+    # Whether the client wants to hear of what was dropped.
+    warns: bool
+
+    @classmethod
+    def of(cls, query: QueryParams, kind: str) -> WriteOptions:
+        """Those of a query, which are of `kind`, such as PatchOptions; raises a 422 `StatusError`."""
+        validation, manager = _first(query, "fieldValidation"), _first(query, "fieldManager")
+        causes = [*_dry_run_causes(query.getlist("dryRun"))]
+        if validation not in _VALIDATIONS:
+            causes.append(_unsupported("fieldValidation", validation, _VALIDATIONS))
+        if len(manager) > 128:
+            causes.append(Cause("fieldManager", "Too long: may not be more than 128 bytes", "FieldValueTooLong"))
+        elif not manager.isprintable():
+            causes.append(
+                Cause("fieldManager", f'Invalid value: "{manager}": should only contain printable characters')
+            )
+        if causes:
+            raise invalid_options(kind, causes)
+        return cls(dry_run="dryRun" in query, strict=validation == "Strict", warns=validation != "Ignore")
+
+
+@dataclass(frozen=True)
+class DeleteOptions:
+    """What a deletion asks for; an object is gone at once, whatever the grace period."""
+
+    dry_run: bool
+    orphan: bool
+    preconditions: Mapping[str, str]
+
+    @classmethod
+    def of(cls, query: QueryParams, body: Mapping[str, Any]) -> DeleteOptions:
+        """Those of the body, or of the query if there is none; raises a 400 or 422 `StatusError`."""
+        policy, orphan = body.get("propagationPolicy"), body.get("orphanDependents")
+        dry_run = body.get("dryRun") or []
+        if not body:
+            policy, dry_run = _first(query, "propagationPolicy") or None, query.getlist("dryRun")
+            orphan = _boolean(query, "orphanDependents") if "orphanDependents" in query else None
+            _integer(query, "gracePeriodSeconds")
+        if not isinstance(dry_run, list):
+            raise bad_request("dryRun: an array is expected")
+        causes = [*_dry_run_causes(dry_run)]
+        if policy is not None and orphan is not None:
+            message = f'Invalid value: "{policy}": orphanDependents and deletionPropagation cannot be both set'
+            causes.append(Cause("propagationPolicy", message))
+        elif policy is not None and policy not in _POLICIES:
+            causes.append(_unsupported("propagationPolicy", policy, _POLICIES))
+        if causes:
+            raise invalid_options("DeleteOptions", causes)
+        return cls(bool(dry_run), policy == "Orphan" or orphan is True, body.get("preconditions") or {})
+
+
+def check_get(query: QueryParams, newest: int) -> None:
+    """Raise a 400 or 504 `StatusError` for a resource version that is none, or that has not been yet."""
+    _version(query, newest)
+
+
+def check_patch(query: QueryParams, *, is_apply: bool) -> None:
+    """Raise a 422 `StatusError` for an option that only an apply may have, or must have."""
+    if is_apply and not _first(query, "fieldManager"):
+        cause = Cause("fieldManager", "Required value: is required for apply patch", "FieldValueRequired")
+        raise invalid_options("PatchOptions", [cause])
+    if not is_apply and "force" in query:
+        raise invalid_options("PatchOptions", [_forbidden("force", "may not be specified for non-apply patch")])
+
+
+def _check_list(query: QueryParams, *, is_watch: bool) -> None:
+    match, version = _first(query, "resourceVersionMatch"), _first(query, "resourceVersion")
+    causes: list[Cause] = []
+    if "sendInitialEvents" in query:
+        # A watch gets the words of a server without the feature, upon which clients list and watch instead.
+        gate = "watch unless the WatchList feature gate is enabled" if is_watch else "list"
+        causes.append(_forbidden("sendInitialEvents", f"sendInitialEvents is forbidden for {gate}"))
+    elif match and is_watch:
+        unless = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(_forbidden("resourceVersionMatch", unless))
+    elif match:
+        if not version:
+            unless = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            causes.append(_forbidden("resourceVersionMatch", unless))
+        if _first(query, "continue"):
+            when = "resourceVersionMatch is forbidden when continue is provided"
+            causes.append(_forbidden("resourceVersionMatch", when))
+        if match not in _MATCHES:
+            causes.append(_unsupported("resourceVersionMatch", match, _MATCHES))
+        if match == "Exact" and version == "0":
+            zero = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+            causes.append(_forbidden("resourceVersionMatch", zero))
+    if causes:
+        raise invalid_options("ListOptions", causes)
+
+
+def _version(query: QueryParams, newest: int) -> int | None:
+    """None for none, and for "0", which any version is good for."""
+    text = _first(query, "resourceVersion")
+    if not text.isascii() or not text.isdecimal():
+        if text:
+            raise bad_request(
+                f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+            )
+        return None
+    if int(text) > newest:
+        raise too_large_version(int(text), newest)
+    return int(text) or None
+
+
+def _after(token: str, newest: int) -> str:
+    try:
+        found = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        version, after = int(found["rv"]), str(found["start"]).removesuffix("\0")
+        if found["v"] != _TOKEN_VERSION:
+            raise ValueError(found["v"])
+    except (ValueError, KeyError, TypeError):
+        raise bad_request("continue key is not valid: it is not a token that this server has answered") from None
+    if version not in {newest, _ANY_VERSION}:
+        raise expired(_TOO_OLD_PAGE, {"continue": _token(_ANY_VERSION, after)})
+    return after
+
+
+def _token(version: int, after: str) -> str:
+    document = {"v": _TOKEN_VERSION, "rv": version, "start": f"{after}\0"}
+    return base64.urlsafe_b64encode(json.dumps(document, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def _key(document: Mapping[str, Any]) -> str:
+    metadata = document["metadata"]
+    return f"{metadata.get('namespace', '')}/{metadata['name']}"
+
+
+def _first(query: QueryParams, name: str) -> str:
+    return next(iter(query.getlist(name)), "")
+
+
+def _boolean(query: QueryParams, name: str) -> bool:
+    """An option without a value is set."""
+    return name in query and _first(query, name).lower() not in {"false", "0"}
+
+
+def _integer(query: QueryParams, name: str) -> int | None:
+    text = _first(query, name)
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def _dry_run_causes(values: list[Any]) -> list[Cause]:
+    return [_unsupported("dryRun", each, ("All",)) for each in values if each != "All"]
+
+
+def _unsupported(field: str, value: object, supported: tuple[str, ...]) -> Cause:
+    listed = ", ".join(f'"{each}"' for each in supported)
+    return Cause(field, f'Unsupported value: "{value}": supported values: {listed}', "FieldValueNotSupported")
+
+
+def _forbidden(field: str, message: str) -> Cause:
+    return Cause(field, f"Forbidden: {message}", "FieldValueForbidden")

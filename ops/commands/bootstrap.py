@@ -1,0 +1,97 @@
+"""`idstack bootstrap`: what pipelines need in Azure and beside the repository, printed or made."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeAlias
+
+import typer
+
+from ops.pipelines import azure_devops, github
+from ops.pipelines.stack import PipelineStack, pipeline_stacks
+from ops.stack.errors import CommandError
+
+bootstrap = typer.Typer(
+    name="bootstrap",
+    help="Print what pipelines need: identities with their federations and roles, environments, variables.",
+    no_args_is_help=True,
+)
+
+StacksOption: TypeAlias = Annotated[
+    list[str], typer.Option("--stack", "-s", help="Name of a stack; once for each, in the order in which they go up.")
+]
+ReviewersOption: TypeAlias = Annotated[
+    list[str], typer.Option("--reviewer", help="Who approves what changes a stack; once for each.")
+]
+BackendOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--backend",
+        envvar="PULUMI_BACKEND_URL",
+        help="Where the states are, azblob://<container>?storage_account=<account>; {stack} is the name of the stack.",
+    ),
+]
+GroupOption: TypeAlias = Annotated[
+    str, typer.Option("--resource-group", "-g", help="Resource group of the pipelines' identities, made if missing.")
+]
+ApplyOption: TypeAlias = Annotated[
+    bool, typer.Option("--apply", help="Run the script as whoever is signed in, instead of printing it.")
+]
+_Write: TypeAlias = Callable[[str, Sequence[PipelineStack], str, Sequence[str]], str]
+
+
+@bootstrap.command("github")
+def github_(
+    repository: Annotated[str, typer.Argument(help="The repository, <organization>/<name>.")],
+    stack: StacksOption,
+    reviewer: ReviewersOption,
+    backend: BackendOption = "",
+    resource_group: GroupOption = "idstack-pipelines",
+    apply: ApplyOption = False,
+) -> None:
+    """Print a script of `az` and `gh` that prepares a GitHub repository for the workflows; it may run again.
+
+    It makes for each stack a deployer and a reader with their rights, the environments, those that approve with their
+    reviewers (users, or teams as <organization>/<team>), and last the variable IDSTACK_STACKS, with which they begin.
+    """
+    _bootstrap(github.script, repository, stack, backend, resource_group, reviewer, apply=apply)
+
+
+@bootstrap.command("azure-devops")
+def azure_devops_(
+    project: Annotated[str, typer.Argument(help="The project, <organization>/<name>.")],
+    stack: StacksOption,
+    reviewer: ReviewersOption,
+    backend: BackendOption = "",
+    resource_group: GroupOption = "idstack-pipelines",
+    apply: ApplyOption = False,
+) -> None:
+    """Print a script of `az` that prepares an Azure DevOps project for the pipeline; it may run again.
+
+    It makes for each stack a deployer and a reader with their rights and service connections, and the environment whose
+    approval (by users, as mail addresses) comes before a change.
+    """
+    _bootstrap(azure_devops.script, project, stack, backend, resource_group, reviewer, apply=apply)
+
+
+def _bootstrap(
+    write: _Write,
+    where: str,
+    stacks: list[str],
+    backend: str,
+    group: str,
+    reviewers: list[str],
+    *,
+    apply: bool,
+) -> None:
+    if where.count("/") != 1 or not all(where.split("/")):
+        raise typer.BadParameter(f"{where!r} is not <organization>/<name>")
+    script = write(where, pipeline_stacks(stacks, backend), group, reviewers)
+    if not apply:
+        print(script, end="")
+        return
+    if code := subprocess.run(["sh", "-c", script]).returncode:
+        raise CommandError(
+            f"the script ended with code {code}; the reason is printed above. What it made stays: run it again"
+        )

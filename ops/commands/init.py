@@ -1,0 +1,171 @@
+"""`idstack init`: the file of a new stack on Azure, the stack in its backend, and what is left to do."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import Annotated, Final
+
+import typer
+
+from ops.commands.options import Screen
+from ops.first_stack import left_to_do, plugins, stack_file
+from ops.first_stack.login import SIGN_IN, signed_in
+from ops.first_stack.questions import Question, answered
+from ops.first_stack.template import Answers, Side
+from ops.stack import recorded_backend, secrets_provider
+from ops.stack.engine import Engine
+from ops.stack.environment import LOCAL_STACK, is_local
+from ops.stack.errors import CommandError
+
+# Of a vault's name (`Answers.vault`), too.
+_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_KEY: Final = re.compile(r"(azurekeyvault|awskms|gcpkms|hashivault)://\S+")
+_PASSPHRASE: Final = "passphrase"
+
+
+def init(
+    stack: Annotated[str, typer.Argument(help="Name of the new stack.")],
+    prefix: Annotated[str | None, typer.Option(help="First word of the names in Azure.")] = None,
+    location: Annotated[str | None, typer.Option(help="Azure's region.")] = None,
+    side: Annotated[Side | None, typer.Option(help="Who makes pods on the management cluster.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Name of the hosted cluster.")] = None,
+    management_cluster: Annotated[
+        str | None, typer.Option(metavar="GROUP/NAME", help="The AKS cluster that exists already.")
+    ] = None,
+    dns_zone: Annotated[str | None, typer.Option(metavar="ID", help="The public DNS zone that exists already.")] = None,
+    image: Annotated[str | None, typer.Option(help="With --side stack: the image of the credential probe.")] = None,
+    backend: Annotated[
+        str | None, typer.Option(metavar="URL", envvar=recorded_backend.VARIABLE, help="Where the state is kept.")
+    ] = None,
+    provider: Annotated[
+        str | None,
+        typer.Option(
+            "--secrets-provider",
+            metavar="KEY",
+            help="What encrypts the state's secrets: azurekeyvault://..., awskms://..., or passphrase, the default.",
+        ),
+    ] = None,
+    pin: Annotated[
+        bool | None, typer.Option("--pin/--no-pin", help="Write missing checksums of plugins, as `make pin` does.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: what is missing is an error.")] = False,
+) -> None:
+    """Write the file of a new stack on Azure, make the stack, and print what is left to do before its first preview.
+
+    Tenant and subscription are those of the login. What no option gives is asked for at a terminal. A file that is
+    there already stays as it is; a run that was cut off goes on where it ended.
+    """
+    _check_name(stack)
+    asks = not yes and sys.stdin.isatty()
+    screen, engine = Screen(as_json=False), Engine(stack)
+    file = stack_file.path_of(engine)
+    key = _key(stack, provider, stack_file.secrets_provider_in(file))
+    given = {
+        "prefix": prefix,
+        "location": location,
+        "side": side.value if side else None,
+        "cluster": cluster,
+        "management_cluster": management_cluster,
+        "dns_zone": dns_zone,
+        "image": image,
+    }
+    is_written = False
+    if not stack_file.has_own(file) or any(given.values()):
+        login = signed_in(os.environ)
+        unknown = [] if login else [f"the tenant and the subscription are unknown: {SIGN_IN}"]
+        values = answered({**given, "backend": backend}, unknown, _ask if asks else None)
+        assert login is not None, "it is among what is missing"
+        found = Answers(
+            stack=stack,
+            tenant_id=login.tenant_id,
+            subscription_id=login.subscription_id,
+            cloud=login.cloud,
+            secrets_provider=key,
+            side=Side(values.pop("side")),
+            **values,
+        )
+        is_written = stack_file.write(file, found)
+    elif backend is not None and stack_file.record_backend(file, backend):
+        screen.console.print(f"{file.name}: the backend is recorded", markup=False)
+    settings = stack_file.settings_in(engine)
+    screen.console.print(f"{file.name}: {'written' if is_written else 'left as it is'}", markup=False)
+    engine.create()
+    screen.console.print(f"stack {stack}: registered in {engine.backend()}", markup=False)
+    _pin(engine, screen, pin, asks=asks)
+    for line in left_to_do.lines(settings, stack):
+        screen.console.print(line, markup=False)
+
+
+def _check_name(stack: str) -> None:
+    if is_local(stack):
+        raise CommandError(
+            f"{stack} is a stack of this machine's local cloud, which needs no `init`: `make up STACK={stack}` makes it"
+            if stack == LOCAL_STACK
+            else f"{stack} is a name of the local cloud's stacks; give a stack on Azure another name"
+        )
+    if not _NAME.fullmatch(stack):
+        raise CommandError(
+            f'the name of the stack: found "{stack}"; accepted: lower-case letters, digits and single hyphens, such as '
+            "dev; names in Azure are made of it"
+        )
+
+
+def _key(stack: str, wanted: str | None, known: str | None) -> str | None:
+    """The key that encrypts the state's secrets; None for a passphrase, which must be one.
+
+    `wanted` is the option, `known` what the stack's file names.
+    """
+    if wanted is not None and known not in (None, wanted):
+        raise CommandError(
+            f"--secrets-provider is {wanted}, and Pulumi.{stack}.yaml names {known}; nothing was written. "
+            f"`pulumi stack change-secrets-provider --stack {stack} <key>` exchanges the key of a stack"
+        )
+    key = wanted or known or _PASSPHRASE
+    if key != _PASSPHRASE:
+        if not _KEY.fullmatch(key):
+            raise CommandError(
+                f'--secrets-provider: found "{key}"; accepted: passphrase, or a key, such as '
+                "azurekeyvault://<vault>.vault.azure.net/keys/<key>; nothing was written"
+            )
+        return key
+    if fault := secrets_provider.passphrase_fault(os.environ):
+        raise CommandError(
+            f"{fault}, so nothing would encrypt the secrets in the state of {stack}; nothing was written. Name a key: "
+            "`--secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key>`. Or make a passphrase, and keep "
+            f"it: `(umask 077; openssl rand -base64 32 > ~/.idstack-{stack}); "
+            f"export PULUMI_CONFIG_PASSPHRASE_FILE=~/.idstack-{stack}`"
+        )
+    return None
+
+
+def _ask(question: Question) -> str:
+    """Ask at the terminal until an answer is accepted."""
+    while True:
+        answer: str = typer.prompt(question.asks, default=question.default, err=True)
+        problem = question.problem(answer.strip())
+        if problem is None:
+            return answer.strip()
+        typer.echo(problem, err=True)
+
+
+def _pin(engine: Engine, screen: Screen, wanted: bool | None, *, asks: bool) -> None:
+    """Pin the plugins that are neither installed nor pinned, if that is wanted; else name the way."""
+    missing = plugins.unpinned(engine.environment)
+    if not missing:
+        return
+    named = ", ".join(missing)
+    if wanted is None and asks:
+        wanted = typer.confirm(
+            f"The provider plugins {named} have no checksum for this machine. Download them from GitHub and Pulumi's "
+            "site, compare both with the digest that GitHub states, and write tools/checksums.txt?",
+            err=True,
+        )
+    if wanted:
+        plugins.pin_them(engine.stack)
+        return
+    screen.console.print(
+        f"plugins: {named} have no checksum for this machine; `make pin` writes them. Commit tools/checksums.txt",
+        markup=False,
+    )

@@ -1,0 +1,30 @@
+"""Pins the provider plugins for this machine, which are downloaded by their checksums alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import metadata
+
+from ops.stack import pinned_plugins
+from ops.stack.errors import CommandError
+from tools import pin
+
+
+def unpinned(environment: Mapping[str, str]) -> list[str]:
+    """Name and version of each plugin of the SDKs that is neither in the engine's cache nor has a checksum."""
+    current = [(name, metadata.version(f"pulumi-{name}")) for name in pinned_plugins.NAMES]
+    return [
+        f"{name} {version}"
+        for name, version in current
+        if not pinned_plugins.cached(name, version, environment).exists()
+        and pinned_plugins.checksum(name, version) is None
+    ]
+
+
+def pin_them(stack: str) -> None:
+    """`make pin`; raises CommandError if an archive cannot be had, or the places that state its checksum differ."""
+    if pin.main() != 0:
+        raise CommandError(
+            f"the plugins are not pinned, and the reason is printed above; Pulumi.{stack}.yaml and the stack are as "
+            f"described. `idstack init {stack} --pin` tries again"
+        )

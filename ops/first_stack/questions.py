@@ -1,0 +1,136 @@
+"""What `idstack init` asks: each value is an option, and is asked for at a terminal if it is not given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, get_args
+
+from identity.settings import arm_ids, types
+from identity.settings.value_spec import ValueSpec, matching
+from ops.first_stack.template import Side
+from ops.stack.errors import CommandError
+
+# Short enough for the names of a vault and a storage account (`Answers.too_long`).
+_PREFIX: Final = ValueSpec(
+    rule="prefix",
+    accepted="2-10 lower-case letters and digits, from a letter; the names in Azure begin with it",
+    blank="<prefix>",
+    check=matching(r"[a-z][a-z0-9]{1,9}"),
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One value: its option, what it is, what is accepted, and what is taken without an answer."""
+
+    option: str
+    asks: str
+    accepted: str
+    check: Callable[[str], Any]
+    default: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Its name among the values."""
+        return self.option.removeprefix("--").replace("-", "_")
+
+    def problem(self, value: str) -> str | None:
+        """What is wrong with a value; None if nothing is."""
+        try:
+            self.check(value)
+        except ValueError as error:
+            reason = f" ({error})" if str(error) else ""
+            return f'{self.option}: found "{value}"{reason}; accepted: {self.accepted}'
+        return None
+
+
+def _of(option: str, asks: str, annotated: Any, default: str | None = None) -> Question:
+    spec = _spec(annotated)
+    return Question(option, asks, spec.accepted, spec.check, default)
+
+
+def _spec(annotated: Any) -> ValueSpec:
+    """The rule of a type of the configuration."""
+    return next(each for each in get_args(annotated) if isinstance(each, ValueSpec))
+
+
+def _management_cluster(text: str) -> None:
+    group, slash, name = text.partition("/")
+    if not slash:
+        raise ValueError
+    _spec(types.ResourceGroup).check(group)
+    _spec(types.ManagedClusterName).check(name)
+
+
+def _backend(text: str) -> None:
+    if not re.fullmatch(r"(file|azblob|s3|gs|https)://\S+", text):
+        raise ValueError
+
+
+def _side(text: str) -> None:
+    Side(text)
+
+
+_IMAGE: Final = _of(
+    "--image", "The probe's image (`make probe-image REGISTRY=<registry>` pushes it and prints its name)", types.Image
+)
+_ALWAYS: Final = (
+    _of("--prefix", "A short word of yours", Annotated[str, _PREFIX]),
+    _of("--location", "Azure's region", types.Location),
+    Question(
+        "--side",
+        "Who makes pods and SecretProviderClasses on the management cluster",
+        "hypershift, its operators; or stack, this stack",
+        _side,
+        Side.HYPERSHIFT.value,
+    ),
+    _of("--cluster", "The name of the hosted cluster", types.ClusterName, "hc1"),
+    Question(
+        "--management-cluster",
+        "The AKS cluster on which control planes run (`az aks list --output table` lists them)",
+        "<resource group>/<name> of an AKS cluster that exists",
+        _management_cluster,
+    ),
+    _of("--dns-zone", "The public DNS zone (`az network dns zone list --query [].id` lists them)", arm_ids.DnsZoneId),
+    Question(
+        "--backend",
+        "Where the state is kept",
+        "the address of a backend: azblob://<container>?storage_account=<name>, s3://..., gs://..., https://... or "
+        "file://<folder>",
+        _backend,
+    ),
+)
+
+
+def answered(
+    given: Mapping[str, str | None], missing: Sequence[str], ask: Callable[[Question], str] | None
+) -> dict[str, str]:
+    """The value of every question by its key.
+
+    Args:
+        given: what the options have.
+        missing: what else is needed and no question asks, for the report.
+        ask: asks at the terminal, and again after an answer that is refused; None where nobody is asked.
+
+    Raises CommandError with everything that is missing or refused.
+    """
+    values = {key: value for key, value in given.items() if value is not None}
+    wrong = [problem for each in _asked(values) if each.key in values and (problem := each.problem(values[each.key]))]
+    lacking = [each for each in _asked(values) if each.key not in values]
+    if ask is None:
+        values |= {each.key: each.default for each in lacking if each.default is not None}
+        lacking = [each for each in _asked(values) if each.key not in values]
+        wrong += [f"{each.option} is missing: {each.accepted}" for each in lacking]
+    wrong += missing
+    if wrong:
+        raise CommandError("\n  ".join(["nothing was written:", *wrong]))
+    while ask is not None and (lacking := [each for each in _asked(values) if each.key not in values]):
+        values[lacking[0].key] = ask(lacking[0])
+    return values
+
+
+def _asked(values: Mapping[str, str]) -> tuple[Question, ...]:
+    """The questions of these values: only a stack that makes pods has a probe."""
+    return (*_ALWAYS, _IMAGE) if values.get("side") == Side.STACK else _ALWAYS

@@ -1,0 +1,103 @@
+"""Writes the file of a new stack, and never over anything that somebody else wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from identity.settings import ConfigurationError, Settings
+from identity.settings.stack_file import written_for
+from ops.first_stack.template import SAMPLE, Answers, stack_text
+from ops.stack import files, recorded_backend
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.settings import load, texts_in_the_file_of
+
+_READABLE: Final = 0o644
+
+
+def path_of(engine: Engine) -> Path:
+    """`Pulumi.<stack>.yaml` of the engine's project."""
+    return engine.root / f"Pulumi.{engine.stack}.yaml"
+
+
+def has_own(file: Path) -> bool:
+    """Whether somebody has written the file: it is there, and is not the sample of this project."""
+    return file.exists() and file.read_text(encoding="utf-8") != stack_text(SAMPLE)
+
+
+def secrets_provider_in(file: Path) -> str | None:
+    """The key that somebody's file names; None if it names none."""
+    if not has_own(file):
+        return None
+    found = _document(file).get("secretsprovider")
+    return found if isinstance(found, str) else None
+
+
+def write(file: Path, answers: Answers) -> bool:
+    """Write the file of these answers; returns whether that changed anything.
+
+    Raises CommandError for a file of somebody else's with another configuration. What the engine has added since
+    (`encryptionsalt`, `encryptedkey`) stays.
+    """
+    if (name := answers.too_long) is not None:
+        raise CommandError(
+            f'--prefix: "{answers.prefix}" makes the name {name}, of {len(name)} characters; accepted: names of at '
+            "most 24. Give a shorter --prefix, --cluster or name of the stack; nothing was written"
+        )
+    text = stack_text(answers)
+    if not has_own(file):
+        files.replace(file, text, mode=_READABLE)
+        return True
+    if _document(file).get("config") != yaml.safe_load(text)["config"]:
+        raise CommandError(
+            f"{file.name} exists, and does not have what these options say; it was left as it is. Without them "
+            f"`idstack init {answers.stack}` goes on with the file. To begin again, move it away: `mv {file.name} "
+            f"{file.name}.old`"
+        )
+    return False
+
+
+def record_backend(file: Path, backend: str) -> bool:
+    """Record the backend in a file that names none; returns whether that changed it.
+
+    Raises CommandError for a file that names another one, or has no block for it.
+    """
+    known = (_document(file).get("config") or {}).get(recorded_backend.KEY)
+    if known == backend:
+        return False
+    if known is not None:
+        raise CommandError(
+            f"{file.name} has {recorded_backend.KEY}: {known}, and the backend given is {backend}; nothing was "
+            "written. Leave out --backend and PULUMI_BACKEND_URL, or correct the file"
+        )
+    try:
+        text = recorded_backend.with_backend(file.read_text(encoding="utf-8"), backend)
+    except ValueError as error:
+        raise CommandError(f"{file.name}: {error}; nothing was written") from None
+    files.replace(file, text, mode=_READABLE)
+    return True
+
+
+def settings_in(engine: Engine) -> Settings:
+    """The settings in the stack's file, without an engine and a login; raises CommandError with the report."""
+    _document(path_of(engine))
+    try:
+        return load(engine.stack, texts_in_the_file_of(engine), written_for(engine.stack, engine.root))
+    except ConfigurationError as error:
+        raise CommandError(
+            f"{error}\n\nCorrect Pulumi.{engine.stack}.yaml; then `idstack init {engine.stack}` goes on"
+        ) from None
+
+
+def _document(file: Path) -> dict[str, Any]:
+    """The file as YAML; raises CommandError for one that is no mapping."""
+    try:
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, yaml.YAMLError):
+        found = None
+    if not isinstance(found, dict):
+        raise CommandError(f"{file.name} is no stack's file: correct it, or move it away; nothing was written")
+    return found

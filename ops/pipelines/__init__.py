@@ -1,0 +1,1 @@
+"""What a repository and Azure need so that pipelines preview, bring up and renew stacks."""

@@ -1,0 +1,100 @@
+"""A stack as its pipelines need it: its settings, the container of its state, and the key that encrypts it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+import yaml
+
+from identity.clouds import DEFAULT_CLOUD
+from identity.settings import ConfigurationError, Settings
+from identity.settings.stack_file import written_for
+from ops.stack.engine import Engine
+from ops.stack.environment import is_local
+from ops.stack.errors import CommandError
+from ops.stack.settings import load, texts_in_the_file_of
+
+# gocloud.dev's `azureblob` and `azurekeyvault`, as Pulumi takes them.
+_KEY: Final = re.compile(r"azurekeyvault://(?P<vault>[^./]+)\.vault\.azure\.net/keys/(?P<name>[^/?]+)")
+
+
+@dataclass(frozen=True)
+class PipelineStack:
+    """A stack on Azure whose state and key a pipeline's identity can reach.
+
+    `backend` is the address of the state's container, `container` and `account` are its parts; `vault` and `key` name
+    the key that encrypts what is secret in the state.
+    """
+
+    name: str
+    settings: Settings
+    backend: str
+    container: str
+    account: str
+    vault: str
+    key: str
+
+
+def pipeline_stacks(names: Sequence[str], backend: str) -> list[PipelineStack]:
+    """The stacks, out of their files alone: no engine runs, and nobody signs in.
+
+    `backend` is the address of the state, in which `{stack}` stands for the name of each stack. Raises CommandError
+    with everything that is wrong with any of them.
+    """
+    found: list[PipelineStack] = []
+    problems: list[str] = []
+    for name in dict.fromkeys(names):
+        try:
+            stack = _read(name, backend.replace("{stack}", name))
+        except CommandError as error:
+            problems.append(error.message)
+            continue
+        problems += _problems(stack)
+        found.append(stack)
+    if problems:
+        raise CommandError("\n".join(problems))
+    return found
+
+
+def _problems(stack: PipelineStack) -> Iterator[str]:
+    name, cloud = stack.name, stack.settings.cloud.name
+    if cloud != DEFAULT_CLOUD:
+        yield f"{name} is in {cloud}, and the pipelines sign in to {DEFAULT_CLOUD} alone; leave it out"
+    if not (stack.container and stack.account):
+        yield (
+            f"{name}: a pipeline cannot reach the state at {stack.backend!r}; accepted, by --backend or "
+            "PULUMI_BACKEND_URL: azblob://<container>?storage_account=<account>, with {stack} for the name of the stack"
+        )
+    if not stack.key:
+        yield (
+            f"Pulumi.{name}.yaml names no key of Azure as `secretsprovider`, and a pipeline has no passphrase: "
+            f"`pulumi stack change-secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key> --stack {name}`"
+        )
+
+
+def _read(name: str, backend: str) -> PipelineStack:
+    """The stack; what its state and its key lack is empty."""
+    if is_local(name):
+        raise CommandError(f"{name} is a local stack, which no pipeline reaches; leave it out")
+    engine = Engine(name)
+    document = yaml.safe_load(engine.configuration_text()) or {}
+    try:
+        settings = load(name, texts_in_the_file_of(engine), written_for(name, engine.root))
+    except ConfigurationError as error:
+        raise CommandError(f"{name}: {error}") from None
+    address = urlsplit(backend)
+    [account] = parse_qs(address.query).get("storage_account", [""])[:1]
+    key = _KEY.fullmatch(str(document.get("secretsprovider")))
+    return PipelineStack(
+        name,
+        settings,
+        backend,
+        container=address.netloc if address.scheme == "azblob" else "",
+        account=account,
+        vault=key["vault"] if key else "",
+        key=key["name"] if key else "",
+    )

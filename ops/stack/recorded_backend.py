@@ -1,0 +1,76 @@
+"""The backend of a stack: recorded in the stack's file as `idstack:backend`, and used by every command of the stack.
+
+The engine keeps this key of the configuration; it drops an unknown key beside `config` with each of its own changes
+(pulumi/pulumi v3.259 `sdk/go/common/workspace/project.go`, ProjectStack). Decision record 0092.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from identity.settings import stack_file
+from identity.settings.problems import NAMESPACE
+from ops.stack.errors import CommandError
+
+VARIABLE: Final = "PULUMI_BACKEND_URL"
+KEY: Final = f"{NAMESPACE}:backend"
+_LINE: Final = re.compile(rf"^  {KEY}:.*\n?", re.MULTILINE)
+_CONFIG: Final = re.compile(r"^config:[ \t]*(#.*)?\n", re.MULTILINE)
+
+
+def recorded(stack: str, root: Path) -> str | None:
+    """The backend in the stack's file; None without a file, and if it names none.
+
+    Raises CommandError for a file that cannot be read: the stack's state would be looked for in another backend.
+    """
+    file = root / f"Pulumi.{stack}.yaml"
+    try:
+        found = stack_file.written(file.read_text(encoding="utf-8")).get(KEY.removeprefix(f"{NAMESPACE}:"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
+        raise CommandError(f"{file.name} cannot be read: {_what(error)}. Correct it; nothing was started") from None
+    return found if isinstance(found, str) and found else None
+
+
+def backend_of(stack: str, root: Path, base: Mapping[str, str]) -> str | None:
+    """The address of the stack's backend: what its file records, or PULUMI_BACKEND_URL in `base`.
+
+    None leaves it to `pulumi login`. Raises CommandError if both name one and they differ, and as `recorded` does.
+    """
+    known, wanted = recorded(stack, root), base.get(VARIABLE) or None
+    if known is not None and wanted is not None and known != wanted:
+        raise CommandError(
+            f"Pulumi.{stack}.yaml says that the state of {stack} is in {known}, and {VARIABLE} is {wanted}. A stack "
+            f"has one backend: `unset {VARIABLE}`, or, if the state has moved there, correct {KEY} in the file. "
+            "Nothing was started"
+        )
+    return known or wanted
+
+
+def with_backend(text: str, backend: str) -> str:
+    """The text of a stack's file in which `idstack:backend` is this address; comments and all else stay.
+
+    Raises ValueError for a text without a block `config:`.
+    """
+    line = f"  {KEY}: {backend}\n"
+    changed, count = _LINE.subn(lambda _: line, text, count=1)
+    if not count:
+        changed, count = _CONFIG.subn(lambda found: found[0] + line, text, count=1)
+    if not count or stack_file.written(changed).get(KEY.removeprefix(f"{NAMESPACE}:")) != backend:
+        raise ValueError(f"{KEY} cannot be written into this file: it has no block `config:`")
+    return changed
+
+
+def _what(error: Exception) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+    if isinstance(error, OSError):
+        return error.strerror or "it is no file"
+    return "it is no YAML document of a stack"

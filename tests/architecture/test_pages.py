@@ -1,0 +1,156 @@
+"""Pages are readable: short lines and cells, no test's name in a user's sentence, console lines that can be typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from localcloud.__main__ import cli as local_cloud
+from ops.cli import COMMANDS
+from tests.architecture.source import ROOT
+
+_FOLDER: Final = ROOT / "docs"
+_PAGES: Final = [*sorted(ROOT.glob("*.md")), *sorted(_FOLDER.rglob("*.md"))]
+# Tables that are generated, and the history.
+_GENERATED: Final = {"configuration.md", "CHANGELOG.md"}
+_FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+_CONSOLE: Final = re.compile(r"^ *```console\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+_TEST: Final = re.compile(r"\btests/[\w/]+\.py\b|`test_\w+`")
+_WIDTH: Final = 120
+# Stands for what is in angle brackets, an object id for instance.
+_PLACEHOLDER: Final = "00000000-0000-4000-8000-000000000000"
+_WORDS: Final = 25
+_VARIABLES: Final = set(re.findall(r"\$\(?([A-Z]+)\b", (ROOT / "Makefile").read_text(encoding="utf-8")))
+_TARGETS: Final = set(re.findall(r"^([a-z0-9]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+# Where a line of a local stack is run. Every other line needs Azure, a hosted cluster or a person.
+_RUN: Final = {
+    "make up": ".ci/run",
+    "make down": ".ci/run",
+    "make test": ".ci/run",
+    "make up CLUSTER=apiserver": "tests/apiserver/conftest.py",
+    "make up PROVIDERS=real": "tests/real/test_emulation.py",
+    "make up PROVIDERS=azuread,kubernetes": "tests/real/test_emulation.py",
+    "make up STACK=local-hc2": "tests/engine/test_shapes.py",
+    "make down STACK=local-hc2": "tests/engine/test_shapes.py",
+    "idstack local exec -- az keyvault secret list --vault-name kv-idstack-local --output table": (
+        "tests/clients/test_azure_cli.py"
+    ),
+    "idstack local exec --as hc1/disk -- az account show": "tests/clients/test_azure_cli.py",
+    "idstack local shell": "tests/unit/ops/commands/test_local.py",
+    "idstack local env --json": "tests/unit/localcloud/runtime/test_lifecycle.py",
+    "idstack local requests --last 100": "tests/unit/localcloud/runtime/test_requests.py",
+}
+# Pages that are not in this form yet.
+_PENDING: Final = {
+    "README.md",
+    "first-stack.md",
+    "hypershift.md",
+    "pull-requests.md",
+    "stacks.md",
+    "troubleshooting.md",
+}
+
+
+def _prose(page: Path) -> list[str]:
+    return _FENCE.sub("", page.read_text(encoding="utf-8")).splitlines()
+
+
+def _console() -> Iterator[tuple[str, str]]:
+    """Pages with the lines that are typed, whose continuations are joined."""
+    for page in _PAGES:
+        for block in _CONSOLE.findall(page.read_text(encoding="utf-8")):
+            for line in re.findall(r"^ *\$ (.+)$", block.replace("\\\n", " "), re.MULTILINE):
+                yield page.name, line
+
+
+_LINES: Final = sorted(set(_console()))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in _PAGES if page.name not in _GENERATED | _PENDING], ids=lambda page: page.name
+)
+def test_lines_and_cells_are_short(page: Path) -> None:
+    lines = _prose(page)
+
+    assert [line for line in lines if len(line) > _WIDTH and not line.startswith("|")] == []
+    cells = [cell for line in lines if line.startswith("|") for cell in line.split("|")]
+    assert [cell for cell in cells if len(cell.split()) > _WORDS] == []
+
+
+@pytest.mark.parametrize("page", sorted(_FOLDER.glob("[gr]*/*.md")), ids=lambda page: page.name)
+def test_a_sentence_for_users_names_no_test(page: Path) -> None:
+    if page.name not in _PENDING:
+        assert [line for line in _prose(page) if _TEST.search(line)] == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    linked = set(re.findall(r"\]\(([\w/.-]+\.md)\)", (_FOLDER / "README.md").read_text(encoding="utf-8")))
+    pages = {str(page.relative_to(_FOLDER)) for page in _FOLDER.glob("*/*.md")}
+
+    assert {page for page in pages if not re.match(r"decisions/\d", page)} <= linked
+
+
+@pytest.mark.parametrize(("page", "line"), _LINES, ids=[f"{page}-{line}" for page, line in _LINES])
+def test_a_console_line_can_be_typed(page: str, line: str) -> None:
+    """Commands of `idstack` are parsed with all their options, as they would be before they run."""
+    for words in _commands(line):
+        program = Path(words[0]).name
+        if program == "make":
+            assert all(word in _TARGETS or word.partition("=")[0] in _VARIABLES for word in words[1:]), page
+        elif program == "idstack":
+            _parse(words[1:])
+
+
+@pytest.mark.parametrize("line", [f"make {line}" for line in ("upp", "up stack=dev")])
+def test_an_unknown_target_or_variable_is_noticed(line: str) -> None:
+    with pytest.raises(AssertionError):
+        test_a_console_line_can_be_typed("", line)
+
+
+@pytest.mark.parametrize("line", ["status --jason", "split --to x", "graph --format gif", "nothing", "fleet nothing"])
+def test_a_command_that_would_be_refused_is_noticed(line: str) -> None:
+    with pytest.raises(Exception, match=r"(?i)no such|missing|gif|nothing"):
+        test_a_console_line_can_be_typed("", f"idstack {line}")
+
+
+def test_every_line_for_a_local_stack_is_run_somewhere() -> None:
+    lines = {" ".join(shlex.split(line, comments=True)) for _, line in _LINES if "<" not in line}
+    local = {line for line in lines if re.match(r"make (?!.*STACK=(?!local))|idstack local ", line)}
+
+    assert local <= _RUN.keys()
+    assert [file for file in _RUN.values() if not (ROOT / file).exists()] == []
+
+
+def _commands(line: str) -> Iterator[list[str]]:
+    """The commands of a line of a shell, each as its words; a placeholder in angle brackets is one word."""
+    lexer = shlex.shlex(re.sub(r"<[^<>]+>", _PLACEHOLDER, line), posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    words: list[str] = []
+    for word in lexer:
+        if set(word) <= set("|&;"):
+            yield words
+            words = []
+        else:
+            words.append(word)
+    yield words
+
+
+def _parse(words: Sequence[str]) -> None:
+    """Parse what follows `idstack`; raises an error of usage where the command would."""
+    name, *rest = words
+    assert name in COMMANDS, f"nothing is called {name}"
+    command: Any = get_command(local_cloud) if name == "local" else COMMANDS[name].load()
+    while isinstance(command, TyperGroup):
+        word = rest[0]
+        if word not in command.commands and command.name == "import":
+            rest.insert(0, word := "resource")
+        assert word in command.commands, f"nothing is called {word}"
+        command, rest = command.commands[word], rest[1:]
+    command.make_context(command.name or "", rest)

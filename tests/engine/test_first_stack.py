@@ -1,0 +1,106 @@
+"""`idstack init` with the real engine: the stack is there, and the engine adds to its file and damages nothing."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ops.first_stack.template import Answers, Side, stack_text
+from ops.stack.environment import variables
+from tests.harness import empty_project
+
+SUBSCRIPTION: Final = "22222222-2222-4222-8222-222222222222"
+TENANT: Final = "11111111-1111-4111-8111-111111111111"
+ZONE: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/dnsZones/dev.contoso.com"
+IMAGE: Final = "contoso.azurecr.io/idstack/credential-probe:0.1.0"
+
+
+class Project:
+    """The project in a folder of its own, with a backend of files, and somebody signed in."""
+
+    def __init__(self, folder: Path) -> None:
+        backend, root = folder / "backend", folder / "project"
+        for directory in (backend, root):
+            directory.mkdir()
+        self.root = empty_project(root).root
+        self.backend = backend.as_uri()
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")},
+            "PYTHONPATH": str(self.root),
+            "ARM_TENANT_ID": TENANT,
+            "ARM_SUBSCRIPTION_ID": SUBSCRIPTION,
+            "PULUMI_HOME": str(folder / "home"),
+            "PULUMI_CONFIG_PASSPHRASE": "of the test",
+        }
+
+    def init(self, stack: str, *options: str) -> str:
+        command = [sys.executable, "-m", "ops", "init", stack, "--yes", "--no-pin", *options]
+        done = subprocess.run(command, cwd=self.root, env=self._environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def pulumi(self, stack: str, *arguments: str) -> str:
+        """As somebody types it, with the stack's backend."""
+        environment = {**variables(stack, self._environment), "PULUMI_BACKEND_URL": self.backend}
+        done = subprocess.run(
+            ["pulumi", *arguments, "--stack", stack], cwd=self.root, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def text(self, stack: str) -> str:
+        return (self.root / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("first"))
+
+
+@pytest.mark.parametrize(("stack", "side"), [("dev", Side.HYPERSHIFT), ("trial", Side.STACK)])
+def test_the_engine_only_adds_to_the_file_of_a_new_stack(project: Project, stack: str, side: Side) -> None:
+    answers = Answers(
+        stack=stack,
+        prefix="contoso",
+        location="westeurope",
+        cluster="hc1",
+        side=side,
+        management_cluster="aks-dev/mgmt",
+        dns_zone=ZONE,
+        tenant_id=TENANT,
+        subscription_id=SUBSCRIPTION,
+        image=IMAGE if side is Side.STACK else None,
+        backend=project.backend,
+    )
+    options = [
+        *("--prefix", "contoso", "--location", "westeurope", "--side", side.value, "--backend", project.backend),
+        *("--management-cluster", "aks-dev/mgmt", "--dns-zone", ZONE),
+        *(("--image", IMAGE) if side is Side.STACK else ()),
+    ]
+
+    printed = project.init(stack, *options)
+
+    assert f"stack {stack}: registered in {project.backend}" in printed
+    assert [line.partition(":")[0] for line in added(stack_text(answers), project.text(stack))] == ["+encryptionsalt"]
+    assert project.pulumi(stack, "stack", "export")
+
+    made = project.text(stack)
+    project.pulumi(stack, "config", "set", "idstack:readerScope", "secrets")
+    project.pulumi(stack, "config", "set", "--path", "idstack:vault.softDeleteRetentionDays", "7")
+    assert added(made, project.text(stack)) == ["+    softDeleteRetentionDays: 7", "+  idstack:readerScope: secrets"]
+
+    changed = project.text(stack)
+    assert f"Pulumi.{stack}.yaml: left as it is" in project.init(stack)
+    assert project.text(stack) == changed
+
+
+def added(before: str, after: str) -> list[str]:
+    """The lines that differ, with their sign."""
+    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0))
+    return [line for line in lines[2:] if not line.startswith("@@")]

@@ -1,0 +1,189 @@
+"""A stack with one cluster of each way: tokens of the self-managed one are exchanged, and open what their row's do."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import httpx
+import pytest
+import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from components.kubernetes.credential_probe import proof_argument, proof_target
+from identity.catalogue import CONTROL_PLANE
+from identity.catalogue_rows import ControlPlaneIdentity
+from identity.credentials import rfc3339
+from identity.credentials.signing_key import make, public_half
+from identity.settings import HostedClusterSettings, Settings, load_settings
+from tests.engine.key_material import vault_keys
+from tests.engine.killing import small_stack
+from tests.engine.service_accounts import GuestCluster
+from tests.harness import LocalStack
+
+pytestmark = pytest.mark.slow
+
+ISSUER: Final = "https://hc2created.blob.core.windows.net/hc2created"
+ROWS: Final = [(row, each.subject) for row in CONTROL_PLANE if row.workload for each in row.workload.subjects]
+_ONLY_MANAGED: Final = ("identities", "issuerURL", "dns", "externalDnsDomain")
+
+
+def self_managed(managed: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """`hc2` in the groups of `hc1`."""
+    return {
+        **{name: value for name, value in managed.items() if name not in _ONLY_MANAGED},
+        "name": "hc2",
+        "infraID": "hc2-infra",
+        "authentication": "workload-identities",
+        "topology": "Private",
+        "private": {"type": "PrivateLink", "privateLink": {"natSubnetID": managed["subnetID"]}},
+        "issuer": "create",
+        "issuerName": "hc2created",
+        **changes,
+    }
+
+
+@dataclass
+class BothWays:
+    """A stack with `hc1` of the first way and `hc2` of the second."""
+
+    stack: LocalStack
+    managed: dict[str, Any]
+    first: dict[str, str]
+    again: dict[str, str]
+
+    @property
+    def settings(self) -> Settings:
+        """Of the stack."""
+        written = yaml.safe_load((self.stack.root / f"Pulumi.{self.stack.name}.yaml").read_text(encoding="utf-8"))
+        texts = {
+            key.removeprefix("idstack:"): value if isinstance(value, str) else json.dumps(value)
+            for key, value in written["config"].items()
+            if key.startswith("idstack:")
+        }
+        return load_settings(texts, secret_keys=(), local=self.stack.environment)
+
+    @property
+    def cluster(self) -> HostedClusterSettings:
+        """`hc2`."""
+        return self.settings.hosted_clusters[1]
+
+    @property
+    def guest(self) -> GuestCluster:
+        """The service accounts of `hc2`, with its own signing key."""
+        [key] = [key for name, key in vault_keys(self.stack).items() if "hc2-sa-signing-key-1" in name]
+        assert isinstance(key, rsa.RSAPrivateKey)
+        form = serialization.PrivateFormat.TraditionalOpenSSL
+        pem = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+        return GuestCluster(self.stack, ISSUER, pem.decode())
+
+    def client_id(self, row: ControlPlaneIdentity) -> str:
+        """The managed identity of a row."""
+        return str(self.stack.outputs["hostedClusters"]["hc2"]["dataPlane"][row.field])
+
+    def call(self, row: ControlPlaneIdentity, subject: str) -> httpx.Response:
+        """The row's proof call with a token of this subject."""
+        target = proof_target(self.settings, self.cluster)
+        proof = json.loads(proof_argument(row.proof, self.settings.cloud, target))
+        guest = self.guest
+        answer = guest.exchange(self.client_id(row), guest.token(subject), proof["scope"])
+        assert answer.error == 0
+        trust = ssl.create_default_context(cafile=self.stack.environment.ca_file)
+        headers = {"Authorization": f"Bearer {answer.token}", **proof.get("headers", {})}
+        with httpx.Client(verify=trust, timeout=30, trust_env=False) as http:
+            return http.request(proof["method"], proof["url"], headers=headers, json=proof.get("body"))
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothWays]:
+    with small_stack(tmp_path_factory.mktemp("both"), "hypershift") as stack:
+        [managed] = stack.configuration("hostedClusters")
+        stack.configure(hostedClusters=[managed, self_managed(managed)])
+        first = stack.up_with_steps()
+        yield BothWays(stack, managed, first, stack.preview())
+
+
+def test_a_stack_has_clusters_of_both_ways(both: BothWays) -> None:
+    spec = both.stack.outputs["hostedClusters"]["hc2"]["hostedClusterSpec"]["platform"]["azure"]
+
+    assert both.again == {}
+    assert set(spec["azureAuthenticationConfig"]) == {"azureAuthenticationConfigType", "workloadIdentities"}
+    assert both.stack.outputs["hostedClusters"]["hc2"]["controlPlane"] == {}
+
+
+@pytest.mark.parametrize(("row", "subject"), ROWS, ids=[subject for _, subject in ROWS])
+def test_a_token_of_each_subject_opens_what_its_row_proves(
+    both: BothWays, row: ControlPlaneIdentity, subject: str
+) -> None:
+    answer = both.call(row, subject)
+
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize(
+    ("claims", "error"),
+    [
+        ({"iss": "https://elsewhere.blob.core.windows.net/elsewhere"}, 700211),
+        ({"sub": "system:serviceaccount:default:default"}, 700213),
+        ({"aud": ["sts.amazonaws.com"]}, 700212),
+        ({"exp": 1}, 700024),
+    ],
+    ids=["issuer", "subject", "audience", "time"],
+)
+def test_a_token_with_a_wrong_claim_is_refused(both: BothWays, claims: dict[str, Any], error: int) -> None:
+    row, subject = ROWS[0]
+    guest = both.guest
+
+    assert guest.exchange(both.client_id(row), guest.token(subject, **claims)).error == error
+
+
+def test_what_is_no_token_is_refused(both: BothWays) -> None:
+    assert both.guest.exchange(both.client_id(ROWS[0][0]), "no.token").error == 50027
+
+
+def test_a_service_account_is_one_identitys_alone(both: BothWays) -> None:
+    (_, subject), (other, _) = ROWS[0], ROWS[-1]
+
+    assert both.guest.exchange(both.client_id(other), both.guest.token(subject)).error == 700213
+
+
+def test_a_withdrawn_key_signs_nothing_more(both: BothWays) -> None:
+    row, subject = ROWS[0]
+    before = both.guest
+    leaked = {"published": [2], "signing": 2, "leaked": [1]}
+    cluster = self_managed(both.managed, serviceAccountSigningKey=leaked)
+    with both.stack.configured(hostedClusters=[both.managed, cluster]):
+        both.stack.run(
+            *("pulumi", "up", "--yes", "--skip-preview", "--non-interactive"),
+            variables={
+                "PULUMI_STACK": both.stack.name,
+                "IDSTACK_CLOCK": rfc3339.render(datetime.now(UTC) + timedelta(hours=1)),
+            },
+        )
+
+    assert before.exchange(both.client_id(row), before.token(subject)).error == 7000272
+    forged = GuestCluster(both.stack, ISSUER, make(2048))
+    known = public_half(before.pem).key_id
+    assert forged.exchange(both.client_id(row), forged.token(subject, key_id=known)).error == 7000272
+
+
+def test_another_way_is_refused_and_nothing_is_changed(both: BothWays) -> None:
+    changed = {**self_managed(both.managed), "authentication": "managed-identities"}
+    del changed["topology"], changed["private"]
+    with both.stack.configured(hostedClusters=[both.managed, changed]):
+        printed = both.stack.pulumi("preview", check=False)
+
+    assert printed.returncode != 0
+    assert "HyperShift never changes the way in which a HostedCluster signs in" in printed.stdout + printed.stderr
+
+
+def test_a_cluster_goes_with_all_that_it_had(both: BothWays) -> None:
+    with both.stack.configured(hostedClusters=[both.managed]):
+        both.stack.up()
+
+    assert not [key for kind, key in both.stack.inventory() if kind in ("arm", "blob") and "/hc2" in key]

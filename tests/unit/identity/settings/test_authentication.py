@@ -1,0 +1,204 @@
+"""Hosted clusters that sign in by workload identities: what they need, and what they have no use for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.settings import HostedClusterSettings
+from identity.settings.authentication_rules import refuse_changed_authentication
+from identity.settings.problems import ConfigurationError
+from tests.unit.golden_report import reviewed
+from tests.unit.identity.settings.world import (
+    ABSENT,
+    MANAGED,
+    configuration,
+    domains,
+    hosted_cluster,
+    load,
+    refusals,
+)
+
+CLUSTER = "hostedClusters[0]"
+WAY = "workload-identities"
+ZONE = f"{MANAGED.replace('hc1', 'hc2')}/privateDnsZones/hc2.apps.example.com"
+WITHOUT_SECRETS = {"vault": ABSENT, "managementCluster": ABSENT, "probe": ABSENT}
+LINK = {
+    "type": "PrivateLink",
+    "privateLink": {"additionalAllowedSubscriptions": ["33333333-3333-4333-8333-333333333333"]},
+}
+
+
+def self_managed(name: str = "hc1", **changes: Any) -> dict[str, Any]:
+    return hosted_cluster(name, authentication=WAY, topology="Public", **changes)
+
+
+def with_clusters(*clusters: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return configuration(hostedClusters=list(clusters), clusterSide="hypershift", **changes)
+
+
+def loaded(*clusters: dict[str, Any], **changes: Any) -> HostedClusterSettings:
+    return load(with_clusters(*clusters, **changes)).hosted_clusters[0]
+
+
+def test_without_credentials_a_stack_needs_neither_vault_nor_key_vault_user() -> None:
+    settings = load(with_clusters(self_managed(), **WITHOUT_SECRETS))
+
+    assert settings.vault is None
+    assert not settings.has_key_vault_user
+
+
+@pytest.mark.parametrize(
+    "keeps",
+    [
+        {"authentication": "managed-identities"},
+        {"issuer": "create", "issuerName": "hc1oidc", "issuerURL": "https://hc1oidc.blob.core.windows.net/hc1oidc"},
+        {"serviceAccountSigningKey": {"file": "signer.private"}},
+    ],
+    ids=["credentials", "key of the issuer", "key of an existing issuer"],
+)
+def test_what_is_kept_in_a_vault_needs_one(keeps: dict[str, Any]) -> None:
+    config = with_clusters(self_managed() | keeps, vault=ABSENT)
+
+    assert refusals(config) == [("vault", "vault-missing")]
+
+
+def test_a_key_in_the_vault_needs_no_key_vault_user() -> None:
+    cluster = self_managed(issuer="create", issuerName="hc1oidc")
+    del cluster["issuerURL"]
+
+    assert not load(with_clusters(cluster, managementCluster=ABSENT)).has_key_vault_user
+
+
+def test_a_vault_for_other_stacks_has_the_key_vault_user_that_is_described() -> None:
+    user = {"source": "created", "name": "reader"}
+
+    assert load(with_clusters(self_managed(), keyVaultUser=user)).has_key_vault_user
+
+
+def test_a_key_vault_user_needs_a_vault() -> None:
+    config = with_clusters(self_managed(), **WITHOUT_SECRETS, keyVaultUser={"source": "created", "name": "reader"})
+
+    assert refusals(config) == [("keyVaultUser", "key-vault-user-without-vault")]
+
+
+def test_a_stack_has_clusters_of_both_ways() -> None:
+    assert refusals(with_clusters(hosted_cluster("hc1"), self_managed("hc2"))) == []
+
+
+@pytest.mark.parametrize("way", ["workload-identity", "ManagedIdentities", "", 1])
+def test_there_are_two_ways(way: object) -> None:
+    assert refusals(configuration(hostedClusters__0__authentication=way)) == [(f"{CLUSTER}.authentication", "choice")]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("objectEncoding", "base64"),
+        ("identities", {"kms": {}}),
+        ("dataPlaneIdentities", {DATA_PLANE[0].field: {"name": "hc1-registry"}}),
+    ],
+)
+def test_workload_identities_leave_out_the_keys_of_credentials(key: str, value: Any) -> None:
+    found = refusals(with_clusters(self_managed(**{key: value})))
+
+    assert found == [(f"{CLUSTER}.{key}", "key-of-other-authentication")]
+
+
+def test_workloads_mount_credentials_alone() -> None:
+    container = {"name": "w", "image": "registry.example.com/w:1", "identities": ["disk"]}
+    config = configuration(hostedClusters=[self_managed(workloads=[container])])
+
+    assert (f"{CLUSTER}.workloads", "key-of-other-authentication") in refusals(config)
+
+
+def test_credentials_leave_out_the_keys_of_workload_identities() -> None:
+    config = with_clusters(hosted_cluster(workloadIdentities={"disk": {"name": "hc1-disk"}}))
+
+    assert refusals(config) == [(f"{CLUSTER}.workloadIdentities", "key-of-other-authentication")]
+
+
+def test_a_topology_is_given_from_the_beginning() -> None:
+    assert refusals(with_clusters(hosted_cluster(authentication=WAY))) == [(f"{CLUSTER}.topology", "topology-missing")]
+
+
+def test_an_identity_for_nobody_is_refused() -> None:
+    cluster = self_managed(workloadIdentities={"kms": {"name": "hc1-kms"}})
+    del cluster["kms"]
+
+    assert refusals(with_clusters(cluster)) == [
+        (f"{CLUSTER}.workloadIdentities.kms", "workload-identity-without-purpose")
+    ]
+
+
+def test_an_identity_that_the_way_does_not_have_is_refused() -> None:
+    cluster = self_managed(workloadIdentities={"etcdBackup": {"name": "hc1-backup"}})
+
+    assert refusals(with_clusters(cluster)) == [(f"{CLUSTER}.workloadIdentities.etcdBackup", "workload-identity-field")]
+
+
+def test_a_credential_of_another_identity_is_refused() -> None:
+    cluster = self_managed(workloadIdentities={"disk": {"federatedCredentials": {"account": "x-fed-id"}}})
+
+    assert refusals(with_clusters(cluster)) == [
+        (f"{CLUSTER}.workloadIdentities.disk.federatedCredentials.account", "federated-credential-of-other-identity")
+    ]
+
+
+def test_the_side_of_the_stack_has_no_tokens() -> None:
+    config = configuration(hostedClusters=[self_managed()])
+
+    assert refusals(config) == [(f"{CLUSTER}.authentication", "workload-identities-with-stack-side")]
+
+
+def test_one_hypershift_has_one_way() -> None:
+    given = {
+        "hostedCluster": {"releaseImage": "quay.io/release:1", "pullSecret": "ps", "serviceAccountSigningKey": "k"}
+    }
+    config = with_clusters(
+        hosted_cluster("hc1", **domains("hc1"), **given),
+        self_managed("hc2", **domains("hc2", privateZoneID=ZONE), **given),
+    )
+
+    assert refusals(config) == [("hostedClusters[1].hostedCluster", "hosted-clusters-of-both-ways")]
+
+
+def test_the_identities_are_those_of_the_table() -> None:
+    fields = [row.field for row in CONTROL_PLANE if row.workload is not None]
+    private = [row.field for row in CONTROL_PLANE if row.workload is not None and row.workload.private]
+    link = {"topology": "Private", "private": LINK}
+
+    assert [row.field for row in loaded(self_managed() | link).federated_rows] == fields
+    assert [row.field for row in loaded(self_managed()).federated_rows] == [f for f in fields if f not in private]
+
+
+def test_a_public_cluster_keeps_an_identity_that_existed_before() -> None:
+    (private,) = (row.field for row in CONTROL_PLANE if row.workload is not None and row.workload.private)
+    cluster = loaded(self_managed(workloadIdentities={private: {}}))
+
+    assert private in [row.field for row in cluster.federated_rows]
+
+
+def test_without_encryption_by_kms_there_is_no_identity_for_it() -> None:
+    cluster = self_managed()
+    del cluster["kms"]
+    settings = [row.field for row in CONTROL_PLANE if row.setting is not None]
+
+    assert not {row.field for row in loaded(cluster).federated_rows} & {*settings}
+
+
+def test_no_capability_is_switched_off() -> None:
+    assert loaded(self_managed()).disabled_capabilities == ()
+
+
+def test_a_changed_way_is_refused() -> None:
+    azure: Any = {"azureAuthenticationConfig": {"managedIdentities": {}}}
+    last: Any = {"hostedClusters": {"hc1": {"hostedClusterSpec": {"platform": {"azure": azure}}}}}
+    settings = load(with_clusters(self_managed(), self_managed("hc2")))
+
+    with pytest.raises(ConfigurationError) as refused:
+        refuse_changed_authentication(settings, last)
+
+    assert reviewed(refused.value.problems) == [(f"{CLUSTER}.authentication", "authentication-changed")]

@@ -1,0 +1,284 @@
+"""`idstack init`: what it asks, what it writes, and that nothing of somebody's is written over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from identity.settings.stack_file import written
+from ops.first_stack.template import SAMPLE, stack_text
+from ops.stack import pinned_plugins
+from ops.stack.engine import Engine
+from ops.stack.environment import ROOT
+from tests.unit.identity.settings.world import SUBSCRIPTION, TENANT
+from tests.unit.ops.conftest import FakeEngine, Idstack
+
+ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/dnsZones/dev.contoso.com"
+BACKEND = "azblob://state?storage_account=contosostate"
+OPTIONS = (
+    *("--prefix", "contoso", "--location", "westeurope", "--management-cluster", "aks-dev/mgmt"),
+    *("--dns-zone", ZONE, "--backend", BACKEND, "--yes"),
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> Path:
+    """An empty project, a passphrase, and nobody signed in: `az` is not on PATH."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    defaults = Engine.__init__.__defaults__ or ()
+    monkeypatch.setattr(Engine.__init__, "__defaults__", tuple(folder if each == ROOT else each for each in defaults))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    for name in ("ARM_TENANT_ID", "ARM_SUBSCRIPTION_ID", "ARM_ENVIRONMENT", "PULUMI_BACKEND_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE_FILE", raising=False)
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "known")
+    return folder
+
+
+@pytest.fixture
+def login(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variables of a pipeline's login."""
+    monkeypatch.setenv("ARM_TENANT_ID", TENANT.upper())
+    monkeypatch.setenv("ARM_SUBSCRIPTION_ID", SUBSCRIPTION)
+
+
+def azure_cli(project: Path, monkeypatch: pytest.MonkeyPatch, **account: str) -> None:
+    """`az account show` prints this account."""
+    folder = project.parent / "az"
+    folder.mkdir()
+    (folder / "account.json").write_text(
+        json.dumps({"tenantId": TENANT, "id": SUBSCRIPTION, "environmentName": "AzureCloud", **account})
+    )
+    (folder / "az").write_text(f'#!/bin/sh\n[ "$*" = "account show --output json" ] && cat "{folder}/account.json"\n')
+    (folder / "az").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+def file(project: Path) -> Path:
+    return project / "Pulumi.dev.yaml"
+
+
+@pytest.mark.usefixtures("login")
+def test_one_command_writes_the_file_and_makes_the_stack(project: Path, idstack: Idstack, engine: FakeEngine) -> None:
+    printed = idstack("init", "dev", *OPTIONS)
+
+    assert (printed.code, printed.error) == (0, "")
+    config = written(file(project).read_text())
+    assert (config["tenantId"], config["subscriptionId"]) == (TENANT, SUBSCRIPTION)
+    assert (config["backend"], config["resourceGroup"]) == (BACKEND, "contoso-dev")
+    assert config["hostedClusters"][0]["name"] == "hc1"
+    assert [each for each in engine.calls if each.startswith("stack init")] == ["stack init dev --non-interactive"]
+    for line in (
+        "Pulumi.dev.yaml: written",
+        f"stack dev: registered in {BACKEND}",
+        "  az group create --name contoso-dev --location westeurope",
+        f"  Contributor at /subscriptions/{SUBSCRIPTION}",
+        "  .venv/bin/idstack rbac <object id> --azure --principal-type ServicePrincipal --stack dev",
+        "  .venv/bin/idstack preview --stack dev",
+    ):
+        assert line in printed.output.splitlines()
+
+
+def test_the_login_of_the_azure_cli_is_taken(project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch) -> None:
+    azure_cli(project, monkeypatch, environmentName="AzureUSGovernment")
+
+    assert idstack("init", "dev", *OPTIONS).code == 0
+    config = written(file(project).read_text())
+    assert (config["tenantId"], config["cloud"]) == (TENANT, "AzureUSGovernmentCloud")
+
+
+def test_a_variable_that_contradicts_the_login_is_refused(
+    project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    azure_cli(project, monkeypatch)
+    monkeypatch.setenv("ARM_TENANT_ID", SUBSCRIPTION)
+
+    printed = idstack("init", "dev", *OPTIONS)
+    assert printed.code == 1
+    assert f"ARM_TENANT_ID is {SUBSCRIPTION}, and `az account show` says {TENANT}" in printed.error
+    assert not file(project).exists()
+
+
+def test_everything_that_is_missing_is_said_at_once(project: Path, idstack: Idstack, engine: FakeEngine) -> None:
+    printed = idstack("init", "dev", "--side", "stack", "--prefix", "Contoso", "--yes")
+
+    assert printed.code == 1
+    told = [line.strip().partition(":")[0] for line in printed.error.splitlines()]
+    assert told == [
+        "idstack",
+        "--prefix",
+        *(f"{option} is missing" for option in ("--location", "--management-cluster", "--dns-zone", "--backend")),
+        "--image is missing",
+        "the tenant and the subscription are unknown",
+    ]
+    assert "sign in with `az login`" in printed.error
+    assert (list(project.iterdir()), engine.calls) == ([], [])
+
+
+@pytest.mark.usefixtures("login")
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--prefix", "a-b"),
+        ("--location", "West Europe"),
+        ("--cluster", "HC1"),
+        ("--management-cluster", "mgmt"),
+        ("--dns-zone", "dev.contoso.com"),
+        ("--backend", "azblob"),
+        ("--secrets-provider", "mykey"),
+    ],
+)
+def test_a_value_that_is_refused_is_named_with_what_is_accepted(
+    project: Path, idstack: Idstack, option: str, value: str
+) -> None:
+    printed = idstack("init", "dev", *OPTIONS, option, value)
+
+    assert printed.code == 1
+    assert f'{option}: found "{value}"' in printed.error
+    assert "accepted: " in printed.error
+    assert not file(project).exists()
+
+
+@pytest.mark.usefixtures("login")
+@pytest.mark.parametrize(("value", "fault"), [("", "PULUMI_CONFIG_PASSPHRASE is empty"), (None, "neither ")])
+def test_a_stack_without_a_key_and_a_passphrase_is_refused(
+    project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, value: str | None, fault: str
+) -> None:
+    if value is None:
+        monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    else:
+        monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", value)
+
+    printed = idstack("init", "dev", *OPTIONS)
+    assert printed.code == 1
+    assert printed.error.startswith(f"idstack: {fault}")
+    assert not file(project).exists()
+
+
+@pytest.mark.usefixtures("login")
+def test_a_key_of_a_vault_encrypts_the_state(
+    project: Path, idstack: Idstack, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    key = "azurekeyvault://kv-contoso.vault.azure.net/keys/pulumi"
+
+    assert idstack("init", "dev", *OPTIONS, "--secrets-provider", key).code == 0
+    assert yaml.safe_load(file(project).read_text())["secretsprovider"] == key
+    assert f"stack init dev --secrets-provider {key} --non-interactive" in engine.calls
+    assert idstack("init", "dev").code == 0, "the file names the key"
+    other = idstack("init", "dev", "--secrets-provider", "awskms://x")
+    assert (other.code, "Pulumi.dev.yaml names azurekeyvault://" in other.error) == (1, True)
+
+
+@pytest.mark.usefixtures("login")
+def test_a_second_run_changes_nothing(project: Path, idstack: Idstack, engine: FakeEngine) -> None:
+    idstack("init", "dev", *OPTIONS)
+    file(project).write_text(file(project).read_text() + "encryptionsalt: v1:x\n")
+    before = file(project).read_text()
+    engine.has_stacks("dev")
+
+    for arguments in (OPTIONS, ("--yes",)):
+        printed = idstack("init", "dev", *arguments)
+        assert (printed.code, printed.error) == (0, "")
+        assert "Pulumi.dev.yaml: left as it is" in printed.output
+    assert file(project).read_text() == before
+    assert len([each for each in engine.calls if each.startswith("stack init")]) == 1
+
+
+@pytest.mark.usefixtures("login")
+def test_a_run_that_was_cut_off_before_the_stack_goes_on(project: Path, idstack: Idstack, engine: FakeEngine) -> None:
+    engine.ends_with(1)
+    assert idstack("init", "dev", *OPTIONS).code == 1
+    assert file(project).exists()
+
+    engine.ends_with(0)
+    printed = idstack("init", "dev", "--yes")
+    assert (printed.code, printed.error) == (0, "")
+    assert "stack dev: registered" in printed.output
+
+
+@pytest.mark.usefixtures("login")
+def test_a_file_of_somebody_elses_is_never_written_over(project: Path, idstack: Idstack, engine: FakeEngine) -> None:
+    idstack("init", "dev", *OPTIONS)
+    mine = file(project).read_text().replace("westeurope", "northeurope")
+    file(project).write_text(mine)
+
+    printed = idstack("init", "dev", *OPTIONS)
+    assert printed.code == 1
+    assert "Pulumi.dev.yaml exists, and does not have what these options say" in printed.error
+    assert "`mv Pulumi.dev.yaml Pulumi.dev.yaml.old`" in printed.error
+    assert file(project).read_text() == mine
+
+
+def test_the_backend_is_recorded_in_a_file_that_names_none(
+    project: Path, idstack: Idstack, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARM_TENANT_ID", TENANT)
+    monkeypatch.setenv("ARM_SUBSCRIPTION_ID", SUBSCRIPTION)
+    idstack("init", "dev", *OPTIONS)
+    whole = file(project).read_text()
+    file(project).write_text("".join(line for line in whole.splitlines(keepends=True) if "backend" not in line))
+
+    printed = idstack("init", "dev", "--yes", "--backend", BACKEND)
+    assert "Pulumi.dev.yaml: the backend is recorded" in printed.output
+    assert written(file(project).read_text()) == written(whole)
+    other = idstack("init", "dev", "--yes", "--backend", "file:///elsewhere")
+    assert (other.code, f"Pulumi.dev.yaml has idstack:backend: {BACKEND}" in other.error) == (1, True)
+
+
+@pytest.mark.usefixtures("login")
+def test_the_sample_gives_way(project: Path, idstack: Idstack, engine: FakeEngine) -> None:
+    file(project).write_text(stack_text(SAMPLE))
+
+    assert idstack("init", "dev", *OPTIONS).code == 0
+    assert written(file(project).read_text())["resourceGroup"] == "contoso-dev"
+
+
+def test_a_file_with_problems_gets_the_whole_report_and_no_stack(
+    project: Path, idstack: Idstack, engine: FakeEngine
+) -> None:
+    file(project).write_text("config:\n  idstack:location: West Europe\n")
+
+    printed = idstack("init", "dev", "--yes")
+    assert printed.code == 1
+    assert "idstack:location\n" in printed.error
+    assert printed.error.endswith("Correct Pulumi.dev.yaml; then `idstack init dev` goes on\n")
+    assert not [each for each in engine.calls if each.startswith("stack init")]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("local", "`make up STACK=local` makes it"), ("local-x", "another name"), ("Dev", "accepted:")]
+)
+def test_a_stack_has_a_name_of_azures(project: Path, idstack: Idstack, name: str, told: str) -> None:
+    printed = idstack("init", name, *OPTIONS)
+
+    assert (printed.code, told in printed.error) == (1, True)
+
+
+@pytest.mark.usefixtures("login")
+@pytest.mark.parametrize(("options", "ends"), [(("--pin",), 0), (("--pin",), 1), ((), 0)])
+def test_plugins_without_checksums_are_pinned_on_request(
+    project: Path,
+    idstack: Idstack,
+    engine: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    ends: int,
+) -> None:
+    pinned: list[str] = []
+    monkeypatch.setattr(pinned_plugins, "cached", lambda *_: project / "nothing")
+
+    def pin() -> int:
+        pinned.append("all")
+        return ends
+
+    monkeypatch.setattr("tools.pin.main", pin)
+
+    printed = idstack("init", "dev", *OPTIONS, *options)
+    assert (printed.code, pinned) == (ends, ["all"] if options else [])
+    assert ("plugins: azure-native " in printed.output) == (not options)
+    assert ("`idstack init dev --pin` tries again" in printed.error) == bool(ends)

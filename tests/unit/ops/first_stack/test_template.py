@@ -1,0 +1,122 @@
+"""The file of a new stack is a configuration without a problem, small, and in a form that the engine keeps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+import yaml
+
+from identity.settings import ConfigurationError, Settings, load_settings
+from identity.settings.stack_file import written
+from ops.first_stack.template import SAMPLE, Answers, Side, stack_text
+from ops.stack.environment import ROOT
+from tests.unit.identity.settings.world import SUBSCRIPTION, TENANT, as_pulumi_passes_it
+
+ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/dnsZones/dev.contoso.com"
+DEV = Answers(
+    stack="dev",
+    prefix="contoso",
+    location="westeurope",
+    cluster="hc1",
+    side=Side.HYPERSHIFT,
+    management_cluster="aks-dev/mgmt",
+    dns_zone=ZONE,
+    tenant_id=TENANT,
+    subscription_id=SUBSCRIPTION,
+)
+IMAGE = "contoso.azurecr.io/idstack/credential-probe:0.1.0"
+BACKENDS = (None, "azblob://state?storage_account=contosostate", "file:///var/lib/idstack")
+KEYS = (None, "azurekeyvault://kv-contoso.vault.azure.net/keys/pulumi")
+CLOUDS = ("AzurePublicCloud", "AzureUSGovernmentCloud")
+COMBINATIONS = [
+    replace(
+        DEV, side=side, image=IMAGE if side is Side.STACK else None, backend=backend, secrets_provider=key, cloud=cloud
+    )
+    for side, backend, key, cloud in product(Side, BACKENDS, KEYS, CLOUDS)
+]
+
+
+def load(text: str) -> Settings:
+    own = {key: value for key, value in written(text).items() if ":" not in key}
+    return load_settings(as_pulumi_passes_it(own), secret_keys=(), local=None, written=own)
+
+
+def values(found: Any) -> Iterator[Any]:
+    """The values of a document, lists of words as one."""
+    if isinstance(found, dict):
+        for each in found.values():
+            yield from values(each)
+    elif isinstance(found, list) and isinstance(found[0], dict):
+        for each in found:
+            yield from values(each)
+    else:
+        yield found
+
+
+@pytest.mark.parametrize("answers", COMBINATIONS, ids=[str(number) for number in range(len(COMBINATIONS))])
+def test_every_file_is_a_configuration_without_a_problem(answers: Answers) -> None:
+    settings = load(stack_text(answers))
+
+    assert (settings.cluster_side, settings.cloud.name) == (answers.side.value, answers.cloud)
+    [cluster] = settings.hosted_clusters
+    assert (cluster.issuer, cluster.infrastructure) == ("create", "create")
+
+
+def test_it_has_at_most_twenty_values() -> None:
+    for side in Side:
+        document = yaml.safe_load(stack_text(replace(DEV, side=side, image=IMAGE, backend=BACKENDS[1])))
+        assert len(list(values(document["config"]))) <= 20, side
+
+
+@pytest.mark.parametrize("answers", COMBINATIONS, ids=[str(number) for number in range(len(COMBINATIONS))])
+def test_the_engine_has_nothing_to_rewrite(answers: Answers) -> None:
+    lines = stack_text(answers).splitlines()
+
+    assert all(line.strip() for line in lines)
+    assert not re.search(r"^  \S+: (true|false)$", "\n".join(lines), re.MULTILINE)
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        if line.lstrip().startswith("#"):
+            assert indentation(line) == indentation(after), "a comment stands above its own key"
+
+
+def indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def test_the_sample_of_this_project_is_such_a_file() -> None:
+    """`idstack init dev` may replace it, and nothing else."""
+    assert (ROOT / "Pulumi.dev.yaml").read_text(encoding="utf-8") == stack_text(SAMPLE)
+
+
+def test_the_sample_names_nothing_but_placeholders() -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        load(stack_text(SAMPLE))
+
+    asked = {
+        "tenantId",
+        "subscriptionId",
+        "resourceGroup",
+        "vault",
+        "managementCluster",
+        "hostedClusters",
+    }
+    assert {str(each.place[0]) for each in refused.value.problems} == asked
+    assert all("the placeholder of the example" in each.found for each in refused.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, None),
+        ({"stack": "x" * 20}, f"kv-contoso-{'x' * 20}"),
+        ({"cluster": "c" * 30}, f"contosodev{'c' * 30}"),
+    ],
+    ids=["short", "a long stack", "a long cluster"],
+)
+def test_a_name_that_azure_refuses_for_its_length_is_known(changes: dict[str, Any], name: str | None) -> None:
+    assert replace(DEV, **changes).too_long == name

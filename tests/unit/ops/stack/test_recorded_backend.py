@@ -1,0 +1,119 @@
+"""One stack has one backend: what its file records, whoever starts the command."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ops.stack import environment
+from ops.stack.engine import Engine
+from ops.stack.environment import ROOT
+from ops.stack.errors import CommandError
+from ops.stack.recorded_backend import VARIABLE, backend_of, recorded, with_backend
+
+AZURE = "azblob://pulumi-state?storage_account=stdev"
+OTHER = "file:///srv/states"
+TEXT = (
+    "# Of the team.\nsecretsprovider: azurekeyvault://kv/keys/k\nconfig: # ours\n  # First.\n  idstack:protect: false\n"
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a stack `dev` whose backend is recorded, and a stack `new` without one."""
+    (tmp_path / "Pulumi.dev.yaml").write_text(with_backend(TEXT, AZURE), encoding="utf-8")
+    (tmp_path / "Pulumi.new.yaml").write_text(TEXT, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_recorded_backend_is_read_back_and_all_else_stays(project: Path) -> None:
+    assert recorded("dev", project) == AZURE
+    assert with_backend(TEXT, AZURE) == TEXT.replace(
+        "config: # ours\n", f"config: # ours\n  idstack:backend: {AZURE}\n"
+    )
+
+
+def test_another_record_takes_the_place_of_the_first() -> None:
+    assert with_backend(with_backend(TEXT, AZURE), OTHER) == with_backend(TEXT, OTHER)
+
+
+@pytest.mark.parametrize("text", ["", "config: {}\n", "runtime: python\n"], ids=["empty", "flow", "no config"])
+def test_a_file_without_a_block_of_settings_is_no_place_for_a_record(text: str) -> None:
+    with pytest.raises(ValueError, match="it has no block `config:`"):
+        with_backend(text, AZURE)
+
+
+@pytest.mark.parametrize("text", ["config: [\n", "config:\n  a: b: c\n"], ids=["open list", "two colons"])
+def test_a_file_that_is_not_yaml_is_no_stack_without_a_backend(project: Path, text: str) -> None:
+    (project / "Pulumi.dev.yaml").write_text(text, encoding="utf-8")
+
+    with pytest.raises(CommandError, match=r"Pulumi\.dev\.yaml cannot be read: line \d+, column \d+: "):
+        recorded("dev", project)
+
+
+@pytest.mark.parametrize(
+    ("stack", "variable", "expected"),
+    [
+        ("dev", None, AZURE),
+        ("dev", "", AZURE),
+        ("dev", AZURE, AZURE),
+        ("new", OTHER, OTHER),
+        ("new", None, None),
+        ("unknown", OTHER, OTHER),
+    ],
+    ids=["recorded", "empty variable", "both equal", "variable", "neither", "no file"],
+)
+def test_the_file_or_the_variable_names_the_backend(
+    project: Path, stack: str, variable: str | None, expected: str | None
+) -> None:
+    base = {} if variable is None else {VARIABLE: variable}
+
+    assert backend_of(stack, project, base) == expected
+
+
+def test_a_variable_that_contradicts_the_file_is_refused(project: Path) -> None:
+    with pytest.raises(CommandError) as refused:
+        backend_of("dev", project, {VARIABLE: OTHER})
+
+    assert str(refused.value) == (
+        f"Pulumi.dev.yaml says that the state of dev is in {AZURE}, and PULUMI_BACKEND_URL is {OTHER}. A stack has one "
+        "backend: `unset PULUMI_BACKEND_URL`, or, if the state has moved there, correct idstack:backend in the file. "
+        "Nothing was started"
+    )
+
+
+def test_every_command_of_a_stack_has_its_backend(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+    assert Engine("dev", project).environment[VARIABLE] == AZURE
+
+
+def test_a_stack_that_is_read_beside_another_is_in_the_same_backend(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    (project / "Pulumi.hc1.yaml").write_text(with_backend(TEXT, OTHER), encoding="utf-8")
+
+    assert Engine("hc1", project, beside="dev").environment[VARIABLE] == AZURE
+
+
+def test_a_local_stack_has_the_local_backend_alone(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, OTHER)
+    monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(project))
+
+    assert environment.variables("local", root=project)[VARIABLE] == f"file://{project}/pulumi/backend?metadata=skip"
+
+
+@pytest.mark.parametrize("stack", ["stage", "prod"])
+def test_the_shared_samples_record_where_their_states_are(stack: str) -> None:
+    assert recorded(stack, ROOT) == f"azblob://pulumi-state?storage_account=stidstack{stack}"
+
+
+@pytest.mark.parametrize("variable", ["stack=dev", "args=--refresh", "cluster=apiserver"])
+def test_make_refuses_a_variable_in_small_letters(variable: str) -> None:
+    done = subprocess.run(["make", "-n", "up", variable], cwd=ROOT, capture_output=True, text=True)
+
+    assert done.returncode == 2
+    assert f"{variable} is read by nothing: write the name in capital letters" in done.stderr
