@@ -22,8 +22,16 @@ PYTHON := .venv/bin/python
 .DEFAULT_GOAL := help
 .PHONY: help setup up preview renew recover down test slow nightly e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin audit sbom probe-image
 
+# What a stack needs; all other targets are for work on the project itself.
+OF_A_STACK := help|setup|up|preview|renew|recover|down|pin
+LISTED := grep -E '^[a-z0-9-]+:.*\#\# ' $(firstword $(MAKEFILE_LIST))
+SHOWN := awk -F ':.*\#\# ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
 help: ## Show this list
-	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@$(LISTED) | grep -E '^($(OF_A_STACK)):' | $(SHOWN)
+	@printf '\n  STACK=<name> for another stack than local; `.venv/bin/idstack --help` lists the commands of a stack.\n'
+	@printf '\nFor work on the project itself:\n'
+	@$(LISTED) | grep -vE '^($(OF_A_STACK)):' | $(SHOWN)
 
 setup: ## Prepare this checkout: virtual environment, packages, Pulumi CLI (a second run takes a moment)
 	@tools/setup $(if $(filter apiserver,$(CLUSTER)),cluster)

@@ -421,8 +421,10 @@ DATA_PLANE: Final = (
     ),
 )
 
+# The managed identities of a hosted cluster that signs in by workload identities.
+WORKLOAD: Final = tuple(row.federated for row in CONTROL_PLANE if row.federated is not None)
 # Every managed identity that service accounts of a hosted cluster use, of both ways to sign in.
-FEDERATED_IDENTITIES: Final = (*DATA_PLANE, *(row.federated for row in CONTROL_PLANE if row.federated is not None))
+FEDERATED_IDENTITIES: Final = (*DATA_PLANE, *WORKLOAD)
 
 # Off until `managedIdentities` of a hosted cluster names them.
 OPTIONAL: Final = (

@@ -156,7 +156,7 @@ class EncryptionKeys(TypedDict, Generic[Leaf]):
 
 
 class ManagedIdentityOutput(TypedDict, Generic[Leaf]):
-    """One optional managed identity; `resourceID` is an ARM id."""
+    """A managed identity that is optional, or that a control plane signs in as; `resourceID` is an ARM id."""
 
     clientID: Leaf
     resourceID: str
@@ -171,7 +171,7 @@ class HostedClusterOutput(TypedDict, Generic[Leaf]):
     namespace: str  # of the HostedCluster
     controlPlane: dict[str, ControlPlaneIdentityOutput[Leaf]]  # none in a cluster with workload identities
     dataPlane: dict[str, Leaf]  # client ids of the managed identities of its service accounts
-    managedIdentities: NotRequired[dict[str, ManagedIdentityOutput[Leaf]]]  # the optional ones, if there are any
+    managedIdentities: NotRequired[dict[str, ManagedIdentityOutput[Leaf]]]  # optional ones, and workload identities
     hostedClusterSpec: HostedClusterSpec[Leaf]
     # The rest of the HostedCluster as the stack writes it: `metadata` and `spec`.
     hostedClusterBase: dict[str, Any]

@@ -43,6 +43,7 @@ GO_MODULES: Final[Mapping[str, str]] = {
     "tools/kube-apiserver": "tool",
     "tools/etcd": "go.etcd.io/etcd/server/v3",
     "tests/clients/azure-sdk-for-go": ".",
+    "tests/clients/go-azure-sdk": ".",
     "tests/e2e/azidentity": ".",
     "tests/e2e/msi-dataplane": ".",
 }

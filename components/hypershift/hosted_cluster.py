@@ -35,6 +35,7 @@ from identity.naming import (
 )
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec, ManagedIdentityOutput
 from identity.settings import HostedClusterSettings, Settings
+from identity.settings.managed_identities import managed_identity_of
 
 # A value in the outputs that Azure assigns (`identity/outputs.py`).
 Leaf: TypeAlias = pulumi.Input[str | None]
@@ -70,9 +71,9 @@ class HostedCluster(pulumi.ComponentResource):
     """Everything of one hosted cluster.
 
     Outputs (`identity/outputs.py` has their shapes): `namespace` of the HostedCluster; `control_plane`, `data_plane`
-    and `managed_identities` (the optional ones) by field; `spec`, the identity part of the HostedCluster;
-    `encryption_keys`, None without KMS; `encryption_key_secret`, the name of the Secret with the key of etcd that the
-    stack makes, None without one. Nothing in them is secret.
+    and `managed_identities` (the optional ones, and workload identities) by field; `spec`, the identity part of the
+    HostedCluster; `encryption_keys`, None without KMS; `encryption_key_secret`, the name of the Secret with the key of
+    etcd that the stack makes, None without one. Nothing in them is secret.
     """
 
     def __init__(self, name: str, args: HostedClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -104,6 +105,15 @@ class HostedCluster(pulumi.ComponentResource):
             field: {"clientID": identity.client_id, "resourceID": identity.resource_id}
             for field, identity in optional.items()
         }
+        if not args.cluster.has_credentials:
+            # `idstack status` compares them with Azure: there is no mount that would show whether they work.
+            self.managed_identities |= {
+                row.field: {
+                    "clientID": data_plane[row.field].client_id,
+                    "resourceID": managed_identity_of(args.settings, args.cluster, row),
+                }
+                for row in args.cluster.federated_rows
+            }
         self.control_plane = {row.field: self._exported(row, identities[row.field]) for row in rows}
         self.spec: HostedClusterSpec[Leaf] = hosted_cluster_spec(
             Platform.of(args.settings, args.cluster),

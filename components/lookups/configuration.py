@@ -9,6 +9,7 @@ import pulumi
 
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
 from identity.settings import Settings, load_settings
+from identity.settings.problems import NAMESPACE
 from identity.settings.stack_file import written_for
 
 
@@ -17,7 +18,8 @@ def load() -> Settings:
 
     Raises ConfigurationError with every problem, and RunError if the record of the local cloud cannot be read.
     """
-    namespace = f"{pulumi.get_project()}:"
+    # Not the project's name: a program of another project has settings of its own.
+    namespace = f"{NAMESPACE}:"
     config = {
         key.removeprefix(namespace): value
         for key, value in pulumi.runtime.get_config_env().items()

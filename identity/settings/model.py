@@ -48,7 +48,8 @@ class VaultSettings(Model):
         True, description="The vault has a public endpoint; `false` leaves private endpoints only."
     )
     default_action: Literal["Allow", "Deny"] = Field(
-        "Deny", description="What the vault's firewall does with callers that neither list allows."
+        "Deny",
+        description="What the vault's firewall does with callers that neither list allows; `Deny` needs one of them.",
     )
     allowed_ip_ranges: tuple[types.IpRange, ...] = Field(
         (), description="Public addresses that reach the vault; the deployer must be in one of the two lists."

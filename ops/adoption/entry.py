@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from identity.catalogue import DATA_PLANE
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from identity.catalogue_rows import DataPlaneIdentity
 from identity.naming import data_plane_identity_name, federated_credential_name
 from identity.settings.hosted_clusters import DEFAULT_ENCODING
@@ -15,6 +15,9 @@ from ops.adoption.files import ControlPlaneFile
 from ops.stack.errors import CommandError
 
 _CLUSTER_SIDE: Final = "hypershift"
+# The key of the hosted cluster with the names of identities, by their kind.
+_KEYS: Final = {"data-plane": "dataPlaneIdentities", "workload": "workloadIdentities"}
+_PRIVATE: Final = frozenset(row.field for row in CONTROL_PLANE if row.workload and row.workload.private)
 
 
 def values(
@@ -30,62 +33,120 @@ def values(
     Raises CommandError where the file has something else already, with which the next `up` would replace or remove what
     exists.
     """
-    vault, properties = existing.vault, existing.vault["properties"]
-    problems: list[str] = []
-    found: dict[str, str] = {}
-
-    def follow(place: Place, value: str, why: str) -> None:
-        if any(isinstance(_at(written, place[:length]), str) for length in range(1, len(place))):
-            return  # `kms.activeKey` may be a URL instead
-        present = _at(written, place)
-        if present is None:
-            found[path_of(place)] = value
-        elif str(present).lower() != value.lower():
-            problems.append(f"{path_of(place)}: found {present}; accepted: {value}, {why}")
-
-    follow(("clusterSide",), _CLUSTER_SIDE, "because HyperShift's operators run the control plane")
+    vault, properties = existing.known_vault, existing.known_vault["properties"]
+    entry = _Entry(written)
+    entry.follow(("clusterSide",), _CLUSTER_SIDE, "because HyperShift's operators run the control plane")
     if not written.get("sharedStack"):
-        follow(("resourceGroup",), existing.vault_id.resource_group, "the resource group of the vault")
-        follow(("location",), vault["location"], "the region of the vault")
-        follow(("vault", "name"), vault["name"], "the vault of the credentials")
+        entry.follow(("resourceGroup",), existing.vault_id.resource_group, "the resource group of the vault")
+        entry.follow(("location",), vault["location"], "the region of the vault")
+        entry.follow(("vault", "name"), vault["name"], "the vault of the credentials")
         if not properties.get("enableRbacAuthorization"):
-            problems.append(
+            entry.problems.append(
                 f"{vault['name']} decides by access policies, which would end with the next `up`; accepted: a vault "
                 "with Azure RBAC. Assign Key Vault Secrets User to whoever reads it, then `az keyvault update --name "
                 f"{vault['name']} --enable-rbac-authorization true`"
             )
         given = written.get("vault") or {}
-        found |= {path_of(("vault", *key)): value for key, value in _vault(properties) if key[0] not in given}
-    clusters = written.get("hostedClusters") or []
-    index = _index(clusters, cluster)
-    place: Place = ("hostedClusters", index)
-    follow((*place, "name"), cluster, "the HostedCluster's name")
-    for key, value in known.items():
-        follow((*place, *key), value, "the HostedCluster's")
-    for field, given in control_plane.identities.items():
+        entry.found |= {path_of(("vault", *key)): value for key, value in _vault(properties) if key[0] not in given}
+    place = entry.cluster(cluster, known)
+    described = _at(written, place) or {}
+    for field, identity in control_plane.identities.items():
         at: Place = (*place, "identities", field)
-        follow((*at, "secretName"), given.secret_name, "which the HostedCluster names")
-        entry = clusters[index] if index < len(clusters) else {}
-        if given.object_encoding != entry.get("objectEncoding", DEFAULT_ENCODING):
-            follow((*at, "objectEncoding"), given.object_encoding, "which the HostedCluster names")
-    infra = known.get(("infraID",)) or _at(written, (*place, "infraID")) or cluster.replace(".", "-")
-    issuer = known.get(("issuerURL",)) or _at(written, (*place, "issuerURL"))
+        entry.follow((*at, "secretName"), identity.secret_name, "which the HostedCluster names")
+        if identity.object_encoding != described.get("objectEncoding", DEFAULT_ENCODING):
+            entry.follow((*at, "objectEncoding"), identity.object_encoding, "which the HostedCluster names")
     group = written.get("resourceGroup") or existing.vault_id.resource_group
     location = written.get("location") or vault["location"]
-    for row in DATA_PLANE:
-        if identity := existing.managed.get(row.field):
+    entry.identities(place, cluster, known, DATA_PLANE, existing, group, location)
+    return entry.values()
+
+
+def values_of_workload_identities(
+    written: Mapping[str, Any], cluster: str, known: Mapping[Place, str], existing: FoundResources
+) -> dict[str, str]:
+    """The same of a cluster that signs in by workload identities; raises CommandError as `values`, and where they trust
+    several issuers and the HostedCluster is not given.
+    """
+    first = next(iter(existing.managed.values()))
+    issuers = {issuer for each in existing.managed.values() for issuer, _ in each.federated}
+    entry = _Entry(written)
+    entry.follow(("clusterSide",), _CLUSTER_SIDE, "because HyperShift's operators run the control plane")
+    entry.follow(("resourceGroup",), first.id.resource_group, "the resource group of the managed identities")
+    entry.follow(("location",), first.location, "the region of the managed identities")
+    place = entry.cluster(cluster, known)
+    entry.follow((*place, "authentication"), "workload-identities", "the way in which it signs in")
+    if ("issuerURL",) not in known and _at(written, (*place, "issuer")) != "create":
+        if len(issuers) > 1 and _at(written, (*place, "issuerURL")) is None:
+            entry.problems.append(
+                f"the identities trust several issuers, {', '.join(sorted(issuers))}; accepted: one. Give the "
+                "HostedCluster with --hosted-cluster, or set issuerURL"
+            )
+        elif len(issuers) == 1:
+            known = {**known, ("issuerURL",): issuers.pop()}
+            entry.follow((*place, "issuerURL"), known[("issuerURL",)], "which the identities trust")
+    location = written.get("location") or first.location
+    group = written.get("resourceGroup") or first.id.resource_group
+    entry.identities(place, cluster, known, WORKLOAD, existing, group, location)
+    return entry.values()
+
+
+class _Entry:
+    """The entry of a hosted cluster with all around it: what there is to write, by path, and what does not fit."""
+
+    def __init__(self, written: Mapping[str, Any]) -> None:
+        self._written = written
+        self.found: dict[str, str] = {}
+        self.problems: list[str] = []
+
+    def follow(self, place: Place, value: str, why: str) -> None:
+        """Write a value, unless it is there."""
+        if any(isinstance(_at(self._written, place[:length]), str) for length in range(1, len(place))):
+            return  # `kms.activeKey` may be a URL instead
+        present = _at(self._written, place)
+        if present is None:
+            self.found[path_of(place)] = value
+        elif str(present).lower() != value.lower():
+            self.problems.append(f"{path_of(place)}: found {present}; accepted: {value}, {why}")
+
+    def cluster(self, name: str, known: Mapping[Place, str]) -> Place:
+        """Write what is known of the hosted cluster; returns its place."""
+        place: Place = ("hostedClusters", _index(self._written.get("hostedClusters") or [], name))
+        self.follow((*place, "name"), name, "the HostedCluster's name")
+        for key, value in known.items():
+            self.follow((*place, *key), value, "the HostedCluster's")
+        return place
+
+    def identities(
+        self,
+        place: Place,
+        cluster: str,
+        known: Mapping[Place, str],
+        rows: Iterable[DataPlaneIdentity],
+        existing: FoundResources,
+        group: str,
+        location: str,
+    ) -> None:
+        """Write the names of the managed identities and their credentials, as far as the stack would give others."""
+        infra = known.get(("infraID",)) or _at(self._written, (*place, "infraID")) or cluster.replace(".", "-")
+        issuer = known.get(("issuerURL",)) or _at(self._written, (*place, "issuerURL"))
+        for row in rows:
+            identity = existing.managed.get(row.field)
+            if identity is None:
+                continue
             if identity.id.resource_group.lower() != group.lower():
-                problems.append(
+                self.problems.append(
                     f"{row.field}: {identity.id.name} is in the resource group {identity.id.resource_group}; accepted: "
                     f"{group}, where the stack has its managed identities"
                 )
-            own = _data_plane(row, identity, cluster, infra, issuer, location)
-            for key, value in own:
-                follow((*place, "dataPlaneIdentities", row.field, *key), value, "which exists")
-    if problems:
-        listed = "\n".join(f"- {each}" for each in problems)
-        raise CommandError(f"the stack's configuration does not fit what exists; nothing was written:\n{listed}")
-    return found
+            for key, value in _federated(row, identity, cluster, infra, issuer, location):
+                self.follow((*place, _KEYS[row.kind], row.field, *key), value, "which exists")
+
+    def values(self) -> dict[str, str]:
+        """What there is to write; raises CommandError with what does not fit."""
+        if self.problems:
+            listed = "\n".join(f"- {each}" for each in self.problems)
+            raise CommandError(f"the stack's configuration does not fit what exists; nothing was written:\n{listed}")
+        return self.found
 
 
 def _vault(properties: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
@@ -101,10 +162,11 @@ def _vault(properties: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
         yield ("allowedSubnetIds", index), rule["id"]
 
 
-def _data_plane(
+def _federated(
     row: DataPlaneIdentity, found: FoundIdentity, cluster: str, infra_id: str, issuer: str | None, location: str
 ) -> Iterator[tuple[Place, str]]:
-    if found.id.name != data_plane_identity_name(cluster, row.name, infra_id):
+    # A public cluster has such an identity only if the configuration names it.
+    if row.field in _PRIVATE or found.id.name != data_plane_identity_name(cluster, row.name, infra_id):
         yield ("name",), found.id.name
     if found.location.lower() != location.lower():
         yield ("location",), found.location

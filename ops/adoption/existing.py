@@ -52,17 +52,28 @@ class FoundIdentity:
 
 @dataclass(frozen=True)
 class FoundResources:
-    """Everything that was found, by field of the HostedCluster API; `vault` is ARM's answer."""
+    """Everything that was found, by field of the HostedCluster API.
 
-    vault: AzureObject
+    `vault` is ARM's answer, None for a cluster without certificates.
+    """
+
+    subscription: str
+    vault: AzureObject | None
     applications: Mapping[str, FoundApplication]
     secrets: Mapping[str, FoundSecret]
     managed: Mapping[str, FoundIdentity]
 
     @property
+    def known_vault(self) -> AzureObject:
+        """The vault of a cluster with certificates."""
+        if self.vault is None:
+            raise AssertionError("a cluster with certificates has a vault")
+        return self.vault
+
+    @property
     def vault_id(self) -> ArmId:
         """The vault's id, taken apart."""
-        return parse_arm_id(self.vault["id"])
+        return parse_arm_id(self.known_vault["id"])
 
 
 def look_up(
@@ -100,7 +111,19 @@ def look_up(
             "of its vault, and a stack with its tenant and subscription"
         )
     secrets = {field: _secret(azure, vault["id"], given) for field, given in control_plane.identities.items()}
-    return FoundResources(vault, applications, secrets, managed)
+    return FoundResources(subscription, vault, applications, secrets, managed)
+
+
+def look_up_identities(azure: AzureClient, subscription: str, named: Mapping[str, str]) -> FoundResources:
+    """Look up the managed identities with these client ids, by field; raises as `look_up`."""
+    managed = dict(_managed_identities(azure, subscription, named))
+    if missing := [f"- {field}: {client_id}" for field, client_id in named.items() if field not in managed]:
+        listed = "\n".join(missing)
+        raise CommandError(
+            f"the subscription {subscription} has no managed identity with these client ids, as far as the deployer "
+            f"can see:\n{listed}\nGive the file of this cluster, and a stack with its tenant and subscription"
+        )
+    return FoundResources(subscription, None, {}, {}, managed)
 
 
 def _vault(azure: AzureClient, subscription: str, name: str) -> AzureObject | None:

@@ -1,4 +1,4 @@
-"""The two files in which HyperShift's scripts name the identities of a hosted cluster.
+"""The files in which HyperShift's scripts and its CLI name the identities of a hosted cluster.
 
 Paths are inside openshift/hypershift at 3ee9615. `contrib/managed-azure/setup_MIv3_kv.sh` writes the control plane's,
 `setup_dataplane_identities.sh` the data plane's, whose client ids have no quotes: HyperShift reads both as YAML, and so
@@ -82,6 +82,33 @@ def data_plane(path: Path) -> Mapping[str, str]:
     if not problems and not found:
         fields = ", ".join(row.field for row in DATA_PLANE)
         problems.append(f"found no data-plane identity; accepted: one or more of {fields}")
+    _refuse(path, problems)
+    return found
+
+
+def workload_identities(path: Path) -> Mapping[str, str]:
+    """Client ids by field of the HostedCluster API (`workload-identities.json`).
+
+    `hypershift create iam azure` writes those that the API has elsewhere as `<field>ClientID`
+    (`cmd/infra/azure/identities.go:361`). Raises CommandError with every problem in the file.
+    """
+    problems: list[str] = []
+    mapping = _mapping(path, problems)
+    keys = {row.field: f"{row.field}ClientID" for row in CONTROL_PLANE if row.workload and row.workload.path}
+    found: dict[str, str] = {}
+    for row in (each for each in CONTROL_PLANE if each.workload):
+        key = keys.get(row.field, row.field)
+        given = mapping.get(key)
+        client_id = given if isinstance(given, str) else _text(given, "clientID")
+        if client_id is not None and _CLIENT_ID.fullmatch(client_id):
+            found[row.field] = client_id.lower()
+        elif given is not None:
+            problems.append(f"{key}: found no client id; accepted: a UUID, as the command writes it")
+    if not problems and not found:
+        problems.append(
+            f"found no identity; accepted: the fields of workloadIdentities in the HostedCluster API and "
+            f"{', '.join(keys.values())}"
+        )
     _refuse(path, problems)
     return found
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from identity import resource_types
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from ops.adoption.existing import FoundResources
 from ops.adoption.files import ControlPlaneFile
 from ops.adoption.matching import Match
@@ -42,9 +42,9 @@ def findings(control_plane: ControlPlaneFile, existing: FoundResources, matches:
         own = by_owner.get(row.field, [])
         if row.field in control_plane.identities:
             lines.append(_application(row.field, control_plane, existing, own))
-        elif own:
+        elif own and existing.vault is not None:
             lines.append(Finding(row.field, "nothing", "the scripts make none", "makes all of it"))
-    for data_plane in DATA_PLANE:
+    for data_plane in WORKLOAD if existing.vault is None else DATA_PLANE:
         own = by_owner.get(data_plane.field, [])
         if data_plane.field in existing.managed:
             lines.append(_managed(data_plane.field, existing, own))
@@ -68,6 +68,8 @@ def table(lines: Sequence[Finding], width: int) -> Table:
 
 
 def _vault(existing: FoundResources, own: Sequence[Match]) -> Iterator[Finding]:
+    if existing.vault is None:
+        return
     if any(each.has_type(resource_types.VAULT) for each in own):
         acls = existing.vault["properties"].get("networkAcls") or {}
         differs, done = "", "adopts it"

@@ -50,7 +50,9 @@ def entries(path: Path) -> list[dict[str, Any]]:
         found = [dict(each) for each in document["resources"]]
         document["nameTable"].values()
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError):
-        raise CommandError(f"{path} is no import file; `idstack import scripts` writes one") from None
+        raise CommandError(
+            f"{path} is no import file; `idstack import scripts` or `idstack import iam` writes one"
+        ) from None
     return found
 
 

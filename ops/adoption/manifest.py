@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 
+from identity.catalogue import CONTROL_PLANE
 from identity.hypershift import KIND
 from identity.naming import parse_arm_id
 from identity.settings.problems import Place
@@ -33,14 +34,10 @@ _IDENTITIES: Final = (*_PLATFORM, "azureAuthenticationConfig", "managedIdentitie
 _KMS: Final = ("spec", "secretEncryption", "kms", "azure")
 
 
-def read(
-    path: Path,
-    cluster: str,
-    control_plane: ControlPlaneFile,
-    data_plane: Mapping[str, str],
-    subscription: str,
-) -> dict[Place, str]:
+def read(path: Path, cluster: str, named: Mapping[tuple[str, ...], str], subscription: str) -> dict[Place, str]:
     """Values of the cluster's entry in the configuration, by place in it.
+
+    `named` is what the files of the identities have, by place in the HostedCluster.
 
     Raises CommandError for a file that has no such HostedCluster, and for one that is not the files': with another
     name, another subscription, or other client ids.
@@ -55,28 +52,38 @@ def read(
         raise CommandError(
             f"{path} has no {KIND}; write one: `kubectl get hostedcluster {cluster} -n <namespace> -o yaml > {path}`"
         )
-    problems = [*_strangers(document, cluster, control_plane, data_plane, subscription)]
+    problems = [*_strangers(document, cluster, named, subscription)]
     if problems:
         listed = "\n".join(f"- {each}" for each in problems)
         raise CommandError(f"{path} is not the HostedCluster of these files:\n{listed}")
     return dict(_values(document))
 
 
+def named_by_scripts(control_plane: ControlPlaneFile, data_plane: Mapping[str, str]) -> dict[tuple[str, ...], str]:
+    """What the files of HyperShift's scripts have, by place in the HostedCluster."""
+    named: dict[tuple[str, ...], str] = {
+        (*_IDENTITIES, "dataPlane", field): client_id for field, client_id in data_plane.items()
+    }
+    for field, identity in control_plane.identities.items():
+        named[*_IDENTITIES, "controlPlane", field, "clientID"] = identity.client_id
+        named[*_IDENTITIES, "controlPlane", field, "credentialsSecretName"] = identity.secret_name
+    return named
+
+
+def named_by_iam(workload: Mapping[str, str]) -> dict[tuple[str, ...], str]:
+    """What `workload-identities.json` has, by place in the HostedCluster."""
+    rows = {row.field: row for row in CONTROL_PLANE}
+    return {("spec", *rows[field].workload_path, "clientID"): client_id for field, client_id in workload.items()}
+
+
 def _strangers(
-    document: Mapping[str, Any],
-    cluster: str,
-    control_plane: ControlPlaneFile,
-    data_plane: Mapping[str, str],
-    subscription: str,
+    document: Mapping[str, Any], cluster: str, named: Mapping[tuple[str, ...], str], subscription: str
 ) -> Iterator[str]:
     expected: dict[tuple[str, ...], str] = {
         ("metadata", "name"): cluster,
         (*_PLATFORM, "subscriptionID"): subscription,
-        **{(*_IDENTITIES, "dataPlane", field): client_id for field, client_id in data_plane.items()},
+        **named,
     }
-    for field, identity in control_plane.identities.items():
-        expected[*_IDENTITIES, "controlPlane", field, "clientID"] = identity.client_id
-        expected[*_IDENTITIES, "controlPlane", field, "credentialsSecretName"] = identity.secret_name
     for place, value in expected.items():
         found = _at(document, place)
         if found is not None and found.lower() != value.lower():

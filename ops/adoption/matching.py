@@ -75,7 +75,7 @@ class _Matcher:
         self._cluster = cluster
         self._existing = existing
         self._azure = azure
-        self._finders = Finders(azure, None, existing.vault_id.subscription, ids(state))
+        self._finders = Finders(azure, None, existing.subscription, ids(state))
         fields = {control_plane_identity_name(cluster, row.field): row.field for row in CONTROL_PLANE}
         self._fields = fields | {
             federated_identity_name(cluster, row.kind, row.name): row.field for row in FEDERATED_IDENTITIES

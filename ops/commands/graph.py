@@ -15,6 +15,7 @@ from rich.console import Console
 
 from ops.access.cluster_state import read_cluster_state
 from ops.access.managed_identities import read_managed_identities
+from ops.commands import completions
 from ops.commands.options import DEFAULT_STACK, StackOption
 from ops.commands.status import brought_up
 from ops.doctor.examination import Examination, examine
@@ -49,10 +50,18 @@ _WRITTEN: Final[dict[GraphFormat, Callable[[IdentityGraph], str]]] = {
 def graph(
     stack: StackOption = DEFAULT_STACK,
     form: Annotated[
-        GraphFormat, typer.Option("--format", "-f", help="Page, drawing, text for Markdown, or data for scripts.")
+        GraphFormat,
+        typer.Option(
+            *("--format", "-f"), help="Page (it saves a PNG, too), drawing, text for Markdown, or data for scripts."
+        ),
     ] = GraphFormat.HTML,
     cluster: Annotated[
-        str | None, typer.Option("--cluster", "-c", help="Name of the one hosted cluster to show; all by default.")
+        str | None,
+        typer.Option(
+            *("--cluster", "-c"),
+            help="Name of the one hosted cluster to show; all by default.",
+            autocompletion=completions.clusters,
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write; standard output by default.")] = None,
 ) -> None:

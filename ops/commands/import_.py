@@ -7,7 +7,8 @@ identities HyperShift's scripts made.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -15,14 +16,16 @@ import typer
 from typer.core import TyperGroup
 
 from identity import resource_types
+from identity.access.azure_client import AzureClient
 from identity.clouds import DEFAULT_CLOUD
+from identity.settings.problems import Place
 from ops.access.azure import deployer
 from ops.adoption import entry, files, manifest
-from ops.adoption.existing import look_up
-from ops.adoption.findings import findings, table
+from ops.adoption.existing import FoundResources, look_up, look_up_identities
+from ops.adoption.findings import Finding, findings, table
 from ops.adoption.import_file import entries, import_file
 from ops.adoption.kept_roles import kept_roles
-from ops.adoption.matching import match
+from ops.adoption.matching import Match, match
 from ops.adoption.providers import enter_providers
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.up import start_local_cloud
@@ -118,33 +121,99 @@ def scripts(
     if vault_name is None:
         raise CommandError(f"{control_plane} names no vault; give its name with --vault")
     engine = Engine(stack, output=screen.output)
+    in_files = manifest.named_by_scripts(named, managed)
+    with _asked(engine, screen, cluster, in_files, hosted_cluster, infra_id) as (azure, written, known):
+        existing = look_up(azure, written["subscriptionId"], vault_name, named, managed)
+        configured = entry.values(written, cluster, known, named, existing)
+        plan, matches = _matched(engine, configured, cluster, existing, azure)
+        if keep_roles and (kept := kept_roles(engine.written()["hostedClusters"], cluster, matches)):
+            configured |= kept
+            plan, matches = _matched(engine, kept, cluster, existing, azure)
+    _write(screen, engine, output, configured, import_file(plan, matches), findings(named, existing, matches))
+
+
+@import_.command()
+def iam(
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="workload-identities.json of `hypershift create iam azure`.")
+    ],
+    cluster: Annotated[str, typer.Option("--cluster", "-c", help="Name of the HostedCluster.")],
+    infra_id: Annotated[str | None, typer.Option("--infra-id", help="`spec.infraID` of the HostedCluster.")] = None,
+    hosted_cluster: Annotated[
+        Path | None, typer.Option("--hosted-cluster", help="The HostedCluster, as `kubectl get -o yaml` prints it.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The import file.")] = None,
+    stack: StackOption = DEFAULT_STACK,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the workload identities of a self-managed hosted cluster, and write its configuration and an import file.
+
+    HyperShift's CLI made them, its scripts, or ccoctl. Nothing changes in Azure or in the stack's state.
+    """
+    screen = Screen(as_json)
+    named = files.workload_identities(path)
+    engine = Engine(stack, output=screen.output)
+    in_file = manifest.named_by_iam(named)
+    with _asked(engine, screen, cluster, in_file, hosted_cluster, infra_id) as (azure, written, known):
+        existing = look_up_identities(azure, written["subscriptionId"], named)
+        configured = entry.values_of_workload_identities(written, cluster, known, existing)
+        plan, matches = _matched(engine, configured, cluster, existing, azure)
+    nobody = files.ControlPlaneFile({}, {}, None)
+    _write(screen, engine, output, configured, import_file(plan, matches), findings(nobody, existing, matches))
+
+
+@contextmanager
+def _asked(
+    engine: Engine,
+    screen: Screen,
+    cluster: str,
+    in_files: Mapping[tuple[str, ...], str],
+    hosted_cluster: Path | None,
+    infra_id: str | None,
+) -> Iterator[tuple[AzureClient, dict[str, Any], dict[Place, str]]]:
+    """Azure as the deployer sees it, the stack's file, and what is known of the hosted cluster, by place in its entry.
+
+    Raises CommandError for a stack without tenant and subscription, and for a HostedCluster that is not the files'.
+    """
+    stack = engine.stack
     local = start_local_cloud(screen) if engine.is_local else None
     engine.prepare()
     written = engine.written()
     if missing := [key for key in ("tenantId", "subscriptionId") if not written.get(key)]:
         keys = " and ".join(missing)
         raise CommandError(f"the stack {stack} has no {keys}; set it first: `pulumi config set --stack {stack} <key>`")
-    subscription = written["subscriptionId"]
-    known = manifest.read(hosted_cluster, cluster, named, managed, subscription) if hosted_cluster else {}
+    known: dict[Place, str] = {}
+    if hosted_cluster is not None:
+        known |= manifest.read(hosted_cluster, cluster, in_files, written["subscriptionId"])
     known |= {("infraID",): infra_id} if infra_id else {}
     with deployer(stack, {"cloud": DEFAULT_CLOUD, **written}, local) as azure:
-        existing = look_up(azure, subscription, vault_name, named, managed)
-        configured = entry.values(written, cluster, known, named, existing)
-        engine.configure(configured)
-        plan = _planned(engine, configured)
-        matches = match(plan, engine.resources(), cluster, existing, azure)
-        if keep_roles and (kept := kept_roles(engine.written()["hostedClusters"], cluster, matches)):
-            engine.configure(kept)
-            configured |= kept
-            plan = _planned(engine, configured)
-            matches = match(plan, engine.resources(), cluster, existing, azure)
-    path = output or Path(f"import.{stack}.json")
+        yield azure, written, known
+
+
+def _matched(
+    engine: Engine, configured: Mapping[str, str], cluster: str, existing: FoundResources, azure: AzureClient
+) -> tuple[Plan, list[Match]]:
+    """Write into the configuration, and compare the plan that follows with what exists."""
+    engine.configure(configured)
+    plan = _planned(engine, configured)
+    return plan, match(plan, engine.resources(), cluster, existing, azure)
+
+
+def _write(
+    screen: Screen,
+    engine: Engine,
+    output: Path | None,
+    configured: Mapping[str, str],
+    content: Mapping[str, Any],
+    lines: Sequence[Finding],
+) -> None:
+    """Write the import file, and show what was found."""
+    stack, path = engine.stack, output or Path(f"import.{engine.stack}.json")
     try:
-        path.write_text(json.dumps(import_file(plan, matches), indent=2) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise CommandError(f"the import file cannot be written: {error}") from None
-    lines = findings(named, existing, matches)
-    if as_json:
+    if screen.as_json:
         screen.document(
             {"stack": stack, "file": str(path), "configured": configured, "findings": [vars(each) for each in lines]}
         )
@@ -174,7 +243,7 @@ def _planned(engine: Engine, configured: Mapping[str, str]) -> Plan:
 
 @import_.command()
 def file(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="The file that `idstack import scripts` wrote.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The file that `import scripts` or `import iam` wrote.")],
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
     """Adopt all that an import file names (`pulumi import --file`); the next `up` goes on with it."""

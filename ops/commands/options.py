@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 from rich.console import Console
 
+from ops.commands import completions
 from ops.stack import plugins
 from ops.stack.deadline import Deadline
 from ops.stack.environment import LOCAL_STACK, is_local
@@ -27,7 +28,14 @@ def _checked_stack(name: str) -> str:
 
 
 StackOption: TypeAlias = Annotated[
-    str, typer.Option("--stack", "-s", help="Name of the stack.", show_default=True, callback=_checked_stack)
+    str,
+    typer.Option(
+        *("--stack", "-s"),
+        help="Name of the stack.",
+        show_default=True,
+        callback=_checked_stack,
+        autocompletion=completions.stacks,
+    ),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 TimeLimitOption: TypeAlias = Annotated[

@@ -10,6 +10,7 @@ import typer
 
 from identity.credentials import rfc3339
 from identity.credentials.renewal_request import RenewalRequest
+from ops.commands import completions
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.status import show
 from ops.commands.up import start_local_cloud
@@ -25,7 +26,11 @@ from ops.stack.renewal_run import RenewalRun
 
 IdentityOption = Annotated[
     list[str] | None,
-    typer.Option("--identity", "-i", help="Field of the identity, or <cluster>/<field>; repeatable. Default: all."),
+    typer.Option(
+        *("--identity", "-i"),
+        help="Field of the identity, or <cluster>/<field>; repeatable. Default: all.",
+        autocompletion=completions.identities,
+    ),
 ]
 ForceOption = Annotated[
     bool,

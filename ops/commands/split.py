@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ops.commands import completions
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.commands.up import start_local_cloud
 from ops.stack import splitting
@@ -13,7 +14,9 @@ from ops.stack.engine import Engine
 
 
 def split(
-    cluster: Annotated[str, typer.Option("--cluster", "-c", help="Name of the hosted cluster.")],
+    cluster: Annotated[
+        str, typer.Option(*("--cluster", "-c"), help="Name of the hosted cluster.", autocompletion=completions.clusters)
+    ],
     to: Annotated[str, typer.Option("--to", help="Name of the stack that gets it; it is made if it does not exist.")],
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from identity.settings import ConfigurationError, Settings
-from identity.settings.stack_file import written_for
+from identity.settings.stack_file import written, written_for
 from ops.first_stack.template import SAMPLE, Answers, stack_text
 from ops.stack import files, recorded_backend
 from ops.stack.engine import Engine
@@ -39,8 +40,8 @@ def secrets_provider_in(file: Path) -> str | None:
 def write(file: Path, answers: Answers) -> bool:
     """Write the file of these answers; returns whether that changed anything.
 
-    Raises CommandError for a file of somebody else's with another configuration. What the engine has added since
-    (`encryptionsalt`, `encryptedkey`) stays.
+    Raises CommandError for a file of somebody else's with another configuration, and for answers that do not fit
+    together. What the engine has added since (`encryptionsalt`, `encryptedkey`) stays.
     """
     if (name := answers.too_long) is not None:
         raise CommandError(
@@ -48,6 +49,12 @@ def write(file: Path, answers: Answers) -> bool:
             "most 24. Give a shorter --prefix, --cluster or name of the stack; nothing was written"
         )
     text = stack_text(answers)
+    own = {key: value for key, value in written(text).items() if ":" not in key}
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in own.items()}
+    try:
+        load(answers.stack, texts, own)
+    except ConfigurationError as error:
+        raise CommandError(f"these options do not fit together; nothing was written. {error}") from None
     if not has_own(file):
         files.replace(file, text, mode=_READABLE)
         return True

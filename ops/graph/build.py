@@ -12,7 +12,7 @@ from ops.graph.assembly import KEY_VAULT_USER, USER_COMPONENT, VAULT, Assembly
 from ops.graph.credentials import add_control_plane_identity, by_identity
 from ops.graph.findings import blamed
 from ops.graph.grants import grants
-from ops.graph.managed import add_data_plane_identity, add_optional_identity
+from ops.graph.managed import add_compared_identity, add_data_plane_identity
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, facts, node_id, together, worst
 from ops.outputs.cluster_state import ClusterState
 from ops.outputs.managed_identities import ManagedIdentities
@@ -87,9 +87,12 @@ def _add_cluster(
         for row in sources.rows
         if row.cluster == name
     ]
+    compared = described.get("managedIdentities", {})
     for identity, client_id in described.get("dataPlane", {}).items():
+        if identity in compared:
+            continue
         identities.append(add_data_plane_identity(assembly, name, identity, client_id))
-    identities += [add_optional_identity(assembly, each) for each in sources.managed.rows if each.cluster == name]
+    identities += [add_compared_identity(assembly, each) for each in sources.managed.rows if each.cluster == name]
     for identity in identities:
         assembly.connect(cluster, Relation.USES, identity)
     conditions = _conditions(state, name)

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from identity.catalogue import FEDERATED_IDENTITIES, OPTIONAL
-from identity.catalogue_rows import FederatedSubject
+from identity.catalogue import DATA_PLANE, OPTIONAL, WORKLOAD
+from identity.catalogue_rows import DataPlaneIdentity, FederatedSubject, OptionalManagedIdentity
 from identity.naming import federated_identity_name
 from ops.graph.assembly import Assembly
 from ops.graph.model import GraphNode, Health, NodeKind, Relation, facts, worst
 from ops.outputs.managed_identities import ManagedIdentityRow, State
 
-_FEDERATED: Final = {row.field: row for row in FEDERATED_IDENTITIES}
-_KINDS: Final = {
-    "data-plane": "managed identity of the guest cluster",
-    "workload": "managed identity of the hosted cluster",
+_DATA_PLANE: Final = {row.field: row for row in DATA_PLANE}
+_COMPARED: Final[Mapping[str, OptionalManagedIdentity | DataPlaneIdentity]] = {
+    **{row.field: row for row in OPTIONAL},
+    **{row.field: row for row in WORKLOAD},
 }
-_OPTIONAL: Final = {row.field: row for row in OPTIONAL}
 _HEALTH: Final[Mapping[State, Health]] = {
     "exists": Health.OK,
     "missing": Health.ERROR,
@@ -27,15 +26,15 @@ _HEALTH: Final[Mapping[State, Health]] = {
 
 
 def add_data_plane_identity(assembly: Assembly, cluster: str, field: str, client_id: str) -> str:
-    """Add an identity of service accounts of the hosted cluster, which nothing reports on. Returns its id."""
-    row = _FEDERATED[field]
+    """Add an identity of the guest cluster, which nothing reports on. Returns its id."""
+    row = _DATA_PLANE[field]
     identity = GraphNode.part(
         NodeKind.IDENTITY,
         cluster,
         field,
         field,
         detail=row.description,
-        facts=facts(kind=_KINDS[row.kind], client_ID=client_id),
+        facts=facts(kind="managed identity of the guest cluster", client_ID=client_id),
     )
     assembly.add(identity)
     accounts = [_service_account(assembly, identity, subject, None) for subject in row.subjects]
@@ -43,9 +42,9 @@ def add_data_plane_identity(assembly: Assembly, cluster: str, field: str, client
     return identity.id
 
 
-def add_optional_identity(assembly: Assembly, found: ManagedIdentityRow) -> str:
-    """Add an optional managed identity as `status` shows it. Returns its id."""
-    row = _OPTIONAL[found.identity]
+def add_compared_identity(assembly: Assembly, found: ManagedIdentityRow) -> str:
+    """Add a managed identity as `status` shows it. Returns its id."""
+    row = _COMPARED[found.identity]
     states = {each.subject: each.state for each in found.federated}
     wrong = [
         f"the federated credential {each.name} is {each.state}" for each in found.federated if _is_wrong(each.state)
@@ -64,7 +63,12 @@ def add_optional_identity(assembly: Assembly, found: ManagedIdentityRow) -> str:
     )
     assembly.add(identity)
     accounts = [_service_account(assembly, identity, each, states[each.subject]) for each in row.subjects]
-    assembly.roles(identity, f"{found.cluster}-{row.name}", accounts)
+    component = (
+        f"{found.cluster}-{row.name}"
+        if isinstance(row, OptionalManagedIdentity)
+        else federated_identity_name(found.cluster, row.kind, row.name)
+    )
+    assembly.roles(identity, component, accounts)
     return identity.id
 
 

@@ -1,37 +1,42 @@
-"""The optional managed identities in a stack's outputs, compared with Azure: they have no credential in the vault."""
+"""Managed identities without a credential in the vault in a stack's outputs, compared with Azure.
+
+They are the optional ones, and those of clusters that sign in by workload identities.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from identity import resource_types
 from identity.access.azure_client import AzureObject
 from identity.access.errors import AccessError
-from identity.catalogue import OPTIONAL
-from identity.catalogue_rows import OptionalManagedIdentity
+from identity.catalogue import FEDERATED_AUDIENCE, OPTIONAL, WORKLOAD
+from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
 from identity.naming import parse_arm_id
-from identity.outputs import ManagedIdentityOutput, StackOutputs
+from identity.outputs import HostedClusterOutput, ManagedIdentityOutput, StackOutputs
 
 # Reads a resource of ARM by its id and API version; None if there is none.
 ResourceOf: TypeAlias = Callable[[str, str], AzureObject | None]
 # `replaced`: there is one of the same name with another client id, which no role assignment of the stack names.
 State: TypeAlias = Literal["exists", "missing", "replaced", "not known"]
 
+_ROWS: Final[tuple[OptionalManagedIdentity | DataPlaneIdentity, ...]] = (*OPTIONAL, *WORKLOAD)
+
 
 @dataclass(frozen=True)
 class FederatedCredential:
     """A service account that may use an identity, and the state of the credential that says so."""
 
-    name: str  # last part of the credential's name
+    name: str  # what tells it from the others of the identity
     subject: str
     state: State
 
 
 @dataclass(frozen=True)
 class ManagedIdentityRow:
-    """One optional managed identity of one hosted cluster; `role` is Azure's display name of it."""
+    """One managed identity of one hosted cluster; `role` is Azure's display name of it, of each role set."""
 
     cluster: str
     identity: str
@@ -62,7 +67,7 @@ class ManagedIdentityRow:
 
 @dataclass(frozen=True)
 class ManagedIdentities:
-    """A row for each optional managed identity; `unread` has what could not be read, each with its reason."""
+    """A row for each such managed identity; `unread` has what could not be read, each with its reason."""
 
     rows: tuple[ManagedIdentityRow, ...] = ()
     unread: tuple[str, ...] = ()
@@ -79,28 +84,37 @@ def read(outputs: StackOutputs[str], resource_of: ResourceOf | None) -> ManagedI
     """
     unread: list[str] = []
     rows = [
-        _row(cluster, row, output, resource_of, unread)
+        _row(cluster, row, output, _issuer(described), resource_of, unread)
         for cluster, described in outputs.get("hostedClusters", {}).items()
-        for row in OPTIONAL
+        for row in _ROWS
         if (output := described.get("managedIdentities", {}).get(row.field)) is not None
     ]
     return ManagedIdentities(tuple(rows), tuple(unread))
 
 
+def _issuer(described: HostedClusterOutput[str]) -> str:
+    return described["hostedClusterSpec"]["issuerURL"] if "hostedClusterSpec" in described else ""
+
+
 def _row(
     cluster: str,
-    row: OptionalManagedIdentity,
+    row: OptionalManagedIdentity | DataPlaneIdentity,
     output: ManagedIdentityOutput[str],
+    issuer: str,
     resource_of: ResourceOf | None,
     unread: list[str],
 ) -> ManagedIdentityRow:
     resource_id = output["resourceID"]
     state: State = "not known"
-    federated = tuple(FederatedCredential(each.suffix, each.subject, "not known") for each in row.subjects)
+    federated = tuple(FederatedCredential(each.word, each.subject, "not known") for each in row.subjects)
     if resource_of is not None:
         try:
             state = _state(resource_of(resource_id, resource_types.MANAGED_IDENTITY_API), output["clientID"])
-            federated = tuple(_federated(row, resource_id, resource_of))
+            federated = tuple(
+                _federated(row, resource_id, resource_of)
+                if isinstance(row, OptionalManagedIdentity)
+                else _trusted(row, issuer, resource_id, resource_of)
+            )
         except AccessError as error:
             unread.append(f"{row.field} of {cluster}: {error}")
     return ManagedIdentityRow(
@@ -108,10 +122,16 @@ def _row(
         row.field,
         output["clientID"],
         resource_id,
-        ", ".join(each.role.name for each in row.grants),
+        _roles(row),
         state,
         federated,
     )
+
+
+def _roles(row: OptionalManagedIdentity | DataPlaneIdentity) -> str:
+    if isinstance(row, OptionalManagedIdentity):
+        return ", ".join(each.role.name for each in row.grants)
+    return " or ".join(dict.fromkeys(each.role.name for each in (row.hypershift, row.builtin)))
 
 
 def _state(found: AzureObject | None, client_id: str) -> State:
@@ -131,3 +151,18 @@ def _federated(
         if found is not None:
             state = "exists" if found["properties"]["subject"] == each.subject else "replaced"
         yield FederatedCredential(each.suffix, each.subject, state)
+
+
+def _trusted(
+    row: DataPlaneIdentity, issuer: str, resource_id: str, resource_of: ResourceOf
+) -> Iterator[FederatedCredential]:
+    """Each by what it trusts, whatever its name is: adopted ones have names of their own.
+
+    One that trusts the subject of another issuer, or for another audience, is `replaced`: Entra ID compares all three.
+    """
+    found = resource_of(f"{resource_id}/federatedIdentityCredentials", resource_types.MANAGED_IDENTITY_API) or {}
+    trusted = [each["properties"] for each in found.get("value", ())]
+    for each in row.subjects:
+        own = [one for one in trusted if one["subject"] == each.subject]
+        fits = any(one["issuer"] == issuer and FEDERATED_AUDIENCE in one["audiences"] for one in own)
+        yield FederatedCredential(each.word, each.subject, "exists" if fits else "replaced" if own else "missing")

@@ -36,6 +36,13 @@ _CREDENTIALS: Final = (
     (
         ("cluster", "identity"),
         ("secret", "SecretProviderClass"),
+        ("expiry", "renew after"),
+        ("days left", "sign-in"),
+        ("proof call",),
+    ),
+    (
+        ("cluster", "identity"),
+        ("secret", "SecretProviderClass"),
         ("expiry", "renew after", "days left"),
         ("sign-in", "proof call"),
     ),

@@ -28,7 +28,7 @@ _WIDTH: Final = 120
 _PLACEHOLDER: Final = "00000000-0000-4000-8000-000000000000"
 _WORDS: Final = 25
 _VARIABLES: Final = set(re.findall(r"\$\(?([A-Z]+)\b", (ROOT / "Makefile").read_text(encoding="utf-8")))
-_TARGETS: Final = set(re.findall(r"^([a-z0-9]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+_TARGETS: Final = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 # Where a line of a local stack is run. Every other line needs Azure, a hosted cluster or a person.
 _RUN: Final = {
     "make up": ".ci/run",

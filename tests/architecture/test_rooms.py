@@ -26,7 +26,8 @@ ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "policies": frozenset({"identity"}),
     "tools": frozenset(),
     "bench": frozenset({"identity", "plugin", "ops", "tests"}),
-    "__main__": frozenset({"identity", "components"}),
+    "examples": frozenset({"components"}),
+    "__main__": frozenset({"components"}),
 }
 # Imports every module of a package and prints which others of this program, or of Pulumi, came along.
 _IMPORT_ALL = """

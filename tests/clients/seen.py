@@ -32,6 +32,7 @@ _SERVICES: Final = {
 _PRODUCTS: Final = (
     (re.compile(r"AZURECLI/"), "Azure CLI"),
     (re.compile(r"azsdk-go-([\w-]+)/"), r"\1 (Go)"),
+    (re.compile(r"^HashiCorp/go-azure-sdk "), "go-azure-sdk (Go)"),
     (re.compile(r"azsdk-js-([\w-]+)/"), r"@azure/\1 (JavaScript)"),
     (re.compile(r"core-rest-pipeline/"), "@azure/core-rest-pipeline (JavaScript)"),
     (re.compile(r"azsdk-python-(?:azure-)?([\w-]+)/"), r"azure-\1 (Python)"),

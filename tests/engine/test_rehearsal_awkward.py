@@ -72,6 +72,15 @@ def test_the_cluster_side_is_handed_over_without_a_failed_sign_in(project: Rehea
     assert {each["identity"] for each in found.document["signIns"]} == _ON
 
 
+def test_a_stack_as_init_writes_it_comes_up_and_takes_a_change(project: Rehearsals) -> None:
+    before = project.start("dev")
+    project.write("dev", {**before, "tags": {"team": "another"}})
+
+    found = project.rehearse("dev", "--forbid", "create,replace,delete")
+
+    assert (found.code, found.findings, found.failed()) == (0, [], {})
+
+
 def test_another_vault_needs_an_approval_and_then_refuses_nobody(project: Rehearsals) -> None:
     before = project.start("stage")
     vault = {**before["vault"], "name": "kv-idstack-next"}

@@ -21,6 +21,8 @@ from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
 from identity.credentials.signing_key import make, public_half
 from identity.settings import HostedClusterSettings, Settings, load_settings
+from tests.engine.create_iam import create_iam
+from tests.engine.hypershift_scripts import HyperShiftScripts
 from tests.engine.key_material import vault_keys
 from tests.engine.killing import small_stack
 from tests.engine.service_accounts import GuestCluster
@@ -97,6 +99,17 @@ class BothWays:
         headers = {"Authorization": f"Bearer {answer.token}", **proof.get("headers", {})}
         with httpx.Client(verify=trust, timeout=30, trust_env=False) as http:
             return http.request(proof["method"], proof["url"], headers=headers, json=proof.get("body"))
+
+
+@dataclass
+class Adopted:
+    """A stack after the adoption, and what there was before; `named` is the content of the file."""
+
+    stack: LocalStack
+    named: dict[str, Any]
+    report: dict[str, Any]
+    steps: dict[str, str]
+    before: set[tuple[str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -182,8 +195,56 @@ def test_another_way_is_refused_and_nothing_is_changed(both: BothWays) -> None:
     assert "HyperShift never changes the way in which a HostedCluster signs in" in printed.stdout + printed.stderr
 
 
+_KEPT: Final = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect")
+
+
+@pytest.fixture(scope="module")
+def adopted(both: BothWays, tmp_path_factory: pytest.TempPathFactory) -> Adopted:
+    """A stack without a vault that adopts what `hypershift create iam azure` made for `hc3`."""
+    both.stack.administer()
+    directory = tmp_path_factory.mktemp("iam")
+    named = create_iam(
+        HyperShiftScripts(both.stack, directory), "hc3", "hc3-infra", ISSUER, directory / "workload-identities.json"
+    )
+    cluster = self_managed(both.managed, name="hc3", infraID="hc3-infra")
+    for key in ("authentication", "issuer", "issuerName"):
+        del cluster[key]
+    stack = both.stack.beside(
+        "local-iam", **{key: both.stack.configuration(key) for key in _KEPT}, hostedClusters=[cluster]
+    )
+    before = stack.inventory()
+    file, imported = directory / "workload-identities.json", directory / "import.json"
+    options = ("--cluster", "hc3", "--output", str(imported), "--stack", stack.name, "--json")
+    report = json.loads(stack.idstack("import", "iam", str(file), *options).stdout)
+    stack.idstack("import", "file", str(imported), "--stack", stack.name)
+    assert stack.inventory() == before, "so far nothing has changed in Azure"
+    steps = stack.up_with_steps()
+    return Adopted(stack, named, report, steps, before)
+
+
+def test_what_create_iam_made_is_adopted_as_it_is(adopted: Adopted) -> None:
+    azure = adopted.stack.outputs["hostedClusters"]["hc3"]["hostedClusterSpec"]["platform"]["azure"]
+    named = {field: value for field, value in adopted.named.items() if isinstance(value, dict)}
+
+    assert azure["azureAuthenticationConfig"]["workloadIdentities"] == named
+    assert adopted.before <= adopted.stack.inventory(), "nothing was deleted"
+    assert not [each for each in adopted.steps.items() if "replace" in each[1] or "delete" in each[1]]
+    created = {name for name, step in adopted.steps.items() if step == "create"}
+    assert not [name for name in created if name.endswith("-identity") or "-federated-" in name]
+    assert adopted.stack.preview() == {}
+
+
+def test_the_report_says_what_up_does(adopted: Adopted) -> None:
+    lines = {each["identity"]: each for each in adopted.report["findings"]}
+
+    assert set(lines) == {row.field for row, _ in ROWS}
+    assert all(each["next_up"].startswith("adopts it") for each in lines.values())
+    assert adopted.report["configured"]["hostedClusters[0].authentication"] == "workload-identities"
+    assert adopted.report["configured"]["hostedClusters[0].issuerURL"] == ISSUER
+
+
 def test_a_cluster_goes_with_all_that_it_had(both: BothWays) -> None:
     with both.stack.configured(hostedClusters=[both.managed]):
         both.stack.up()
 
-    assert not [key for kind, key in both.stack.inventory() if kind in ("arm", "blob") and "/hc2" in key]
+    assert not [key for kind, key in both.stack.inventory() if kind in ("arm", "blob") and "hc2" in key]

@@ -2,7 +2,7 @@
 
 The account is named by the Host header. Source: REST reference of Blob Storage (Put Blob, Get Blob, Delete Blob,
 Copy Blob, List Blobs, "Authorize with Microsoft Entra ID", "Configure anonymous read access"). Left out: shared access
-signatures, blocks, ranges, conditions, leases, copies between accounts, and all of index tags but writing them with the
+signatures, blocks, conditions, leases, copies between accounts, and all of index tags but writing them with the
 blob.
 """
 
@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from localcloud.azure.blob import errors, listing, shared_key, tags
+from localcloud.azure.blob import errors, listing, ranges, shared_key, tags
 from localcloud.azure.blob.account_keys import AccountKeys
 from localcloud.azure.blob.accounts import Accounts, allows_anyone, is_public
 from localcloud.azure.blob.contents import Blob, Blobs, md5_of
@@ -36,6 +36,7 @@ from localcloud.core.store import Document
 _PATH: Final = "/{container}/{name:path}"
 _LIST: Final = {"restype": "container", "comp": "list"}
 _LISTED: Final = Understood.of("restype comp prefix delimiter marker maxresults")
+_READ: Final = Understood.of(headers=" ".join(ranges.HEADERS))
 _COPY_SOURCE: Final = "x-ms-copy-source"
 _HASHES: Final = ("content-md5", "x-ms-blob-content-md5")
 _WRITTEN: Final = Understood.of(
@@ -53,7 +54,7 @@ def app(cloud: LocalAzure) -> Starlette:
     """The data plane of every storage account of the local cloud, to be served over TLS."""
     plane = _DataPlane(cloud)
     routes = [
-        plane.route("GET", _PATH, "read", plane.get_blob),
+        plane.route("GET", _PATH, "read", plane.get_blob, _READ),
         plane.route("PUT", _PATH, "write", plane.put_blob, _WRITTEN),
         plane.route("DELETE", _PATH, "delete", plane.delete_blob),
         plane.route("GET", "/{container}", "read", plane.list_blobs, _LISTED),
@@ -127,9 +128,14 @@ class _DataPlane:
         tagged = {"x-ms-tag-count": str(len(blob.tags))} if blob.tags else {}
         # Each write makes the blob anew.
         created = {"x-ms-creation-time": format_datetime(blob.changed, usegmt=True)}
-        own = {"Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob", "Content-MD5": md5_of(blob.content)}
-        headers = {**_headers(blob), **created, **cached, **tagged, **own}
-        return Response(blob.content, headers=headers)
+        own = {"Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
+        headers = {**_headers(blob), **created, **cached, **tagged, **own, "Accept-Ranges": "bytes"}
+        digest, size = md5_of(blob.content), len(blob.content)
+        part = ranges.BlobRange.of(visit.request.headers, size)
+        if part is None:
+            return Response(blob.content, headers={**headers, "Content-MD5": digest})
+        headers |= {"x-ms-blob-content-md5": digest, "Content-Range": f"bytes {part.first}-{part.last}/{size}"}
+        return Response(part.cut(blob.content), 206, headers)
 
     async def put_blob(self, visit: _Visit) -> Response:
         headers = visit.request.headers

@@ -132,6 +132,12 @@ def parameter_out_of_range() -> ServiceError:
     )
 
 
+def invalid_range() -> ServiceError:
+    """416 for a range that begins after the blob."""
+    message = "The range specified is invalid for the current size of the resource."
+    return ServiceError(416, "InvalidRange", message)
+
+
 def not_emulated(what: str) -> ServiceError:
     """501: Azure would do this, the local cloud does not."""
     return ServiceError(501, "NotEmulated", f"The local cloud does not emulate {what} of Blob Storage.")

@@ -41,6 +41,8 @@ _LARGEST_PAGE = 999
 _SEARCH = re.compile(r'"displayName:([^"]*)"')
 _BETA = "/beta/"
 _VERSION = "localcloud.graph-version"
+# What only `/beta` has, of an object without SAML; azuread asks for it (Graph beta, servicePrincipal).
+_OF_BETA = ("samlMetadataUrl",)
 _PAGE_SIZE = 100  # of applications and service principals, without `$top`
 
 LISTED = Understood.of("$filter $search $select $top $count $skiptoken $expand $orderby", "consistencylevel")
@@ -156,6 +158,8 @@ def _presented(request: Request, item: dict[str, Any], expand: Expand | None) ->
     wanted, expanded = selected(request), request.query_params.get("$expand", "").strip()
     if request.method != "GET":  # in the answer to a write all of it is there
         return item
+    if _VERSION in request.scope:
+        item = {**item, **{name: None for name in _OF_BETA if name in wanted}}
     if unknown := sorted(wanted - item.keys()):
         raise not_emulated("graph", f"the property {unknown[0]} in $select of {request.url.path}")
     chosen = item if not wanted else {name: value for name, value in item.items() if name in wanted}

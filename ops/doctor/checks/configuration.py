@@ -27,7 +27,7 @@ def _find_brought_up(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     if not state.is_up:
         yield Fault(evidence="the state has no outputs: no `up` of the stack has ended yet", fix=world.make("up"))
         return
-    made = {each.cluster: {identity.identity for identity in each.identities} for each in state.clusters}
+    made = {each.cluster: {one.identity for one in (*each.identities, *each.guests)} for each in state.clusters}
     for cluster, fields in configuration.identities.items():
         if missing := [each for each in fields if each not in made.get(cluster, ())]:
             what = ", ".join(missing) if cluster in made else "none of its identities is there"

@@ -18,8 +18,8 @@ from ops.doctor.model.world import StackWorld
 def _find_vault(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     """Whether the key vault is there, in the stack's tenant, and decides by roles."""
     state = known(world.state)
-    if not state.is_up:
-        return
+    if not state.is_up or not state.vault_id:
+        return  # a stack of self-managed clusters may keep nothing in one
     name, vault = state.vault_name, known(world.vault)
     if vault is None:
         yield Fault(
@@ -58,6 +58,8 @@ VAULT = of_stack(Stage.VAULT, "vault", (Part.VAULT, Part.STATE), _find_vault)
 def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     """Whether the key-vault-user, as whom the CSI driver reads the vault, has its role on the whole vault."""
     state = known(world.state)
+    if state.is_up and not state.key_vault_user:
+        return
     if state.is_up and not state.reader_roles and not any(each.reader_roles for each in state.identities):
         raise NotRead(
             f"the vault {state.vault_name} is another stack's, and so is its reader: run the doctor on that one"

@@ -64,6 +64,8 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
     """The wanted parts; what is refused is unread, each for itself."""
 
     def vault() -> SeenVault | None:
+        if not state.vault_id:
+            return None
         found = azure.resource(state.vault_id, resource_types.KEY_VAULT_API)
         return None if found is None else _vault(found["properties"])
 

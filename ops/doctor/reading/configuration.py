@@ -33,6 +33,8 @@ def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
 def _enabled(settings: Settings) -> dict[str, tuple[str, ...]]:
     return {
         cluster.name: tuple(row.field for row in CONTROL_PLANE if cluster.identity(row).enabled)
+        if cluster.has_credentials
+        else tuple(row.field for row in cluster.federated_rows)
         for cluster in settings.hosted_clusters
     }
 

@@ -22,7 +22,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """Runs `__main__.py` in an empty folder with a kubeconfig.
 
     `invokes` are the lookups' answers, `options` those of `run`. With `lookups_only` the program ends before it builds
-    the stack, which takes most of its time. All other keywords are changes of the configuration.
+    the stack, which takes most of its time. `file` is another program instead. All other keywords are changes of the
+    configuration.
     """
     folder = tmp_path_factory.mktemp("project")
     (folder / "kubeconfig").write_text(world.KUBECONFIG, encoding="utf-8")

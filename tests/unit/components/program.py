@@ -34,6 +34,7 @@ class _EmptyStack:
 def run_program(
     folder: Path,
     *,
+    file: Path = PROJECT / "__main__.py",
     invokes: Any = None,
     options: Any = None,
     secret_keys: tuple[str, ...] = (),
@@ -53,9 +54,9 @@ def run_program(
             control_planes if callable(control_planes) else lambda *_: control_planes,
         )
         if lookups_only:
-            patch.setattr("components.stack.IdentityStack", _EmptyStack)
+            patch.setattr("components.program.IdentityStack", _EmptyStack)
         return run(
-            lambda: runpy.run_path(str(PROJECT / "__main__.py"), run_name="__main__") and None,
+            lambda: runpy.run_path(str(file), run_name="__main__") and None,
             invokes=world.lookups() if invokes is None else invokes,
             **(options or {}),
         )

@@ -205,14 +205,15 @@ def run(
     outputs: Outputs | None = None,
     preview: bool = False,
     refused: bool = False,
+    project: str = "idstack",
 ) -> RecordingMonitor:
-    """Run `build` as a Pulumi program until every registration has drained.
+    """Run `build` as a Pulumi program of a project until every registration has drained.
 
     Raises what the program raised, but keeps a RunError as the recorder's `failure` if one is expected (`refused`).
     """
     recorder = RecordingMonitor(invokes or {}, outputs or {}, preview=preview)
     try:
-        asyncio.run(_program(build, recorder, preview=preview))
+        asyncio.run(_program(build, recorder, project, preview=preview))
     except pulumi.RunError as error:
         if not refused:
             raise
@@ -222,7 +223,9 @@ def run(
     return recorder
 
 
-async def _program(build: Callable[[], Awaitable[Any] | Any], recorder: RecordingMonitor, *, preview: bool) -> None:
+async def _program(
+    build: Callable[[], Awaitable[Any] | Any], recorder: RecordingMonitor, project: str, *, preview: bool
+) -> None:
     # `run_in_stack` raises the error that ends a program. Outputs that failed by it are never awaited. asyncio would
     # print each of them when it is collected, in the middle of another test.
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
@@ -230,7 +233,7 @@ async def _program(build: Callable[[], Awaitable[Any] | Any], recorder: Recordin
     set_root_resource(object())  # type: ignore[arg-type]
     mocks.set_mocks(
         _NoMocks(),
-        project="idstack",
+        project=project,
         stack="test",
         organization="organization",
         preview=preview,

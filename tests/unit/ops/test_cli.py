@@ -108,6 +108,11 @@ def test_an_unknown_command_is_answered_with_the_nearest_one(idstack: Idstack) -
         ("idstack fleet ma", ["matrix"]),
         ("idstack rotate --ti", ["--time-limit"]),
         ("idstack token --login work", ["workload-identity"]),
+        ("idstack status --stack lo", ["local"]),
+        ("idstack graph --stack local --cluster h", ["hc1"]),
+        ("idstack graph --stack none --cluster h", []),
+        ("idstack rotate --identity ing", ["ingress"]),
+        ("idstack rotate --identity hc1/ing", ["hc1/ingress"]),
     ],
 )
 def test_bash_completes(idstack: Idstack, monkeypatch: pytest.MonkeyPatch, words: str, completed: list[str]) -> None:

@@ -26,7 +26,8 @@ def examples(page: str) -> list[str]:
 
 
 EXAMPLES = examples("stacks.md")
-DOMAINS, APPLIED, CREATED, WORKLOADS = examples("hypershift.md")
+DOMAINS, APPLIED, CREATED = examples("hypershift.md")
+[WORKLOADS] = examples("hosted-clusters.md")
 
 
 def load(document: Mapping[str, Any], **options: Any) -> Settings:

@@ -34,6 +34,25 @@ def test_anybody_reads_a_blob_of_a_public_container(cloud: CoverageCloud) -> Non
     assert read.headers["etag"] == written.headers["etag"]
 
 
+@pytest.mark.parametrize(
+    ("headers", "content", "placed"),
+    [
+        ({"x-ms-range": "bytes=0-7"}, b'{"a": 1}', "bytes 0-7/8"),
+        ({"Range": "bytes=1-3"}, b'"a"', "bytes 1-3/8"),
+        ({"Range": "bytes=6-"}, b"1}", "bytes 6-7/8"),
+        ({"Range": "bytes=0-0", "x-ms-range": "bytes=6-99"}, b"1}", "bytes 6-7/8"),
+    ],
+    ids=["whole", "middle", "end", "both"],
+)
+def test_a_part_of_a_blob_is_read(cloud: CoverageCloud, headers: dict[str, str], content: bytes, placed: str) -> None:
+    request(cloud, "PUT", caller=issuer(cloud), content=b'{"a": 1}', headers=PUT)
+
+    part = request(cloud, "GET", headers=headers)
+
+    assert (part.status_code, part.content, part.headers["content-range"]) == (206, content, placed)
+    assert "content-md5" not in part.headers
+
+
 @pytest.mark.parametrize(("access", "status"), [("None", 404), ("Blob", 200), ("Container", 200)])
 def test_a_containers_access_decides_about_anybody(cloud: CoverageCloud, access: str, status: int) -> None:
     writer = issuer(cloud, access)

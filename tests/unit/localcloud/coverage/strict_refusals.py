@@ -53,10 +53,12 @@ def _vault_version(cloud: CoverageCloud) -> httpx.Response:
     return _with_header(cloud.keyvault, base, "GET", "/secrets", token, params={"api-version": "latest"})
 
 
-def _blob_header(cloud: CoverageCloud) -> httpx.Response:
-    writer = issuer(cloud)
-    headers = {"x-ms-version": "2017-11-09", "Range": "bytes=0-1"}
-    return request(cloud, "GET", caller=writer, headers=headers)
+def _blob_read(cloud: CoverageCloud, **asked: str) -> httpx.Response:
+    """A read of a blob of eight bytes with further headers."""
+    writer, version = issuer(cloud), {"x-ms-version": "2017-11-09"}
+    put = {**version, "x-ms-blob-type": "BlockBlob"}
+    request(cloud, "PUT", caller=writer, content=b'{"a": 1}', headers=put).raise_for_status()
+    return request(cloud, "GET", caller=writer, headers={**version, **asked})
 
 
 STRICT_ARM: Final[Mapping[str, Provoke]] = {
@@ -150,7 +152,9 @@ STRICT_KEY_VAULT: Final[Mapping[str, Provoke]] = {
 }
 
 STRICT_BLOB: Final[Mapping[str, Provoke]] = {
-    "part of a blob": _blob_header,
+    "part behind the end of a blob": lambda cloud: _blob_read(cloud, Range="bytes=8-"),
+    "range of another form than `bytes=a-` and `bytes=a-b`": lambda cloud: _blob_read(cloud, Range="bytes=-5"),
+    "blob as it was": lambda cloud: _blob_read(cloud, **{"If-Match": '"1"'}),
     "content of another hash": lambda cloud: request(
         cloud,
         "PUT",

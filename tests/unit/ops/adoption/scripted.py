@@ -48,6 +48,7 @@ IDENTITY = FoundIdentity(
     federated={(ISSUER, MANAGED_ROW.subjects[0].subject): "registry-MI-p-fed-id"},
 )
 EXISTING = FoundResources(
+    subscription=SUBSCRIPTION.rpartition("/")[2],
     vault=VAULT_OBJECT,
     applications={ROW.field: FoundApplication(APPLICATION_ID, f"{ROW.secret_stem}-p", 1, PRINCIPAL_ID)},
     secrets={ROW.field: FoundSecret(f"{VAULT}/secrets/{SECRET}", ("PKCS#12",))},

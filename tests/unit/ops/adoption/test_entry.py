@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from identity.catalogue import CONTROL_PLANE
 from identity.naming import data_plane_identity_name, federated_credential_name
 from identity.settings.problems import Place
-from ops.adoption.entry import values
-from ops.adoption.existing import FoundResources
+from ops.adoption.entry import values, values_of_workload_identities
+from ops.adoption.existing import FoundIdentity, FoundResources
 from ops.stack.errors import CommandError
 from tests.unit.ops.adoption.scripted import (
     EXISTING,
@@ -53,6 +55,74 @@ def test_an_empty_stack_gets_everything_that_follows() -> None:
         f"{IDENTITY}.location": "westeurope",
         f"{IDENTITY}.federatedCredentials.{MANAGED_ROW.subjects[0].suffix}": "registry-MI-p-fed-id",
     }
+
+
+ROWS = [row for row in CONTROL_PLANE if row.federated is not None]
+COMMON = {"clusterSide": "hypershift", "resourceGroup": "iam", "location": "eastus"}
+
+
+def of_iam(issuer: str = ISSUER, **names: str) -> FoundResources:
+    """What `hypershift create iam azure` made for `hc1`; `names` are other names by field."""
+    managed = {
+        row.field: FoundIdentity(
+            id=identity_id(names.get(row.field, data_plane_identity_name("hc1", one.name, "hc1-infra")), "iam"),
+            location="eastus",
+            principal_id="principal",
+            federated={
+                (issuer, each.subject): federated_credential_name("hc1", one.credential_stem, each.suffix)
+                for each in one.subjects
+            },
+        )
+        for row in ROWS
+        if (one := row.federated) is not None
+    }
+    return FoundResources(EXISTING.subscription, None, {}, {}, managed)
+
+
+def test_names_of_create_iam_need_no_key() -> None:
+    written = values_of_workload_identities({}, "hc1", {("infraID",): "hc1-infra"}, of_iam())
+
+    private = {row.field for row in ROWS if row.workload is not None and row.workload.private}
+    assert written == {
+        **COMMON,
+        "hostedClusters[0].name": "hc1",
+        "hostedClusters[0].infraID": "hc1-infra",
+        "hostedClusters[0].authentication": "workload-identities",
+        "hostedClusters[0].issuerURL": ISSUER,
+        # A public cluster would have none.
+        **{
+            f"hostedClusters[0].workloadIdentities.{field}.name": "hc1-control-plane-operator-hc1-infra"
+            for field in private
+        },
+    }
+
+
+def test_other_names_are_kept() -> None:
+    """As ccoctl names them: by the component's namespace and Secret."""
+    existing = of_iam(disk="hc1-openshift-cluster-csi-drivers-azure-disk-credentials")
+
+    written = values_of_workload_identities({}, "hc1", {("infraID",): "hc1-infra"}, existing)
+
+    place = "hostedClusters[0].workloadIdentities.disk.name"
+    assert written[place] == "hc1-openshift-cluster-csi-drivers-azure-disk-credentials"
+
+
+def test_identities_of_several_issuers_need_the_hosted_cluster() -> None:
+    existing = of_iam()
+    other = of_iam("https://other.example.com")
+    mixed = replace(existing, managed={**existing.managed, "disk": other.managed["disk"]})
+
+    with pytest.raises(CommandError, match="the identities trust several issuers"):
+        values_of_workload_identities({}, "hc1", {}, mixed)
+
+    assert values_of_workload_identities({}, "hc1", {("issuerURL",): ISSUER}, mixed)
+
+
+def test_a_cluster_of_certificates_is_not_adopted_as_another() -> None:
+    written: Any = {"hostedClusters": [{"name": "hc1", "authentication": "managed-identities"}]}
+
+    with pytest.raises(CommandError, match=r"hostedClusters\[0\].authentication: found managed-identities"):
+        values_of_workload_identities(written, "hc1", {}, of_iam())
 
 
 def test_an_identity_of_ccoctl_keeps_its_name_and_those_of_its_credentials() -> None:

@@ -42,6 +42,27 @@ def written(path: Path, text: str) -> Path:
     return file
 
 
+WORKLOAD = {row.field: f"{row.field}ClientID" for row in CONTROL_PLANE if row.workload and row.workload.path}
+OWN = [row.field for row in CONTROL_PLANE if row.workload and not row.workload.path]
+
+
+@rewritten
+@given(st.dictionaries(st.sampled_from([*OWN, *WORKLOAD]), client_ids, min_size=1))
+def test_every_workload_identity_of_the_file_arrives(tmp_path: Path, given: dict[str, str]) -> None:
+    """As `hypershift create iam azure` writes them: objects, and the client id of KMS beside them."""
+    document = {
+        WORKLOAD.get(field, field): id if field in WORKLOAD else {"clientID": id} for field, id in given.items()
+    }
+
+    assert files.workload_identities(written(tmp_path, json.dumps(document))) == given
+
+
+@pytest.mark.parametrize("text", ["{}", '{"disk": {"clientID": "x"}}', "[]", '{"kmsClientID": {}}'])
+def test_what_create_iam_does_not_write_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(CommandError, match="is not what HyperShift's scripts write"):
+        files.workload_identities(written(tmp_path, text))
+
+
 @rewritten
 @given(st.dictionaries(st.sampled_from([*FIELDS, "velero"]), st.tuples(client_ids, names), min_size=1), names)
 def test_every_identity_of_the_file_arrives(tmp_path: Path, given: dict[str, tuple[str, str]], vault: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -119,6 +120,49 @@ def test_everything_that_is_missing_is_said_at_once(project: Path, idstack: Idst
     assert (list(project.iterdir()), engine.calls) == ([], [])
 
 
+class Terminal(io.StringIO):
+    """A standard input at which somebody sits."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.usefixtures("login")
+def test_a_terminal_is_asked_until_an_answer_is_accepted(
+    project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = ["Contoso", "contoso", "westeurope", "stack", "", "aks-dev/mgmt", ZONE, BACKEND, "contoso.azurecr.io/p:1"]
+    monkeypatch.setattr("sys.stdin", Terminal("\n".join(answers) + "\n"))
+
+    printed = idstack("init", "dev")
+    assert printed.code == 0, printed.error
+    assert '--prefix: found "Contoso"; accepted: ' in printed.error
+    config = written(file(project).read_text())
+    assert (config["vault"]["name"], config["probe"]["image"]) == ("kv-contoso-dev", "contoso.azurecr.io/p:1")
+    assert config["hostedClusters"][0]["name"] == "hc1"
+
+
+@pytest.mark.usefixtures("login")
+@pytest.mark.parametrize(("answer", "pinned"), [("y", 1), ("n", 0)])
+def test_a_terminal_is_asked_before_plugins_are_pinned(
+    project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, answer: str, pinned: int
+) -> None:
+    calls: list[str] = []
+
+    def pin() -> int:
+        calls.append("pin")
+        return 0
+
+    monkeypatch.setattr("tools.pin.main", pin)
+    monkeypatch.setattr(pinned_plugins, "cached", lambda *_: project / "nothing")
+    monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
+    options = [each for each in OPTIONS if each != "--yes"]
+
+    printed = idstack("init", "dev", *options, "--cluster", "hc1", "--side", "hypershift")
+    assert (printed.code, len(calls)) == (0, pinned)
+    assert "have no checksum for this machine" in printed.error
+
+
 @pytest.mark.usefixtures("login")
 @pytest.mark.parametrize(
     ("option", "value"),
@@ -140,6 +184,26 @@ def test_a_value_that_is_refused_is_named_with_what_is_accepted(
     assert printed.code == 1
     assert f'{option}: found "{value}"' in printed.error
     assert "accepted: " in printed.error
+    assert not file(project).exists()
+
+
+@pytest.mark.usefixtures("login")
+@pytest.mark.parametrize(
+    ("option", "value", "place"),
+    [
+        ("--dns-zone", ZONE.replace(SUBSCRIPTION, TENANT), "hostedClusters[0].dns.publicZoneID"),
+        ("--prefix", "example", "vault.name"),
+    ],
+    ids=["a zone elsewhere", "a placeholder"],
+)
+def test_values_that_do_not_fit_together_are_reported_before_anything_is_written(
+    project: Path, idstack: Idstack, option: str, value: str, place: str
+) -> None:
+    printed = idstack("init", "dev", *OPTIONS, option, value)
+
+    assert printed.code == 1
+    assert printed.error.startswith("idstack: these options do not fit together; nothing was written. ")
+    assert f"idstack:{place}\n" in printed.error
     assert not file(project).exists()
 
 

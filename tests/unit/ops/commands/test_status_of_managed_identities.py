@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from identity.access.errors import AzureRefused
+from identity.catalogue import WORKLOAD
 from ops.stack.errors import CommandError
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
@@ -26,6 +27,7 @@ class FakeArm:
 
     def __init__(self) -> None:
         self.refuses: str | None = None
+        self.collections: dict[str, list[dict[str, Any]]] = {}
         self.resources: dict[str, Any] = {
             PULL: {"clientId": CLIENT},
             VELERO: {"clientId": CLIENT},
@@ -36,6 +38,8 @@ class FakeArm:
     def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
         if resource_id == self.refuses:
             raise AzureRefused("reading it: 403", 403)
+        if resource_id in self.collections:
+            return {"value": self.collections[resource_id]}
         found = self.resources.get(resource_id)
         return None if found is None else {"properties": found}
 
@@ -57,6 +61,67 @@ def arm(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeArm:
     cluster = {"namespace": "clusters", "controlPlane": {}, "managedIdentities": identities}
     engine.has({"clusterSide": "stack", "hostedClusters": {"hc1": cluster}})
     return arm
+
+
+ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
+DISK = f"{GROUP}/hc1-disk-hc1-infra"
+[ROW] = [row for row in WORKLOAD if DISK.endswith(f"/hc1-{row.name}-hc1-infra")]
+
+
+def trusted(subject: str, **changes: Any) -> dict[str, Any]:
+    return {"properties": {"issuer": ISSUER, "subject": subject, "audiences": ["openshift"], **changes}}
+
+
+@pytest.fixture
+def self_managed(arm: FakeArm, engine: FakeEngine) -> FakeArm:
+    """The cloud of a cluster that signs in by workload identities, of which one is looked at."""
+    arm.resources[DISK] = {"clientId": CLIENT}
+    arm.collections[f"{DISK}/federatedIdentityCredentials"] = [trusted(each.subject) for each in ROW.subjects]
+    cluster = {
+        "namespace": "clusters",
+        "controlPlane": {},
+        "dataPlane": {ROW.field: CLIENT},
+        "managedIdentities": {ROW.field: {"clientID": CLIENT, "resourceID": DISK}},
+        "hostedClusterSpec": {"issuerURL": ISSUER},
+    }
+    engine.has({"clusterSide": "hypershift", "hostedClusters": {"hc1": cluster}})
+    return arm
+
+
+def credentials(printed: str) -> dict[str, str]:
+    [row] = json.loads(printed)["managedIdentities"]["rows"]
+    return {each["subject"]: each["state"] for each in row["federatedCredentials"]}
+
+
+def test_a_workload_identity_is_compared_with_azure(self_managed: FakeArm, idstack: Idstack) -> None:
+    printed = idstack("status", "--stack", "dev", "--json")
+
+    assert printed.code == 0
+    assert credentials(printed.output) == {each.subject: "exists" for each in ROW.subjects}
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({"issuer": "https://elsewhere.example.com"}, "replaced"),
+        ({"audiences": ["api://AzureADTokenExchange"]}, "replaced"),
+        ({"subject": "system:serviceaccount:default:default"}, "missing"),
+    ],
+    ids=["issuer", "audience", "subject"],
+)
+def test_a_credential_that_trusts_otherwise_is_said(
+    self_managed: FakeArm, idstack: Idstack, changes: dict[str, Any], state: str
+) -> None:
+    first, *others = ROW.subjects
+    found = [trusted(first.subject) | {"properties": {**trusted(first.subject)["properties"], **changes}}]
+    self_managed.collections[f"{DISK}/federatedIdentityCredentials"] = found + [
+        trusted(each.subject) for each in others
+    ]
+
+    printed = idstack("status", "--stack", "dev", "--json")
+
+    assert printed.code == 1
+    assert credentials(printed.output)[first.subject] == state
 
 
 def lines(printed: str) -> list[str]:

@@ -49,6 +49,20 @@ def test_every_check_has_a_fault_that_it_alone_is_blamed_for() -> None:
     assert len(FAULTS) == len(BY_NAME) >= 30
 
 
+def test_a_stack_that_keeps_nothing_in_a_vault_misses_none() -> None:
+    """Its clusters sign in by workload identities: what they have of the stack is among the guests' identities."""
+    world = worlds.in_hypershift(worlds.healthy())
+    state = known(world.state)
+    clusters = tuple(replace(each, identities=()) for each in state.clusters)
+    guests = {each.cluster: tuple(one.identity for one in each.guests) for each in clusters}
+    without = replace(state, vault_id="", vault_name="", key_vault_user="", reader_roles=(), clusters=clusters)
+    bare = replace(
+        world, state=without, vault=None, configuration=replace(known(world.configuration), identities=guests)
+    )
+
+    assert broken(examined(bare)) == set()
+
+
 @pytest.mark.parametrize(
     "world", [worlds.healthy(), worlds.in_hypershift(worlds.healthy())], ids=["stack", "hypershift"]
 )

@@ -129,6 +129,14 @@ def test_status_without_reachable_probes_has_no_live_columns() -> None:
     assert "sign-in" not in printed(credentials(unreachable, NOW, 80), 80)
 
 
+@pytest.mark.parametrize(("width", "probes"), [(120, True), (80, False)])
+def test_status_takes_two_lines_for_an_identity_where_they_fit(width: int, probes: bool) -> None:
+    shown = GREEN if probes else [replace(each, probes=()) for each in GREEN]
+    lines = [line for line in printed(credentials(shown, NOW, width), width).splitlines() if line.strip()]
+
+    assert len(lines) == 2 + 1 + 2 * len(GREEN), "headings, a rule, and the identities"
+
+
 def test_status_shows_the_first_failure_among_the_mounts() -> None:
     kms = GREEN[3]
     failing = replace(kms, probes=(kms.probes[0], ProbeResult("probe-kms-2", refused("AADSTS700016: no application"))))

@@ -30,6 +30,8 @@ _TYPES = {
     "storage:getStorageAccount": "Microsoft.Storage/storageAccounts",
     "containerregistry:getRegistry": "Microsoft.ContainerRegistry/registries",
 }
+# No subnet of the nodes is named beside it.
+OPEN = {"name": "kv-own", "defaultAction": "Allow"}
 
 
 def seed_for(*documents: dict[str, Any]) -> Seed:
@@ -66,7 +68,7 @@ def test_the_stacks_of_this_project_find_all_that_they_look_up(stack: str, tmp_p
     file = tmp_path / "seed.yaml"
     file.write_text(yaml.safe_dump(seed_of([copy_of(stack_file(stack)).settings])), encoding="utf-8")
 
-    assert load(file).clusters[0].name == f"aks-mgmt-{stack}"
+    assert load(file).clusters[0].name == "example-aks"
     assert missing(stack_file(stack)) == []
 
 
@@ -123,7 +125,8 @@ def test_the_subnet_refers_to_the_named_route_table_and_nat_gateway() -> None:
         "routeTableID": _id("hub", "Microsoft.Network/routeTables", "routes"),
         "natGatewayID": _id("hub", "Microsoft.Network/natGateways", "nat"),
     }
-    seed = seed_for(stack_file(hostedClusters=[cluster()]), stack_file(hostedClusters=[cluster(**attached)]))
+    plain, changed = (stack_file(hostedClusters=[each], vault=OPEN) for each in (cluster(), cluster(**attached)))
+    seed = seed_for(plain, changed)
 
     [subnet] = [each.properties for each in seed.resources if each.type.endswith("/subnets")]
     referred = {each: subnet[each]["id"].rpartition("/")[2] for each in ("routeTable", "natGateway")}
@@ -166,8 +169,8 @@ def test_what_the_vault_is_monitored_by_is_seeded() -> None:
 
     seeded = {(each.type, each.name): each.location for each in found.resources if each.resource_group == "logs"}
     assert seeded == {
-        ("Microsoft.OperationalInsights/workspaces", "audit"): "eastus",
-        ("Microsoft.Storage/storageAccounts", "auditlogs"): "eastus",
+        ("Microsoft.OperationalInsights/workspaces", "audit"): "westeurope",
+        ("Microsoft.Storage/storageAccounts", "auditlogs"): "westeurope",
         ("Microsoft.Insights/actionGroups", "on-call"): "global",
     }
 
@@ -176,7 +179,7 @@ def test_a_group_is_where_its_hosted_cluster_is() -> None:
     seed = seed_for(stack_file(hostedClusters=[cluster(location="westus3")]))
 
     assert {each.name: each.location for each in seed.resource_groups}["hc1-managed"] == "westus3"
-    assert seed.location == "eastus"
+    assert seed.location == "westeurope"
 
 
 def test_what_the_stack_makes_is_not_seeded() -> None:
@@ -185,11 +188,11 @@ def test_what_the_stack_makes_is_not_seeded() -> None:
     create = {"nodePool": {"vmSize": "Standard_D4s_v5"}, "adminGroupObjectIDs": [OWN]}
     creation = {"resourceGroup": "aks", "name": "aks", "create": create}
     dns = {"baseDomain": "example.com", "publicZoneID": zone}
-    seed = seed_for(stack_file(hostedClusters=[made | {"dns": dns}], managementCluster=creation))
+    seed = seed_for(stack_file(hostedClusters=[made | {"dns": dns}], managementCluster=creation, vault=OPEN))
 
     assert [each.type for each in seed.resources] == ["Microsoft.Network/dnsZones"]
     assert seed.clusters == ()
-    assert "kv-idstack-dev" not in {each.name for each in seed.vaults}
+    assert OPEN["name"] not in {each.name for each in seed.vaults}
     assert [each.object_id for each in seed.groups] == [OWN]
 
 

@@ -23,7 +23,7 @@ def _written(name: str) -> dict[str, Any]:
     return document
 
 
-def stack_file(name: str = "dev", **changes: Any) -> dict[str, Any]:
+def stack_file(name: str = "stage", **changes: Any) -> dict[str, Any]:
     """The project's own file of a stack, with other top-level keys; None takes one out."""
     document = deepcopy(_written(name))
     for key, value in changes.items():
@@ -33,7 +33,7 @@ def stack_file(name: str = "dev", **changes: Any) -> dict[str, Any]:
     return document
 
 
-def cluster(stack: str = "dev", /, **changes: Any) -> dict[str, Any]:
+def cluster(stack: str = "stage", /, **changes: Any) -> dict[str, Any]:
     """The hosted cluster of such a file, changed."""
     found: dict[str, Any] = deepcopy(stack_file(stack)["config"]["idstack:hostedClusters"][0])
     return {**found, **changes}

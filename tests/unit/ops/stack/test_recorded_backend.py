@@ -108,7 +108,7 @@ def test_a_local_stack_has_the_local_backend_alone(project: Path, monkeypatch: p
 
 @pytest.mark.parametrize("stack", ["stage", "prod"])
 def test_the_shared_samples_record_where_their_states_are(stack: str) -> None:
-    assert recorded(stack, ROOT) == f"azblob://pulumi-state?storage_account=stidstack{stack}"
+    assert recorded(stack, ROOT) == f"azblob://pulumi-state?storage_account=example{stack}state"
 
 
 @pytest.mark.parametrize("variable", ["stack=dev", "args=--refresh", "cluster=apiserver"])

@@ -167,6 +167,16 @@ def test_what_clients_of_graph_send_beside_the_reference_is_taken(graph: httpx.C
     assert "/beta/$metadata" in found["@odata.context"]
 
 
+def test_a_property_of_beta_alone_is_null_there_and_unknown_elsewhere(graph: httpx.Client) -> None:
+    made = graph.post("applications", json={"displayName": "a"}).json()
+    path, query = f"applications/{made['id']}", {"$select": "id,samlMetadataUrl"}
+
+    beta = graph.get(str(graph.base_url).replace("/v1.0", "/beta") + path, params=query)
+
+    assert (beta.status_code, beta.json()["samlMetadataUrl"]) == (200, None)
+    assert graph.get(path, params=query).status_code == 501
+
+
 def test_a_service_principal_is_found_by_its_names_and_keeps_other_names(graph: httpx.Client) -> None:
     app_id = graph.post("/applications", json={"displayName": "a"}).json()["appId"]
     made = graph.post("/servicePrincipals", json={"appId": app_id, "alternativeNames": ["mine"]}).json()

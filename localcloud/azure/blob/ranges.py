@@ -1,0 +1,40 @@
+"""A part of a blob ("Specifying the range header for Blob service operations", Get Blob)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Self
+
+from starlette.datastructures import Headers
+
+from localcloud.azure.blob import errors
+
+# The first wins where a request has both.
+HEADERS: Final = ("x-ms-range", "range")
+_FORM: Final = re.compile(r"bytes=(\d+)-(\d*)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class BlobRange:
+    """The first byte, and the last one, which a blob has."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, headers: Headers, size: int) -> Self | None:
+        """What a request asks for of a blob; None if it asks for all. Raises 416, and 501 for other forms."""
+        name = next((each for each in HEADERS if each in headers), None)
+        if name is None:
+            return None
+        asked = _FORM.fullmatch(headers[name].strip())
+        if asked is None or (asked[2] and int(asked[2]) < int(asked[1])):
+            raise errors.not_emulated(f"the header {name} with {headers[name]}")
+        if int(asked[1]) >= size:
+            raise errors.invalid_range()
+        return cls(int(asked[1]), min(int(asked[2] or size), size - 1))
+
+    def cut(self, content: bytes) -> bytes:
+        """The part of the content."""
+        return content[self.first : self.last + 1]
