@@ -40,7 +40,7 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         why = textwrap.shorten(world.state.why, _LONGEST, placeholder=" ...")
         fix = next(
             (fix for words, fix in _FIXES if words in world.state.why),
-            "correct what the engine names, then run it again",
+            _OTHERWISE,
         )
         words = {
             "stack": world.stack,

@@ -24,7 +24,7 @@ def _find(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:
         yield Fault(
             evidence=f"{each.type} is {each.status} ({each.reason}): {each.message}".rstrip(": "),
             fix=f"`kubectl --namespace {cluster.home} describe hostedcluster {cluster.cluster}`; "
-            "docs/guides/troubleshooting.md has what each condition says about the identities",
+            "docs/reference/symptoms.md has what each condition says about the identities",
         )
     if followed := [each.type for each in unexpected if each not in causes]:
         yield Fault(
