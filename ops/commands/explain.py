@@ -10,8 +10,8 @@ from rich.text import Text
 
 from identity.credentials.symptom import ON_PAPER, Family, Symptom
 from identity.credentials.symptoms import SYMPTOMS, find
+from identity.similar import did_you_mean
 from ops.commands.options import JsonOption, Screen
-from ops.nearest import did_you_mean
 
 
 def explain(
@@ -30,7 +30,7 @@ def explain(
     rows = _meant(text) if text else SYMPTOMS
     if not rows:
         raise typer.BadParameter(
-            f"{text!r} is not in the table.{did_you_mean(text, (each.name for each in SYMPTOMS))} "
+            f"{text!r} is not in the table{did_you_mean(text, (each.name for each in SYMPTOMS))}. "
             "`idstack explain` lists all; Microsoft explains every AADSTS code at https://login.microsoftonline.com/error"
         )
     if as_json:

@@ -14,8 +14,9 @@ from identity.clouds import DEFAULT_CLOUD
 from identity.settings import ConfigurationError, Settings
 from identity.settings.stack_file import written_for
 from ops.stack.engine import Engine
-from ops.stack.environment import is_local
+from ops.stack.environment import ROOT, is_local
 from ops.stack.errors import CommandError
+from ops.stack.recorded_backend import recorded
 from ops.stack.settings import load, texts_in_the_file_of
 
 # gocloud.dev's `azureblob` and `azurekeyvault`, as Pulumi takes them.
@@ -42,14 +43,14 @@ class PipelineStack:
 def pipeline_stacks(names: Sequence[str], backend: str) -> list[PipelineStack]:
     """The stacks, out of their files alone: no engine runs, and nobody signs in.
 
-    `backend` is the address of the state, in which `{stack}` stands for the name of each stack. Raises CommandError
-    with everything that is wrong with any of them.
+    `backend` is the address of the state of those whose files record none; `{stack}` in it stands for the name of a
+    stack. Raises CommandError with everything that is wrong with any of them.
     """
     found: list[PipelineStack] = []
     problems: list[str] = []
     for name in dict.fromkeys(names):
         try:
-            stack = _read(name, backend.replace("{stack}", name))
+            stack = _read(name, recorded(name, ROOT) or backend.replace("{stack}", name))
         except CommandError as error:
             problems.append(error.message)
             continue
@@ -66,13 +67,13 @@ def _problems(stack: PipelineStack) -> Iterator[str]:
         yield f"{name} is in {cloud}, and the pipelines sign in to {DEFAULT_CLOUD} alone; leave it out"
     if not (stack.container and stack.account):
         yield (
-            f"{name}: a pipeline cannot reach the state at {stack.backend!r}; accepted, by --backend or "
-            "PULUMI_BACKEND_URL: azblob://<container>?storage_account=<account>, with {stack} for the name of the stack"
+            f"{name}: a pipeline cannot reach the state at {stack.backend!r}; accepted, as idstack:backend "
+            "in its file or by --backend: azblob://<container>?storage_account=<account>, with {stack} for the name of the stack"
         )
     if not stack.key:
         yield (
             f"Pulumi.{name}.yaml names no key of Azure as `secretsprovider`, and a pipeline has no passphrase: "
-            f"`pulumi stack change-secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key> --stack {name}`"
+            f"`idstack pulumi --stack {name} -- stack change-secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key>`"
         )
 
 

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Self, TypeVar
 
+from identity.similar import did_you_mean
 from ops.doctor.model.check import Check, Part, Stage
 from ops.doctor.model.expected import Cluster, GrantedPrincipal, Identity, StackState
 from ops.doctor.model.seen import Unread, known
 from ops.doctor.model.world import SeenControlPlane
-from ops.nearest import did_you_mean
 from ops.stack.errors import CommandError
 
 T = TypeVar("T", bound=GrantedPrincipal)
@@ -80,7 +80,7 @@ class Selection:
             )
             raise CommandError(
                 f"no identity {self.identity} in {', '.join(each.cluster for each in clusters)}; there are "
-                f"{', '.join(known_names)}.{did_you_mean(self.identity or '', known_names)}"
+                f"{', '.join(known_names)}{did_you_mean(self.identity or '', known_names)}"
             )
         return replace(state, clusters=tuple(each for each in narrowed if each.identities or each.guests))
 
@@ -90,7 +90,7 @@ class Selection:
             return cluster, plane
         pods = {each.name: each for each in known(plane.pods)}
         if self.pod not in pods:
-            raise CommandError(f"there is no pod {self.pod} in {self.namespace}.{did_you_mean(self.pod, pods)}")
+            raise CommandError(f"there is no pod {self.pod} in {self.namespace}{did_you_mean(self.pod, pods)}")
         pod = pods[self.pod]
         own = {each.identity for each in _of_deployment(cluster, pod.deployment)}
         identities = tuple(
@@ -118,7 +118,7 @@ class Selection:
         else:
             name, known_names, what = str(self.cluster), [each.cluster for each in state.clusters], "hosted cluster"
         there = ", ".join(known_names) or "none"
-        return f"the stack has deployed no {what} {name}; there are {there}.{did_you_mean(name, known_names)}"
+        return f"the stack has deployed no {what} {name}; there are {there}{did_you_mean(name, known_names)}"
 
 
 EVERYTHING: Final = Selection()

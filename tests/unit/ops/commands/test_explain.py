@@ -44,4 +44,4 @@ def test_an_unknown_code_is_answered_with_the_nearest(idstack: Idstack) -> None:
     printed = idstack("explain", "AADSTS70027")
 
     assert (printed.code, printed.output) == (2, "")
-    assert "Did you mean AADSTS700027" in printed.error
+    assert 'did you mean "AADSTS700027"?' in printed.error

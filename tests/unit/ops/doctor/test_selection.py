@@ -70,9 +70,9 @@ def test_a_workload_of_ones_own_stands_for_what_it_mounts() -> None:
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (("hc2", None, None), f"no hosted cluster hc2; there are {CLUSTER}. Did you mean {CLUSTER}?"),
-        ((None, "ingres", None), "Did you mean ingress?"),
-        ((None, None, "clusters-hc/x"), f"no control plane in clusters-hc; there are {NAMESPACE}. Did you mean"),
+        (("hc2", None, None), f'no hosted cluster hc2; there are {CLUSTER}; did you mean "{CLUSTER}"?'),
+        ((None, "ingres", None), 'did you mean "ingress"?'),
+        ((None, None, "clusters-hc/x"), f"no control plane in clusters-hc; there are {NAMESPACE}; did you mean"),
     ],
     ids=["cluster", "identity", "namespace"],
 )
@@ -86,7 +86,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(names: tuple[str | None, .
 def test_an_unknown_pod_is_answered_with_the_nearest() -> None:
     name = pod_of("ingress")
 
-    with pytest.raises(CommandError, match=f"no pod {name}x in {NAMESPACE}.*Did you mean .*{name}"):
+    with pytest.raises(CommandError, match=f"no pod {name}x in {NAMESPACE}; did you mean .*{name}"):
         Selection.of(None, None, f"{NAMESPACE}/{name}x").of_plane(worlds.state(WORLD).clusters[0], worlds.plane(WORLD))
 
 
