@@ -106,7 +106,7 @@ lint: setup ## Check style, types, unused names, workflows, Go sources and Prome
 	@$(PYTHON) -m vulture
 	@if command -v go >/dev/null; then go -C tools/actionlint tool actionlint && \
 		go -C tests/e2e/msi-dataplane vet && go -C tests/e2e/azidentity vet && \
-		test -z "$$(gofmt -l tests/e2e | tee /dev/stderr)" && \
+		test -z "$$(gofmt -l tests/e2e tests/clients | tee /dev/stderr)" && \
 		$(PYTHON) -m tools.promtool; \
 		else echo "lint: there is no Go on PATH, so workflows, Go sources and Prometheus rules are checked in CI only"; fi
 

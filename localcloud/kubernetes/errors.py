@@ -91,6 +91,12 @@ def invalid_options(kind: str, causes: Sequence[Cause]) -> StatusError:
     )
 
 
+def patch_refused(cause: str) -> StatusError:
+    """A JSON patch that the object does not let apply; kube-apiserver tells no more than that either."""
+    message = "the server rejected our request due to an error in our request"
+    return StatusError(422, "Invalid", message, {"causes": [{"reason": "UnexpectedServerResponse", "message": cause}]})
+
+
 def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import jsonpatch
 
-from localcloud.kubernetes.errors import bad_request
+from localcloud.kubernetes.errors import bad_request, patch_refused
 
 MERGE: Final = "application/merge-patch+json"
 JSON: Final = "application/json-patch+json"
@@ -86,11 +86,16 @@ def apply_json_patch(target: Any, operations: Any) -> Any:
     it finds no field manager to replace.
 
     Raises:
-        StatusError: 400, for an invalid patch, a path that does not exist, or a `test` that fails.
+        StatusError: 400 for an invalid patch, 422 for a path that does not exist or a `test` that fails. The messages
+            of jsonpatch show the object, which may be a Secret, so they are not passed on.
     """
     if not isinstance(operations, list | None):
         raise bad_request("a JSON patch is a list of operations")
     try:
         return jsonpatch.JsonPatch(operations or []).apply(target)
-    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
-        raise bad_request(f"the server rejected our request: the JSON patch does not apply: {error}") from None
+    except jsonpatch.InvalidJsonPatch as error:
+        raise bad_request(f"the JSON patch is not valid: {error}") from None
+    except jsonpatch.JsonPatchTestFailed:
+        raise patch_refused("the value that an operation tests for is another one") from None
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException):
+        raise patch_refused("the path of an operation does not exist") from None

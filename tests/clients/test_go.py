@@ -43,7 +43,7 @@ def test_azblob_publishes_a_document_with_the_key_of_an_account(printed: dict[st
 def test_the_library_of_azurerm_makes_and_deletes_what_a_stack_has(stack: LocalStack) -> None:
     client = golang.build(TERRAFORMS)
 
-    made = json.loads(stack.idstack("local", "exec", "--", str(client), GROUP, "aks-mgmt-local").stdout)
+    made = json.loads(stack.idstack("local", "exec", "--", str(client), "aks-local", "aks-mgmt-local").stdout)
 
     assert (made["group"], made["federated"]) == ("by-terraform", "one")
     assert made["clientID"]

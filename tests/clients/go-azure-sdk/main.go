@@ -28,13 +28,13 @@ import (
 const location, name = "eastus", "by-terraform"
 
 type seen struct {
-	Group      string `json:"group"`
-	ClientID   string `json:"clientID"`
-	Federated  string `json:"federated"`
-	Role       string `json:"role"`
-	Vault      string `json:"vault"`
-	Account    string `json:"account"`
-	HasUser    bool   `json:"hasUser"`
+	Group     string `json:"group"`
+	ClientID  string `json:"clientID"`
+	Federated string `json:"federated"`
+	Role      string `json:"role"`
+	Vault     string `json:"vault"`
+	Account   string `json:"account"`
+	HasUser   bool   `json:"hasUser"`
 }
 
 func main() {
