@@ -14,6 +14,7 @@ from ops.commands.options import (
     Screen,
     StackOption,
     TimeLimitOption,
+    own_options,
     policy_pack,
 )
 from ops.commands.up import start_local_cloud
@@ -22,6 +23,8 @@ from ops.siblings.infra_ids import refuse_duplicates
 from ops.stack import plugins
 from ops.stack.engine import Engine
 from ops.stack.moved_clusters import refuse_moves
+from ops.stack.passed_on import require_known
+from ops.stack.settings import require_sound_configuration
 
 HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")]
 
@@ -37,6 +40,8 @@ def preview(
 ) -> None:
     """Show what `up` would change. Other options go to `pulumi preview`."""
     engine = Engine(stack, deadline=time_limit)
+    require_known(engine, "preview", context.args, own_options(context))
+    require_sound_configuration(engine)
     plugins.choose_for(stack, providers)
     if engine.is_local:
         start_local_cloud(Screen(as_json))
