@@ -13,11 +13,11 @@ from ops.stack.environment import is_local
 # What helps, by words of the engine's error (pulumi v3.259).
 _FIXES: Final = (
     (
-        "no stack named",
+        "has no stack",
         "`idstack pulumi --stack {stack} -- stack ls` lists the stacks of this backend; {create} creates one",
     ),
     (
-        "PULUMI_ACCESS_TOKEN",
+        "nobody knows where the state",
         "name the stack's backend: write idstack:backend into its file, or run "
         "`idstack pulumi --stack {stack} -- login <url>`",
     ),
@@ -26,7 +26,7 @@ _FIXES: Final = (
         "{recover} puts a whole copy back if there is one; `.venv/bin/idstack restore` the state of a backup",
     ),
     (
-        "unable to open",
+        "If the address is wrong",
         "correct idstack:backend in the stack's file, and sign in to it (`az login`, Storage Blob Data Reader)",
     ),
 )
