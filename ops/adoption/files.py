@@ -18,7 +18,7 @@ import yaml
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.settings.hosted_clusters import DEFAULT_ENCODING
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, why_unreadable
 
 _VAULT: Final = "managedIdentitiesKeyVault"
 _CLIENT_ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -130,7 +130,7 @@ def _mapping(path: Path, problems: list[str]) -> Mapping[str, Any]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(
-            f"{path} cannot be read ({type(error).__name__}); give the file that the script wrote"
+            f"{path} cannot be read ({why_unreadable(error)}); give the file that the script wrote"
         ) from None
     try:
         found = _parsed(text)

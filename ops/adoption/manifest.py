@@ -14,7 +14,7 @@ from identity.hypershift import KIND
 from identity.naming import parse_arm_id
 from identity.settings.problems import Place
 from ops.adoption.files import ControlPlaneFile
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, why_unreadable
 
 # Keys of a hosted cluster in the configuration, by their place in the HostedCluster.
 _SAME: Final[Mapping[Place, tuple[str, ...]]] = {
@@ -45,7 +45,7 @@ def read(path: Path, cluster: str, named: Mapping[tuple[str, ...], str], subscri
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path} cannot be read ({type(error).__name__}); give a HostedCluster as YAML") from None
+        raise CommandError(f"{path} cannot be read ({why_unreadable(error)}); give a HostedCluster as YAML") from None
     except (yaml.YAMLError, RecursionError, ValueError):
         document = None
     if not isinstance(document, Mapping) or document.get("kind") != KIND:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from identity.outputs import StackOutputs, owned_namespaces
+from identity.similar import did_you_mean
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.outputs import hypershift as cli
 from ops.outputs import hypershift_commands as commands
@@ -48,7 +49,10 @@ def hypershift(
     if not known:
         raise CommandError(f"the stack {stack} has no hosted cluster: there is nothing to export before `make up`")
     if cluster is not None and cluster not in known:
-        raise CommandError(f"the stack {stack} has no hosted cluster {cluster}; it has {', '.join(known)}")
+        raise CommandError(
+            f"the stack {stack} has no hosted cluster {cluster}; it has {', '.join(known)}"
+            f"{did_you_mean(cluster, known)}"
+        )
     if owned_namespaces(outputs):
         raise CommandError(_owned(stack, outputs))
     wanted = [each for name, each in known.items() if cluster in (None, name)]

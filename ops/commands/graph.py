@@ -13,6 +13,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from identity.similar import did_you_mean
 from ops.access.cluster_state import read_cluster_state
 from ops.access.managed_identities import read_managed_identities
 from ops.commands import completions
@@ -79,7 +80,9 @@ def graph(
         known = [node.name for node in found.clusters]
         if cluster not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            raise CommandError(f"the stack {stack} has no hosted cluster {cluster}; {has}")
+            raise CommandError(
+                f"the stack {stack} has no hosted cluster {cluster}; {has}{did_you_mean(cluster, known)}"
+            )
         found = found.only(cluster)
     document = _WRITTEN[form](found)
     if out is None:

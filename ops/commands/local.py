@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import typer
 
+from identity.similar import did_you_mean
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, ROOT, local_paths
 from ops.stack.errors import CommandError
+
+_OF_A_RUNNING_CLOUD: Final = (["env"], ["exec"], ["shell"], ["seed"], ["requests"], ["contents"], ["issue-msi"])
 
 
 def local(context: typer.Context) -> None:
@@ -22,6 +26,8 @@ def local(context: typer.Context) -> None:
     `--as owner`.
     """
     # Pods run where the local cloud was started, and their programs are this checkout's.
+    if context.args[:1] in _OF_A_RUNNING_CLOUD and "--help" not in context.args:
+        local_cloud.of(LOCAL_STACK)
     directory = ROOT if context.args[:1] in (["start"], ["kubelet"]) else Path.cwd()
     raise typer.Exit(local_cloud.run(_with_secret(context.args), directory=directory))
 
@@ -53,6 +59,10 @@ def _secret_of(identity: str) -> str | None:
     for outputs in found.values():
         rows = outputs["hostedClusters"][cluster]["controlPlane"]
         if field not in rows:
-            raise CommandError(f"--as {identity}: {cluster} has no identity {field}; it has {', '.join(rows)}")
+            known = [f"{cluster}/{each}" for each in rows]
+            raise CommandError(
+                f"--as {identity}: there is no such identity; there are {', '.join(known)}"
+                f"{did_you_mean(identity, known)}"
+            )
         return f"{outputs['keyVaultName']}/{rows[field]['credentialsSecretName']}"
     return None

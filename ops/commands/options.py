@@ -95,6 +95,11 @@ DEFAULT_STACK: Final = ""
 _ENDLESS: Final = 100_000
 
 
+def own_options(context: typer.Context) -> list[str]:
+    """The long options of the command itself."""
+    return [each for parameter in context.command.params for each in parameter.opts if each.startswith("--")]
+
+
 def policy_pack(stack: str, *, wanted: bool) -> list[str]:
     """The engine's option that runs the policies: on stacks of Azure always, on local ones if `wanted`."""
     return ["--policy-pack", "policies"] if wanted or not is_local(stack) else []

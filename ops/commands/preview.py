@@ -18,6 +18,7 @@ from ops.commands.options import (
     Screen,
     StackOption,
     TimeLimitOption,
+    own_options,
     policy_pack,
 )
 from ops.commands.up import start_local_cloud
@@ -29,6 +30,8 @@ from ops.stack import plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.moved_clusters import refuse_moves
+from ops.stack.passed_on import require_known
+from ops.stack.settings import require_sound_configuration
 from ops.stack.state import StateResource
 
 HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")]
@@ -48,6 +51,8 @@ def preview(
 ) -> None:
     """Show what `up` would change. Other options go to `pulumi preview`."""
     engine = Engine(stack, deadline=time_limit)
+    require_known(engine, "preview", context.args, own_options(context))
+    require_sound_configuration(engine)
     plugins.choose_for(stack, providers)
     if engine.is_local:
         start_local_cloud(Screen(as_json))

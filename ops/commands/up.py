@@ -21,6 +21,7 @@ from ops.commands.options import (
     Screen,
     StackOption,
     TimeLimitOption,
+    own_options,
     policy_pack,
 )
 from ops.commands.status import show
@@ -34,6 +35,8 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_moves
+from ops.stack.passed_on import require_known
+from ops.stack.settings import require_sound_configuration
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores
 # Between two looks at the probes, in seconds.
@@ -52,6 +55,8 @@ def up(
     """Bring a stack up; a local one with its cloud, its probes and their table. Other options go to `pulumi up`."""
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
+    require_known(engine, "up", context.args, own_options(context))
+    require_sound_configuration(engine)
     plugins.choose_for(stack, providers)
     arguments = [*policy_pack(stack, wanted=policies), *context.args]
     if not engine.is_local:

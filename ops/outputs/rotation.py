@@ -14,6 +14,7 @@ from identity.credentials import rfc3339
 from identity.credentials.schedule import Delivery, Slot, Slots, spare_is_free
 from identity.naming import control_plane_identity_name
 from identity.outputs import StackOutputs
+from identity.similar import similar
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource, name_of
 
@@ -73,11 +74,16 @@ def chosen(every: Collection[Rotatable], identities: Collection[str]) -> list[Ro
     names = {name for each in every for name in (each.name, each.row.field)}
     if unknown := sorted(set(identities) - names):
         raise CommandError(
-            f"this stack issues no certificate for {', '.join(unknown)}; it issues those of "
-            f"{', '.join(each.name for each in every)}. A credential that is issued elsewhere is renewed there: put "
-            "the new document where the configuration names it and run `make up`"
+            f"this stack issues no certificate for {', '.join(each + _meant(each, names) for each in unknown)}; it "
+            f"issues those of {', '.join(each.name for each in every)}. A credential that is issued elsewhere "
+            "is renewed there: put the new document where the configuration names it and run `make up`"
         )
     return [each for each in every if not identities or {each.name, each.row.field} & set(identities)]
+
+
+def _meant(unknown: str, names: Collection[str]) -> str:
+    close = similar(unknown, names)
+    return "" if close is None else f" (did you mean {close}?)"
 
 
 def _secrets(by_urn: Mapping[str, StateResource], component: str) -> list[StateResource]:

@@ -68,7 +68,8 @@ def _problems(stack: PipelineStack) -> Iterator[str]:
     if not (stack.container and stack.account):
         yield (
             f"{name}: a pipeline cannot reach the state at {stack.backend!r}; accepted, as idstack:backend "
-            "in its file or by --backend: azblob://<container>?storage_account=<account>, with {stack} for the name of the stack"
+            "in its file or by --backend: azblob://<container>?storage_account=<account>, with {stack} for the name "
+            "of the stack"
         )
     if not stack.key:
         yield (

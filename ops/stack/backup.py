@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from identity import resource_types
 from identity.credentials import rfc3339
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, why_unreadable
 from ops.stack.known_schema import of_known_schema
 from ops.stack.state import StateResource
 from ops.stack.state_file import StateDamaged
@@ -73,7 +73,7 @@ def read(file: Path) -> Backup:
     try:
         return Backup.model_validate_json(file.read_bytes())
     except OSError as error:
-        raise CommandError(f"the backup cannot be read: {error}") from None
+        raise CommandError(f"the backup {file} cannot be read: {why_unreadable(error)}") from None
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the document"

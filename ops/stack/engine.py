@@ -20,15 +20,13 @@ from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings import stack_file
 from identity.settings.problems import NAMESPACE
-from ops.stack import configuration, disk, existing, files, hints, plugins, state_file, unreadable
+from ops.stack import backend_failures, configuration, disk, existing, files, hints, plugins, state_file, unreadable
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterrupted
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.standstill import Standstill
 from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_of
 
-# What the engine prints for a stack that its backend does not have.
-_MISSING: Final = "no stack named"
 # The engine lists a backend of files while other engines write their states: the draft of one is gone by the time that
 # it is looked at, which fails the whole listing (gocloud.dev/blob/fileblob).
 _VANISHED: Final = "list bucket: blob (code=NotFound)"
@@ -348,10 +346,8 @@ class Engine(PulumiRuns):
         """As `resources`; none if there is no such stack. To list stacks the engine would read the states of all."""
         try:
             return self.resources()
-        except CommandError as error:
-            if _MISSING in error.message:
-                return []
-            raise
+        except backend_failures.NoSuchStack:
+            return []
 
     def stacks(self) -> list[str]:
         """Names of all stacks of the project in the backend, in alphabetical order."""

@@ -24,3 +24,9 @@ class NoManagementClusterError(CommandError):
 
 class RunInterrupted(CommandError):
     """The engine was interrupted, by a signal or at a time limit; the message states how to go on."""
+
+
+def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """Why a file cannot be read, in the system's words and without its number: `no such file or directory`."""
+    text = error.strerror if isinstance(error, OSError) else "it is not encoded in UTF-8"
+    return (text or "it cannot be opened").replace("No such", "no such", 1)

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ops.stack import disk, lock, pinned_plugins, secrets_provider, state_container, state_file, unreadable
+from ops.stack import (
+    backend_failures,
+    disk,
+    lock,
+    pinned_plugins,
+    secrets_provider,
+    state_container,
+    state_file,
+    unreadable,
+)
 from ops.stack.deadline import Deadline
 from ops.stack.environment import ROOT, is_local, variables
 from ops.stack.errors import CommandError, RunInterrupted
@@ -115,6 +124,7 @@ class PulumiRuns:
             state_file.damage(errors, self.stack, backend)
             or disk.failure(errors, self.stack)
             or state_container.failure(errors, self.stack)
+            or backend_failures.failure(errors, self.stack, backend)
         ):
             return found
         if state_file.is_unsound(errors) and (files := disk.unreadable_locks(backend, self.stack)):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, why_unreadable
 
 VARIABLE: Final = "PULUMI_BACKEND_URL"
 KEY: Final = "idstack:backend"
@@ -30,8 +30,7 @@ def recorded(stack: str, root: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is not encoded in UTF-8"
-        raise CommandError(f"{file.name} cannot be read: {why}. Nothing was started") from None
+        raise CommandError(f"{file.name} cannot be read: {why_unreadable(error)}. Nothing was started") from None
     found = _backend_in(text, file.name)
     return found if isinstance(found, str) and found else None
 

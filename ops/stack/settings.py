@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import chdir
 from typing import Any
 
 from identity.access.permissions import Permission, needed, permissions
@@ -13,6 +14,7 @@ from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.problems import NAMESPACE, for_stack
 from identity.settings.stack_file import written_for
 from ops.stack import local_cloud
+from ops.stack.configuration import require_local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
@@ -26,6 +28,25 @@ def settings_of(engine: Engine) -> Settings:
     local_cloud.of(engine.stack)
     try:
         return load(engine.stack, texts_of(engine), written_for(engine.stack, engine.root))
+    except ConfigurationError as error:
+        raise CommandError(for_stack(str(error), engine.stack)) from None
+
+
+def require_sound_configuration(engine: Engine) -> None:
+    """Raise CommandError for a stack's file that the program would refuse, with its report; nothing else is asked.
+
+    What the file has encrypted only the engine can read: such a file is left to the program.
+    """
+    if engine.is_local:
+        require_local_cloud(engine.root / f"Pulumi.{engine.stack}.yaml")
+    written = {key: value for key, value in engine.written().items() if ":" not in key}
+    if any(map(_is_encrypted, written.values())):
+        return
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in written.items()}
+    local = local_cloud.record() or local_cloud.NOWHERE if engine.is_local else None
+    try:
+        with chdir(engine.root):  # as the program, to which paths in the file are relative
+            load_settings(texts, secret_keys=(), local=local, written=written)
     except ConfigurationError as error:
         raise CommandError(for_stack(str(error), engine.stack)) from None
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from identity import resource_types
 from identity.settings import Settings
+from identity.similar import did_you_mean
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
@@ -85,7 +86,7 @@ def _of_states(
     found, begun = clusters_in(before).get(cluster), clusters_in(after).get(cluster)
     if begun is None:
         if found is None:
-            yield f"{source.stack} has no hosted cluster {cluster}"
+            yield f"{source.stack} has no hosted cluster {cluster}{did_you_mean(cluster, clusters_in(before))}"
         if any(_is_somebodys(each) for each in after):
             yield f"{target.stack} has resources already; name a stack without any"
     elif found is not None and (missing := _unknown_to(_below(after, begun), _below(before, found))):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,10 @@ from ops.stack.standstill import Standstill
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _STANDARD_INPUT: Final = 0
 _LOOK_EVERY: Final = 1.0  # seconds
+# The engine tells to delete the lock of another run, which may still be going on; `ops/stack/lock.py` says what to do.
+_LOCK_HINT: Final = re.compile(
+    r" Either wait for the other process\(es\) to end or delete the lock file with `pulumi cancel`\."
+)
 STANDSTILL: Final = "its own standstill"
 
 
@@ -76,7 +81,7 @@ def run_streaming(
         assert process.stderr is not None
         for line in process.stderr:
             errors.append(line)
-            print(line, end="", file=sys.stderr, flush=True)
+            print(_LOCK_HINT.sub("", line), end="", file=sys.stderr, flush=True)
     return Ended(process.returncode, "".join(errors), interruption.reason)
 
 

@@ -14,17 +14,17 @@ from ops.stack.environment import is_local
 # What helps, by words of the engine's error (pulumi v3.259).
 _FIXES: Final = (
     (
-        "no stack named",
+        "has no stack",
         "`idstack pulumi --stack {stack} -- stack ls` lists the stacks of this backend; {create} creates one; if it is "
         "in another one, {backend}",
     ),
-    ("PULUMI_ACCESS_TOKEN", "name the stack's backend: {backend}"),
+    ("nobody knows where the state", "name the stack's backend: {backend}"),
     (
         "cannot be read: ",
         "{recover} puts a whole copy back if there is one; `.venv/bin/idstack restore` the state of a backup",
     ),
     (
-        "unable to open",
+        "If the address is wrong",
         "correct idstack:backend in the stack's file, and sign in to it (`az login`, Storage Blob Data Reader)",
     ),
     ("failed to acquire a token", "sign in to the backend: `az login`, with Storage Blob Data Reader on its account"),

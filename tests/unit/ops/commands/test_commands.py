@@ -177,7 +177,9 @@ def test_a_stack_that_does_not_exist_is_the_engines_error(engine: FakeEngine, id
     engine.has_no_stack()
     printed = idstack("status", "--stack", "dev")
     assert (printed.code, printed.output) == (1, "")
-    assert printed.error == "idstack: `pulumi stack export --stack dev`: error: no stack named 'dev' found\n"
+    assert printed.error == (
+        "idstack: the backend that you are logged in to has no stack dev: `idstack init dev` creates it\n"
+    )
 
 
 def test_status_of_the_local_stack_asks_its_probes(

@@ -74,7 +74,7 @@ def test_an_unknown_cluster_is_refused_with_those_there_are(idstack: Idstack) ->
     printed = idstack("graph", "--stack", "dev", "--format", "svg", "--cluster", "hc3")
 
     assert printed.code == 1
-    assert "the stack dev has no hosted cluster hc3; it has hc1, hc2" in printed.error
+    assert 'the stack dev has no hosted cluster hc3; it has hc1, hc2; did you mean "hc' in printed.error
 
 
 def test_a_file_that_cannot_be_written_is_named(idstack: Idstack, tmp_path: Path) -> None:

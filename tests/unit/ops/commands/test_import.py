@@ -70,7 +70,7 @@ def test_files_are_read_before_anything_else(engine: FakeEngine, idstack: Idstac
 
     assert printed.code == 1
     assert printed.error == (
-        f"idstack: {gone} cannot be read (FileNotFoundError); give the file that the script wrote\n"
+        f"idstack: {gone} cannot be read (no such file or directory); give the file that the script wrote\n"
     )
     assert engine.calls == []
 

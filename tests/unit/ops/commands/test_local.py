@@ -9,7 +9,9 @@ import pytest
 
 from ops.stack.environment import ROOT, local_paths
 from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.world import local_environment
 
+LOCAL = local_environment(Path("/nowhere"), Path("/nowhere/kubeconfig"))
 IDENTITIES = {"disk": {"credentialsSecretName": "azure-disk-hc1-json"}}
 
 
@@ -27,7 +29,13 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], Path]]:
 
 
 @pytest.fixture
-def stack(engine: FakeEngine) -> FakeEngine:
+def cloud(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A local cloud that runs."""
+    monkeypatch.setattr("ops.stack.local_cloud.of", lambda _: LOCAL)
+
+
+@pytest.fixture
+def stack(engine: FakeEngine, cloud: None) -> FakeEngine:
     """A local stack with one identity."""
     engine.has({"keyVaultName": "kv-idstack-local", "hostedClusters": {"hc1": {"controlPlane": IDENTITIES}}})
     engine.has_stacks("local-hypershift")
@@ -76,7 +84,11 @@ def test_another_name_is_left_to_the_local_cloud(
 @pytest.mark.parametrize(
     ("name", "stacks", "refusal"),
     [
-        ("hc1/dsk", ["local"], "--as hc1/dsk: hc1 has no identity dsk; it has disk\n"),
+        (
+            "hc1/dsk",
+            ["local"],
+            '--as hc1/dsk: there is no such identity; there are hc1/disk; did you mean "hc1/disk"?\n',
+        ),
         (
             "hc1/disk",
             ["local", "local-hypershift"],
@@ -101,7 +113,7 @@ def test_an_identity_that_is_not_the_only_one_is_refused(
 
 
 def test_without_a_stack_no_name_is_the_stacks(
-    engine: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]]
+    engine: FakeEngine, cloud: None, idstack: Idstack, ran: list[tuple[list[str], Path]]
 ) -> None:
     idstack("local", "exec", "--as", "hc1/disk", "--", "true")
 
@@ -115,3 +127,24 @@ def test_what_a_command_is_given_belongs_to_it(
     idstack("local", "exec", "--", "kubectl", "--as", "hc1/disk", "get", "pods")
 
     assert ran[0][0][-5:] == ["kubectl", "--as", "hc1/disk", "get", "pods"]
+
+
+def test_a_typing_error_in_an_identity_is_no_name_of_a_vault(
+    stack: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]]
+) -> None:
+    printed = idstack("local", "exec", "--as", "hc1/dsk", "--", "az", "account", "show")
+
+    assert (printed.code, ran) == (1, [])
+    assert printed.error == (
+        'idstack: --as hc1/dsk: the stack has no such identity; it has hc1/disk; did you mean "hc1/disk"?\n'
+    )
+
+
+@pytest.mark.parametrize("command", ["env", "exec", "shell", "requests", "contents"])
+def test_without_a_local_cloud_the_way_to_one_is_told(
+    engine: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]], command: str
+) -> None:
+    printed = idstack("local", command)
+
+    assert (printed.code, ran) == (1, [])
+    assert printed.error.startswith("idstack: there is no local stack: `make up` creates one")

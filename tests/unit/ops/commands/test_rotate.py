@@ -96,15 +96,21 @@ def test_one_identity_is_chosen_by_its_field(stack: FakeEngine, idstack: Idstack
     assert _targets(stack) == ["hc1-disk"]
 
 
-@pytest.mark.parametrize("name", ["imageRegistry", "hc2/disk", "dsik"])
-def test_an_identity_without_a_certificate_of_ours_is_refused(stack: FakeEngine, idstack: Idstack, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("imageRegistry", ""), ("hc2/disk", " (did you mean hc1/disk?)"), ("dsik", " (did you mean disk?)")],
+    ids=["another", "another cluster", "typing error"],
+)
+def test_an_identity_without_a_certificate_of_ours_is_refused(
+    stack: FakeEngine, idstack: Idstack, name: str, meant: str
+) -> None:
     printed = idstack("rotate", "--stack", "dev", "--identity", name, "--identity", "disk")
 
     assert (printed.code, _targets(stack)) == (1, [])
     assert printed.error == (
-        f"idstack: this stack issues no certificate for {name}; it issues those of hc1/ingress, hc1/disk. A credential "
-        "that is issued elsewhere is renewed there: put the new document where the configuration names it and run "
-        "`make up`\n"
+        f"idstack: this stack issues no certificate for {name}{meant}; it issues those of hc1/ingress, hc1/disk. A "
+        "credential that is issued elsewhere is renewed there: put the new document where the configuration "
+        "names it and run `make up`\n"
     )
 
 

@@ -46,7 +46,7 @@ _SIGN_IN_REFUSED = SeenAccess(
 )
 
 FAULTS: Final = (
-    of_stack("no such stack", Stage.ENGINE, "state", lambda w: replace(w, state=Unread("no stack named 'x' found"))),
+    of_stack("no such stack", Stage.ENGINE, "state", lambda w: replace(w, state=Unread("the backend has no stack x"))),
     of_stack("locked by a run", Stage.BACKEND, "lock", changes.locked(True)),
     of_stack("locked by a killed run", Stage.BACKEND, "abandoned-lock", changes.locked(False)),
     of_stack("locked by another machine", Stage.BACKEND, "lock", changes.locked(None)),

@@ -103,7 +103,7 @@ def test_no_file_ends_in_a_trace(tmp_path_factory: pytest.TempPathFactory, conte
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match=r"cannot be read: .*nowhere"):
+    with pytest.raises(CommandError, match=r"the backup .*/nowhere cannot be read: no such file or directory$"):
         backup.read(tmp_path / "nowhere")
 
 

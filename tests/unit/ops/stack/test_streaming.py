@@ -80,6 +80,22 @@ def test_a_run_that_nothing_interrupts_ends_with_the_engines_code() -> None:
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_the_engines_hint_to_delete_the_lock_of_another_run_is_not_printed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # pulumi/pulumi v3.259 `pkg/backend/diy/lock.go`
+    said = (
+        "error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or delete the "
+        "lock file with `pulumi cancel`."
+    )
+    command = ["sh", "-c", f"cat >&2 <<'SAID'\n{said}\nSAID"]
+
+    ended = run_streaming(command, directory=tmp_path, environment={}, output=sys.stdout.fileno())
+
+    assert ended.errors == f"{said}\n", "the rest of the program looks for it"
+    assert capfd.readouterr().err == "error: the stack is currently locked by 1 lock(s).\n"
+
+
 def test_at_its_deadline_the_engine_is_interrupted() -> None:
     passed = Deadline(40.0, time.monotonic())
 

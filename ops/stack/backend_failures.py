@@ -1,0 +1,60 @@
+"""What keeps the engine from a stack's state, in words, by what it prints (pulumi v3.259): login, stack, passphrase."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ops.stack.environment import is_local
+from ops.stack.errors import CommandError
+
+_NOT_LOGGED_IN: Final = "PULUMI_ACCESS_TOKEN must be set"
+_NO_STACK: Final = re.compile(r"no stack named '(?P<stack>[^']+)' found")
+_WRONG: Final = "incorrect passphrase"
+_NO_PASSPHRASE: Final = "passphrase must be set with PULUMI_CONFIG_PASSPHRASE"
+_UNREACHABLE: Final = re.compile(r'unable to open bucket|read "?\.pulumi/meta\.yaml|could not list bucket')
+_REASON: Final = re.compile(
+    r"(no such host|ContainerNotFound|AuthenticationFailed|AuthorizationFailure|"
+    r"AZURE_STORAGE_ACCOUNT|failed to acquire a token)"
+)
+
+
+class NoSuchStack(CommandError):
+    """The backend has no stack of this name."""
+
+
+def failure(errors: str, stack: str, backend: str | None) -> CommandError | None:
+    """What to say and to do if one of these is why the engine failed, else None.
+
+    Args:
+        errors: the engine's standard error.
+        stack: the stack of the command.
+        backend: the address of its backend; None for that of the login.
+    """
+    where = "the backend that you are logged in to" if backend is None else f"the backend {backend}"
+    if missing := _NO_STACK.search(errors):
+        name = missing["stack"].rpartition("/")[2]
+        create = f"`make up STACK={name}`" if is_local(name) else f"`idstack init {name}`"
+        return NoSuchStack(f"{where} has no stack {name}: {create} creates it")
+    if _NOT_LOGGED_IN in errors:
+        return CommandError(
+            f"nobody knows where the state of the stack {stack} is: Pulumi.{stack}.yaml records no `idstack:backend`, "
+            "PULUMI_BACKEND_URL is not set, and nobody is logged in. "
+            f"`idstack pulumi --stack {stack} -- config set backend "
+            "'azblob://<container>?storage_account=<account>'` records it, or "
+            f"`idstack pulumi --stack {stack} -- login` uses Pulumi Cloud"
+        )
+    if _WRONG in errors or _NO_PASSPHRASE in errors:
+        what = "is not the one" if _WRONG in errors else "is missing, the one"
+        return CommandError(
+            f"the passphrase {what} that encrypts the secrets of the stack {stack}: set PULUMI_CONFIG_PASSPHRASE, or "
+            "PULUMI_CONFIG_PASSPHRASE_FILE to a file that has it. Nothing was changed"
+        )
+    if backend and backend.startswith("azblob://") and _UNREACHABLE.search(errors):
+        reason = _REASON.search(errors)
+        return CommandError(
+            f"{where} cannot be read{f' ({reason[0]})' if reason else ''}. Sign in with `az login` (in CI: the "
+            "variables AZURE_CLIENT_ID and AZURE_TENANT_ID), as somebody with the role Storage Blob Data Reader on the "
+            f"container. If the address is wrong, correct `idstack:backend` in Pulumi.{stack}.yaml"
+        )
+    return None

@@ -1,0 +1,71 @@
+"""What keeps the engine from a state is told in words, with what to type; the errors are those of pulumi v3.259."""
+
+from __future__ import annotations
+
+import pytest
+
+from ops.stack.backend_failures import NoSuchStack, failure
+
+AZURE = "azblob://pulumi-state?storage_account=stdev"
+TOKEN = """\
+error: read ".pulumi/meta.yaml": blob (key ".pulumi/meta.yaml") (code=Unknown): DefaultAzureCredential: failed to acquire a token.
+Attempted credentials:
+	ManagedIdentityCredential authentication failed.
+		GET http://169.254.169.254/metadata/identity/oauth2/token
+		RESPONSE 403: 403 Forbidden
+"""  # noqa: E501
+NOT_SET = "passphrase must be set with PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE environment variables"
+SET = "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file that has it. Nothing was changed"
+
+
+@pytest.mark.parametrize(
+    ("errors", "backend", "message"),
+    [
+        (
+            "error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions",
+            None,
+            "nobody knows where the state of the stack dev is: Pulumi.dev.yaml records no `idstack:backend`, "
+            "PULUMI_BACKEND_URL is not set, and nobody is logged in. `idstack pulumi --stack dev -- config set backend "
+            "'azblob://<container>?storage_account=<account>'` records it, or `idstack pulumi --stack dev -- login` "
+            "uses Pulumi Cloud",
+        ),
+        (
+            "error: no stack named 'dev' found",
+            AZURE,
+            f"the backend {AZURE} has no stack dev: `idstack init dev` creates it",
+        ),
+        (
+            "error: no stack named 'organization/idstack/local' found",
+            "file:///srv/states",
+            "the backend file:///srv/states has no stack local: `make up STACK=local` creates it",
+        ),
+        (
+            "error: getting stack configuration: get stack secrets manager: incorrect passphrase",
+            AZURE,
+            f"the passphrase is not the one that encrypts the secrets of the stack dev: {SET}",
+        ),
+        (
+            f"error: getting stack configuration: get stack secrets manager: {NOT_SET}",
+            AZURE,
+            f"the passphrase is missing, the one that encrypts the secrets of the stack dev: {SET}",
+        ),
+        (
+            TOKEN,
+            AZURE,
+            f"the backend {AZURE} cannot be read (failed to acquire a token). Sign in with `az login` (in CI: the "
+            "variables AZURE_CLIENT_ID and AZURE_TENANT_ID), as somebody with the role Storage Blob Data Reader on the "
+            "container. If the address is wrong, correct `idstack:backend` in Pulumi.dev.yaml",
+        ),
+    ],
+    ids=["no login", "no stack", "no local stack", "wrong passphrase", "no passphrase", "no sign-in"],
+)
+def test_a_failure_is_told_with_what_to_do(errors: str, backend: str | None, message: str) -> None:
+    found = failure(errors, "dev", backend)
+
+    assert str(found) == message
+    assert isinstance(found, NoSuchStack) == ("no stack named" in errors)
+
+
+@pytest.mark.parametrize("errors", ["", "error: something else", TOKEN], ids=["nothing", "another", "of no backend"])
+def test_other_failures_stay_as_they_are(errors: str) -> None:
+    assert failure(errors, "dev", None) is None

@@ -1,0 +1,74 @@
+"""Options that neither `idstack` nor the engine knows are refused before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ops.stack.engine import Engine
+from ops.stack.passed_on import WrongUsage, require_known
+from tests.unit.ops.conftest import FakeEngine
+
+_HELP = """\
+Usage:
+  pulumi up [template|url] [flags]
+
+Flags:
+      --continue-on-error           Continue updating resources even if an error is encountered
+  -m, --message string              Optional message to associate with the update operation
+  -r, --refresh string[="true"]     Refresh the state of the stack's resources before this update
+  -t, --target stringArray          Specify a single resource URN to update
+  -y, --yes                         Automatically approve and perform the update after previewing it
+
+Global Flags:
+  -C, --cwd string                   Run pulumi as if it had been started in another directory
+"""
+
+
+@pytest.fixture
+def dev(engine: FakeEngine, tmp_path: Path) -> Engine:
+    (engine.folder / "pulumi").write_text(f"#!/bin/sh\ncat <<'HELP'\n{_HELP}HELP\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text("config: {}\n")
+    return Engine("dev", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--yes", "--refresh", "--target", "urn:pulumi:x"],
+        ["-y", "-m", "of today", "-mtext", "--message=x", "--refresh=true", "-C", "/"],
+    ],
+    ids=["none", "long", "short"],
+)
+def test_what_the_engine_knows_is_passed_on(dev: Engine, arguments: list[str]) -> None:
+    require_known(dev, "up", arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--stak", "dev"],
+            '--stak is no option of `idstack`, and none of `pulumi up`; did you mean "--stack"? Nothing was started',
+        ),
+        (
+            ["--yes", "--xyzzy=1"],
+            "--xyzzy is no option of `idstack`, and none of `pulumi up`. Nothing was started",
+        ),
+        (["-q"], "-q is no option of `idstack`, and none of `pulumi up`. Nothing was started"),
+        (
+            ["dev"],
+            "dev is no option, and `pulumi up` takes options alone here; a stack is named with an option: "
+            "`--stack dev`. Nothing was started",
+        ),
+        (["--yes", "now"], "now is no option, and `pulumi up` takes options alone here. Nothing was started"),
+    ],
+    ids=["typing error", "unknown", "unknown letter", "a stack", "a word"],
+)
+def test_what_nobody_knows_is_refused(dev: Engine, arguments: list[str], message: str) -> None:
+    with pytest.raises(WrongUsage) as refused:
+        require_known(dev, "up", arguments, ["--stack", "--json"])
+
+    assert (str(refused.value), refused.value.exit_code) == (message, 2)
