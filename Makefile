@@ -1,4 +1,4 @@
-# Every command takes STACK=<name> (local by default) and ARGS=<more options of the engine>.
+# Every command takes STACK=<name> (else PULUMI_STACK, the selected stack, or local) and ARGS=<more options of the engine>.
 # CLUSTER=apiserver gives a local stack a real kube-apiserver instead of the built-in API, from its first `make up` to `make down`.
 # PROVIDERS=real gives it the real provider plugins instead of the emulated ones, PROVIDERS=azuread only that one (docs/reference/operations.md).
 # POLICIES=1 runs the policies on a local stack, too, as they run on every other one (docs/reference/policies.md).
@@ -8,7 +8,7 @@
 $(foreach name,stack args cluster providers policies,$(if $(filter command,$(firstword $(origin $(name)))),$(error \
 $(name)=$($(name)) is read by nothing: write the name in capital letters, as in `make $(firstword $(MAKECMDGOALS)) STACK=dev`)))
 
-STACK ?= local
+STACK ?=
 POLICIES ?=
 ARGS ?=
 CLUSTER ?=
@@ -29,19 +29,19 @@ setup: ## Prepare this checkout: virtual environment, packages, Pulumi CLI (a se
 	@tools/setup $(if $(filter apiserver,$(CLUSTER)),cluster)
 
 up: setup ## Bring the stack up; the local one ends with a table of nine proven sign-ins
-	@$(IDSTACK) up --stack $(STACK) $(if $(POLICIES),--policies) $(ARGS)
+	@$(IDSTACK) up $(if $(STACK),--stack $(STACK)) $(if $(POLICIES),--policies) $(ARGS)
 
 preview: setup ## Show what `make up` would change
-	@$(IDSTACK) preview --stack $(STACK) $(if $(POLICIES),--policies) $(ARGS)
+	@$(IDSTACK) preview $(if $(STACK),--stack $(STACK)) $(if $(POLICIES),--policies) $(ARGS)
 
 renew: setup ## Renew the certificates that are due, and change nothing else
-	@$(IDSTACK) renew --stack $(STACK) $(ARGS)
+	@$(IDSTACK) renew $(if $(STACK),--stack $(STACK)) $(ARGS)
 
 recover: setup ## After a killed run: release the lock, settle what was under way, and go on with `make up`
-	@$(IDSTACK) recover --stack $(STACK) $(ARGS)
+	@$(IDSTACK) recover $(if $(STACK),--stack $(STACK)) $(ARGS)
 
 down: setup ## Destroy the stack; of the local one nothing is left
-	@$(IDSTACK) down --stack $(STACK) $(ARGS)
+	@$(IDSTACK) down $(if $(STACK),--stack $(STACK)) $(ARGS)
 
 # Side by side on as many cores as there are, four at most. Tests that share a stack are a group, which one worker runs.
 PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadscope --no-loadscope-reorder --durations=10

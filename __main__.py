@@ -26,6 +26,7 @@ from components.renewed_outputs import renewed_outputs
 from components.stack import IdentityStack
 from identity.credentials import renewal_request
 from identity.settings import ConfigurationError
+from identity.settings.problems import for_stack
 
 
 async def main() -> pulumi.Inputs:
@@ -53,8 +54,8 @@ async def main() -> pulumi.Inputs:
             await check_signing_key_secrets(settings, providers, aks, kubeconfig)
         cluster = create_management_cluster(settings, providers, deployer)
         providers = with_kubernetes_provider(settings, providers, cluster, hands_over=bool(handed_over))
-    except ConfigurationError as error:
-        raise pulumi.RunError(str(error)) from None
+    except (ConfigurationError, pulumi.RunError) as error:
+        raise pulumi.RunError(for_stack(str(error), pulumi.get_stack())) from None
     owner = StackOwner("owner")
     # In each run before all that depends on it in the state: what is no target is written as it was, in the order of
     # registration, and the engine refuses a state in which a dependency comes later.

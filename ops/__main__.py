@@ -69,6 +69,7 @@ _COMMANDS: Final = {
         ("forecast", {}),
         ("sweep", {}),
         ("fleet", {}),
+        ("pulumi", _PASS_ON),
         ("local", _PASS_ALL_ON),
     )
 }

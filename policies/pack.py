@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pulumi_policy import EnforcementLevel, Policy, ReportViolation, ResourceValidationArgs, ResourceValidationPolicy
 from pulumi_policy.proxy import UnknownValueError
 
+from identity.settings.problems import for_stack
 from identity.settings.waivers import PolicyName
 from policies.rules import RULES, PolicedResource, Rule, RuleBreak, RuleContext
 from policies.stack import PolicedStack
@@ -26,7 +27,7 @@ def _mandatory(name: PolicyName, rule: Rule, context: RuleContext) -> ResourceVa
         resource = resource_of(args)
         if (name, resource.name) not in context.stack.waivers:
             for each in _known(rule, resource, context):
-                report(_message(name, resource, each), None)
+                report(for_stack(_message(name, resource, each), _stack_of(args)), None)
 
     return ResourceValidationPolicy(
         name=name,
@@ -59,6 +60,10 @@ def resource_of(args: ResourceValidationArgs) -> PolicedResource:
     """The resource that the engine is about to register."""
     _, _, chain, name = args.urn.split("::", 3)[-4:]
     return PolicedResource(kinds=tuple(chain.split("$")), name=name, inputs=args.props)
+
+
+def _stack_of(args: ResourceValidationArgs) -> str:
+    return args.urn.removeprefix("urn:pulumi:").partition("::")[0]
 
 
 def _known(rule: Rule, resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:

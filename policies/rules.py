@@ -78,7 +78,7 @@ def vault_purge_protection(resource: PolicedResource, context: RuleContext) -> I
         yield RuleBreak(
             found="purge protection is off in a stack with `protect: true`",
             accepted="a vault that nobody can purge before its retention ends",
-            fix="`pulumi config set --path vault.purgeProtection true`",
+            fix="`idstack pulumi -- config set --path vault.purgeProtection true`",
         )
 
 
@@ -94,7 +94,7 @@ def network_open_to_all(resource: PolicedResource, context: RuleContext) -> Iter
         yield RuleBreak(
             found="the vault's firewall lets every network in",
             accepted="`defaultAction: Deny`, with the networks of deployers and nodes listed",
-            fix="`pulumi config set --path vault.defaultAction Deny`",
+            fix="`idstack pulumi -- config set --path vault.defaultAction Deny`",
         )
     for rule in rules.get("ipRules") or ():
         if ip_network(rule["value"], strict=False).prefixlen < _LEAST_PREFIX:
@@ -135,7 +135,7 @@ def certificate_life(resource: PolicedResource, context: RuleContext) -> Iterato
         yield RuleBreak(
             found=f"a certificate of {int(resource.inputs['lifetimeDays'])} days",
             accepted=f"{LONGEST_LIFE_DAYS} days at most",
-            fix=f"`pulumi config set --path credentials.lifetimeDays {LONGEST_LIFE_DAYS}`, then a renewal",
+            fix=f"`idstack pulumi -- config set --path credentials.lifetimeDays {LONGEST_LIFE_DAYS}`, then a renewal",
         )
 
 

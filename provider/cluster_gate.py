@@ -83,5 +83,5 @@ class ClusterGateResource(StateOnly):
             with ApiServer(Kubeconfig.parse(known["kubeconfig"], "the kubeconfig of the new cluster"), aks) as server:
                 server.wait_for(wanted, known[_TIMEOUT], is_new=True, log=log_info, sleep=pause)
         except AccessError as error:
-            raise PluginError(f"{error}. The cluster stays; run `pulumi up` again when that is fixed") from None
+            raise PluginError(f"{error}. The cluster stays; bring the stack up again when that is fixed") from None
         return self.marked(inputs | {"openedAt": rfc3339.render(datetime.now(UTC))})

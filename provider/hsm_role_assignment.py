@@ -72,7 +72,7 @@ class HsmRoleAssignmentResource(Resource):
         if not state:
             raise PluginError(
                 f"{urn.rsplit('::', 1)[-1]} cannot be imported: it needs no import. "
-                "Remove it, and `pulumi up` takes over an assignment that has its name"
+                "Remove it, and the next `up` takes over an assignment that has its name"
             )
         found = _found(inputs)
         return None if found is None else ReadResult(id, inputs | found, state | found)

@@ -114,7 +114,7 @@ class IssuerDocumentsResource(Resource):
         if not state:
             raise PluginError(
                 f"{urn.rsplit('::', 1)[-1]} cannot be imported: since when a key is published is known to its stack "
-                "alone. Remove the import and let `pulumi up` write the documents"
+                "alone. Remove the import and let the next `up` write the documents"
             )
         try:
             azure = cloud.client(inputs["cloud"], inputs["tenantId"])

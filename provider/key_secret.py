@@ -113,7 +113,7 @@ class KeySecretResource(Resource, ABC):
         if not state:
             raise PluginError(
                 f"{urn.rsplit('::', 1)[-1]} cannot be imported: which key a Secret holds is known to its stack alone. "
-                "Remove the import, delete the Secret and let `pulumi up` write it"
+                "Remove the import, delete the Secret and let the next `up` write it"
             )
         known = unwrap(inputs)
         with _server(known) as server:
@@ -159,7 +159,7 @@ class KeySecretResource(Resource, ABC):
         if key_id != known["keyId"]:
             raise PluginError(
                 f"the secret {known['secretName']} of the vault holds another key, {key_id}, than {self.other_key}, "
-                f"{known['keyId']}: run `pulumi up --refresh`"
+                f"{known['keyId']}: bring the stack up with `--refresh`"
             )
         beside = {name: None if text is None else _encoded(text.encode()) for name, text in self.beside(known).items()}
         return {

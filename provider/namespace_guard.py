@@ -61,7 +61,7 @@ class NamespaceGuardResource(StateOnly):
     def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
         """Raise `PluginError` while there is a HostedControlPlane in the namespace, or if that cannot be seen."""
         known = unwrap(state)
-        namespace = known[_NAMESPACE]
+        namespace, stack = known[_NAMESPACE], urn.removeprefix("urn:pulumi:").partition("::")[0]
         if known[_HANDED_OVER]:
             return
         try:
@@ -71,7 +71,7 @@ class NamespaceGuardResource(StateOnly):
         except AccessError as error:
             raise PluginError(
                 f"{unreadable([namespace], error)}. If the management cluster itself is gone, take the guard out of "
-                f"the state: `pulumi state delete '{urn}'`"
+                f"the state: `idstack pulumi --stack {stack} -- state delete '{urn}'`"
             ) from None
         if found:
-            raise PluginError(refusal(found, urn.removeprefix("urn:pulumi:").partition("::")[0]))
+            raise PluginError(refusal(found, stack))

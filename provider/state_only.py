@@ -21,7 +21,7 @@ class StateOnly(Resource):
         if not state:
             raise PluginError(
                 f"{urn.rsplit('::', 1)[-1]} cannot be imported: it exists in the state of its stack alone. "
-                "Remove the import and let `pulumi up` create it"
+                "Remove the import and let the next `up` create it"
             )
         return ReadResult(id, self.marked(inputs), self.marked(state))
 

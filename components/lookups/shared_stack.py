@@ -64,8 +64,8 @@ async def _must_exist(name: str) -> None:
             rule="shared-stack-missing" if is_missing else "shared-stack-unreadable",
             found=f'"{name}", which {"does not exist" if is_missing else f"cannot be read: {reason}"}',
             accepted="a stack in the same backend that has been brought up",
-            fix=f"`pulumi stack ls --all` lists them; {to_set(_PLACE, '<organization>/<project>/<stack>')}, "
-            f"or bring it up with `pulumi up --stack {name}`",
+            fix=f"`idstack pulumi -- stack ls --all` lists them; {to_set(_PLACE, '<organization>/<project>/<stack>')}, "
+            f"or bring it up with `idstack up --stack {name.rpartition('/')[2]}`",
         ) from None
 
 
@@ -79,14 +79,14 @@ async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[
             rule="shared-stack-output-secret",
             found=f'"{name}", which marks {enumerate_words(secret)} as secret',
             accepted="outputs that are not secret: no secret crosses from one stack to another",
-            fix=f"export it without a secret mark, then `pulumi up --stack {name}`",
+            fix=f"export it without a secret mark, then `idstack up --stack {name.rpartition('/')[2]}`",
         )
     if missing:
         raise _refused(
             rule="shared-stack-output-missing",
             found=f'"{name}", which has no output {enumerate_words(missing)}',
             accepted="a stack of this program with a vault of its own, brought up to the end",
-            fix=f"`pulumi up --stack {name}`, then try again",
+            fix=f"`idstack up --stack {name.rpartition('/')[2]}`, then try again",
         )
     outputs = cast("StackOutputs[str]", {key: each.value for key, each in found.items() if each.value is not None})
     if malformed := list(_malformed(outputs)):
@@ -94,7 +94,8 @@ async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[
             rule="shared-stack-output-malformed",
             found=f'"{name}", whose output {enumerate_words(malformed)} is not of the form that this program exports',
             accepted="the ARM ids of a key vault and an AKS cluster: a vault's name becomes the host that gets a token",
-            fix=f"see who wrote it (`pulumi stack history --stack {name}`), and `pulumi up --stack {name}`",
+            fix=f"see who wrote it (`idstack pulumi --stack {name.rpartition('/')[2]} -- stack history`), and "
+            f"`idstack up --stack {name.rpartition('/')[2]}`",
         )
     return outputs
 

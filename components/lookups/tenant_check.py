@@ -53,6 +53,6 @@ async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
         raise pulumi.RunError(
             f"signed in to the tenant {found['tenantId']}, but idstack:tenantId is {settings.tenant_id}. "
             f"Nothing was changed. Sign in with `az login --tenant {settings.tenant_id}` (in CI: set ARM_TENANT_ID), "
-            f"or correct it with `pulumi config set idstack:tenantId {found['tenantId']}`."
+            f"or correct it with {to_set(('tenantId',), found['tenantId'])}."
         )
     return Deployer.of(found)

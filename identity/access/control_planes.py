@@ -38,7 +38,8 @@ def refusal(found: Mapping[str, str], stack: str) -> str:
     """Why nothing is deleted, and what to do instead."""
     return (
         f"{described(found)}, and the stack would delete it with the namespace. Nothing of it was deleted. To keep the "
-        f"cluster, leave the namespace to HyperShift: `pulumi config set --stack {stack} clusterSide hypershift`, then "
+        f"cluster, leave the namespace to HyperShift: `idstack pulumi --stack {stack} -- config set clusterSide "
+        f"hypershift`, then "
         f"`make up STACK={stack}`. To delete the cluster, let HyperShift do it first: {_deletions(found)}, and wait "
         "until it is gone, as its deletion needs the stack's identities; then run the command again"
     )

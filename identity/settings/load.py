@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -18,6 +17,7 @@ from identity.settings.invalid import INVALID
 from identity.settings.model import Settings
 from identity.settings.placeholders import refuse_placeholders
 from identity.settings.problems import (
+    CLI,
     ConfigurationError,
     Place,
     Problem,
@@ -30,6 +30,7 @@ from identity.settings.problems import (
 )
 from identity.settings.rules import validate_settings
 from identity.settings.schema_node import SchemaNode
+from identity.similar import similar
 
 _SETTINGS: Final = SchemaNode(Settings)
 _BOOLEANS: Final = {"true": True, "false": False}
@@ -203,9 +204,7 @@ def _is_accepted_in_quotes(node: SchemaNode, found: object) -> bool:
 def _guess(node: SchemaNode, found: object) -> str | None:
     if node.spec:
         return node.spec.guessed(found)
-    lower = {choice.lower(): choice for choice in node.choices}
-    close = get_close_matches(str(found).lower(), lower, n=1)
-    return lower[close[0]] if close else None
+    return similar(str(found), node.choices)
 
 
 def _refuse_name(place: Place, report: ProblemReport) -> None:
@@ -224,15 +223,12 @@ def _refuse_unknown_key(place: Place, report: ProblemReport) -> None:
     *parents, key = place
     holder = _SETTINGS.at(tuple(parents))
     known = holder.keys if holder else ()
-    lower = {each.lower(): each for each in known}
-    close = get_close_matches(str(key).lower(), lower, n=1)
+    close = similar(str(key), known)
     head = re.split(r"[.\[]", str(key))[0]
     if not parents and head != key and head in known:
-        fix = (
-            f"{to_remove(place)}, then `pulumi config set --path {shlex.quote(str(key))} <value>`: a path needs --path"
-        )
+        fix = f"{to_remove(place)}, then `{CLI} config set --path {shlex.quote(str(key))} <value>`: a path needs --path"
     elif close:
-        fix = f"rename it to {path_of((*parents, lower[close[0]]))}"
+        fix = f"rename it to {path_of((*parents, close))}"
     else:
         fix = to_remove(place)
     accepted = f"the keys {enumerate_words(known)}"

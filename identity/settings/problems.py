@@ -13,6 +13,9 @@ from typing import Final, TypeAlias
 Place: TypeAlias = tuple[str | int, ...]
 
 NAMESPACE: Final = "idstack"
+# The engine's CLI, with the backend, home and plugins of the stack.
+CLI: Final = "idstack pulumi --"
+_UNNAMED: Final = re.compile(r"`idstack (?:pulumi|up|preview)(?= -- | --refresh|`)")
 _LONGEST_SHOWN: Final = 160
 # Of a Key Vault secret; no key is as short as that.
 _LONGEST_NAME: Final = 127
@@ -101,10 +104,15 @@ def to_remove(place: Place) -> str:
     return _command("rm", "", place, "")
 
 
+def for_stack(text: str, stack: str) -> str:
+    """The text with the stack's name in each command of `idstack` that acts on a stack and names none."""
+    return _UNNAMED.sub(rf"\g<0> --stack {stack}", text)
+
+
 def _command(verb: str, options: str, place: Place, value: str) -> str:
     path = path_of(place)
     quoted = path if re.fullmatch(r"[\w.-]+", path) else shlex.quote(path)
-    words = ("pulumi config", verb, options, "--path" if len(place) > 1 else "", quoted, value)
+    words = (f"{CLI} config", verb, options, "--path" if len(place) > 1 else "", quoted, value)
     return f"`{' '.join(word for word in words if word)}`"
 
 

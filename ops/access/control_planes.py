@@ -41,8 +41,8 @@ def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> Non
             found = control_planes(server, namespaces)
     except (AccessError, CommandError) as error:
         raise CommandError(
-            f"{unreadable(namespaces, error)}. If the management cluster itself is gone, `pulumi destroy --stack "
-            f"{engine.stack}` does not ask it about identities"
+            f"{unreadable(namespaces, error)}. If the management cluster itself is gone, `idstack pulumi "
+            f"--stack {engine.stack} -- destroy` does not ask it about identities"
         ) from None
     if warning := ended_credentials(engine, outputs, set(found.values()).difference(applied)):
         warn(warning)

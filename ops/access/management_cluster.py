@@ -65,7 +65,8 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
         access = AccessSettings.model_validate(configuration["managementCluster"].get("access") or {})
     except ValidationError:
         raise CommandError(
-            "idstack:managementCluster.access is not valid; `pulumi preview` reports what and why"
+            "idstack:managementCluster.access is not valid; "
+            f"`idstack preview --stack {engine.stack}` reports what and why"
         ) from None
     full_id = _cluster_id(configuration)
     is_admin = access.admin if admin is None else admin

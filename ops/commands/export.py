@@ -85,8 +85,8 @@ def _owned(stack: str, outputs: StackOutputs[str]) -> str:
     return (
         f"the stack {stack} was brought up with `clusterSide: stack`, so it owns {namespaces}, where HyperShift puts "
         "the control plane: the two would overwrite each other's objects. Nothing was written. Leave the namespace to "
-        f"HyperShift first: `pulumi config set --stack {stack} clusterSide hypershift`, `make up STACK={stack}`, then "
-        "export again"
+        f"HyperShift first: `idstack pulumi --stack {stack} -- config set clusterSide hypershift`, "
+        f"`make up STACK={stack}`, then export again"
     )
 
 

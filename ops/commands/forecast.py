@@ -8,17 +8,18 @@ from typing import Annotated
 import typer
 
 from identity.settings import ConfigurationError
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen
+from ops.commands.options import DEFAULT_CHOICE, JsonOption, Screen
 from ops.forecast import screen
 from ops.forecast.forecast import forecast as make_forecast
 from ops.forecast.stack import duration, read
+from ops.stack.chosen_stack import chosen_stack
 from ops.stack.errors import CommandError
 
 
 def forecast(
     stack: Annotated[
         list[str],
-        typer.Option("--stack", "-s", help="Name of a stack; several count together.", show_default=DEFAULT_STACK),
+        typer.Option("--stack", "-s", help="Name of a stack; several count together.", show_default=DEFAULT_CHOICE),
     ] = [],  # noqa: B006 - typer copies it
     clusters: Annotated[
         int | None, typer.Option("--clusters", min=0, help="As if there were so many clusters like the stacks' own.")
@@ -39,7 +40,7 @@ def forecast(
     Nobody signs in: everything is counted from the stacks' configuration files. Other owners of the same subscription
     and tenant count as well, but not here. The exit code is 1 if a limit is exceeded.
     """
-    names = list(dict.fromkeys(stack)) or [DEFAULT_STACK]
+    names = list(dict.fromkeys(stack)) or [chosen_stack()[0]]
     try:
         found = make_forecast(read(names, poll_interval), clusters)
     except ConfigurationError as error:

@@ -123,7 +123,10 @@ def scripts(
     written = engine.written()
     if missing := [key for key in ("tenantId", "subscriptionId") if not written.get(key)]:
         keys = " and ".join(missing)
-        raise CommandError(f"the stack {stack} has no {keys}; set it first: `pulumi config set --stack {stack} <key>`")
+        raise CommandError(
+            f"the stack {stack} has no {keys}; set it first: "
+            f"`idstack pulumi --stack {stack} -- config set <key> <uuid>`"
+        )
     subscription = written["subscriptionId"]
     known = manifest.read(hosted_cluster, cluster, named, managed, subscription) if hosted_cluster else {}
     known |= {("infraID",): infra_id} if infra_id else {}

@@ -11,23 +11,43 @@ import typer
 from rich.console import Console
 
 from ops.stack import plugins
+from ops.stack.chosen_stack import chosen_stack, require_stack
 from ops.stack.deadline import Deadline
-from ops.stack.environment import LOCAL_STACK, is_local
+from ops.stack.environment import is_local
 
 
-def _checked_stack(name: str) -> str:
-    """The stack's name, which its file has, too; the organization of a qualified name comes from the login."""
+def _named_stack(context: typer.Context, name: str) -> str:
+    """The bare name of the stack that is named, or chosen elsewhere; the organization comes from the login."""
+    if context.resilient_parsing:
+        return name
+    if not name:
+        name, why = chosen_stack()
+        if why is not None:
+            print(f"stack {name}, chosen by {why}", file=sys.stderr)
     if "/" in name:
         own = name.rpartition("/")[2]
         raise typer.BadParameter(
             f"{name!r} has an organization or a project in it; accepted: the name of the stack alone, {own!r}. "
-            "`pulumi org set-default <organization>` chooses the organization"
+            "`idstack pulumi --stack {own} -- org set-default <organization>` chooses the organization"
         )
     return name
 
 
+def _checked_stack(context: typer.Context, name: str) -> str:
+    """The same, of a stack that has a file in the project."""
+    stack = _named_stack(context, name)
+    if not context.resilient_parsing:
+        require_stack(stack)
+    return stack
+
+
+DEFAULT_CHOICE: Final = "PULUMI_STACK, or the selected stack, or local"
 StackOption: TypeAlias = Annotated[
-    str, typer.Option("--stack", "-s", help="Name of the stack.", show_default=True, callback=_checked_stack)
+    str, typer.Option("--stack", "-s", help="Name of the stack.", show_default=DEFAULT_CHOICE, callback=_checked_stack)
+]
+# Of a stack that need not have a file yet.
+NamedStackOption: TypeAlias = Annotated[
+    str, typer.Option("--stack", "-s", help="Name of the stack.", show_default=DEFAULT_CHOICE, callback=_named_stack)
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 TimeLimitOption: TypeAlias = Annotated[
@@ -54,7 +74,8 @@ PoliciesOption: TypeAlias = Annotated[
         "--policies", help="Of a local stack: run the policies (docs/reference/policies.md), as every other stack does."
     ),
 ]
-DEFAULT_STACK = LOCAL_STACK
+# Nothing is named.
+DEFAULT_STACK: Final = ""
 # Columns of a console without a terminal.
 _ENDLESS: Final = 100_000
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, NamedStackOption, Screen
 from ops.commands.up import start_local_cloud
 from ops.recovery import orphans, settle
 from ops.stack import backup as backups
@@ -17,7 +17,7 @@ from ops.stack.errors import CommandError
 
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file that `idstack backup` wrote.")],
-    stack: StackOption = DEFAULT_STACK,
+    stack: NamedStackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
     """Give a stack whose state is lost that of a backup. Nothing changes in Azure; `make recover` goes on."""

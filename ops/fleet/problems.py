@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from identity.settings.problems import Place, Problem, path_of, show
+from identity.settings.problems import CLI, Place, Problem, path_of, show
 from ops.stack.errors import CommandError
 
 # The commands in the fixes of `identity/settings`, which write to a stack's file: verb, path (maybe quoted), value.
-_COMMAND: Final = re.compile(r"`pulumi config (set|rm) (?:--plaintext )?(?:--path )?('[^']*'|\S+?)(?: ([^`]*))?`")
+_COMMAND: Final = re.compile(rf"`{CLI} config (set|rm) (?:--plaintext )?(?:--path )?('[^']*'|\S+?)(?: ([^`]*))?`")
 
 
 @dataclass(frozen=True, kw_only=True)

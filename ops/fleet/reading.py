@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from difflib import get_close_matches
 from typing import Any, Final
 
 import yaml
@@ -12,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from identity.settings.problems import Place, enumerate_words, path_of
 from identity.settings.schema_node import SchemaNode
+from identity.similar import similar
 from ops.fleet.model import FleetSettings
 from ops.fleet.problems import FleetFileError, FleetReport
 
@@ -98,12 +98,11 @@ def _refuse_unknown_key(place: Place, report: FleetReport) -> None:
     *parents, key = place
     holder = _FLEET.at(tuple(parents))
     known = holder.keys if holder else ()
-    lower = {each.lower(): each for each in known}
-    close = get_close_matches(str(key).lower(), lower, n=1)
+    close = similar(str(key), known)
     report.refuse(
         place,
         "a key that nothing reads",
         rule="unknown-key",
         accepted=f"the keys {enumerate_words(known)}",
-        fix=f"rename it to {path_of((*parents, lower[close[0]]))}" if close else "remove it",
+        fix=f"rename it to {path_of((*parents, close))}" if close else "remove it",
     )

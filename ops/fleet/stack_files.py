@@ -33,7 +33,8 @@ def write_file(stack: FleetStack, root: Path) -> bool:
     if provider != stack.secrets_provider:
         raise CommandError(
             f"{stack.file_name} has the secrets provider {provider}, and the fleet file {stack.secrets_provider}: "
-            f"correct the fleet file, or run `pulumi stack change-secrets-provider --stack {stack.name}`"
+            f"correct the fleet file, or run `idstack pulumi --stack {stack.name} -- "
+            "stack change-secrets-provider <key>`"
         )
     if provider is None:
         del kept[_SECRETS_PROVIDER]

@@ -27,7 +27,7 @@ from identity.clouds import (
 from identity.login_kinds import LoginKind
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.kms import key_vault_type_of
-from identity.settings.problems import NAMESPACE, Place, path_of
+from identity.settings.problems import NAMESPACE, Place, for_stack, path_of
 from ops.stack import local_cloud
 from ops.stack.configuration import shared_stack_of
 from ops.stack.environment import LOCAL_STACK, is_local
@@ -270,7 +270,7 @@ def _settings(stack: str, config: Mapping[str, Any]) -> Settings:
     try:
         return load_settings(texts, secret_keys=(), local=local_cloud.NOWHERE, written=config)
     except ConfigurationError as error:
-        raise CommandError(f"{stack}: {error}") from None
+        raise CommandError(for_stack(f"{stack}: {error}", stack)) from None
 
 
 def _keys(config: Mapping[str, Any]) -> set[str]:

@@ -112,8 +112,8 @@ def signed_in(engine: Engine, local: LocalEnvironment | None) -> Iterator[AzureC
     configured = engine.configured()
     if "tenantId" not in configured:
         raise CommandError(
-            f"the stack {engine.stack} has no tenantId, so nobody can look; `pulumi config set --stack {engine.stack} "
-            "tenantId <uuid>`"
+            f"the stack {engine.stack} has no tenantId, so nobody can look; `idstack pulumi --stack {engine.stack} "
+            "-- config set tenantId <uuid>`"
         )
     with deployer(engine.stack, {"cloud": DEFAULT_CLOUD, **configured}, local) as azure:
         yield azure

@@ -100,8 +100,9 @@ def restore(engine: Engine, backup: Backup) -> None:
     if found:
         raise CommandError(
             f"the stack {engine.stack} has {len(found)} resources, and a restore would forget what they are. It is for "
-            "a stack whose state is lost: if this one's is beyond repair, `pulumi stack rm --force --preserve-config "
-            f"--stack {engine.stack}` forgets it and leaves Azure alone; then try again"
+            "a stack whose state is lost: if this one's is beyond repair, "
+            f"`idstack pulumi --stack {engine.stack} -- stack rm --force --preserve-config` forgets it and leaves "
+            "Azure alone; then try again"
         )
     state: Any = backup.state
     engine.replace_state(state)

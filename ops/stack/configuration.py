@@ -7,8 +7,11 @@ beside its state, and the engine reads a copy of the configuration with the salt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import yaml
@@ -16,8 +19,10 @@ import yaml
 from identity.clouds import LOCAL_CLOUD
 from identity.settings.problems import NAMESPACE
 from ops.stack import files
+from ops.stack.chosen_stack import no_such_stack
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError
+from ops.stack.recorded_backend import VARIABLE
 from ops.stack.state import State
 
 _SALT: Final = "encryptionsalt"
@@ -50,7 +55,7 @@ def shared_stack_of(document: Mapping[str, Any]) -> str | None:
 def missing(source: Path) -> CommandError:
     """The error for a stack whose configuration `source` does not exist."""
     stack = source.name.removeprefix("Pulumi.").removesuffix(".yaml")
-    return CommandError(f"the stack {stack} has no configuration: there is no {source.name}")
+    return no_such_stack(stack, source.parent)
 
 
 def local_copy(source: Path) -> Path:
@@ -98,6 +103,34 @@ def with_salt(configuration: str, salt: str, name: str) -> str:
         )
     lines = (line for line in configuration.splitlines(keepends=True) if not line.startswith(f"{_SALT}:"))
     return "".join([f"{_SALT}: {salt}\n", *lines])
+
+
+@contextmanager
+def writing_offline(
+    stack: str, root: Path, environment: Mapping[str, str]
+) -> Iterator[tuple[Path, dict[str, str], tuple[str, ...]]]:
+    """Directory, environment and options with which `pulumi config set` writes the stack's file and reads no state.
+
+    The engine takes a stack for that, of any backend: this one is thrown away. So a mistake in the file can be
+    corrected before anybody has logged in. Raises CommandError if the engine cannot start.
+    """
+    with TemporaryDirectory(prefix="idstack-") as folder:
+        backend, project = Path(folder, "backend"), Path(folder, "project")
+        for each in (backend, project):
+            each.mkdir()
+        name = yaml.safe_load((root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
+        (project / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n", encoding="utf-8")
+        offline = {
+            **{key: value for key, value in environment.items() if key != "PULUMI_CONFIG_PASSPHRASE_FILE"},
+            VARIABLE: backend.as_uri(),
+            "PULUMI_HOME": str(Path(folder, "home")),
+            "PULUMI_CONFIG_PASSPHRASE": "",
+        }
+        command = ["pulumi", "stack", "init", stack, "--non-interactive"]
+        done = subprocess.run(command, cwd=project, env=offline, capture_output=True, text=True)
+        if done.returncode:
+            raise CommandError(f"`{' '.join(command)}`: {done.stderr.strip()}")
+        yield project, offline, ("--config-file", str(root / f"Pulumi.{stack}.yaml"))
 
 
 def _has_secret(value: Any) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
+from ops.stack.chosen_stack import stack_names
 from ops.stack.environment import LOCAL_STACK, ROOT, STATE_DIRECTORY_VARIABLE, is_local, local_paths, variables
 from ops.stack.errors import CommandError
 
@@ -62,5 +63,11 @@ def of(stack: str) -> LocalEnvironment | None:
         return None
     found = record()
     if found is None:
-        raise CommandError("there is no local stack: `make up` creates one")
+        raise CommandError(f"there is no local stack: `make up` creates one{_others()}")
     return found
+
+
+def _others() -> str:
+    """The stacks that may have been meant by who has named none."""
+    others = [each for each in stack_names() if not is_local(each)]
+    return f". Name another one with --stack: {', '.join(others)}" if others else ""

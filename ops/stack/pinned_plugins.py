@@ -13,10 +13,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
+
+import typer
 
 from ops.stack.errors import CommandError
 from tools import downloads
@@ -27,17 +30,23 @@ _CHECKSUMS: Final = downloads.CHECKSUMS
 _UNPACKED_WITHIN: Final = 900.0  # seconds
 
 
-def provide(environment: Mapping[str, str]) -> None:
+def provide(stack: str, environment: Mapping[str, str]) -> None:
     """Install what the plugin cache of a stack on Azure lacks: of the SDKs' versions, and of every other one pinned.
 
-    A state may still name the plugin of the SDK before. `environment` is that of the stack's commands. Raises
-    CommandError for a plugin that is neither there nor pinned, and for one that cannot be downloaded or has another
-    checksum.
+    A state may still name the plugin of the SDK before. `environment` is that of the stack's commands. A person at a
+    terminal is asked whether to pin what is not pinned. Raises CommandError for a plugin that is neither there nor
+    pinned, and for one that cannot be downloaded or has another checksum.
     """
     missing = [each for each in _wanted() if not _is_there(*each, environment)]
-    unpinned = [each for each in missing if checksum(*each) is None]
+    unpinned = _unpinned(missing)
+    if unpinned and _is_wanted(unpinned):
+        from tools import pin
+
+        with redirect_stdout(sys.stderr):
+            pin.main(file=_CHECKSUMS)
+        unpinned = _unpinned(missing)
     if unpinned:
-        raise CommandError(_refusal(unpinned))
+        raise CommandError(_refusal(stack, unpinned))
     for name, version in missing:
         if problem := install(name, version, environment):
             raise CommandError(problem)
@@ -115,9 +124,27 @@ def _pinned() -> Iterator[tuple[str, str]]:
             yield match["name"], match["version"]
 
 
-def _refusal(unpinned: list[tuple[str, str]]) -> str:
+def _unpinned(plugins: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [each for each in plugins if checksum(*each) is None]
+
+
+def _is_wanted(unpinned: list[tuple[str, str]]) -> bool:
+    """Whether a person at a terminal wants these plugins pinned."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    listed = ", ".join(f"{name} {version}" for name, version in unpinned)
+    return typer.confirm(
+        f"tools/checksums.txt has no checksum of the provider plugins {listed} for this machine. Download them from "
+        "GitHub and from Pulumi's own site, compare the two, and write their checksums?",
+        err=True,
+    )
+
+
+def _refusal(stack: str, unpinned: list[tuple[str, str]]) -> str:
     plugins = ", ".join(f"{name} {version}" for name, version in unpinned)
-    installs = [f"  pulumi plugin install resource {name} {version}" for name, version in unpinned]
+    installs = [
+        f"  idstack pulumi --stack {stack} -- plugin install resource {name} {version}" for name, version in unpinned
+    ]
     return "\n".join(
         [
             f"the provider plugins {plugins} are not installed, and tools/checksums.txt has no checksum of theirs for "

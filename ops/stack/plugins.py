@@ -190,7 +190,7 @@ def _missing(problems: Mapping[str, str], found: Sequence[Plugin]) -> str:
     """What is not available, where it was looked for, and what to do."""
     versions = {name: _emulated(name).version for name in problems}
     lines = [f"  {name} {versions[name]}: {problem}" for name, problem in problems.items()]
-    installs = [f"  pulumi plugin install resource {name} {version}" for name, version in versions.items()]
+    installs = [f"  {_pulumi()} plugin install resource {name} {version}" for name, version in versions.items()]
     instead = _argument(frozenset(each.name for each in found))
     alternative = "`make up` needs none of them"
     if found:
@@ -205,6 +205,11 @@ def _missing(problems: Mapping[str, str], found: Sequence[Plugin]) -> str:
             alternative,
         ]
     )
+
+
+def _pulumi() -> str:
+    """The engine of this checkout, for a command that a person types: it puts plugins into the person's own cache."""
+    return shlex.quote(shutil.which("pulumi", path=variables(LOCAL_STACK)["PATH"]) or "pulumi")
 
 
 def _recorded(paths: LocalPaths) -> dict[str, Plugin]:

@@ -184,7 +184,7 @@ class PulumiRuns:
     def _provide_plugins(self, command: str, environment: Mapping[str, str]) -> None:
         """Install what a command of a stack on Azure needs; local stacks have got theirs by `prepare`."""
         if not self.is_local and command in _WITH_PLUGINS:
-            pinned_plugins.provide(environment)
+            pinned_plugins.provide(self.stack, environment)
 
 
 def _locks_for_a_moment(arguments: Sequence[str]) -> bool:

@@ -11,14 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import yaml
-
-from identity.settings import stack_file
-from identity.settings.problems import NAMESPACE
 from ops.stack.errors import CommandError
 
 VARIABLE: Final = "PULUMI_BACKEND_URL"
-KEY: Final = f"{NAMESPACE}:backend"
+KEY: Final = "idstack:backend"
 _LINE: Final = re.compile(rf"^  {KEY}:.*\n?", re.MULTILINE)
 _CONFIG: Final = re.compile(r"^config:[ \t]*(#.*)?\n", re.MULTILINE)
 
@@ -30,11 +26,13 @@ def recorded(stack: str, root: Path) -> str | None:
     """
     file = root / f"Pulumi.{stack}.yaml"
     try:
-        found = stack_file.written(file.read_text(encoding="utf-8")).get(KEY.removeprefix(f"{NAMESPACE}:"))
+        text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
-        raise CommandError(f"{file.name} cannot be read: {_what(error)}. Correct it; nothing was started") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not encoded in UTF-8"
+        raise CommandError(f"{file.name} cannot be read: {why}. Nothing was started") from None
+    found = _backend_in(text, file.name)
     return found if isinstance(found, str) and found else None
 
 
@@ -62,15 +60,20 @@ def with_backend(text: str, backend: str) -> str:
     changed, count = _LINE.subn(lambda _: line, text, count=1)
     if not count:
         changed, count = _CONFIG.subn(lambda found: found[0] + line, text, count=1)
-    if not count or stack_file.written(changed).get(KEY.removeprefix(f"{NAMESPACE}:")) != backend:
+    if not count or _backend_in(changed, "the file") != backend:
         raise ValueError(f"{KEY} cannot be written into this file: it has no block `config:`")
     return changed
 
 
-def _what(error: Exception) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+def _backend_in(text: str, name: str) -> object:
+    """What the text of a stack's file records; raises CommandError if it is none."""
+    import yaml  # `idstack token` runs at each sign-in of kubectl and reads no file
+
+    try:
+        return ((yaml.safe_load(text) or {}).get("config") or {}).get(KEY)
+    except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
-    if isinstance(error, OSError):
-        return error.strerror or "it is no file"
-    return "it is no YAML document of a stack"
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise CommandError(f"{name} cannot be read: {where}{error.problem}. Nothing was started") from None
+    except (yaml.YAMLError, AttributeError):
+        raise CommandError(f"{name} cannot be read: it is no YAML document of a stack. Nothing was started") from None

@@ -27,9 +27,9 @@ def require_passphrase(configuration: Path, stack: str, environment: Mapping[str
     if known.get("secretsprovider") in _NO_KEY and (source := _empty(environment)):
         raise CommandError(
             f"the stack {stack} has no key service that encrypts its secrets, and {source} is empty: whoever reads the "
-            f"state could read them. Encrypt it with a key: `pulumi stack change-secrets-provider "
-            f"azurekeyvault://<vault>.vault.azure.net/keys/<key> --stack {stack}`, or set {_VALUE} or {_FILE} "
-            "(docs/guides/stacks.md)"
+            f"state could read them. Encrypt it with a key: `idstack pulumi --stack {stack} -- stack "
+            "change-secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key>`, or set "
+            f"{_VALUE} or {_FILE} (docs/guides/stacks.md)"
         )
 
 

@@ -10,7 +10,7 @@ from identity.access.permissions import Permission, needed, permissions
 from identity.access.stack_rights import rights_of
 from identity.clouds import LOCAL_CLOUD
 from identity.settings import ConfigurationError, Settings, load_settings
-from identity.settings.problems import NAMESPACE
+from identity.settings.problems import NAMESPACE, for_stack
 from identity.settings.stack_file import written_for
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
@@ -27,7 +27,7 @@ def settings_of(engine: Engine) -> Settings:
     try:
         return load(engine.stack, texts_of(engine), written_for(engine.stack, engine.root))
     except ConfigurationError as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(for_stack(str(error), engine.stack)) from None
 
 
 def rights_on_cluster(engine: Engine) -> tuple[Permission, ...]:
@@ -58,8 +58,8 @@ def texts_in_the_file_of(engine: Engine) -> dict[str, str]:
     if hidden := sorted(key for key, value in written.items() if _is_encrypted(value)):
         raise CommandError(
             f"Pulumi.{engine.stack}.yaml has an encrypted value in {_named(hidden)}, and the file alone is read, "
-            "without the stack's key. No key of the configuration is secret: `pulumi config set --plaintext` writes it "
-            "readably"
+            "without the stack's key. No key of the configuration is secret: "
+            f"`idstack pulumi --stack {engine.stack} -- config set --plaintext <key> <value>` writes it readably"
         )
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in written.items()}
 

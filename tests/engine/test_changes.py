@@ -68,7 +68,7 @@ def test_another_region_is_refused_with_all_that_it_would_replace(stack: LocalSt
     lines = re.findall(r"- \w+: (\S+) in eastus -> in westus", refused)
     assert len(lines) == len(DATA_PLANE)
     assert sorted(stack.resource(name)["inputs"]["resourceName"] for name in replaced) == sorted(lines)
-    assert "`pulumi config set location eastus`" in refused
+    assert "`idstack pulumi --stack local -- config set location eastus`" in refused
 
 
 def test_without_kms_a_preview_deletes_all_of_its_identity_and_nothing_else(stack: LocalStack) -> None:

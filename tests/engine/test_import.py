@@ -321,7 +321,7 @@ def test_what_lives_in_a_state_alone_can_not_be_imported(adopter: Adopter) -> No
     for each in resources:
         reason = _NOT_IMPORTED.get(each["type"], "it exists in the state of its stack alone")
         assert f"{each['name']} cannot be imported: {reason}" in printed
-    assert "Remove the import and let `pulumi up` create it" in printed
+    assert "Remove the import and let the next `up` create it" in printed
     assert "Traceback" not in printed
 
 

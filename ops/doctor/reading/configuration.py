@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import ConfigurationError, Problem, Settings
-from identity.settings.problems import NAMESPACE, path_of
+from identity.settings.problems import NAMESPACE, for_stack, path_of
 from identity.settings.stack_file import written_for
 from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import RefusedValue, SeenConfiguration
@@ -26,7 +26,7 @@ def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
         return Unread(str(error))
     except ConfigurationError as error:
         names = _names(texts)
-        return SeenConfiguration(refused=tuple(_refused(error.problems, names)), identities={})
+        return SeenConfiguration(refused=tuple(_refused(engine.stack, error.problems, names)), identities={})
     return SeenConfiguration(refused=(), identities=_enabled(settings))
 
 
@@ -37,7 +37,7 @@ def _enabled(settings: Settings) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _refused(problems: tuple[Problem, ...], names: list[str]) -> Iterator[RefusedValue]:
+def _refused(stack: str, problems: tuple[Problem, ...], names: list[str]) -> Iterator[RefusedValue]:
     for each in problems:
         match each.place:
             case ("hostedClusters", int(number), *_) if number < len(names):
@@ -49,7 +49,7 @@ def _refused(problems: tuple[Problem, ...], names: list[str]) -> Iterator[Refuse
             path=f"{NAMESPACE}:{path_of(each.place)}",
             found=each.found,
             accepted=each.accepted,
-            fix=each.fix,
+            fix=for_stack(each.fix, stack),
         )
 
 

@@ -67,7 +67,7 @@ def test_a_message_says_where_what_how_and_how_to_waive() -> None:
         "vault-vault",
         "  found:    purge protection is off in a stack with `protect: true`",
         "  accepted: a vault that nobody can purge before its retention ends",
-        "  fix:      `pulumi config set --path vault.purgeProtection true`",
+        "  fix:      `idstack pulumi --stack prod -- config set --path vault.purgeProtection true`",
         "  waiver:   in `policyWaivers` of the stack's file: "
         "{policy: vault-purge-protection, resource: vault-vault, reason: <why>}",
     ]

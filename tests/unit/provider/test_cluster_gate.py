@@ -101,7 +101,7 @@ def test_what_is_missing_at_the_end_is_named_with_its_mend(world: World) -> None
         world.create(timeoutSeconds=1)
     assert f"still lacks after 1 s: kinds: secretproviderclasses.{CLASSES}. " in str(refused.value)
     assert "secretproviderclasses come with the add-on azure-keyvault-secrets-provider" in str(refused.value)
-    assert str(refused.value).endswith("The cluster stays; run `pulumi up` again when that is fixed")
+    assert str(refused.value).endswith("The cluster stays; bring the stack up again when that is fixed")
 
 
 def test_where_azure_rbac_decides_the_mend_is_a_role_assignment(world: World) -> None:

@@ -179,7 +179,7 @@ def test_a_secret_that_is_gone_is_gone(world: SecretWorld) -> None:
 def test_another_key_in_the_vault_than_the_published_one_is_refused(world: SecretWorld) -> None:
     world.store(signing_key.make(2048))
 
-    with pytest.raises(PluginError, match=r"holds another key, .* run `pulumi up --refresh`"):
+    with pytest.raises(PluginError, match=r"holds another key, .* bring the stack up with `--refresh`"):
         resource.create(URN, world.inputs(), preview=False)
     assert world.http.get(PATH).status_code == 404
 

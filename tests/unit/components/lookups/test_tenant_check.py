@@ -22,8 +22,8 @@ def test_another_tenant_is_an_error_before_the_first_resource(program: Program) 
 
     assert str(recorder.failure) == (
         f"signed in to the tenant {OTHER_TENANT}, but idstack:tenantId is {TENANT}. Nothing was changed. Sign in with "
-        f"`az login --tenant {TENANT}` (in CI: set ARM_TENANT_ID), or correct it with `pulumi config set "
-        f"idstack:tenantId {OTHER_TENANT}`."
+        f"`az login --tenant {TENANT}` (in CI: set ARM_TENANT_ID), or correct it with "
+        f"`idstack pulumi --stack test -- config set tenantId {OTHER_TENANT}`."
     )
     assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
     assert [each.function for each in recorder.invoked if each.provider] == [

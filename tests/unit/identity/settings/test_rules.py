@@ -82,8 +82,8 @@ def test_a_block_of_metadata_is_refused_where_hypershift_makes_the_namespaces() 
 @pytest.mark.parametrize(
     ("vault", "fix"),
     [
-        ({"publicNetworkAccess": False}, "`pulumi config set --path vault.publicNetworkAccess true`"),
-        ({"defaultAction": "Allow"}, "`pulumi config set --path vault.defaultAction Deny`"),
+        ({"publicNetworkAccess": False}, "`idstack pulumi -- config set --path vault.publicNetworkAccess true`"),
+        ({"defaultAction": "Allow"}, "`idstack pulumi -- config set --path vault.defaultAction Deny`"),
     ],
 )
 def test_lists_of_networks_without_effect_are_refused(vault: dict[str, Any], fix: str) -> None:
@@ -110,7 +110,7 @@ def test_a_vault_that_admits_nobody_is_refused(lists: dict[str, Any], expected: 
         config = configuration(vault={"name": "kv-dev", **action, **lists})
 
         assert refusals(config) == expected
-        assert not expected or "`pulumi config set --path vault.defaultAction Allow`" in report(config)
+        assert not expected or "`idstack pulumi -- config set --path vault.defaultAction Allow`" in report(config)
 
 
 @pytest.mark.parametrize(

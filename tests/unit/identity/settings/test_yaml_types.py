@@ -38,7 +38,9 @@ def test_a_value_without_quotes_is_refused_where_quotes_make_it_a_name(value: st
 
     assert problem.rule == "resource-group"
     blank = "2024" if value == "2024" else "<resource-group>"
-    assert problem.fix.startswith(f"`pulumi config set --type string resourceGroup {blank}`, or write it in quotes in ")
+    assert problem.fix.startswith(
+        f"`idstack pulumi -- config set --type string resourceGroup {blank}`, or write it in quotes in "
+    )
 
 
 @pytest.mark.parametrize("value", ["true", "2024", "20.24"])
@@ -60,7 +62,7 @@ def test_no_region_is_called_as_a_boolean_or_number(value: str, has_file: bool) 
     [problem] = [each for each in problems(f"location: {value}", has_file=has_file) if each.place == ("location",)]
 
     assert problem.rule == "location"
-    assert problem.fix.startswith("`pulumi config set location <region>`"), "quotes make no region of it"
+    assert problem.fix.startswith("`idstack pulumi -- config set location <region>`"), "quotes make no region of it"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_in_a_structure_it_is_refused_with_the_quotes_that_it_needs(path: str, v
     config = with_change(configuration(hostedClusters=[hosted_cluster()]), path, value)
     found = {each.rule: each.fix for each in _refused(config, config)}
 
-    assert found[rule].startswith("`pulumi config set --type string --path ")
+    assert found[rule].startswith("`idstack pulumi -- config set --type string --path ")
     assert "or write it in quotes in the stack file" in found[rule]
     assert (f" {value}`" in found[rule]) == (value == 2024)
 

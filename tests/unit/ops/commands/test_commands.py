@@ -87,7 +87,9 @@ def test_a_token_is_made_without_importing_the_other_commands() -> None:
     assert done.stdout == "\n"
 
 
-NO_LOCAL_STACK = "idstack: there is no local stack: `make up` creates one\n"
+NO_LOCAL_STACK = (
+    "idstack: there is no local stack: `make up` creates one. Name another one with --stack: dev, prod, stage\n"
+)
 
 
 @pytest.mark.parametrize(

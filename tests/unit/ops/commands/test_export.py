@@ -287,8 +287,8 @@ def test_a_stack_that_owns_the_control_planes_namespace_exports_nothing(
     assert printed.error == (
         "idstack: the stack dev was brought up with `clusterSide: stack`, so it owns clusters-hc1, where HyperShift "
         "puts the control plane: the two would overwrite each other's objects. Nothing was written. Leave the "
-        "namespace to HyperShift first: `pulumi config set --stack dev clusterSide hypershift`, `make up STACK=dev`, "
-        "then export again\n"
+        "namespace to HyperShift first: `idstack pulumi --stack dev -- config set clusterSide hypershift`, `make up "
+        "STACK=dev`, then export again\n"
     )
 
 

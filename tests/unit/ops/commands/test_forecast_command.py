@@ -97,7 +97,10 @@ def test_a_wrong_configuration_is_reported_as_a_whole(project: Path, idstack: Id
 
 def test_a_stack_without_a_configuration_is_named(project: Path, idstack: Idstack) -> None:
     printed = idstack("forecast", "--stack", "nosuch")
-    assert printed.error == "idstack: the stack nosuch has no configuration: there is no Pulumi.nosuch.yaml\n"
+    assert printed.error == (
+        "idstack: there is no stack nosuch: the project has no Pulumi.nosuch.yaml. Stacks with a file: dev. "
+        "`idstack init nosuch` creates one\n"
+    )
 
 
 def test_an_encrypted_value_is_named_with_the_way_out(project: Path, idstack: Idstack) -> None:

@@ -62,7 +62,9 @@ def configuration(**changes: Any) -> Change:
 
 
 def value(cluster: str | None, path: str) -> Change:
-    value = RefusedValue(cluster=cluster, path=path, found='"x"', accepted="an ARM id", fix="`pulumi config set ...`")
+    value = RefusedValue(
+        cluster=cluster, path=path, found='"x"', accepted="an ARM id", fix="`idstack pulumi -- config set ...`"
+    )
     return configuration(refused=(value,), identities={})
 
 

@@ -205,7 +205,7 @@ def test_a_wrong_default_is_one_problem_of_all_its_stacks() -> None:
     with pytest.raises(FleetFileError) as refused:
         fleet(changed)
     assert "environments[1].clusterDefaults.hostedCluster.vnetID (stack hc1-prod and 4 more)\n" in str(refused.value)
-    assert "pulumi config" not in str(refused.value)
+    assert "pulumi -- config" not in str(refused.value)
 
 
 def test_a_missing_setting_is_named_where_the_file_would_have_it() -> None:

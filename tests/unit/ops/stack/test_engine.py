@@ -137,9 +137,7 @@ def test_a_real_clouds_stack_with_a_local_name_is_refused_first(engine: FakeEngi
 
 
 def test_a_local_stack_without_a_configuration_names_the_missing_file(engine: FakeEngine, project: Path) -> None:
-    with pytest.raises(
-        CommandError, match=r"the stack local-hc9 has no configuration: there is no Pulumi.local-hc9.yaml"
-    ):
+    with pytest.raises(CommandError, match=r"there is no stack local-hc9: the project has no Pulumi.local-hc9.yaml"):
         Engine("local-hc9", project).prepare()
 
 

@@ -270,7 +270,8 @@ def test_what_is_not_to_be_had_is_named_with_what_to_do(
         "Where Pulumi's downloads can be reached, install them, or copy their folders from another machine's "
         "~/.pulumi/plugins:\n"
     )
-    installs = {name: f"  pulumi plugin install resource {name} {VERSION[name]}\n" for name in NAMES}
+    pulumi = tmp_path / "engine/pulumi"
+    installs = {name: f"  {pulumi} plugin install resource {name} {VERSION[name]}\n" for name in NAMES}
 
     assert refusal(caller, "real") == (
         f"{begin}{of_azure}{of_entra}{where}{installs['azure-native']}{installs['azuread']}"

@@ -1,0 +1,45 @@
+"""`idstack pulumi`: the engine's own CLI, with the stack's backend, home, plugins and sign-in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import typer
+
+from ops.commands.options import DEFAULT_STACK, NamedStackOption
+from ops.stack.chosen_stack import require_stack
+from ops.stack.configuration import writing_offline
+from ops.stack.engine import Engine
+from ops.stack.environment import ROOT
+from ops.stack.errors import CommandError
+from ops.stack.streaming import run_passing_on
+
+_STACK: Final = ("--stack", "-s")
+_WRITING: Final = frozenset({"set", "set-all", "rm", "rm-all"})
+
+
+def pulumi(context: typer.Context, stack: NamedStackOption = DEFAULT_STACK) -> None:
+    """Run the engine's CLI for a stack: `idstack pulumi --stack dev -- config set location eastus`.
+
+    It gets the stack's backend, home, plugins and sign-in, and runs in the project's directory. What `up`, `preview`
+    and `down` check before and after a run, `pulumi up` does not (docs/guides/stacks.md).
+    """
+    arguments = context.args
+    if any(each in _STACK or each.startswith("--stack=") for each in arguments):
+        raise CommandError("name the stack before `--`, as in `idstack pulumi --stack dev -- stack output`")
+    environment = {**Engine(stack, ROOT).environment, "PULUMI_STACK": stack}
+    if not _writes_the_file(arguments):
+        raise typer.Exit(run_passing_on(["pulumi", *arguments], directory=ROOT, environment=environment))
+    require_stack(stack, ROOT)
+    with writing_offline(stack, ROOT, environment) as (directory, offline, options):
+        raise typer.Exit(run_passing_on(["pulumi", *arguments, *options], directory=directory, environment=offline))
+
+
+def _writes_the_file(arguments: Sequence[str]) -> bool:
+    """Whether it writes values that are not secret into the stack's file, which takes no state and no key."""
+    return (
+        arguments[:1] == ["config"]
+        and bool(_WRITING.intersection(arguments[1:2]))
+        and not any(each.startswith(("--secret", "--config-file")) for each in arguments)
+    )

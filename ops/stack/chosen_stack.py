@@ -1,0 +1,92 @@
+"""Which stack a command is about, and whether there is such a stack.
+
+In this order: `--stack`, PULUMI_STACK, the stack that `pulumi stack select` has chosen, the local stack.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from identity.similar import did_you_mean
+from ops.stack.environment import LOCAL_STACK, ROOT, is_local
+from ops.stack.errors import CommandError
+from ops.stack.recorded_backend import VARIABLE, recorded
+
+_FILE: Final = "Pulumi.{}.yaml"
+
+
+def chosen_stack(environ: Mapping[str, str] = os.environ, root: Path = ROOT) -> tuple[str, str | None]:
+    """The stack for a command without `--stack`, by its bare name, and what has chosen it; None if nothing has.
+
+    Raises CommandError if different stacks are selected in several backends.
+    """
+    if named := environ.get("PULUMI_STACK"):
+        return named.rpartition("/")[2], "PULUMI_STACK"
+    if selected := _selected(environ, root):
+        return selected, "pulumi stack select"
+    return LOCAL_STACK, None
+
+
+def require_stack(stack: str, root: Path = ROOT) -> None:
+    """Raise CommandError for a stack without a file, with the stacks that have one, and for a file that is not YAML."""
+    if not (root / _FILE.format(stack)).exists():
+        raise no_such_stack(stack, root)
+    recorded(stack, root)
+
+
+def no_such_stack(stack: str, root: Path) -> CommandError:
+    """The error for a stack without a file."""
+    known = stack_names(root)
+    example = "docs/guides/stacks.md has an example of a local one"
+    return CommandError(
+        f"there is no stack {stack}: the project has no {_FILE.format(stack)}{did_you_mean(stack, known) or '.'} "
+        f"Stacks with a file: {', '.join(known) or 'none'}. "
+        f"{example if is_local(stack) else f'`idstack init {stack}` creates one'}"
+    )
+
+
+def stack_names(root: Path = ROOT) -> list[str]:
+    """The stacks that have a file in the project, in alphabetical order."""
+    return sorted(file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in root.glob("Pulumi.*.yaml"))
+
+
+def _selected(environ: Mapping[str, str], root: Path) -> str | None:
+    """The selected stack, by its bare name (pulumi/pulumi v3.259 `sdk/go/common/workspace/workspace.go`).
+
+    The engine notes one for each backend, in PULUMI_HOME, by the path of the project's file.
+    """
+    import yaml  # `idstack token` runs at each sign-in of kubectl and is about no stack
+
+    home = Path(environ.get("PULUMI_HOME") or Path(environ.get("HOME") or Path.home(), ".pulumi"))
+    project = root / "Pulumi.yaml"
+    name = (yaml.safe_load(project.read_text(encoding="utf-8")) or {}).get("name")
+    keys = {
+        hashlib.sha1(str(path).encode(), usedforsecurity=False).hexdigest() for path in (project, project.resolve())
+    }
+    notes = [home / "workspaces" / f"{name}-{key}-workspace.json" for key in sorted(keys)]
+    found = [document for note in notes if (document := _json(note)) is not None]
+    by_backend = {url: stack for each in found for url, stack in (each.get("stacks") or {}).items()}
+    current = environ.get(VARIABLE) or (_json(home / "credentials.json") or {}).get("current")
+    if current in by_backend:
+        return str(by_backend[current]).rpartition("/")[2]
+    names = {str(each).rpartition("/")[2] for each in by_backend.values()}
+    if len(names) > 1:
+        raise CommandError(
+            f"pulumi stack select has chosen another stack in each backend: {', '.join(sorted(names))}. Name the "
+            "one that is meant with --stack"
+        )
+    return next(iter(names), None)
+
+
+def _json(file: Path) -> dict[str, Any] | None:
+    """The document in one of the engine's files; None without one, and for what is no document."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,45 @@
+"""What a message tells to type works for every stack: the engine's CLI has the wrong backend and home by itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.architecture.source import files
+
+ROOMS = ("identity", "components", "provider", "policies", "ops")
+# A command of the engine, and not the words on one that ran: "`pulumi preview`: <error>", "`pulumi up` ended with".
+_BARE = re.compile(
+    r"(`|^  )pulumi "
+    r"(config|stack|state|login|logout|org|cancel|plugin (?!install`)|(up|preview|destroy|import|refresh) )"
+)
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    """Every text of a module that is no docstring; a value in an f-string is a word."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(each.value) if isinstance(each, ast.Constant) else "x" for each in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_message_tells_to_type_a_command_of_the_bare_engine(room: str) -> None:
+    found = {
+        f"{file.name}: {text}"
+        for file in files(room)
+        for text in texts(ast.parse(file.read_text(encoding="utf-8")))
+        if _BARE.search(text)
+    }
+
+    assert not found, "`idstack pulumi --stack <name> -- ...` has the stack's backend and home"

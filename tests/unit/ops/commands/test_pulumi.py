@@ -1,0 +1,86 @@
+"""`idstack pulumi`: the engine's CLI with what belongs to the stack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ops.commands import pulumi
+from tests.unit.ops.conftest import FakeEngine, Idstack
+
+BACKEND = "azblob://pulumi-state?storage_account=stdev"
+_SHOWS = """\
+#!/bin/sh
+[ "$1 $2" != "stack init" ] || exit 0
+printf '%s\\n' "$*" "stack $PULUMI_STACK" "backend $PULUMI_BACKEND_URL" "home $PULUMI_HOME" "in $(pwd)"
+exit 3
+"""
+
+
+@pytest.fixture
+def project(engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with the stack dev, and an engine that shows what it was called with."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: idstack\nruntime: python\n")
+    (folder / "Pulumi.dev.yaml").write_text(f"config:\n  idstack:backend: {BACKEND}\n")
+    (engine.folder / "pulumi").write_text(_SHOWS)
+    monkeypatch.setattr(pulumi, "ROOT", folder)
+    monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
+    return folder
+
+
+def test_the_engine_gets_the_stack_with_its_backend(project: Path, tmp_path: Path, idstack: Idstack) -> None:
+    printed = idstack("pulumi", "--stack", "dev", "--", "stack", "output", "--json")
+
+    assert (printed.code, printed.error) == (3, "")
+    assert printed.output.splitlines() == [
+        "stack output --json",
+        "stack dev",
+        f"backend {BACKEND}",
+        f"home {tmp_path / 'pulumi-home'}",
+        f"in {project}",
+    ]
+
+
+def test_a_local_stack_has_its_own_home_and_backend(project: Path, tmp_path: Path, idstack: Idstack) -> None:
+    printed = idstack("pulumi", "-s", "local", "--", "stack", "history")
+
+    assert printed.output.splitlines() == [
+        "stack history",
+        "stack local",
+        f"backend file://{tmp_path}/state/pulumi/backend?metadata=skip",
+        f"home {tmp_path / 'state/pulumi/home'}",
+        f"in {project}",
+    ]
+
+
+@pytest.mark.parametrize("command", [("set", "location", "eastus"), ("rm", "tags"), ("set-all", "--path", "a=b")])
+def test_a_value_is_written_into_the_file_whatever_backend_is_there(
+    project: Path, idstack: Idstack, command: tuple[str, ...]
+) -> None:
+    printed = idstack("pulumi", "--stack", "dev", "--", "config", *command)
+
+    words, stack, backend, *_ = printed.output.splitlines()
+    assert words == f"config {' '.join(command)} --config-file {project / 'Pulumi.dev.yaml'}"
+    assert stack == "stack dev"
+    assert backend.startswith("backend file:///")
+
+
+def test_a_secret_is_encrypted_by_the_stacks_own_key(project: Path, idstack: Idstack) -> None:
+    printed = idstack("pulumi", "--stack", "dev", "--", "config", "set", "--secret", "x", "y")
+
+    assert f"backend {BACKEND}" in printed.output
+    assert "--config-file" not in printed.output
+    assert project.exists()
+
+
+def test_a_stack_after_the_dashes_would_have_the_backend_of_another(project: Path, idstack: Idstack) -> None:
+    printed = idstack("pulumi", "--stack", "dev", "--", "up", "--stack", "prod")
+
+    assert (printed.code, printed.output) == (1, "")
+    assert printed.error == (
+        "idstack: name the stack before `--`, as in `idstack pulumi --stack dev -- stack output`\n"
+    )
+    assert project.exists()

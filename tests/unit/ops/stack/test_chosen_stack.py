@@ -1,0 +1,125 @@
+"""The stack of a command without `--stack`, and what a stack without a file is told."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from ops.stack.chosen_stack import chosen_stack, require_stack
+from ops.stack.errors import CommandError
+
+AZURE, FILES = "azblob://pulumi-state?storage_account=stdev", "file:///srv/states"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: idstack\nruntime: python\n")
+    for stack in ("dev", "prod", "local"):
+        (folder / f"Pulumi.{stack}.yaml").write_text("config: {}\n")
+    return folder
+
+
+@pytest.fixture
+def caller(tmp_path: Path) -> dict[str, str]:
+    return {"PULUMI_HOME": str(tmp_path / "home")}
+
+
+def select(caller: dict[str, str], project: Path, **stacks: str) -> None:
+    """What the engine notes, by backend: `{"stacks": {"file:///srv/states": "organization/idstack/dev"}}`."""
+    key = hashlib.sha1(str(project / "Pulumi.yaml").encode(), usedforsecurity=False).hexdigest()
+    note = Path(caller["PULUMI_HOME"], "workspaces", f"idstack-{key}-workspace.json")
+    note.parent.mkdir(parents=True)
+    urls = {"azure": AZURE, "files": FILES}
+    note.write_text(json.dumps({"stacks": {urls[url]: f"organization/idstack/{name}" for url, name in stacks.items()}}))
+
+
+def log_in(caller: dict[str, str], url: str) -> None:
+    Path(caller["PULUMI_HOME"], "credentials.json").write_text(json.dumps({"current": url}))
+
+
+def test_without_any_choice_it_is_the_local_stack(project: Path, caller: dict[str, str]) -> None:
+    assert chosen_stack(caller, project) == ("local", None)
+
+
+def test_the_selected_stack_is_chosen(project: Path, caller: dict[str, str]) -> None:
+    select(caller, project, azure="dev")
+
+    assert chosen_stack(caller, project) == ("dev", "pulumi stack select")
+
+
+def test_the_variable_goes_before_the_selected_stack(project: Path, caller: dict[str, str]) -> None:
+    select(caller, project, azure="dev")
+
+    assert chosen_stack({**caller, "PULUMI_STACK": "organization/idstack/prod"}, project) == ("prod", "PULUMI_STACK")
+
+
+def test_of_several_selected_stacks_the_one_in_the_callers_backend_is_chosen(
+    project: Path, caller: dict[str, str]
+) -> None:
+    select(caller, project, azure="prod", files="dev")
+
+    assert chosen_stack({**caller, "PULUMI_BACKEND_URL": FILES}, project)[0] == "dev"
+    log_in(caller, AZURE)
+    assert chosen_stack(caller, project)[0] == "prod"
+
+
+def test_several_selected_stacks_of_which_none_is_the_callers_are_refused(
+    project: Path, caller: dict[str, str]
+) -> None:
+    select(caller, project, azure="prod", files="dev")
+
+    with pytest.raises(CommandError) as refused:
+        chosen_stack(caller, project)
+
+    assert str(refused.value) == (
+        "pulumi stack select has chosen another stack in each backend: dev, prod. Name the one that is meant with "
+        "--stack"
+    )
+
+
+def test_a_note_that_is_cut_short_selects_nothing(project: Path, caller: dict[str, str]) -> None:
+    select(caller, project, azure="dev")
+    for note in Path(caller["PULUMI_HOME"], "workspaces").iterdir():
+        note.write_text('{"stacks"')
+
+    assert chosen_stack(caller, project) == ("local", None)
+
+
+@pytest.mark.parametrize(
+    ("stack", "message"),
+    [
+        (
+            "dve",
+            'there is no stack dve: the project has no Pulumi.dve.yaml; did you mean "dev"? Stacks with a file: dev, '
+            "local, prod. `idstack init dve` creates one",
+        ),
+        (
+            "xyz",
+            "there is no stack xyz: the project has no Pulumi.xyz.yaml. Stacks with a file: dev, local, prod. "
+            "`idstack init xyz` creates one",
+        ),
+        (
+            "local-hc2",
+            'there is no stack local-hc2: the project has no Pulumi.local-hc2.yaml; did you mean "local"? Stacks with '
+            "a file: dev, local, prod. docs/guides/stacks.md has an example of a local one",
+        ),
+    ],
+    ids=["typing error", "unknown", "local"],
+)
+def test_a_stack_without_a_file_is_refused_with_those_that_have_one(project: Path, stack: str, message: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        require_stack(stack, project)
+
+    assert str(refused.value) == message
+
+
+def test_a_file_that_is_not_yaml_is_refused_with_the_place(project: Path) -> None:
+    (project / "Pulumi.dev.yaml").write_text("config:\n  idstack:location: a: b\n")
+
+    with pytest.raises(CommandError, match=r"^Pulumi\.dev\.yaml cannot be read: line 2, column \d+: "):
+        require_stack("dev", project)
