@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] = ()) -> int:
                 f"`{name} {command[0]}` failed; the reason is printed above. "
                 f"`az acr login --name {registry.partition('.')[0]}` signs in to a registry of Azure"
             )
-    print(f"Pushed. Configure it:\n  pulumi config set --path probe.image {_by_digest(engine, tag)}")
+    image = _by_digest(engine, tag)
+    print(f"Pushed. Configure it:\n  .venv/bin/idstack pulumi --stack <stack> -- config set --path probe.image {image}")
     return 0
 
 

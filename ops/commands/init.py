@@ -120,7 +120,7 @@ def _key(stack: str, wanted: str | None, known: str | None) -> str | None:
     if wanted is not None and known not in (None, wanted):
         raise CommandError(
             f"--secrets-provider is {wanted}, and Pulumi.{stack}.yaml names {known}; nothing was written. "
-            f"`pulumi stack change-secrets-provider --stack {stack} <key>` exchanges the key of a stack"
+            f"`idstack pulumi --stack {stack} -- stack change-secrets-provider <key>` exchanges the key of a stack"
         )
     key = wanted or known or _PASSPHRASE
     if key != _PASSPHRASE:

@@ -52,7 +52,8 @@ def test_it_is_built_pushed_and_named_by_its_digest(
         f"{taken} push {TAG}",
     ]
     assert capfd.readouterr().out.endswith(
-        f"  pulumi config set --path probe.image contoso.azurecr.io/idstack/credential-probe@{DIGEST}\n"
+        "  .venv/bin/idstack pulumi --stack <stack> -- config set --path probe.image "
+        f"contoso.azurecr.io/idstack/credential-probe@{DIGEST}\n"
     )
 
 

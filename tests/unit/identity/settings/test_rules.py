@@ -110,7 +110,7 @@ def test_a_vault_that_admits_nobody_is_refused(lists: dict[str, Any], expected: 
         config = configuration(vault={"name": "kv-dev", **action, **lists})
 
         assert refusals(config) == expected
-        assert not expected or "`pulumi config set --path vault.defaultAction Allow`" in report(config)
+        assert not expected or "`idstack pulumi -- config set --path vault.defaultAction Allow`" in report(config)
 
 
 @pytest.mark.parametrize(
