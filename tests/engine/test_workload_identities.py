@@ -165,6 +165,16 @@ def test_a_service_account_is_one_identitys_alone(both: BothWays) -> None:
     assert both.guest.exchange(both.client_id(other), both.guest.token(subject)).error == 700213
 
 
+def test_status_has_each_identity_and_each_of_its_credentials(both: BothWays) -> None:
+    printed = both.stack.idstack("status", "--stack", both.stack.name, "--json", check=False)
+    rows = [each for each in json.loads(printed.stdout)["managedIdentities"]["rows"] if each["cluster"] == "hc2"]
+
+    assert {each["identity"] for each in rows} == {row.field for row, _ in ROWS}
+    assert {each["state"] for each in rows} == {"exists"}
+    assert {one["state"] for each in rows for one in each["federatedCredentials"]} == {"exists"}
+    assert sum(len(each["federatedCredentials"]) for each in rows) == len(ROWS)
+
+
 def test_a_withdrawn_key_signs_nothing_more(both: BothWays) -> None:
     row, subject = ROWS[0]
     before = both.guest
