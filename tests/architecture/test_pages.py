@@ -74,8 +74,6 @@ _RUN: Final = {
     "kubectl get pods -n clusters-hc1": _KUBECTL,
     "kubectl get $kinds --namespace clusters-hc1 --output json | python -m identity.credentials.probe.doctor": _KUBECTL,
 }
-# Pages that are not in this form yet.
-_PENDING: Final = {"first-stack.md"}
 
 
 def _prose(page: Path) -> list[str]:
@@ -98,9 +96,7 @@ def _console() -> Iterator[tuple[str, str, bool]]:
 _LINES: Final = sorted(set(_console()))
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in _PAGES if page.name not in _GENERATED | _PENDING], ids=lambda page: page.name
-)
+@pytest.mark.parametrize("page", [page for page in _PAGES if page.name not in _GENERATED], ids=lambda page: page.name)
 def test_lines_and_cells_are_short(page: Path) -> None:
     lines = _prose(page)
 
@@ -111,8 +107,7 @@ def test_lines_and_cells_are_short(page: Path) -> None:
 
 @pytest.mark.parametrize("page", sorted(_FOLDER.glob("[gr]*/*.md")), ids=lambda page: page.name)
 def test_a_sentence_for_users_names_no_test(page: Path) -> None:
-    if page.name not in _PENDING:
-        assert [line for line in _prose(page) if _TEST.search(line)] == []
+    assert [line for line in _prose(page) if _TEST.search(line)] == []
 
 
 def test_every_page_is_in_the_index() -> None:
