@@ -186,7 +186,7 @@ class Tokens:
         return jwt.encode(whole, self._key, algorithm="RS256", headers={"kid": self._key_id})
 
     def verify(self, bearer: str, audiences: Collection[str]) -> Caller:
-        """The caller that sends `bearer` to a service of these `audiences`; raises InvalidTokenError as `claims` does."""
+        """The caller that sends `bearer` to a service of these `audiences`; raises InvalidTokenError like `claims`."""
         claims = self.claims(bearer, audiences)
         roles, scopes = frozenset(claims.get("roles", ())), frozenset(claims.get("scp", "").split())
         return Caller(claims["tid"], claims["appid"], claims["oid"], roles, scopes)
