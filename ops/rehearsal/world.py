@@ -30,9 +30,13 @@ from ops.stack.errors import CommandError, RunInterruptedError
 _FAULTS: Final = "LOCALCLOUD_FAULTS"
 # What decides about a local cloud of the caller's own.
 _FOREIGN: Final = ("LOCALCLOUD_CLUSTER", "LOCALCLOUD_PROVIDERS")
-# What Azure itself keeps of deleted things, and what the local cloud makes with its first token.
+# What Azure itself keeps of deleted things, such as how the deletion of a resource group ended (one that goes on has
+# its group), and what the local cloud makes with its first token.
 _KEPT: Final = frozenset(
-    {"arm-role-assignment-name", "entra-deleted", "entra-signing-key", "keyvault-name", "keyvault-secret"}
+    {
+        *("arm-deletion", "arm-role-assignment-name"),
+        *("entra-deleted", "entra-signing-key", "keyvault-name", "keyvault-secret"),
+    }
 )
 _RECOVERABLE: Final = "keyvault-deleted"
 # They come and go by themselves, or count something.

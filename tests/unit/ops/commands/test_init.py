@@ -208,14 +208,21 @@ def test_values_that_do_not_fit_together_are_reported_before_any_is_written(
 
 
 @pytest.mark.usefixtures("login")
-@pytest.mark.parametrize(("value", "fault"), [("", "PULUMI_CONFIG_PASSPHRASE is empty"), (None, "neither ")])
+@pytest.mark.parametrize(
+    ("variables", "fault"),
+    [
+        ({"PULUMI_CONFIG_PASSPHRASE": ""}, "PULUMI_CONFIG_PASSPHRASE is empty"),
+        ({"PULUMI_CONFIG_PASSPHRASE_FILE": "missing"}, "PULUMI_CONFIG_PASSPHRASE_FILE is missing, which is no file"),
+        ({}, "neither "),
+    ],
+    ids=["empty", "no file", "neither"],
+)
 def test_a_stack_without_a_key_and_a_passphrase_is_refused(
-    project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, value: str | None, fault: str
+    project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], fault: str
 ) -> None:
-    if value is None:
-        monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
-    else:
-        monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", value)
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
 
     printed = idstack("init", "dev", *OPTIONS)
     assert printed.code == 1
