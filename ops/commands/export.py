@@ -47,7 +47,9 @@ def hypershift(
     # A script finds its files from whatever folder it runs in.
     known = cli.hosted_clusters(outputs, directory if script is None else directory.absolute())
     if not known:
-        raise CommandError(f"the stack {stack} has no hosted cluster: there is nothing to export before `make up`")
+        raise CommandError(
+            f"the stack {stack} has no hosted cluster: there is nothing to export before `make up STACK={stack}`"
+        )
     if cluster is not None and cluster not in known:
         raise CommandError(
             f"the stack {stack} has no hosted cluster {cluster}; it has {', '.join(known)}"

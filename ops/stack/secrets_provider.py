@@ -37,6 +37,9 @@ def passphrase_fault(environment: Mapping[str, str]) -> str | None:
     """Why these variables give no passphrase, for who cannot be asked for one; None if they give one."""
     if source := _empty(environment):
         return f"{source} is empty"
+    file = environment.get(_FILE)
+    if file and not environment.get(_VALUE) and not Path(file).is_file():
+        return f"{_FILE} is {file}, which is no file"
     return None if environment.get(_VALUE) or environment.get(_FILE) else f"neither {_VALUE} nor {_FILE} is set"
 
 

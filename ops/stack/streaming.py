@@ -23,7 +23,7 @@ _STANDARD_INPUT: Final = 0
 _LOOK_EVERY: Final = 1.0  # seconds
 # The engine tells to delete the lock of another run, which may still be going on; `ops/stack/lock.py` says what to do.
 _LOCK_HINT: Final = re.compile(
-    r" Either wait for the other process\(es\) to end or delete the lock file with `pulumi cancel`\."
+    r" Either wait for the other process\(es\) to end or delete the lock file with `[^`]+`\."
 )
 STANDSTILL: Final = "its own standstill"
 

@@ -1,21 +1,29 @@
-"""What a message tells to type works for every stack: the engine's CLI has the wrong backend and home by itself."""
+"""What a message or a page tells to type works for every stack: the engine's CLI alone has another backend and home."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import files
+from tests.architecture.source import ROOT, files
 
 ROOMS = ("identity", "components", "provider", "policies", "ops")
 # A command of the engine, and not the words on one that ran: "`pulumi preview`: <error>", "`pulumi up` ended with".
 _BARE = re.compile(
-    r"(`|^  )pulumi "
-    r"(config|stack|state|login|logout|org|cancel|plugin (?!install`)|(up|preview|destroy|import|refresh) )"
+    r"(`|^  |^\$ )pulumi "
+    r"(config|stack|state|login|logout|org|cancel|plugin (?!install`)|(up|preview|destroy|import|refresh) )",
+    re.MULTILINE,
 )
+# What somebody may have done before, what a command does, and the line that an error shows: nobody types them there.
+_MENTIONED = (
+    *("`pulumi login`", "`pulumi stack select`"),
+    *("`pulumi import --file`", "`pulumi state move`", "`pulumi state delete`"),
+)
+_PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/[gr]*/*.md")), *sorted(ROOT.glob("Pulumi.*.yaml"))]
 
 
 def texts(tree: ast.AST) -> Iterator[str]:
@@ -43,3 +51,12 @@ def test_no_message_tells_to_type_a_command_of_the_bare_engine(room: str) -> Non
     }
 
     assert not found, "`idstack pulumi --stack <name> -- ...` has the stack's backend and home"
+
+
+@pytest.mark.parametrize("page", [page for page in _PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_no_page_tells_to_type_a_command_of_the_bare_engine(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for each in _MENTIONED:
+        text = text.replace(each, "")
+
+    assert [line for line in text.splitlines() if _BARE.search(line)] == []

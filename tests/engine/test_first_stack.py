@@ -1,4 +1,4 @@
-"""`idstack init` with the real engine: the stack is there, and the engine adds to its file and damages nothing."""
+"""`idstack init` with the real engine: the stack is there, the engine damages nothing in its file, and it goes up."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ from typing import Final
 
 import pytest
 
+from identity.catalogue import CONTROL_PLANE
 from ops.first_stack.template import Answers, Side, stack_text
 from ops.stack.environment import variables
+from tests.engine.rehearsals import rehearsals
 from tests.harness import empty_project
 
 SUBSCRIPTION: Final = "22222222-2222-4222-8222-222222222222"
 TENANT: Final = "11111111-1111-4111-8111-111111111111"
 ZONE: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/dnsZones/dev.contoso.com"
+# The file names no key of an etcd encryption.
+SIGNING_IN: Final = {row.field for row in CONTROL_PLANE if row.enabled_by_default} - {"kms"}
 IMAGE: Final = "contoso.azurecr.io/idstack/credential-probe:0.1.0"
 
 
 class Project:
-    """The project in a folder of its own, with a backend of files, and somebody signed in."""
+    """The project in `root`, with a backend of files in `folder`, and somebody signed in."""
 
-    def __init__(self, folder: Path) -> None:
-        backend, root = folder / "backend", folder / "project"
-        for directory in (backend, root):
-            directory.mkdir()
-        self.root = empty_project(root).root
+    def __init__(self, root: Path, folder: Path) -> None:
+        backend = folder / "backend"
+        backend.mkdir()
+        self.root = root
         self.backend = backend.as_uri()
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")},
@@ -38,6 +41,16 @@ class Project:
             "PULUMI_HOME": str(folder / "home"),
             "PULUMI_CONFIG_PASSPHRASE": "of the test",
         }
+
+    def init_of(self, answers: Answers) -> str:
+        """`idstack init` with every option that makes these answers."""
+        return self.init(
+            answers.stack,
+            *("--prefix", answers.prefix, "--location", answers.location, "--cluster", answers.cluster),
+            *("--side", answers.side.value, "--management-cluster", answers.management_cluster),
+            *("--dns-zone", answers.dns_zone, "--backend", self.backend),
+            *(("--image", answers.image) if answers.image else ()),
+        )
 
     def init(self, stack: str, *options: str) -> str:
         command = [sys.executable, "-m", "ops", "init", stack, "--yes", "--no-pin", *options]
@@ -58,14 +71,8 @@ class Project:
         return (self.root / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("first"))
-
-
-@pytest.mark.parametrize(("stack", "side"), [("dev", Side.HYPERSHIFT), ("trial", Side.STACK)])
-def test_the_engine_only_adds_to_the_file_of_a_new_stack(project: Project, stack: str, side: Side) -> None:
-    answers = Answers(
+def answers_of(stack: str, side: Side, backend: str) -> Answers:
+    return Answers(
         stack=stack,
         prefix="contoso",
         location="westeurope",
@@ -76,15 +83,23 @@ def test_the_engine_only_adds_to_the_file_of_a_new_stack(project: Project, stack
         tenant_id=TENANT,
         subscription_id=SUBSCRIPTION,
         image=IMAGE if side is Side.STACK else None,
-        backend=project.backend,
+        backend=backend,
     )
-    options = [
-        *("--prefix", "contoso", "--location", "westeurope", "--side", side.value, "--backend", project.backend),
-        *("--management-cluster", "aks-dev/mgmt", "--dns-zone", ZONE),
-        *(("--image", IMAGE) if side is Side.STACK else ()),
-    ]
 
-    printed = project.init(stack, *options)
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    folder = tmp_path_factory.mktemp("first")
+    root = folder / "project"
+    root.mkdir()
+    return Project(empty_project(root).root, folder)
+
+
+@pytest.mark.parametrize(("stack", "side"), [("dev", Side.HYPERSHIFT), ("trial", Side.STACK)])
+def test_the_engine_only_adds_to_the_file_of_a_new_stack(project: Project, stack: str, side: Side) -> None:
+    answers = answers_of(stack, side, project.backend)
+
+    printed = project.init_of(answers)
 
     assert f"stack {stack}: registered in {project.backend}" in printed
     assert [line.partition(":")[0] for line in added(stack_text(answers), project.text(stack))] == ["+encryptionsalt"]
@@ -98,6 +113,23 @@ def test_the_engine_only_adds_to_the_file_of_a_new_stack(project: Project, stack
     changed = project.text(stack)
     assert f"Pulumi.{stack}.yaml: left as it is" in project.init(stack)
     assert project.text(stack) == changed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", list(Side))
+def test_what_init_writes_goes_up_and_down_on_the_local_cloud(tmp_path: Path, side: Side) -> None:
+    with rehearsals(tmp_path) as local:
+        project = Project(local.root, tmp_path)
+        project.init_of(answers_of("dev", side, project.backend))
+        local.repository.commit()
+
+        found = local.rehearse("dev")
+
+    assert (found.code, found.findings, found.failed()) == (0, [], {})
+    assert (found.document["plan"], found.document["leftByDown"]) == ([], [])
+    assert found.document["keptByAzure"] == ["vault kv-contoso-dev, deleted softly"]
+    assert found.document["leftOut"] == []
+    assert {each["identity"] for each in found.document["newPods"] if each["worked"]} == SIGNING_IN
 
 
 def added(before: str, after: str) -> list[str]:

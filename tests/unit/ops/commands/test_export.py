@@ -273,7 +273,11 @@ def test_one_cluster_or_all_of_them(engine: FakeEngine, idstack: Idstack, folder
 @pytest.mark.parametrize(
     ("outputs", "arguments", "reason"),
     [
-        ({"hostedClusters": {}}, (), "the stack dev has no hosted cluster: there is nothing to export before"),
+        (
+            {"hostedClusters": {}},
+            (),
+            "the stack dev has no hosted cluster: there is nothing to export before `make up STACK=dev`",
+        ),
         (OUTPUTS, ("--cluster", "hc9"), "the stack dev has no hosted cluster hc9; it has hc1"),
         (OUTPUTS, ("--directory", "/dev/null"), "the files cannot be written: "),
     ],

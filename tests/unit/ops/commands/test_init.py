@@ -196,7 +196,7 @@ def test_a_value_that_is_refused_is_named_with_what_is_accepted(
     ],
     ids=["a zone elsewhere", "a placeholder"],
 )
-def test_values_that_do_not_fit_together_are_reported_before_anything_is_written(
+def test_values_that_do_not_fit_together_are_reported_before_any_is_written(
     project: Path, idstack: Idstack, option: str, value: str, place: str
 ) -> None:
     printed = idstack("init", "dev", *OPTIONS, option, value)
@@ -208,14 +208,21 @@ def test_values_that_do_not_fit_together_are_reported_before_anything_is_written
 
 
 @pytest.mark.usefixtures("login")
-@pytest.mark.parametrize(("value", "fault"), [("", "PULUMI_CONFIG_PASSPHRASE is empty"), (None, "neither ")])
+@pytest.mark.parametrize(
+    ("variables", "fault"),
+    [
+        ({"PULUMI_CONFIG_PASSPHRASE": ""}, "PULUMI_CONFIG_PASSPHRASE is empty"),
+        ({"PULUMI_CONFIG_PASSPHRASE_FILE": "missing"}, "PULUMI_CONFIG_PASSPHRASE_FILE is missing, which is no file"),
+        ({}, "neither "),
+    ],
+    ids=["empty", "no file", "neither"],
+)
 def test_a_stack_without_a_key_and_a_passphrase_is_refused(
-    project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, value: str | None, fault: str
+    project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], fault: str
 ) -> None:
-    if value is None:
-        monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
-    else:
-        monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", value)
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
 
     printed = idstack("init", "dev", *OPTIONS)
     assert printed.code == 1
