@@ -228,7 +228,8 @@ def test_a_step_that_fails_ends_it(
 def test_everything_that_no_pipeline_can_use_is_refused_at_once(project: Path, idstack: Idstack) -> None:
     write(project, "prod", key="passphrase")
     write(project, "china", cloud="AzureChinaCloud", hostedClusters=[])
-    stacks = ("dev", "prod", "china", "local", "none")
+    write(project, "wrong", location="West Europe")
+    stacks = ("dev", "prod", "china", "local", "none", "wrong")
     command = ("bootstrap", "github", "acme/identities", "--backend", "file://.", "--reviewer", "jo")
 
     printed = idstack(*command, *(word for name in stacks for word in ("--stack", name)))
