@@ -14,7 +14,7 @@ from rich.console import Console
 
 from bench import commands, fleet, growth, keys, makespan, night, program, rehearse, rerun, rest, start, swap, tokens
 from bench.figures import Figure, table
-from bench.measure import CommandFailed
+from bench.measure import CommandFailedError
 
 Part = Callable[[], Iterable[Figure]]
 
@@ -71,7 +71,7 @@ def main(
                 figures.append(figure)
                 line = f"{figure.name}: {figure.ours:.4g} / {figure.peer:.4g} = {figure.ratio:.3g}"
                 progress.print(f"         {line}", highlight=False, soft_wrap=True)
-        except (CommandFailed, AssertionError) as error:
+        except (CommandFailedError, AssertionError) as error:
             failed.append(part)
             progress.print(
                 f"         {part} failed: {error}", style="bold red", highlight=False, markup=False, soft_wrap=True

@@ -32,12 +32,12 @@ class Cost:
         return self.user + self.system
 
 
-class CommandFailed(Exception):
+class CommandFailedError(Exception):
     """A measured command failed; the message has the end of its output."""
 
 
 def run(command: Sequence[str], *, directory: Path, environment: Mapping[str, str]) -> Cost:
-    """Run a command to its end; raises CommandFailed if its exit code is not 0."""
+    """Run a command to its end; raises CommandFailedError if its exit code is not 0."""
     with TemporaryFile() as output:
         begun = time.monotonic()
         process = subprocess.Popen(
@@ -48,7 +48,9 @@ def run(command: Sequence[str], *, directory: Path, environment: Mapping[str, st
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             output.seek(0)
-            raise CommandFailed(f"{' '.join(command)}: code {process.returncode}\n{output.read().decode()[-4000:]}")
+            raise CommandFailedError(
+                f"{' '.join(command)}: code {process.returncode}\n{output.read().decode()[-4000:]}"
+            )
     return Cost(usage.ru_utime, usage.ru_stime, wall, usage.ru_maxrss / 1024)
 
 

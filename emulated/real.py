@@ -37,7 +37,7 @@ _PORT: Final = re.compile(rb"\d+\s*")
 _ANSWERS_WITHIN: Final = 30.0  # seconds
 
 
-class NotAPlugin(RuntimeError):
+class NotAPluginError(RuntimeError):
     """The executable does not answer as a provider plugin does."""
 
 
@@ -60,7 +60,7 @@ def variables(executable: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def version(executable: Path) -> str:
-    """The version that a plugin states, without a leading "v"; raises OSError, NotAPlugin."""
+    """The version that a plugin states, without a leading "v"; raises OSError, NotAPluginError."""
     # Without the engine's address it waits for an engine that attaches itself (`resource/provider/main.go`).
     with subprocess.Popen([executable], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         deadline = threading.Timer(_ANSWERS_WITHIN, process.kill)
@@ -69,12 +69,12 @@ def version(executable: Path) -> str:
             assert process.stdout is not None
             line = process.stdout.readline()
             if _PORT.fullmatch(line) is None:
-                raise NotAPlugin("it prints no port, as a provider plugin does")
+                raise NotAPluginError("it prints no port, as a provider plugin does")
             with grpc.insecure_channel(f"127.0.0.1:{int(line)}") as channel:
                 plugin = provider_pb2_grpc.ResourceProviderStub(channel)
                 stated: plugin_pb2.PluginInfo = plugin.GetPluginInfo(empty_pb2.Empty(), timeout=_ANSWERS_WITHIN)
         except grpc.RpcError as error:
-            raise NotAPlugin(f"it does not state its version ({error.code().name})") from None
+            raise NotAPluginError(f"it does not state its version ({error.code().name})") from None
         finally:
             deadline.cancel()
             process.kill()
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str]) -> None:
         case ["version", executable]:
             try:
                 print(version(Path(executable)))
-            except (OSError, NotAPlugin) as error:
+            except (OSError, NotAPluginError) as error:
                 sys.exit(str(error))
         case ["run", executable, *rest]:
             try:

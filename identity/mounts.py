@@ -8,7 +8,7 @@ from itertools import combinations, product
 from identity.catalogue_rows import ControlPlaneIdentity, Mount
 
 
-class MountsCollide(ValueError):
+class MountCollisionError(ValueError):
     """Two identities need the same place in a container; `first` and `second` are their fields, `place` is that one."""
 
     def __init__(self, first: str, second: str, place: str) -> None:
@@ -19,7 +19,7 @@ class MountsCollide(ValueError):
 def side_by_side(rows: Sequence[ControlPlaneIdentity]) -> tuple[Mount, ...]:
     """One mount of each row, the first that fit together: a pod with another mount at /mnt/certs has KMS at /mnt/kms.
 
-    Raises MountsCollide if no choice of mounts fits.
+    Raises MountCollisionError if no choice of mounts fits.
     """
     for choice in product(*(row.mounts for row in rows)):
         if all(_shared(*pair) is None for pair in combinations(choice, 2)):
@@ -27,14 +27,14 @@ def side_by_side(rows: Sequence[ControlPlaneIdentity]) -> tuple[Mount, ...]:
     raise next(_collisions(rows))
 
 
-def _collisions(rows: Sequence[ControlPlaneIdentity]) -> Iterator[MountsCollide]:
+def _collisions(rows: Sequence[ControlPlaneIdentity]) -> Iterator[MountCollisionError]:
     """The pairs that never fit; where each pair does, those that do not with their first mounts."""
     pairs = list(combinations(rows, 2))
     never = [pair for pair in pairs if all(_shared(*choice) for choice in product(*(row.mounts for row in pair)))]
     for first, second in [*never, *pairs]:
         place = _shared(first.mounts[0], second.mounts[0])
         if place is not None:
-            yield MountsCollide(first.field, second.field, place)
+            yield MountCollisionError(first.field, second.field, place)
 
 
 def _shared(one: Mount, other: Mount) -> str | None:

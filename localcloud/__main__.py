@@ -17,16 +17,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from localcloud.apiserver.apply import NotApplied
-from localcloud.apiserver.binaries import NotBuilt
+from localcloud.apiserver.apply import NotAppliedError
+from localcloud.apiserver.binaries import NotBuiltError
 from localcloud.core import processes
 from localcloud.core.clouds import LocalEnvironment
-from localcloud.core.cluster import ClusterKind, ClusterKindConflict
+from localcloud.core.cluster import ClusterKind, ClusterKindConflictError
 from localcloud.core.state_directory import DEFAULT, StateDirectory
 from localcloud.core.store_errors import StoreError
 from localcloud.runtime import lifecycle
-from localcloud.runtime.readiness import NotStarted
-from localcloud.runtime.seed_file import InvalidSeed, Seed, SeedConflict
+from localcloud.runtime.readiness import NotStartedError
+from localcloud.runtime.seed_file import InvalidSeedError, Seed, SeedConflictError
 from localcloud.runtime.seed_file import load as load_seed
 
 STATE_DIRECTORY_VARIABLE = "LOCALCLOUD_STATE_DIR"
@@ -98,7 +98,14 @@ def start(
     wanted = _seed(seed_file)
     try:
         started = lifecycle.start(state, cluster, wanted)
-    except (NotStarted, NotApplied, NotBuilt, ClusterKindConflict, SeedConflict, OSError) as error:
+    except (
+        NotStartedError,
+        NotAppliedError,
+        NotBuiltError,
+        ClusterKindConflictError,
+        SeedConflictError,
+        OSError,
+    ) as error:
         raise _failure(str(error)) from None
     what = f"started {_listed(started)}" if started else "runs already"
     typer.echo(f"local cloud {what}: {state.environment_file}")
@@ -128,12 +135,12 @@ def run(context: typer.Context) -> None:
     """Serve in the foreground until interrupted."""
     # The services' imports take a second, which the other commands need not wait for.
     from localcloud.runtime import daemon
-    from localcloud.runtime.environment import PortTaken
+    from localcloud.runtime.environment import PortTakenError
 
     _log()
     try:
         daemon.run(context.obj)
-    except (daemon.AlreadyRunning, PortTaken) as error:
+    except (daemon.AlreadyRunningError, PortTakenError) as error:
         raise _failure(str(error)) from None
 
 
@@ -179,7 +186,7 @@ def seed(context: typer.Context, seed_file: SeedOption = None) -> None:
 def _seed(file: Path | None) -> Seed | None:
     try:
         return None if file is None else load_seed(file)
-    except (InvalidSeed, OSError) as error:
+    except (InvalidSeedError, OSError) as error:
         raise _failure(str(error)) from None
 
 
@@ -190,11 +197,11 @@ def _create(state: StateDirectory, wanted: Seed | None) -> None:
 
     try:
         prepared = prepare(state, wanted)
-    except SeedConflict as error:
+    except SeedConflictError as error:
         raise _failure(str(error)) from None
     try:
         added = seed_cloud(prepared)
-    except NotApplied as error:
+    except NotAppliedError as error:
         raise _failure(str(error)) from None
     finally:
         prepared.close()
@@ -297,7 +304,7 @@ def _run(context: typer.Context, command: Sequence[str], secret: str | None) -> 
                 client = client_environment.owner(prepared)
             else:
                 client = client_environment.holder_of(prepared.cloud, secret)
-        except client_environment.UnknownClient as error:
+        except client_environment.UnknownClientError as error:
             raise _failure(f"--as {secret}: {error}") from None
         finally:
             prepared.close()
@@ -316,14 +323,14 @@ def issue_msi(
     force_new: Annotated[bool, typer.Option("--new", help="Issue a new one even if the current one is good.")] = False,
 ) -> None:
     """Issue a managed identity's credential document, as the first-party data plane does, into a file."""
-    from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
+    from localcloud.azure.msi.issuer import UnknownIdentityError, issue_credential
     from localcloud.core.files import write_private
     from localcloud.runtime.environment import prepare
 
     prepared = prepare(context.obj)
     try:
         document = issue_credential(prepared.cloud, identity, force_new=force_new)
-    except UnknownIdentity as error:
+    except UnknownIdentityError as error:
         raise _failure(f"{error}; `{_program(context)} seed` makes one to try with") from None
     finally:
         prepared.close()
@@ -338,14 +345,14 @@ def recover(
     resource: Annotated[str, typer.Argument(help="ARM id of a soft-deleted vault, or of a secret.")],
 ) -> None:
     """Recover a soft-deleted vault or secret, as `az keyvault recover` and `az keyvault secret recover` do."""
-    from localcloud.azure.keyvault.recovery import NotDeleted
+    from localcloud.azure.keyvault.recovery import NotDeletedError
     from localcloud.azure.keyvault.recovery import recover as recover_resource
     from localcloud.runtime.environment import prepare
 
     prepared = prepare(context.obj)
     try:
         recover_resource(prepared.cloud, resource)
-    except (NotDeleted, ValueError) as error:
+    except (NotDeletedError, ValueError) as error:
         raise _failure(str(error)) from None
     finally:
         prepared.close()

@@ -5,14 +5,14 @@ A plugin subclasses `Provider`, hands out one `Resource` per type token and call
 cannot marshal unknown values (docs/decisions/0002-own-plugin-runtime.md).
 """
 
-from plugin.cancellation import Interrupted, interruptible, pause
+from plugin.cancellation import PluginInterruptedError, interruptible, pause
 from plugin.log import log_info
 from plugin.provider import (
     Checked,
     CheckFailure,
     Created,
     Diff,
-    InitializationFailed,
+    InitializationError,
     PluginError,
     PropertyChange,
     Provider,
@@ -29,9 +29,9 @@ __all__ = [
     "Checked",
     "Created",
     "Diff",
-    "InitializationFailed",
-    "Interrupted",
+    "InitializationError",
     "PluginError",
+    "PluginInterruptedError",
     "PropertyChange",
     "Props",
     "Provider",

@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 _AGAIN: Final = "run the command again"
 
 
-class Interrupted(PluginError):
+class PluginInterruptedError(PluginError):
     """The engine was interrupted, so what waited has ended."""
 
 
@@ -38,10 +38,10 @@ class Cancellation:
                 self._cancelled.set_result(None)
 
     def pause(self, seconds: float) -> None:
-        """Wait as `time.sleep` does; raises Interrupted, at once, when the engine cancels."""
+        """Wait as `time.sleep` does; raises PluginInterruptedError, at once, when the engine cancels."""
         wait([self._cancelled], timeout=seconds)
         if self._cancelled.done():
-            raise Interrupted(f"interrupted while it waited; {_AGAIN}")
+            raise PluginInterruptedError(f"interrupted while it waited; {_AGAIN}")
 
     def run(self, work: Callable[[], _T], *, grace: float = 0.0) -> _T:
         """The result of `work`; raises what it raises, or Interrupted when the engine cancels.
@@ -49,7 +49,7 @@ class Cancellation:
         It runs in a daemon thread with the caller's context, and is left behind `grace` seconds after the cancellation.
         """
         if self._cancelled.done():
-            raise Interrupted(f"interrupted before it began; {_AGAIN}")
+            raise PluginInterruptedError(f"interrupted before it began; {_AGAIN}")
         outcome: Future[_T] = Future()
         Thread(target=copy_context().run, args=(_settle, outcome, work), daemon=True).start()
         either: tuple[Future[Any], ...] = (outcome, self._cancelled)
@@ -58,8 +58,8 @@ class Cancellation:
         if outcome.done():
             return outcome.result()
         if grace:
-            raise Interrupted(f"interrupted during a request, which may have taken effect; {_AGAIN}")
-        raise Interrupted(f"interrupted; {_AGAIN}")
+            raise PluginInterruptedError(f"interrupted during a request, which may have taken effect; {_AGAIN}")
+        raise PluginInterruptedError(f"interrupted; {_AGAIN}")
 
 
 def _settle(outcome: Future[Any], work: Callable[[], Any]) -> None:

@@ -14,7 +14,7 @@ class PluginError(Exception):
     """A failure whose message is all that the user reads: no stack trace is added."""
 
 
-class InitializationFailed(PluginError):
+class InitializationError(PluginError):
     """A resource that was created or updated but does not work yet: it gets into the state, and is updated next time.
 
     `id` and `state` are as `Resource.create` returns them.

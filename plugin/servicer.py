@@ -14,7 +14,7 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, st
 
 from plugin import cancellation
 from plugin.log import EngineLog, logging_to
-from plugin.provider import CheckFailure, InitializationFailed, PluginError, PropertyChange, Provider, Resource
+from plugin.provider import CheckFailure, InitializationError, PluginError, PropertyChange, Provider, Resource
 from plugin.values import Props, from_struct, to_struct
 
 _Request = TypeVar("_Request")
@@ -52,7 +52,7 @@ def _answer(
     def answered(self: Servicer, request: _Request, context: grpc.ServicerContext) -> _Response:
         try:
             return cancellation.interruptible(lambda: method(self, request, context), grace=grace)
-        except InitializationFailed as error:
+        except InitializationError as error:
             context.set_trailing_metadata(((_DETAILS, _status_of(error)),))
             context.abort(grpc.StatusCode.UNKNOWN, str(error))
         except PluginError as error:
@@ -185,7 +185,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         return self._provider.resource(qualified_type.rsplit("$", 1)[-1])
 
 
-def _status_of(error: InitializationFailed) -> bytes:
+def _status_of(error: InitializationError) -> bytes:
     detail = any_pb2.Any()
     detail.Pack(
         provider_pb2.ErrorResourceInitFailed(id=error.id, properties=to_struct(error.state), reasons=[str(error)])

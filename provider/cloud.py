@@ -8,7 +8,7 @@ from typing import Final
 
 from identity.access.azure_client import AzureClient
 from identity.access.azure_connection import connected
-from identity.access.errors import LoginRefused
+from identity.access.errors import LoginRefusedError
 from identity.clouds import LOCAL_CLOUD
 from plugin import PluginError
 
@@ -23,7 +23,7 @@ def client(cloud: str, tenant_id: str) -> AzureClient:
         if (cloud, tenant_id) not in _CLIENTS:
             try:
                 _CLIENTS[cloud, tenant_id] = connected(cloud, tenant_id, os.environ)
-            except LoginRefused as error:
+            except LoginRefusedError as error:
                 raise PluginError(str(error)) from None
         return _CLIENTS[cloud, tenant_id]
 

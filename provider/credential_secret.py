@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from identity.access.errors import AccessError
 from identity.credentials import rfc3339
-from identity.credentials.document import InvalidCredential, encode, validate, wrap
+from identity.credentials.document import InvalidCredentialError, encode, validate, wrap
 from identity.credentials.replacement import StoredBefore
 from identity.credentials.schedule import Delivery
 from identity.credentials.secret_tags import (
@@ -247,7 +247,7 @@ def _value_of_file(known: Mapping[str, Any]) -> str:
         )
     except (OSError, UnicodeDecodeError) as error:
         raise PluginError(f"{path} cannot be read ({type(error).__name__}); put the document there again") from None
-    except InvalidCredential as error:
+    except InvalidCredentialError as error:
         raise PluginError(f"{path}: {error}") from None
     if found.thumbprint != known["thumbprint"]:
         raise PluginError(f"{path} changed while the stack was deployed; run the command again")

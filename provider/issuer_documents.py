@@ -16,11 +16,11 @@ from typing import Any, Final
 
 from identity import resource_types
 from identity.access.azure_client import AzureClient
-from identity.access.errors import AccessError, AzureRefused
+from identity.access.errors import AccessError, AzureRefusedError
 from identity.credentials import rfc3339, signing_keys
 from identity.credentials.backoff import Backoff
 from identity.credentials.signing_key import DISCOVERY_PATH, JWKS_PATH, discovery_document, jwks_document
-from identity.credentials.signing_keys import Publication, TooEarly
+from identity.credentials.signing_keys import Publication, TooEarlyError
 from plugin import (
     Checked,
     CheckFailure,
@@ -92,7 +92,7 @@ class IssuerDocumentsResource(Resource):
                 if before is None
                 else signing_keys.changed(before, generations, new["signing"], now, leaked=leaked)
             )
-        except TooEarly as error:
+        except TooEarlyError as error:
             return Checked(marked, [CheckFailure("keys", f"{error}. {_AFTER_A_LEAK}")])
         if publication != before:
             _require_right_clock(new)
@@ -194,7 +194,7 @@ def _publish(inputs: Props) -> None:
 
 def _require_public(azure: AzureClient, url: str, content: bytes) -> None:
     if azure.public_document(url) != content:
-        raise AzureRefused(f"{url} is not what was written there", HTTPStatus.CONFLICT)
+        raise AzureRefusedError(f"{url} is not what was written there", HTTPStatus.CONFLICT)
 
 
 def _until(deadline: float, what: str, attempt: Callable[[], None]) -> None:
@@ -203,7 +203,7 @@ def _until(deadline: float, what: str, attempt: Callable[[], None]) -> None:
     while True:
         try:
             return attempt()
-        except AzureRefused as error:
+        except AzureRefusedError as error:
             if error.status not in _PASSING or time.monotonic() >= deadline:
                 raise PluginError(
                     f"the issuer's documents were not published: {error}. The deployer needs the role Storage Blob "

@@ -19,7 +19,7 @@ from identity.access.api_server import ApiServer
 from identity.access.azure_rbac import AksCluster
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
-from identity.credentials.signing_key import UnusableKey
+from identity.credentials.signing_key import UnusableKeyError
 from plugin import (
     Checked,
     Created,
@@ -64,7 +64,7 @@ class KeySecretResource(Resource, ABC):
 
     @abstractmethod
     def usable(self, stored: str) -> tuple[bytes, str]:
-        """The key as HyperShift reads it, of what the vault or the Secret holds, and its id; raises UnusableKey."""
+        """The key as HyperShift reads it, of what vault or Secret hold, and its id; raises UnusableKeyError."""
 
     @abstractmethod
     def stored(self, held: bytes) -> str:
@@ -152,7 +152,7 @@ class KeySecretResource(Resource, ABC):
                 f"the {self.noun} cannot be read: {error}. Let the deployer read secrets of the vault (role Key Vault "
                 "Secrets Officer) and reach it over the network"
             ) from None
-        except UnusableKey as error:
+        except UnusableKeyError as error:
             raise PluginError(
                 f"the secret {known['secretName']} of the vault holds {error}; store the key again"
             ) from None
@@ -177,7 +177,7 @@ class KeySecretResource(Resource, ABC):
             return key_id == known["keyId"] and all(
                 _decoded(data.get(name)) == (text or "").encode() for name, text in self.beside(known).items()
             )
-        except (UnusableKey, binascii.Error, UnicodeDecodeError):
+        except (UnusableKeyError, binascii.Error, UnicodeDecodeError):
             return False
 
 

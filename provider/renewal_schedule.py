@@ -24,7 +24,7 @@ from identity.credentials.schedule import (
     Decision,
     Delivery,
     ObservedSecret,
-    RenewalRefused,
+    RenewalRefusedError,
     Slot,
     Slots,
     Terms,
@@ -103,7 +103,7 @@ class RenewalScheduleResource(StateOnly):
             clock.require_right(seen.here, seen.date)
             try:
                 return Checked(settings | _written(schedule.initial(now, lifetime, vault)))
-            except RenewalRefused as refusal:
+            except RenewalRefusedError as refusal:
                 return Checked(new, [CheckFailure("", in_words(refusal, None, vault, new))])
         known = unwrap(old)
         schema.require(known)
@@ -119,7 +119,7 @@ class RenewalScheduleResource(StateOnly):
         slots = _slots(known)
         try:
             decision = schedule.decide(slots, vault, self._known(known, new), now, terms)
-        except RenewalRefused as refusal:
+        except RenewalRefusedError as refusal:
             return Checked(new, [CheckFailure("", in_words(refusal, slots, vault, new))])
         if decision.slots != slots:
             clock.require_right(seen.here, seen.date)

@@ -7,33 +7,35 @@ from typing import Any
 
 from identity.credentials import rfc3339
 from identity.credentials.schedule import (
-    BeginsInFuture,
-    Contradiction,
-    NotDelivered,
-    NotYet,
+    BeginsInFutureError,
+    ContradictionError,
+    NotDeliveredError,
+    NotYetError,
     ObservedSecret,
-    RenewalRefused,
+    RenewalRefusedError,
     Slots,
 )
 from provider import cloud
 from provider.vault_secrets import VaultSecret
 
 
-def in_words(refusal: RenewalRefused, slots: Slots | None, vault: ObservedSecret, inputs: Mapping[str, Any]) -> str:
+def in_words(
+    refusal: RenewalRefusedError, slots: Slots | None, vault: ObservedSecret, inputs: Mapping[str, Any]
+) -> str:
     """The refusal for the user; `slots` is None before the first certificate, `inputs` are the schedule's."""
     match refusal:
-        case NotYet():
+        case NotYetError():
             return _too_soon(refusal, inputs)
-        case BeginsInFuture():
+        case BeginsInFutureError():
             return _in_future(refusal, slots, vault, inputs)
-        case Contradiction() if slots is not None:
+        case ContradictionError() if slots is not None:
             return _contradiction(refusal, slots, inputs)
-        case NotDelivered() if slots is not None:
+        case NotDeliveredError() if slots is not None:
             return _not_delivered(slots)
     raise AssertionError("without a slot there is nothing to contradict, and nothing to withdraw")
 
 
-def _too_soon(refusal: NotYet, inputs: Mapping[str, Any]) -> str:
+def _too_soon(refusal: NotYetError, inputs: Mapping[str, Any]) -> str:
     return (
         f"a certificate is needed ({refusal.reason}), but one now would replace that of slot {refusal.spare}, with "
         f"which pods may still sign in until {rfc3339.render(refusal.until)}: they load a new one when the CSI driver "
@@ -50,7 +52,7 @@ def _not_delivered(slots: Slots) -> str:
     )
 
 
-def _contradiction(refusal: Contradiction, slots: Slots, inputs: Mapping[str, Any]) -> str:
+def _contradiction(refusal: ContradictionError, slots: Slots, inputs: Mapping[str, Any]) -> str:
     return (
         f"no certificate is issued, as it would take the place of one that pods may use: {inputs['secretName']} in the "
         f"vault {refusal}. If the vault still has the version that the stack wrote last, make its value and its tags "
@@ -59,7 +61,9 @@ def _contradiction(refusal: Contradiction, slots: Slots, inputs: Mapping[str, An
     )
 
 
-def _in_future(refusal: BeginsInFuture, slots: Slots | None, vault: ObservedSecret, inputs: Mapping[str, Any]) -> str:
+def _in_future(
+    refusal: BeginsInFutureError, slots: Slots | None, vault: ObservedSecret, inputs: Mapping[str, Any]
+) -> str:
     at, secret = rfc3339.render(refusal.at), VaultSecret.of(inputs)
     if refusal.at != vault.not_before:
         return (

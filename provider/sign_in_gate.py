@@ -7,7 +7,7 @@ from typing import Final
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
-from identity.credentials.sign_in import SignInFailed, prove
+from identity.credentials.sign_in import SignInFailedError, prove
 from plugin import UNKNOWN, Checked, Created, Diff, PluginError, Props, diff_properties, pause
 from provider import clock, keys, schema
 from provider.inputs import Inputs
@@ -68,7 +68,7 @@ def _proven(inputs: Props) -> Props:
     _require_valid(issued)
     try:
         return inputs | {"provenAt": _proof(inputs, issued)}
-    except (SignInFailed, ValueError) as error:
+    except (SignInFailedError, ValueError) as error:
         raise PluginError(str(error)) from None
 
 

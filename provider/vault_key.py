@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from identity.access.errors import AccessError
 from identity.credentials.secret_tags import OWNER
-from identity.credentials.signing_key import UnusableKey
+from identity.credentials.signing_key import UnusableKeyError
 from plugin import (
     UNKNOWN,
     Checked,
@@ -65,10 +65,10 @@ class VaultKeyResource(Resource, ABC):
 
     @abstractmethod
     def described(self, key: str) -> Props:
-        """What is no secret of a key, its `keyId` among it; raises UnusableKey."""
+        """What is no secret of a key, its `keyId` among it; raises UnusableKeyError."""
 
     def normalized(self, key: str) -> str:
-        """The form in which the vault has a key of a file; raises UnusableKey."""
+        """The form in which the vault has a key of a file; raises UnusableKeyError."""
         return key
 
     def check(self, urn: str, old: Props | None, new: Props) -> Checked:
@@ -184,7 +184,7 @@ class VaultKeyResource(Resource, ABC):
     def _public(self, secret: VaultSecret) -> Props:
         try:
             return self.described(secret.value())
-        except UnusableKey as error:
+        except UnusableKeyError as error:
             raise PluginError(
                 f"{secret.id} holds {error}; accepted: {self.accepted}. Store the key as a new version"
             ) from None
@@ -196,7 +196,7 @@ class VaultKeyResource(Resource, ABC):
             key_id = self.described(key)["keyId"]
         except (OSError, UnicodeDecodeError) as error:
             raise PluginError(f"{path} cannot be read ({type(error).__name__}); put the key there again") from None
-        except UnusableKey as error:
+        except UnusableKeyError as error:
             raise PluginError(f"{path} holds {error}; put the key there again") from None
         if key_id != inputs["fileKeyId"]:
             raise PluginError(f"{path} changed while the stack was deployed; run the command again")

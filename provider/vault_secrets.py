@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.naming import parse_arm_id, vault_id
 from plugin import PluginError, Props
 from provider import cloud
@@ -62,7 +62,7 @@ class SecretSeen:
 
 @dataclass(frozen=True)
 class VaultSecret:
-    """The secret called `name` in a vault (`vault_id`, an ARM id). Every method raises AzureRefused."""
+    """The secret called `name` in a vault (`vault_id`, an ARM id). Every method raises AzureRefusedError."""
 
     azure: AzureClient
     vault_id: str
@@ -90,11 +90,11 @@ class VaultSecret:
 
     def value(self) -> str:
         """The current version's value, by the vault itself: it takes a role that reads secrets (Key Vault Secrets
-        Officer). A secret that is gone raises AzureRefused, too.
+        Officer). A secret that is gone raises AzureRefusedError, too.
         """
         found = self.azure.vault(self.vault, "GET", f"/secrets/{self.name}")
         if found is None:
-            raise AzureRefused(f"{self.id} does not exist; recover it, or correct its name")
+            raise AzureRefusedError(f"{self.id} does not exist; recover it, or correct its name")
         return str(found["value"])
 
     def write(self, properties: Mapping[str, Any], tags: Mapping[str, str]) -> SecretMetadata:
@@ -132,7 +132,9 @@ class VaultSecret:
         body = {"properties": dict(properties), "tags": dict(tags)}
         changed = self.azure.change_resource(verb, self.id, resource_types.KEY_VAULT_API, body)
         if changed is None:
-            raise AzureRefused(f"{self.id} cannot be written: its vault does not exist; create it, or correct its name")
+            raise AzureRefusedError(
+                f"{self.id} cannot be written: its vault does not exist; create it, or correct its name"
+            )
         return SecretMetadata.of(changed)
 
     def _versions(self) -> list[AzureObject]:

@@ -30,7 +30,7 @@ _ANSWERED_WITHIN: Final = 10.0  # seconds
 _PIECE: Final = 1 << 20
 
 
-class NotDownloaded(Exception):
+class DownloadError(Exception):
     """An archive is not available, or is not the pinned one; the message says which and why."""
 
 
@@ -88,28 +88,28 @@ def plugin_archive(name: str, version: str, system: str, processor: str) -> Arch
 
 
 def fetch_any(urls: Iterable[str], target: Path, checksum: str) -> None:
-    """`fetch` from the first place that has the archive; raises NotDownloaded with what each of them lacks."""
+    """`fetch` from the first place that has the archive; raises DownloadError with what each of them lacks."""
     problems = []
     for url in urls:
         try:
             fetch(url, target, checksum)
-        except NotDownloaded as error:
+        except DownloadError as error:
             problems.append(str(error))
         else:
             return
-    raise NotDownloaded("; ".join(problems))
+    raise DownloadError("; ".join(problems))
 
 
 def fetch(url: str, target: Path, checksum: str) -> None:
-    """Download an archive; raises NotDownloaded, and leaves no file, if that fails or it has another SHA-256."""
+    """Download an archive; raises DownloadError, and leaves no file, if that fails or it has another SHA-256."""
     found = download(url, target)
     if found != checksum:
         target.unlink()
-        raise NotDownloaded(f"{url} has the SHA-256 {found}; {CHECKSUMS.name} has {checksum}")
+        raise DownloadError(f"{url} has the SHA-256 {found}; {CHECKSUMS.name} has {checksum}")
 
 
 def download(url: str, target: Path) -> str:
-    """Download a file and return its SHA-256 in hex; raises NotDownloaded, and leaves no file, if that fails."""
+    """Download a file and return its SHA-256 in hex; raises DownloadError, and leaves no file, if that fails."""
     digest = hashlib.sha256()
     try:
         with urllib.request.urlopen(url, timeout=_ANSWERED_WITHIN) as answer, target.open("wb") as file:
@@ -118,28 +118,28 @@ def download(url: str, target: Path) -> str:
                 file.write(piece)
     except (OSError, ValueError) as error:
         target.unlink(missing_ok=True)
-        raise NotDownloaded(f"{url}: {error}") from None
+        raise DownloadError(f"{url}: {error}") from None
     return digest.hexdigest()
 
 
 def stated_digest(archive: Archive) -> str | None:
     """The SHA-256 in hex that GitHub states of an archive; None of one that was uploaded before GitHub computed any.
 
-    Raises NotDownloaded if GitHub does not answer, or knows no such archive.
+    Raises DownloadError if GitHub does not answer, or knows no such archive.
     """
     try:
         with urllib.request.urlopen(archive.release, timeout=_ANSWERED_WITHIN) as answer:
             assets = json.load(answer)["assets"]
         [digest] = [asset["digest"] for asset in assets if asset["name"] == archive.name]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise NotDownloaded(f"{archive.release} states no digest of {archive.name}: {error}") from None
+        raise DownloadError(f"{archive.release} states no digest of {archive.name}: {error}") from None
     return None if digest is None else str(digest).removeprefix("sha256:")
 
 
 def unpack(archive: Path, folder: str, target: Path) -> None:
     """Write the commands that lie directly in a folder of the archive into `target`; nothing else of it is written.
 
-    Raises NotDownloaded if it is no archive or has no such folder.
+    Raises DownloadError if it is no archive or has no such folder.
     """
     target.mkdir(parents=True)
     try:
@@ -154,6 +154,6 @@ def unpack(archive: Path, folder: str, target: Path) -> None:
                     shutil.copyfileobj(content, file)
                 (target / name).chmod(0o755)
     except (OSError, EOFError, tarfile.TarError) as error:
-        raise NotDownloaded(f"{archive.name} cannot be unpacked: {error}") from None
+        raise DownloadError(f"{archive.name} cannot be unpacked: {error}") from None
     if not any(target.iterdir()):
-        raise NotDownloaded(f"{archive.name} has no folder {folder}")
+        raise DownloadError(f"{archive.name} has no folder {folder}")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from tools import downloads, pinned
-from tools.downloads import Archive, NotDownloaded
+from tools.downloads import Archive, DownloadError
 from tools.pinned import dotted, numbers
 from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint, report, run
 
@@ -132,7 +132,7 @@ def _download(target: Path, archive: Archive, checksum: str | None) -> str | Non
     try:
         downloads.fetch_any(archive.urls, packed, checksum)
         downloads.unpack(packed, "pulumi", draft)
-    except NotDownloaded as error:
+    except DownloadError as error:
         return str(error)
     finally:
         packed.unlink(missing_ok=True)

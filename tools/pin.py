@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from tools import downloads, pinned
-from tools.downloads import CHECKSUMS, Archive, NotDownloaded, checksums
+from tools.downloads import CHECKSUMS, Archive, DownloadError, checksums
 from tools.pinned import dotted
 from tools.steps import ROOT, report
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] = (), file: Path = CHECKSUMS) -> int:
     wanted = [archive for platform in platforms for archive in archives(platform)]
     try:
         found = {archive.name: checksum(archive) for archive in wanted if archive.name not in known}
-    except NotDownloaded as error:
+    except DownloadError as error:
         print(f"pin: {error}\nNothing was written.", file=sys.stderr)
         return 1
     write(file, {**known, **found}, {archive.name for archive in wanted})
@@ -57,7 +57,7 @@ def archives(platform: str) -> Iterator[Archive]:
 
 
 def checksum(archive: Archive) -> str:
-    """SHA-256 of an archive; raises NotDownloaded if a place does not have it, or not everybody has the same one."""
+    """SHA-256 of an archive; raises DownloadError if a place does not have it, or not everybody has the same one."""
     with TemporaryDirectory() as directory:
         found = {}
         for url in archive.urls:
@@ -68,7 +68,7 @@ def checksum(archive: Archive) -> str:
     else:
         found[archive.release] = digest
     if len(set(found.values())) != 1:
-        raise NotDownloaded(f"{archive.name} is not the same everywhere: {found}")
+        raise DownloadError(f"{archive.name} is not the same everywhere: {found}")
     return next(iter(found.values()))
 
 

@@ -91,7 +91,7 @@ class Accepted:
         return f"accepted until {until}" if today < until else f"FAILS: was accepted until {until}"
 
 
-class NotAudited(Exception):
+class AuditError(Exception):
     """A service did not answer, or does not know a package: nothing is known, which is not nothing found."""
 
 
@@ -107,7 +107,7 @@ def main(parts: Sequence[str] = ()) -> int:
                 verdict = accepted.verdict(finding, today)
                 print(f"{finding.where}: {finding.id}: {finding.what}: {verdict}")
                 code = max(code, int(verdict.startswith("FAILS")))
-        except (NotAudited, SetupError) as error:
+        except (AuditError, SetupError) as error:
             print(f"audit: {name}: {error}", file=sys.stderr)
             code = 1
     print("audit: something is to be done, see above" if code else "audit: nothing that is not accepted")
@@ -115,7 +115,7 @@ def main(parts: Sequence[str] = ()) -> int:
 
 
 def python() -> Iterator[KnownVulnerability]:
-    """What PyPI knows of the packages in the locks; raises NotAudited."""
+    """What PyPI knows of the packages in the locks; raises AuditError."""
     command = clients.audit() / "pip-audit"
     for lock in PYTHON_LOCKS:
         # Without `--strict` a package that cannot be looked up would pass.
@@ -128,22 +128,22 @@ def _python_findings(lock: str, done: subprocess.CompletedProcess[str]) -> Itera
     try:
         packages = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError):
-        raise NotAudited(f"{lock}: {_last(done)}") from None
+        raise AuditError(f"{lock}: {_last(done)}") from None
     for package in packages:
         if "vulns" not in package:
-            raise NotAudited(f"{lock}: {package['name']}: {package.get('skip_reason', 'was skipped')}")
+            raise AuditError(f"{lock}: {package['name']}: {package.get('skip_reason', 'was skipped')}")
         for each in package["vulns"]:
             fixed = ", ".join(each["fix_versions"]) or "no version"
             yield KnownVulnerability(each["id"], lock, f"{package['name']} {package['version']}, fixed in {fixed}")
 
 
 def go() -> Iterator[KnownVulnerability]:
-    """What Go's database knows of the code that the modules call; raises NotAudited."""
+    """What Go's database knows of the code that the modules call; raises AuditError."""
     scanner = _scanner()
     for module, packages in GO_MODULES.items():
         done = _run([scanner, "-C", ROOT / module, "-format", "json", packages], pinned.go_environment())
         if done.returncode != 0:
-            raise NotAudited(f"{module}: {_last(done)}")
+            raise AuditError(f"{module}: {_last(done)}")
         yield from _go_findings(module, done.stdout)
 
 
@@ -182,7 +182,7 @@ def _scanner() -> Path:
 
 
 def npm() -> Iterator[KnownVulnerability]:
-    """What npm's registry knows of the packages in the locks; raises NotAudited."""
+    """What npm's registry knows of the packages in the locks; raises AuditError."""
     for folder in NPM_LOCKS:
         done = _run(["npm", "audit", "--package-lock-only", "--json", "--prefix", ROOT / folder])
         yield from _npm_findings(folder, done)
@@ -192,9 +192,9 @@ def _npm_findings(folder: str, done: subprocess.CompletedProcess[str]) -> Iterat
     try:
         document = json.loads(done.stdout)
     except ValueError:
-        raise NotAudited(f"{folder}: {_last(done)}") from None
+        raise AuditError(f"{folder}: {_last(done)}") from None
     if "vulnerabilities" not in document:
-        raise NotAudited(f"{folder}: {document.get('message', 'npm says nothing')}")
+        raise AuditError(f"{folder}: {document.get('message', 'npm says nothing')}")
     for name, package in document["vulnerabilities"].items():
         for each in package["via"]:
             if isinstance(each, dict):
@@ -214,7 +214,7 @@ def _run(command: Sequence[object], environment: Mapping[str, str] | None = None
             check=False,
         )
     except OSError as error:
-        raise NotAudited(f"{command[0]} cannot be started: {error}") from None
+        raise AuditError(f"{command[0]} cannot be started: {error}") from None
 
 
 def _last(done: subprocess.CompletedProcess[str]) -> str:

@@ -28,7 +28,7 @@ _POD_SPECS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-class WiringConflict(ValueError):
+class WiringConflictError(ValueError):
     """The pod already uses a name or a path that the mount needs for something else."""
 
 
@@ -51,7 +51,7 @@ def wire(
         secret_name: the Key Vault secret, and so the name of the file unless the mount has another.
 
     Raises:
-        WiringConflict: a volume, mount path or variable of the same name exists with another value.
+        WiringConflictError: a volume, mount path or variable of the same name exists with another value.
         ValueError: a kind without pods, or no container of that name.
     """
     volumes = [_credential_volume(mount, secret_provider_class)]
@@ -119,7 +119,7 @@ def _extended(
 ) -> dict[str, Any]:
     """`owner`, which is at `place`, with the additions in its list `field`.
 
-    `key` identifies an entry; a path is the same with a slash at its end. Raises WiringConflict.
+    `key` identifies an entry; a path is the same with a slash at its end. Raises WiringConflictError.
     """
     entries = list(owner.get(field, ()))
     for addition in additions:
@@ -127,7 +127,7 @@ def _extended(
         if existing is None:
             entries.append(addition)
         elif existing != addition:
-            raise WiringConflict(
+            raise WiringConflictError(
                 f"{field} of {place} already has {addition[key]!r}: {existing}; the identity needs {addition}"
             )
     return {**owner, field: entries} if entries else dict(owner)

@@ -11,7 +11,7 @@ from components.azure.credential_secret import CredentialDates
 from components.azure.imported_credential import ImportedDocument, StoredDocument
 from identity.credentials import rfc3339
 from identity.credentials.certificate import CLOCK_SKEW
-from identity.credentials.document import InvalidCredential, unlikely_dates, validate, wrap
+from identity.credentials.document import InvalidCredentialError, unlikely_dates, validate, wrap
 from identity.credentials.replacement import StoredBefore
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.settings import ImportedCredentialSettings
@@ -22,8 +22,8 @@ def read_document(
 ) -> ImportedDocument:
     """Read and validate the document in a file.
 
-    Raises OSError or UnicodeDecodeError for a file that cannot be read, and InvalidCredential with every problem of
-    the document.
+    Raises OSError or UnicodeDecodeError for a file that cannot be read, and InvalidCredentialError with every problem
+    of the document.
     """
     path = credential.file or ""
     text = Path(path).read_text(encoding="utf-8")
@@ -53,8 +53,8 @@ def read_document(
 def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
     """Validate a secret that holds the document by its metadata, as ARM does not show its value.
 
-    Args: `secret` is ARM's answer (Microsoft.KeyVault/vaults/secrets). Raises InvalidCredential with every reason why
-    no pod could use it.
+    Args: `secret` is ARM's answer (Microsoft.KeyVault/vaults/secrets). Raises InvalidCredentialError with every reason
+    why no pod could use it.
     """
     attributes = secret["properties"].get("attributes") or {}
     begins, ends = (_moment(attributes.get(name)) for name in ("notBefore", "expires"))
@@ -68,7 +68,7 @@ def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
         found = f'exp: found "{rfc3339.render(ends)}", which is in the past'
         problems.append(f"{found}; accepted: a time in the future; have it issued again and store it as a new version")
     if problems:
-        raise InvalidCredential(problems)
+        raise InvalidCredentialError(problems)
     return StoredDocument(
         not_after=None if ends is None else rfc3339.render(ends),
         renew_after=(secret.get("tags") or {}).get("renew_after"),

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from identity.access.errors import AccessError, AzureRefused
+from identity.access.errors import AccessError, AzureRefusedError
 from identity.credentials.signing_key import (
     DISCOVERY_PATH,
     PublicKey,
-    UnusableIssuer,
-    UnusableKey,
+    UnusableIssuerError,
+    UnusableKeyError,
     jwks_address,
     public_half,
     published_keys,
@@ -56,7 +56,7 @@ def read_existing_keys(settings: Settings, vault: str) -> ExistingKeys:
         azure = connected(settings.cloud.name, settings.tenant_id, os.environ)
         try:
             key = _of_file(wanted, place, found) if wanted.file else _of_vault(azure, vault, wanted, place, found)
-        except UnusableKey as error:
+        except UnusableKeyError as error:
             found.problems.append(_unusable(wanted, place, error))
             continue
         if key is None:
@@ -91,7 +91,7 @@ def _of_vault(
     try:
         secret = azure.vault(parse_arm_id(vault).name, "GET", f"/secrets/{name}")
     except AccessError as error:
-        if isinstance(error, AzureRefused) and error.status in (HTTPStatus.FORBIDDEN, None):
+        if isinstance(error, AzureRefusedError) and error.status in (HTTPStatus.FORBIDDEN, None):
             pulumi.log.info(f"the signing key {name} is not compared with its issuer: it cannot be read here")
             return None
         raise pulumi.RunError(f"the signing key {name} cannot be read: {error}. Nothing was changed.") from None
@@ -116,7 +116,7 @@ def _compared(azure: AzureClient, cluster: HostedClusterSettings, key: PublicKey
         discovery = azure.public_document(f"{issuer}{DISCOVERY_PATH}")
         jwks = azure.public_document(jwks_address(discovery, issuer)) if discovery is not None else None
         published = published_keys(jwks) if jwks is not None else None
-    except UnusableIssuer as error:
+    except UnusableIssuerError as error:
         yield _unusable_issuer(at, issuer, str(error))
         return
     except AccessError as error:
@@ -146,7 +146,7 @@ def _unusable_issuer(place: Place, issuer: str, reason: str) -> Problem:
     )
 
 
-def _unusable(wanted: SigningKeySettings, place: Place, error: UnusableKey) -> Problem:
+def _unusable(wanted: SigningKeySettings, place: Place, error: UnusableKeyError) -> Problem:
     return Problem(
         place=(*place, "file" if wanted.file else "vaultSecretName"),
         rule="signing-key-unusable",

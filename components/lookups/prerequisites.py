@@ -43,7 +43,7 @@ from components.lookups.issuer_check import read_existing_keys
 from components.lookups.network_policy_check import unenforced_block
 from identity.access.azure_rbac import CREATING, FAILED, AksCluster
 from identity.credentials import renewal_request
-from identity.credentials.document import InvalidCredential
+from identity.credentials.document import InvalidCredentialError
 from identity.naming import parse_arm_id
 from identity.outputs import StackOutputs
 from identity.secrets_store import ACCEPTED, ADD_ON, rotation_command, rotation_fault
@@ -281,7 +281,7 @@ class _PrerequisitesBuilder:
                 self._refuse_older(document, identity, place)
                 for remark in document.remarks:
                     pulumi.log.warn(f"the credential document {document.path} is taken, though {remark}")
-        except InvalidCredential as error:
+        except InvalidCredentialError as error:
             self._problems.append(_unusable((*place, "credential"), error))
         except (OSError, UnicodeDecodeError) as error:
             self._problems.append(
@@ -315,7 +315,7 @@ class _PrerequisitesBuilder:
             )
 
 
-def _unusable(place: Place, error: InvalidCredential) -> Problem:
+def _unusable(place: Place, error: InvalidCredentialError) -> Problem:
     return Problem(
         place=place,
         rule="credential-document-invalid",

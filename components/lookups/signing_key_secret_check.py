@@ -18,7 +18,7 @@ from identity.access.api_server import ApiServer
 from identity.access.azure_rbac import AksCluster
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
-from identity.credentials.signing_key import UnusableKey, is_read_by_hypershift
+from identity.credentials.signing_key import UnusableKeyError, is_read_by_hypershift
 from identity.settings import ConfigurationError, Problem, Settings
 
 _KEY: Final = "key"
@@ -78,7 +78,7 @@ def _problems(index: int, namespace: str, name: str, secret: Mapping[str, Any]) 
         fix = f"`{converted} && {_write(namespace, name, f'{name}.pem')}`; then delete {name}.pem"
     except (binascii.Error, UnicodeDecodeError):
         held, fix = f"no text under {_KEY}", _make_anew(namespace, name)
-    except UnusableKey as error:
+    except UnusableKeyError as error:
         held, fix = f"{error} under {_KEY}", _make_anew(namespace, name)
     yield Problem(
         place=("hostedClusters", index, "hostedCluster", "serviceAccountSigningKey"),

@@ -22,7 +22,7 @@ from emulated.azuread import application
 from emulated.azuread.resource import GraphResource, OpenSession, exists_already, failed
 from emulated.azuread.schema import APPLICATION_ID, RFC3339, UUID, Argument, Schema, one_of
 from emulated.client import RefusalError
-from plugin import Interrupted, PluginError, Props, unwrap
+from plugin import PluginError, PluginInterruptedError, Props, unwrap
 
 _KIND: Final = "certificate"
 
@@ -74,7 +74,7 @@ class ApplicationCertificateResource(GraphResource):
             added = {name: value for name, value in credential.items() if value is not None}
             self._write(path, [*current, added], f"Adding certificate for {application.printed_id(path)}")
             # It is registered. It must be in the state even if the wait for the replicas is interrupted.
-            with suppress(Interrupted):
+            with suppress(PluginInterruptedError):
                 self.session().graph.wait(
                     f"certificate credential for {path}", lambda: self._find(path, key_id) is not None
                 )

@@ -18,9 +18,9 @@ from plugin import (
     Checked,
     Created,
     Diff,
-    InitializationFailed,
-    Interrupted,
+    InitializationError,
     PluginError,
+    PluginInterruptedError,
     Props,
     ReadResult,
     Resource,
@@ -203,9 +203,9 @@ class ObjectResource(Resource):
             failure = (
                 f"the Kubernetes API server reported that it failed to fully initialize or become live: {error}{why}"
             )
-        except Interrupted as error:
+        except PluginInterruptedError as error:
             failure = str(error)
-        raise InitializationFailed(
+        raise InitializationError(
             f'resource "{urn}" was successfully {done}, but {failure}', _id(live), objects.state_of(live, inputs)
         )
 

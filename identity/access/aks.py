@@ -44,5 +44,5 @@ def skeleton(arm: Arm, full_id: str, *, admin: bool = False, public_fqdn: bool =
 
 
 def decode(value: str) -> Kubeconfig:
-    """A kubeconfig as AKS answers it, base64; raises MalformedKubeconfig."""
+    """A kubeconfig as AKS answers it, base64; raises MalformedKubeconfigError."""
     return Kubeconfig.parse(base64.b64decode(value).decode(), "the kubeconfig that AKS gives out")

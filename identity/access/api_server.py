@@ -21,7 +21,7 @@ from identity.access.claims import claims_of
 from identity.access.cluster_user import ClusterCredential
 from identity.access.errors import AccessError, ForbiddenError
 from identity.access.kinds import CustomKind, sources
-from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
+from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfigError
 from identity.access.permissions import Permission
 from identity.credentials.backoff import Backoff
 
@@ -32,11 +32,11 @@ _LONGEST_PAUSE: Final = 10.0
 _AT_ONCE: Final = 8  # some sixty reviews, each a round trip
 
 
-class ClusterNotReady(AccessError):
+class ClusterNotReadyError(AccessError):
     """The cluster can be reached, but something is still missing."""
 
 
-class ApiServerUnavailable(AccessError):
+class ApiServerUnavailableError(AccessError):
     """The API server cannot be reached, or does not know the token: of a new cluster both pass."""
 
 
@@ -128,14 +128,15 @@ class ApiServer:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Return when everything is there; `log` gets what it waits for whenever that changes. Raises ClusterNotReady.
+        """Return when everything is there; `log` gets what it waits for whenever that changes. Raises
+        ClusterNotReadyError.
 
         Of a new cluster (`is_new`) the server itself is waited for, too: its name and its trust in Entra ID spread.
         """
         deadline, backoff, logged = clock() + seconds, Backoff(_FIRST_PAUSE, _LONGEST_PAUSE), ""
         while text := self._still_missing(required, is_new):
             if clock() >= deadline:
-                raise ClusterNotReady(
+                raise ClusterNotReadyError(
                     f"the cluster at {self.server} still lacks after {seconds:g} s: {text}. {self.hint}"
                 )
             if text != logged:
@@ -146,7 +147,7 @@ class ApiServer:
     def _still_missing(self, required: AccessRequirements, is_new: bool) -> str:
         try:
             return "; ".join(self.missing(required))
-        except ApiServerUnavailable as error:
+        except ApiServerUnavailableError as error:
             if not is_new:
                 raise
             return f"an answer: {error}"
@@ -225,13 +226,13 @@ class ApiServer:
         try:
             answer = self._http.request(method, path, json=body, headers=headers)
         except httpx.TransportError as error:
-            raise ApiServerUnavailable(
+            raise ApiServerUnavailableError(
                 f"the API server at {self.server} cannot be reached ({error}); is the cluster running, may this "
                 "machine's address reach it (authorized IP ranges), and if it is private, is this machine in its "
                 "network? managementCluster.access.publicFqdn: true takes the public name of a private cluster"
             ) from None
         if answer.status_code == HTTPStatus.UNAUTHORIZED:
-            raise ApiServerUnavailable(
+            raise ApiServerUnavailableError(
                 f"the API server at {self.server} does not accept the {_refusal_reason(credential)}"
             )
         return answer
@@ -246,7 +247,7 @@ class ApiServer:
 
 
 def _usable(kubeconfig: Kubeconfig, context: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The cluster and the user of a context; raises MalformedKubeconfig for what kubectl refuses."""
+    """The cluster and the user of a context; raises MalformedKubeconfigError for what kubectl refuses."""
     entry = kubeconfig.entries("contexts")[context]
     cluster, user = kubeconfig.entries("clusters")[entry["cluster"]], kubeconfig.entries("users")[entry["user"]]
     found = {
@@ -254,7 +255,7 @@ def _usable(kubeconfig: Kubeconfig, context: str) -> tuple[dict[str, Any], dict[
         f'the user "{entry["user"]}"': cluster_user.unusable_user(user),
     }
     if problems := [f"{what}: {each}" for what, problems in found.items() for each in problems]:
-        raise MalformedKubeconfig(f"{kubeconfig.name} cannot be used: {'; '.join(problems)}. Fix the file")
+        raise MalformedKubeconfigError(f"{kubeconfig.name} cannot be used: {'; '.join(problems)}. Fix the file")
     return cluster, user
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from identity.access import secret_files
-from identity.access.errors import LoginRefused
+from identity.access.errors import LoginRefusedError
 from identity.credentials.clock import Clock, utc_now
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class ArmDeployer:
 
 
 def deployer(environ: Mapping[str, str]) -> ArmDeployer:
-    """What the variables decide; raises LoginRefused for what is missing, contradicts itself or is not supported."""
+    """What the variables decide; raises LoginRefusedError for what is missing, contradictory or not supported."""
     given = {name: value for name, value in environ.items() if value}
     method = _method(given)
     is_aks = given.get("ARM_USE_AKS_WORKLOAD_IDENTITY") == "true"
@@ -99,7 +99,9 @@ def deployer(environ: Mapping[str, str]) -> ArmDeployer:
         are_ids=True,
     )
     if client_id is None and method in {Method.CERTIFICATE, Method.SECRET, Method.OIDC}:
-        raise LoginRefused("ARM_CLIENT_ID is not set; set it to the client id that the other ARM_* variables belong to")
+        raise LoginRefusedError(
+            "ARM_CLIENT_ID is not set; set it to the client id that the other ARM_* variables belong to"
+        )
     tenants = {
         "ARM_TENANT_ID": given.get("ARM_TENANT_ID"),
         "AZURE_TENANT_ID": given.get("AZURE_TENANT_ID") if is_aks else None,
@@ -121,12 +123,12 @@ def deployer(environ: Mapping[str, str]) -> ArmDeployer:
 def require_azure_native(environ: Mapping[str, str]) -> None:
     """Refuse variables with which azuread would sign in as somebody, and azure-native as whoever `az login` did.
 
-    Raises LoginRefused, also as `deployer` does.
+    Raises LoginRefusedError, also as `deployer` does.
     """
     deployer(environ)
     named = _named({name: value for name, value in environ.items() if value})
     if named and not named.keys() & WAYS_OF_AZURE_NATIVE:
-        raise LoginRefused(
+        raise LoginRefusedError(
             f"{next(iter(named))} is set, which azure-native does not read: it would sign in as whoever `az login` "
             f"did. Set one of {', '.join(sorted(WAYS_OF_AZURE_NATIVE))} instead"
         )
@@ -140,13 +142,13 @@ def _named(given: Mapping[str, str]) -> dict[str, Method]:
 
 def _method(given: Mapping[str, str]) -> Method:
     if given.get("ARM_USE_DEFAULT_AZURE_CREDENTIAL", "false") not in _FALSE:
-        raise LoginRefused(
+        raise LoginRefusedError(
             "ARM_USE_DEFAULT_AZURE_CREDENTIAL is set: azure-native alone reads it, and whom it finds depends on the "
             "machine. Unset it, and name one way to sign in"
         )
     for name in _FLAGS:
         if (value := given.get(name, "true")) != "true" and value not in _FALSE:
-            raise LoginRefused(
+            raise LoginRefusedError(
                 f'{name} is "{value}", which azuread takes for true or refuses, and azure-native for false; set it to '
                 "true or false"
             )
@@ -157,12 +159,14 @@ def _method(given: Mapping[str, str]) -> Method:
         _refuse_leftovers(given)
         return Method.AZURE_CLI
     if native is not None and named[native] is not named[winner]:
-        raise LoginRefused(
+        raise LoginRefusedError(
             f"{winner} and {native} are set: azuread signs in by the first, azure-native, which does not read it, by "
             "the second; unset one of them"
         )
     if named[winner] is Method.MANAGED_IDENTITY and given.get("ARM_MSI_ENDPOINT"):
-        raise LoginRefused("ARM_MSI_ENDPOINT is set, which azuread alone reads; unset it: IMDS is found without it")
+        raise LoginRefusedError(
+            "ARM_MSI_ENDPOINT is set, which azuread alone reads; unset it: IMDS is found without it"
+        )
     return named[winner]
 
 
@@ -170,19 +174,19 @@ def _refuse_leftovers(given: Mapping[str, str]) -> None:
     """Where the Azure CLI would sign in, although a variable names somebody else."""
     for name, needed in _BELONGS_TO.items():
         if name in given:
-            raise LoginRefused(
+            raise LoginRefusedError(
                 f"{name} is set without {needed}: the providers would sign in as whoever `az login` did. Set what it "
                 "belongs to, or unset it"
             )
     if given.get("ARM_USE_CLI", "true") in _FALSE:
-        raise LoginRefused("ARM_USE_CLI is false, and no other ARM_* variable names a way to sign in; set one")
+        raise LoginRefusedError("ARM_USE_CLI is false, and no other ARM_* variable names a way to sign in; set one")
 
 
 def _agreed(values: Mapping[str, str | None], *, are_ids: bool = False) -> str | None:
-    """The value that the variables agree on; raises LoginRefused with their names where they do not."""
+    """The value that the variables agree on; raises LoginRefusedError with their names where they do not."""
     found = {name: value for name, value in values.items() if value is not None}
     if len({value.lower() if are_ids else value for value in found.values()}) > 1:
-        raise LoginRefused(f"{' and '.join(found)} differ; correct or unset one of them")
+        raise LoginRefusedError(f"{' and '.join(found)} differ; correct or unset one of them")
     return next(iter(found.values()), None)
 
 
@@ -193,13 +197,13 @@ def _content(given: Mapping[str, str], name: str) -> str | None:
 def _certificate(given: Mapping[str, str]) -> tuple[str, bytes]:
     inline, path = given.get("ARM_CLIENT_CERTIFICATE"), given.get("ARM_CLIENT_CERTIFICATE_PATH")
     if inline and path:
-        raise LoginRefused("ARM_CLIENT_CERTIFICATE and ARM_CLIENT_CERTIFICATE_PATH are set; unset one of them")
+        raise LoginRefusedError("ARM_CLIENT_CERTIFICATE and ARM_CLIENT_CERTIFICATE_PATH are set; unset one of them")
     if path:
         return path, secret_files.content(Path(path))
     try:
         return "ARM_CLIENT_CERTIFICATE", base64.b64decode("".join((inline or "").split()), validate=True)
     except (binascii.Error, ValueError):
-        raise LoginRefused(
+        raise LoginRefusedError(
             "ARM_CLIENT_CERTIFICATE is not base64; put the PKCS#12 file there as `base64 -w0 <file>` prints it"
         ) from None
 
@@ -215,7 +219,7 @@ def _assertion(given: Mapping[str, str], *, is_aks: bool) -> tuple[Callable[[], 
     if token := given.get("ARM_OIDC_TOKEN"):
         return lambda: token, ""
     if given.get("ARM_USE_OIDC") != "true":
-        raise LoginRefused(
+        raise LoginRefusedError(
             "ARM_USE_AKS_WORKLOAD_IDENTITY is true, and AZURE_FEDERATED_TOKEN_FILE is not set; let the pod use "
             "workload identity: the label azure.workload.identity/use and a service account with the client id"
         )
@@ -228,7 +232,7 @@ def _assertion(given: Mapping[str, str], *, is_aks: bool) -> tuple[Callable[[], 
 def credential(
     tenant_id: str, environ: Mapping[str, str] = os.environ, clock: Clock = utc_now, **options: Any
 ) -> TokenCredential:
-    """The credential for the tenant; `options` (authority, connection_verify) go to it. Raises LoginRefused."""
+    """The credential for the tenant; `options` (authority, connection_verify) go to it. Raises LoginRefusedError."""
     from azure.identity import (  # a quarter of a second that a kept token does not need
         AzureCliCredential,
         CertificateCredential,

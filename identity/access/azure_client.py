@@ -21,7 +21,7 @@ from azure.core.pipeline.policies import BearerTokenCredentialPolicy, RetryPolic
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 
-from identity.access.errors import AzureRefused, SignInRefused
+from identity.access.errors import AzureRefusedError, SignInRefusedError
 from identity.clouds import Cloud
 from identity.naming import is_vault_name
 
@@ -57,8 +57,8 @@ class AzureClient:
 
     A request that the service throttles or cannot answer (408, 429, 500 and 502 to 504) is repeated five times, when
     `Retry-After` asks for it or with growing pauses; one whose connection ends without an answer, once. Every method
-    raises AzureRefused for a sign-in that fails, for a service that does not answer, and for every other error status
-    but 404.
+    raises AzureRefusedError for a sign-in that fails, for a service that does not answer, and for every other error
+    status but 404.
     """
 
     def __init__(self, cloud: Cloud, credential: TokenCredential, ca_file: str | None = None) -> None:
@@ -174,7 +174,7 @@ class AzureClient:
         return _send(self._hsms, HttpRequest(verb, url, params={"api-version": _VAULT_API}, json=json)).found
 
     def write_blob(self, url: str, content: bytes, content_type: str) -> None:
-        """Write a block blob whole (Put Blob); 404 raises AzureRefused, too."""
+        """Write a block blob whole (Put Blob); 404 raises AzureRefusedError, too."""
         address, headers = self.cloud.public_request(url)
         wanted = {
             **headers,
@@ -186,18 +186,18 @@ class AzureClient:
         }
         response = _answer(self._storage, HttpRequest("PUT", address, headers=wanted, content=content))
         if response.status_code >= HTTPStatus.BAD_REQUEST:
-            raise AzureRefused(f"writing {url}: {_reason(response)}", response.status_code)
+            raise AzureRefusedError(f"writing {url}: {_reason(response)}", response.status_code)
 
     def blob_names(self, container: str, prefix: str) -> list[str]:
         """Names of the blobs below a prefix in a container (an https URL), 5,000 at most (List Blobs).
 
-        404 raises AzureRefused, too.
+        404 raises AzureRefusedError, too.
         """
         parameters = {"restype": "container", "comp": "list", "prefix": prefix}
         return [unescape(each) for each in _BLOB_NAME.findall(self._read_blobs(container, parameters).decode())]
 
     def blob(self, url: str) -> bytes:
-        """The content of a blob (Get Blob); 404 raises AzureRefused, too."""
+        """The content of a blob (Get Blob); 404 raises AzureRefusedError, too."""
         return self._read_blobs(url, {})
 
     def _read_blobs(self, url: str, parameters: Mapping[str, str]) -> bytes:
@@ -205,7 +205,7 @@ class AzureClient:
         wanted = {**headers, "x-ms-version": _BLOB_API}
         response = _answer(self._storage, HttpRequest("GET", address, params=dict(parameters), headers=wanted))
         if response.status_code >= HTTPStatus.BAD_REQUEST:
-            raise AzureRefused(f"reading {url}: {_reason(response)}", response.status_code)
+            raise AzureRefusedError(f"reading {url}: {_reason(response)}", response.status_code)
         return bytes(response.read())
 
     def public_document(self, url: str) -> bytes | None:
@@ -215,22 +215,24 @@ class AzureClient:
         if response.status_code == HTTPStatus.NOT_FOUND:
             return None
         if response.status_code >= HTTPStatus.BAD_REQUEST:
-            raise AzureRefused(f"reading {url}: {_reason(response)}", response.status_code)
+            raise AzureRefusedError(f"reading {url}: {_reason(response)}", response.status_code)
         return bytes(response.read())
 
     def action(self, resource_id: str, verb: str, api_version: str, options: Mapping[str, str]) -> AzureObject:
-        """The answer to a POST on a resource of ARM; `options` are query parameters. A 404 raises AzureRefused, too."""
+        """The answer to a POST on a resource of ARM; `options` are query parameters. A 404 raises AzureRefusedError,
+        too.
+        """
         parameters = {"api-version": api_version, **options}
         found = _send(self._arm, HttpRequest("POST", f"{resource_id}/{verb}", params=parameters)).found
         if found is None:
-            raise AzureRefused(f"{resource_id} does not exist; correct its name, or create it")
+            raise AzureRefusedError(f"{resource_id} does not exist; correct its name, or create it")
         return found
 
 
 def _require_host_label(vault: str) -> None:
     """Refuse what would make another host of a vault's address: that host would get the token."""
     if not is_vault_name(vault):
-        raise AzureRefused(
+        raise AzureRefusedError(
             f"{vault!r} is no name of a vault: 3-24 letters, digits and hyphens; nothing was asked of it"
         )
 
@@ -246,14 +248,14 @@ def _answer(client: _Client, request: HttpRequest) -> HttpResponse:
     try:
         return client.send_request(request, retry_on_methods=_REPEATED)
     except (ServiceRequestError, ServiceResponseError) as error:
-        raise AzureRefused(f"{_address(request)} does not answer: {error.message}") from None
+        raise AzureRefusedError(f"{_address(request)} does not answer: {error.message}") from None
     except IncompleteReadError:
         may = "" if request.method == "GET" else ", and the request may have taken effect all the same"
-        raise AzureRefused(f"{request.method} {_address(request)}: the answer was cut short{may}") from None
-    except SignInRefused as error:
-        raise AzureRefused(f"signing in to {_doing(request)} {_address(request)}: {error}") from None
+        raise AzureRefusedError(f"{request.method} {_address(request)}: the answer was cut short{may}") from None
+    except SignInRefusedError as error:
+        raise AzureRefusedError(f"signing in to {_doing(request)} {_address(request)}: {error}") from None
     except AzureError as error:
-        raise AzureRefused(f"signing in to {_doing(request)} {_address(request)}: {error.message}") from None
+        raise AzureRefusedError(f"signing in to {_doing(request)} {_address(request)}: {error.message}") from None
 
 
 def _address(request: HttpRequest) -> str:
@@ -280,5 +282,5 @@ def _send(client: _Client, request: HttpRequest) -> AzureAnswer:
     if response.status_code >= HTTPStatus.BAD_REQUEST:
         doing = f"{_doing(request).removesuffix('e')}ing {_address(request)}"
         text = f"{doing}: {response.status_code} {response.text()}"
-        raise AzureRefused(text, response.status_code)
+        raise AzureRefusedError(text, response.status_code)
     return AzureAnswer(response.json() if response.content else {}, date)

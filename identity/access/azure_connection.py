@@ -8,14 +8,14 @@ from typing import Any
 
 from identity.access.arm_environment import credential
 from identity.access.azure_client import AzureClient
-from identity.access.errors import LoginRefused
+from identity.access.errors import LoginRefusedError
 from identity.clouds import CLOUDS, LOCAL_CLOUD, LOCAL_ENVIRONMENT_VARIABLE, Cloud, LocalEnvironment, local_cloud
 
 
 def connected(name: str, tenant_id: str, environ: Mapping[str, str]) -> AzureClient:
     """A client of the cloud of that name (`identity/clouds.py`), which signs in at its first request.
 
-    Raises LoginRefused for an unknown cloud, or the local one while it does not run.
+    Raises LoginRefusedError for an unknown cloud, or the local one while it does not run.
     """
     cloud, ca_file = _cloud(name, environ)
     options: dict[str, Any] = {"authority": cloud.authority_host}
@@ -31,6 +31,6 @@ def _cloud(name: str, environ: Mapping[str, str]) -> tuple[Cloud, str | None]:
     record = environ.get(LOCAL_ENVIRONMENT_VARIABLE)
     if name != LOCAL_CLOUD or not record:
         known = ", ".join([*CLOUDS, LOCAL_CLOUD])
-        raise LoginRefused(f'cloud: found "{name}"; accepted: {known}, the last with the local cloud running')
+        raise LoginRefusedError(f'cloud: found "{name}"; accepted: {known}, the last with the local cloud running')
     local = LocalEnvironment.from_file(Path(record))
     return local_cloud(local), local.ca_file

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from identity.access.errors import LoginRefused
+from identity.access.errors import LoginRefusedError
 from identity.credentials import document, rfc3339
 from identity.credentials.certificate import CLOCK_SKEW, thumbprint
 from identity.credentials.key_material import KeyMaterial
@@ -39,17 +39,17 @@ class CertificateFile:
 
 
 def parse(path: str, data: bytes, password: str | bytes | None, now: datetime) -> CertificateFile:
-    """What a file of that path has, or a variable of that name, within its dates; raises LoginRefused."""
+    """What a file of that path has, or a variable of that name, within its dates; raises LoginRefusedError."""
     secret = password.encode() if isinstance(password, str) else password
     found = _document(path, data) if data.lstrip().startswith(b"{") else _bundle(path, data, secret or None)
     start, end = found.certificate.not_valid_before_utc, found.certificate.not_valid_after_utc
     if end <= now:
-        raise LoginRefused(
+        raise LoginRefusedError(
             f"{path}: the certificate {found.thumbprint} expired at {rfc3339.render(end)}; sign in with its successor: "
             "`idstack status` shows when each was renewed"
         )
     if start > now + CLOCK_SKEW:
-        raise LoginRefused(
+        raise LoginRefusedError(
             f"{path}: the certificate {found.thumbprint} is valid from {rfc3339.render(start)} on only; "
             "check this machine's clock"
         )
@@ -59,8 +59,8 @@ def parse(path: str, data: bytes, password: str | bytes | None, now: datetime) -
 def _document(path: str, data: bytes) -> CertificateFile:
     try:
         credential = document.decode(data)
-    except document.InvalidCredential as error:
-        raise LoginRefused(f"{path}: {error}") from None
+    except document.InvalidCredentialError as error:
+        raise LoginRefusedError(f"{path}: {error}") from None
     return CertificateFile(
         pem=credential.key_material.pem(),
         certificate=credential.certificate,
@@ -75,9 +75,11 @@ def _bundle(path: str, data: bytes, password: bytes | None) -> CertificateFile:
         material = _pem(data, password) if is_pem else _pkcs12(data, password)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         secured = "with its password in --certificate-password-file" if password is None else "and its own password"
-        raise LoginRefused(f"{path} cannot be read; accepted is {_ACCEPTED}, {secured} if it has one") from None
+        raise LoginRefusedError(f"{path} cannot be read; accepted is {_ACCEPTED}, {secured} if it has one") from None
     if material is None:
-        raise LoginRefused(f"{path}: there is no RSA key with its certificate in it; accepted is {_ACCEPTED}, RSA only")
+        raise LoginRefusedError(
+            f"{path}: there is no RSA key with its certificate in it; accepted is {_ACCEPTED}, RSA only"
+        )
     return CertificateFile(pem=material.pem(), certificate=material.chain[0])
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
-from identity.access.errors import PersonNeeded, SignInRefused
+from identity.access.errors import PersonNeededError, SignInRefusedError
 from identity.access.login import AKS_CLIENT_APP_ID, Login
 from identity.access.sign_in import explained
 from identity.access.token_cache import Token, TokenCache
@@ -33,7 +33,7 @@ _FINAL: Final[Mapping[str, str]] = {
 
 
 class Post(Protocol):
-    """Sends a form and returns status and JSON body; raises SignInRefused when nobody answers."""
+    """Sends a form and returns status and JSON body; raises SignInRefusedError when nobody answers."""
 
     def __call__(self, url: str, form: Mapping[str, str]) -> tuple[int, Mapping[str, Any]]: ...
 
@@ -56,7 +56,7 @@ class Grant:
     refresh_token: str | None = field(repr=False)
 
 
-class SessionOver(Exception):
+class SessionOverError(Exception):
     """`invalid_grant`: the refresh token is of no use any more; the message is Entra's reason."""
 
 
@@ -70,7 +70,7 @@ class DeviceCode:
         self._sleep = sleep
 
     def challenge(self) -> Challenge:
-        """Ask for a code; raises SignInRefused."""
+        """Ask for a code; raises SignInRefusedError."""
         begun = self._clock()
         status, body = self._post(self._url("devicecode"), {"client_id": self._client_id, "scope": self._scope})
         if status != 200:
@@ -83,13 +83,13 @@ class DeviceCode:
         )
 
     def poll(self, challenge: Challenge) -> Grant:
-        """Wait until the person has signed in; raises SignInRefused when that fails or takes too long."""
+        """Wait until the person has signed in; raises SignInRefusedError when that fails or takes too long."""
         interval = challenge.interval
         form = {"grant_type": GRANT, "client_id": self._client_id, "device_code": challenge.device_code}
         while True:
             self._sleep(interval.total_seconds())
             if self._clock() >= challenge.expires:
-                raise SignInRefused(f"device code sign-in: {_FINAL['expired_token']}")
+                raise SignInRefusedError(f"device code sign-in: {_FINAL['expired_token']}")
             status, body = self._post(self._url("token"), form)
             if status == 200:
                 return self._grant(body)
@@ -99,12 +99,12 @@ class DeviceCode:
                 case "slow_down":
                     interval += _SLOWER
                 case str(error) if error in _FINAL:
-                    raise SignInRefused(f"device code sign-in: {_FINAL[error]}")
+                    raise SignInRefusedError(f"device code sign-in: {_FINAL[error]}")
                 case _:
                     raise _refused(body)
 
     def renew(self, refresh_token: str) -> Grant:
-        """A token without a person; raises SessionOver, or SignInRefused for any other reason."""
+        """A token without a person; raises SessionOverError, or SignInRefusedError for any other reason."""
         form = {
             "grant_type": "refresh_token",
             "client_id": self._client_id,
@@ -115,7 +115,7 @@ class DeviceCode:
         if status == 200:
             return self._grant(body)
         if body.get("error") == "invalid_grant":
-            raise SessionOver(_reason(body))
+            raise SessionOverError(_reason(body))
         raise _refused(body)
 
     def _grant(self, body: Mapping[str, Any]) -> Grant:
@@ -140,7 +140,7 @@ def session_token(
 ) -> Token:
     """The session's token: kept, renewed, or got by asking the person through `show`.
 
-    With `show` None nobody can be asked: raises PersonNeeded then, and SignInRefused when Entra ID refuses.
+    With `show` None nobody can be asked: raises PersonNeededError then, and SignInRefusedError when Entra ID refuses.
     """
     session = f"{key}.session"
 
@@ -150,11 +150,11 @@ def session_token(
         if refresh_token is not None:
             try:
                 return keep(flow.renew(refresh_token))
-            except SessionOver as over:
+            except SessionOverError as over:
                 cache.forget(session)
                 reason = f"the session is over ({over})"
         if show is None:
-            raise PersonNeeded(
+            raise PersonNeededError(
                 f"{reason}, and there is no terminal to ask somebody at. Run `idstack token --device-code` with the "
                 "same options once at a terminal, or let a pipeline sign in by itself: --login certificate, "
                 "workload-identity, github, managed-identity or arm"
@@ -190,7 +190,7 @@ def http_post(url: str, form: Mapping[str, str]) -> tuple[int, Mapping[str, Any]
         )
         body = response.json()
     except (httpx.HTTPError, ValueError) as error:
-        raise SignInRefused(f"device code sign-in: {url} does not answer as Entra ID does ({error})") from None
+        raise SignInRefusedError(f"device code sign-in: {url} does not answer as Entra ID does ({error})") from None
     return response.status_code, body if isinstance(body, dict) else {}
 
 
@@ -201,8 +201,8 @@ def _refresh_token(text: str | None) -> str | None:
         return None
 
 
-def _refused(body: Mapping[str, Any]) -> SignInRefused:
-    return SignInRefused(f"device code sign-in: {explained(ValueError(_reason(body)))}")
+def _refused(body: Mapping[str, Any]) -> SignInRefusedError:
+    return SignInRefusedError(f"device code sign-in: {explained(ValueError(_reason(body)))}")
 
 
 def _reason(body: Mapping[str, Any]) -> str:

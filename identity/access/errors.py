@@ -1,11 +1,11 @@
 """What can go wrong on the way to a token, each with one message that names the fix.
 
 AccessError              shown to a person as it is
-├── LoginRefused         the login is not described well enough, or its credential cannot be used
-├── SignInRefused        Entra ID was asked and refused
-├── PersonNeeded         only a person at a terminal can go on
+├── LoginRefusedError         the login is not described well enough, or its credential cannot be used
+├── SignInRefusedError        Entra ID was asked and refused
+├── PersonNeededError         only a person at a terminal can go on
 ├── ForbiddenError       the API server knows who asks and does not allow it
-└── AzureRefused         ARM, Graph or a vault refused a request, or did not answer
+└── AzureRefusedError         ARM, Graph or a vault refused a request, or did not answer
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class AccessError(Exception):
         return False
 
 
-class LoginRefused(AccessError):
+class LoginRefusedError(AccessError):
     """Nothing was asked of Entra ID: an argument is missing or wrong, or the credential cannot be used."""
 
 
-class SignInRefused(AccessError):
+class SignInRefusedError(AccessError):
     """Entra ID, IMDS or the Azure CLI was asked and did not give a token."""
 
 
-class PersonNeeded(AccessError):
+class PersonNeededError(AccessError):
     """The sign-in needs a person, and there is none."""
 
 
@@ -43,7 +43,7 @@ class ForbiddenError(AccessError):
         return True
 
 
-class AzureRefused(AccessError):
+class AzureRefusedError(AccessError):
     """A request to Azure failed; `status` is the answer's HTTP status, None if there was no answer."""
 
     def __init__(self, message: str, status: int | None = None) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from identity.access.errors import LoginRefused
+from identity.access.errors import LoginRefusedError
 from identity.credentials import rfc3339
 
 GROUP: Final = "client.authentication.k8s.io"
@@ -19,7 +19,7 @@ _VARIABLE: Final = "KUBERNETES_EXEC_INFO"
 
 
 class ExecRequest:
-    """What the client requests of the plugin in KUBERNETES_EXEC_INFO; raises LoginRefused for anything else.
+    """What the client requests of the plugin in KUBERNETES_EXEC_INFO; raises LoginRefusedError for anything else.
 
     Attributes:
         api_version: in which the answer has to be: client-go refuses any other than the kubeconfig's.
@@ -37,9 +37,9 @@ class ExecRequest:
             self.api_version = document["apiVersion"]
             self.interactive = (document.get("spec") or {}).get("interactive")
         except (ValueError, TypeError, KeyError, AttributeError):
-            raise LoginRefused(f"{_VARIABLE} holds no ExecCredential; let kubectl or client-go set it") from None
+            raise LoginRefusedError(f"{_VARIABLE} holds no ExecCredential; let kubectl or client-go set it") from None
         if self.api_version not in API_VERSIONS:
-            raise LoginRefused(
+            raise LoginRefusedError(
                 f"{_VARIABLE} asks for {self.api_version}; offered are {' and '.join(API_VERSIONS)}: "
                 "set apiVersion of the kubeconfig's exec block to one of them"
             )

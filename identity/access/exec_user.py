@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from identity.access.errors import LoginRefused
+from identity.access.errors import LoginRefusedError
 from identity.access.exec_credential import API_VERSIONS
 from identity.access.login import AKS_CLIENT_APP_ID, Login
 from identity.clouds import CLOUDS
@@ -27,7 +27,7 @@ _PUBLIC: Final = CLOUDS["AzurePublicCloud"]
 
 
 def exec_user(login: Login, flavour: Flavour, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The user's block for a login; `environment` are variables for the plugin. Raises LoginRefused."""
+    """The user's block for a login; `environment` are variables for the plugin. Raises LoginRefusedError."""
     arguments = ["token", "--exec", *login.arguments()] if flavour is Flavour.IDSTACK else _kubelogin(login)
     return {
         "exec": {
@@ -46,7 +46,7 @@ def exec_user(login: Login, flavour: Flavour, environment: Mapping[str, str] | N
 def _kubelogin(login: Login) -> list[str]:
     write = _KUBELOGIN.get(login.kind)
     if write is None:
-        raise LoginRefused(
+        raise LoginRefusedError(
             f"kubelogin would need the {login.kind} in its arguments, and so in the kubeconfig; set ARM_CLIENT_SECRET "
             "and use --login arm, or take --flavour idstack"
         )
@@ -73,12 +73,14 @@ def _ids(login: Login) -> list[str]:
 
 def _certificate(login: Login) -> list[str]:
     if login.tenant_id is None or login.client_id is None:
-        raise LoginRefused(
+        raise LoginRefusedError(
             "kubelogin cannot read a credential document, which has tenant and client id: give both, and "
             "a certificate in PEM (PKCS#8), or take --flavour idstack"
         )
     if login.certificate_password_file is not None:
-        raise LoginRefused("kubelogin takes no password file; give it a PEM without a password, or --flavour idstack")
+        raise LoginRefusedError(
+            "kubelogin takes no password file; give it a PEM without a password, or --flavour idstack"
+        )
     path = ["--client-certificate", str(login.certificate)]
     return ["--login", "spn", *_ids(login), *path, "--disable-environment-override"]
 

@@ -76,7 +76,7 @@ _SHAPE: Final[Mapping[str, Any]] = {
 _WORDS: Final = {str: "a text", bool: "true or false", bytes: "base64"}
 
 
-class MalformedKubeconfig(AccessError):
+class MalformedKubeconfigError(AccessError):
     """A kubeconfig that cannot be used: which one, what is wrong, how to fix it."""
 
 
@@ -90,30 +90,30 @@ class Kubeconfig:
 
     @classmethod
     def parse(cls, data: str | bytes, name: str, directory: Path | None = None) -> Kubeconfig:
-        """Out of YAML or JSON; raises MalformedKubeconfig."""
+        """Out of YAML or JSON; raises MalformedKubeconfigError."""
         try:
             document = load_as_go(data)
         except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-            raise MalformedKubeconfig(f"{name} is not YAML{place}; {_FIX}") from None
+            raise MalformedKubeconfigError(f"{name} is not YAML{place}; {_FIX}") from None
         if document is None:
             document = {}
         if not isinstance(document, dict):
-            raise MalformedKubeconfig(f"{name} is no kubeconfig: a mapping is expected; {_FIX}")
+            raise MalformedKubeconfigError(f"{name} is no kubeconfig: a mapping is expected; {_FIX}")
         if problems := list(_wrong_types(document, _SHAPE, "")) or list(_wrong_entries(document)):
-            raise MalformedKubeconfig(f"{name} is no kubeconfig: {'; '.join(problems)}. {_FIX.capitalize()}")
+            raise MalformedKubeconfigError(f"{name} is no kubeconfig: {'; '.join(problems)}. {_FIX.capitalize()}")
         return cls(document, name, directory)
 
     @classmethod
     def read(cls, path: Path) -> Kubeconfig:
-        """A file; one that is not there is an empty kubeconfig. Raises MalformedKubeconfig."""
+        """A file; one that is not there is an empty kubeconfig. Raises MalformedKubeconfigError."""
         try:
             data = path.read_bytes()
         except FileNotFoundError:
             data = b""
         except OSError as error:
-            raise MalformedKubeconfig(f"{path} cannot be read ({error.strerror}); {_FIX}") from None
+            raise MalformedKubeconfigError(f"{path} cannot be read ({error.strerror}); {_FIX}") from None
         return cls.parse(data, str(path), path.absolute().parent)
 
     @property
@@ -122,16 +122,16 @@ class Kubeconfig:
         return self._document.get("current-context") or None
 
     def chosen(self, context: str | None = None) -> str:
-        """`context`, else the current one, else the only one; raises MalformedKubeconfig."""
+        """`context`, else the current one, else the only one; raises MalformedKubeconfigError."""
         contexts = self.entries("contexts")
         name = context or self.current_context or (next(iter(contexts)) if len(contexts) == 1 else None)
         if name is None:
-            raise MalformedKubeconfig(f"{self.name} has no current context; name one of {_names(contexts)}")
+            raise MalformedKubeconfigError(f"{self.name} has no current context; name one of {_names(contexts)}")
         if name not in contexts:
-            raise MalformedKubeconfig(f'{self.name} has no context "{name}"; it has {_names(contexts)}')
+            raise MalformedKubeconfigError(f'{self.name} has no context "{name}"; it has {_names(contexts)}')
         for section in ("cluster", "user"):
             if contexts[name].get(section) not in self.entries(f"{section}s"):
-                raise MalformedKubeconfig(
+                raise MalformedKubeconfigError(
                     f'{self.name}: the context "{name}" names the {section} "{contexts[name].get(section) or ""}", '
                     f"which is not there; {_FIX}"
                 )

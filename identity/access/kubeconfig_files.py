@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
+from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfigError
 from identity.private_files import write_private
 
 # Seconds that another writer has; kubectl itself does not wait.
@@ -36,7 +36,7 @@ def add(
     """Write the entries of `added`, and its current context, into the files that kubectl would change; returns these.
 
     An entry replaces the one of its name where that stands first, so that no earlier file hides it; a new one goes into
-    the first file that exists. Raises MalformedKubeconfig, also when another writer holds a file for `patience`.
+    the first file that exists. Raises MalformedKubeconfigError, also when another writer holds a file for `patience`.
     """
     with ExitStack() as locks:
         for file in sorted(files):
@@ -74,7 +74,7 @@ def _locked(path: Path, patience: float, sleep: Callable[[float], object]) -> It
             break
         except FileExistsError:
             if time.monotonic() >= deadline:
-                raise MalformedKubeconfig(
+                raise MalformedKubeconfigError(
                     f"{path} is being written by another program: {lock} is there; nothing was changed. If no kubectl "
                     f"runs any more, `rm {shlex.quote(str(lock))}`"
                 ) from None
@@ -87,5 +87,5 @@ def _locked(path: Path, patience: float, sleep: Callable[[float], object]) -> It
         lock.unlink(missing_ok=True)
 
 
-def _unwritable(path: Path, error: OSError) -> MalformedKubeconfig:
-    return MalformedKubeconfig(f"{path} cannot be written ({error.strerror}); name another with --file")
+def _unwritable(path: Path, error: OSError) -> MalformedKubeconfigError:
+    return MalformedKubeconfigError(f"{path} cannot be written ({error.strerror}); name another with --file")

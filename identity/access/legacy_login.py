@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from identity.access.kubeconfig import MalformedKubeconfig
+from identity.access.kubeconfig import MalformedKubeconfigError
 from identity.access.login import AKS_SERVER_APP_ID
 from identity.clouds import CLOUDS
 
@@ -46,7 +46,7 @@ def is_convertible(user: Mapping[str, Any]) -> bool:
 
 
 def legacy_login_of(user: Mapping[str, Any], name: str) -> LegacyLogin:
-    """How a user's block signs in; raises MalformedKubeconfig for a cluster that no token of today's can reach."""
+    """How a user's block signs in; raises MalformedKubeconfigError for a cluster that no token of today's can reach."""
     if (user.get("auth-provider") or {}).get("name") == "azure":
         return _of_auth_provider(user["auth-provider"].get("config") or {}, name)
     return _of_exec(user.get("exec") or {}, name)
@@ -59,8 +59,8 @@ def _of_auth_provider(config: Mapping[str, str], name: str) -> LegacyLogin:
     return LegacyLogin(config.get("tenant-id") or None, server, _authority(config.get("environment"), name))
 
 
-def _own_applications(name: str, found: str) -> MalformedKubeconfig:
-    return MalformedKubeconfig(
+def _own_applications(name: str, found: str) -> MalformedKubeconfigError:
+    return MalformedKubeconfigError(
         f'user "{name}" is of a cluster with server and client applications of its own ({found}): the legacy '
         "integration, at which no service principal can sign in. Move the cluster to AKS-managed Entra ID with "
         "`az aks update --enable-aad`, then fetch its kubeconfig again"
@@ -72,7 +72,7 @@ def _of_exec(block: Mapping[str, Any], name: str) -> LegacyLogin:
     if given.legacy in _TRUE:
         raise _own_applications(name, "--legacy")
     if given.pop_enabled in _TRUE:
-        raise MalformedKubeconfig(
+        raise MalformedKubeconfigError(
             f'user "{name}" signs in with a proof-of-possession token (--pop-enabled), which only kubelogin makes; '
             "nothing was changed. Keep its kubeconfig"
         )
@@ -94,7 +94,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         # A flag never takes the next argument.
         found, _ = parser.parse_known_args([f"{each}=true" if each in _FLAGS else each for each in arguments])
     except argparse.ArgumentError as error:
-        raise MalformedKubeconfig(f"kubelogin does not take these arguments ({error}); fix the file") from None
+        raise MalformedKubeconfigError(f"kubelogin does not take these arguments ({error}); fix the file") from None
     return found
 
 
@@ -103,7 +103,7 @@ def _authority(environment: str | None, name: str) -> str | None:
         return None
     if environment.upper() not in _ENVIRONMENTS:
         # kubelogin takes every name it does not know for the public cloud.
-        raise MalformedKubeconfig(
+        raise MalformedKubeconfigError(
             f'user "{name}" is in the cloud "{environment}"; accepted are {", ".join(CLOUDS)}: correct the name, or '
             "give --authority-host"
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
-from identity.access.errors import LoginRefused
+from identity.access.errors import LoginRefusedError
 from identity.login_kinds import LOGIN_KINDS, LoginKind
 
 # Microsoft's own applications behind every AKS-managed Entra integration, the same ids in every cloud and tenant
@@ -38,7 +38,7 @@ class Login:
         server_id: the application the token is for; another one only for API servers that are not AKS's.
 
     Raises:
-        LoginRefused: for what is missing, or given and of no use to this kind.
+        LoginRefusedError: for what is missing, or given and of no use to this kind.
     """
 
     kind: LoginKind
@@ -56,13 +56,13 @@ class Login:
         given = {each.name for each in fields(self) if getattr(self, each.name) is not None} - _ALWAYS
         row = LOGIN_KINDS[self.kind]
         if missing := [option(name) for name in _ORDER if name in row.needs - given]:
-            raise LoginRefused(f"the login {self.kind} needs {' and '.join(missing)} as well")
+            raise LoginRefusedError(f"the login {self.kind} needs {' and '.join(missing)} as well")
         if surplus := [option(name) for name in _ORDER if name in given - row.needs - row.takes]:
-            raise LoginRefused(
+            raise LoginRefusedError(
                 f"the login {self.kind} has no use for {' and '.join(surplus)}; leave that out or choose another"
             )
         if not self.authority_host.startswith("https://"):
-            raise LoginRefused(f'--authority-host: found "{self.authority_host}"; accepted is an https URL')
+            raise LoginRefusedError(f'--authority-host: found "{self.authority_host}"; accepted is an https URL')
 
     @property
     def scope(self) -> str:
@@ -77,7 +77,7 @@ class Login:
     def of_arguments(cls, arguments: Sequence[str]) -> Login | None:
         """The login of these arguments if they are as `arguments` writes them, in any order; None for any others.
 
-        Raises LoginRefused as the class does.
+        Raises LoginRefusedError as the class does.
         """
         names = {option(each.name): each.name for each in fields(cls) if each.name != "kind"}
         pairs = dict(zip(arguments[::2], arguments[1::2], strict=False))

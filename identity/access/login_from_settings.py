@@ -10,7 +10,7 @@ from identity.settings import AccessSettings
 
 
 def login_of(access: AccessSettings, tenant_id: str, authority_host: str) -> Login:
-    """How the stack signs in to its management cluster; raises LoginRefused."""
+    """How the stack signs in to its management cluster; raises LoginRefusedError."""
     return Login(
         kind=access.login,
         tenant_id=None if access.login is LoginKind.MANAGED_IDENTITY else tenant_id,

@@ -13,7 +13,7 @@ from typing import Final
 
 import httpx
 
-from identity.access.errors import LoginRefused, SignInRefused
+from identity.access.errors import LoginRefusedError, SignInRefusedError
 from identity.credentials.backoff import Backoff
 
 AUDIENCE: Final = "api://AzureADTokenExchange"
@@ -37,7 +37,7 @@ class PipelineToken:
     sleep: Callable[[float], object] = time.sleep
 
     def fetched(self) -> str:
-        """A token; raises SignInRefused when the endpoint gives none, after a few tries."""
+        """A token; raises SignInRefusedError when the endpoint gives none, after a few tries."""
         backoff = Backoff(0.5, 4)
         for left in reversed(range(_TRIES)):
             try:
@@ -74,31 +74,31 @@ class PipelineToken:
             raise self._refused("its answer has no token")
         return token
 
-    def _refused(self, reason: str) -> SignInRefused:
+    def _refused(self, reason: str) -> SignInRefusedError:
         what = "Azure DevOps" if self.connection_id else "GitHub"
-        return SignInRefused(
+        return SignInRefusedError(
             f"the OIDC endpoint of {what} at {self.url.host} gives no token ({reason.rstrip('.')}); run the job again, "
             "and look at the status page if it goes on"
         )
 
 
 def of(given: Mapping[str, str]) -> PipelineToken:
-    """The endpoint that the variables name, all of them set; raises LoginRefused."""
+    """The endpoint that the variables name, all of them set; raises LoginRefusedError."""
     url = next((name for name in _URLS if name in given), None)
     bearer = next((name for name in _BEARERS if name in given), None)
     connection = next((given[name] for name in _CONNECTIONS if name in given), None)
     if url is None or bearer is None:
-        raise LoginRefused(
+        raise LoginRefusedError(
             "ARM_USE_OIDC is true, and nothing gives a token: set ARM_OIDC_TOKEN or ARM_OIDC_TOKEN_FILE_PATH, give a "
             f"job of GitHub `permissions: id-token: write`, or a task of Azure DevOps {_URLS[-1]}, {_BEARERS[-1]} and "
             f"{_CONNECTIONS[0]}"
         )
     if url == _URLS[-1] and connection is None:
-        raise LoginRefused(f"{url} is set without {_CONNECTIONS[0]}; set it to the id of the service connection")
+        raise LoginRefusedError(f"{url} is set without {_CONNECTIONS[0]}; set it to the id of the service connection")
     try:
         address = httpx.URL(given[url])
     except httpx.InvalidURL:
         address = httpx.URL("")
     if address.scheme not in ("https", "http") or not address.host:
-        raise LoginRefused(f'{url} is "{given[url]}"; accepted is a URL with https')
+        raise LoginRefusedError(f'{url} is "{given[url]}"; accepted is a URL with https')
     return PipelineToken(address, given[bearer], connection, given.get("ARM_OIDC_AUDIENCE", AUDIENCE))

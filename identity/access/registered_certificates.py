@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.credentials import rfc3339
 from identity.credentials.certificate import key_id
 
@@ -55,7 +55,7 @@ def thumbprint_of_ours(credential: AzureObject) -> str | None:
 def begins_of_ours(azure: AzureClient, application: str) -> frozenset[datetime] | None:
     """When the certificates of this program's at an application (its path in Graph) begin, in UTC and whole seconds.
 
-    None for an application that is gone. Raises AzureRefused.
+    None for an application that is gone. Raises AzureRefusedError.
     """
     found = azure.directory_object(f"{application}?$select=keyCredentials")
     if found is None:
@@ -69,7 +69,7 @@ def withdraw(
 ) -> None:
     """Remove the certificate registered under this id from an application (its path in Graph), if it is there.
 
-    Unless it `may_be_last`, a list without another certificate is taken for an old one. Raises AzureRefused.
+    Unless it `may_be_last`, a list without another certificate is taken for an old one. Raises AzureRefusedError.
     """
 
     def is_meant(each: AzureObject) -> bool:
@@ -89,16 +89,17 @@ def withdraw_all_but(
     """Remove every certificate of this program's from an application but the one with this thumbprint.
 
     It takes along those that no state knows of. The thumbprint is the secret's tag, None if it has none. Anybody who
-    writes secrets may edit it, so its registration has to begin when the current certificate does. Raises AzureRefused.
+    writes secrets may edit it, so its registration has to begin when the current certificate does. Raises
+    AzureRefusedError.
     """
     if current is None:
-        raise AzureRefused("the secret has no tag `thumbprint`: somebody else wrote it. Nothing was removed")
+        raise AzureRefusedError("the secret has no tag `thumbprint`: somebody else wrote it. Nothing was removed")
 
     def is_whole(listed: Sequence[AzureObject]) -> bool:
         found = [each for each in listed if thumbprint_of_ours(each) == current]
         for each in found:
             if (start := rfc3339.parse(each["startDateTime"])) != begins:
-                raise AzureRefused(
+                raise AzureRefusedError(
                     f"{current}, which the secret's tag `thumbprint` names, begins at {rfc3339.render(start)} at "
                     f"{application}, and the current certificate at {rfc3339.render(begins)}: somebody edited the tag. "
                     "Nothing was removed"
@@ -113,10 +114,10 @@ def withdraw_all_but(
 
 
 def withdraw_all(azure: AzureClient, application: str, pause: Pause = time.sleep) -> None:
-    """Remove every certificate from an application, also foreign ones. Raises AzureRefused."""
+    """Remove every certificate from an application, also foreign ones. Raises AzureRefusedError."""
     azure.change_directory_object(application, {"keyCredentials": []})
     if _agreed(azure, application, lambda listed: not listed, pause) is None:
-        raise AzureRefused(_late(application))
+        raise AzureRefusedError(_late(application))
 
 
 def _remove(
@@ -130,7 +131,7 @@ def _remove(
     """`is_whole` tells a list that may be written back from an old one, and `missing` says what that one lacks."""
     listed = _agreed(azure, application, is_whole, pause)
     if listed is None:
-        raise AzureRefused(f"for two minutes, {missing}. Nothing was removed")
+        raise AzureRefusedError(f"for two minutes, {missing}. Nothing was removed")
     kept = [each for each in listed if not is_meant(each)]
     if len(kept) == len(listed):
         return
@@ -140,7 +141,7 @@ def _remove(
         return not any(map(is_meant, listed)) and _key_ids(kept) <= _key_ids(listed)
 
     if _agreed(azure, application, is_done, pause) is None:
-        raise AzureRefused(_late(application))
+        raise AzureRefusedError(_late(application))
 
 
 def _agreed(

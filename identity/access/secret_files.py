@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Final
 
-from identity.access.errors import LoginRefused
+from identity.access.errors import LoginRefusedError
 from identity.credentials.byte_order_mark import foreign_encoding
 
 # What prints a file without its mark, by the encoding.
@@ -17,13 +17,15 @@ _COMMANDS: Final = {
 
 
 def content(path: Path) -> bytes:
-    """A file's content; raises LoginRefused, also for a text that an editor of Windows has encoded."""
+    """A file's content; raises LoginRefusedError, also for a text that an editor of Windows has encoded."""
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise LoginRefused(f"{path} cannot be read ({error.strerror}); name a file that this user may read") from None
+        raise LoginRefusedError(
+            f"{path} cannot be read ({error.strerror}); name a file that this user may read"
+        ) from None
     if encoding := foreign_encoding(data):
-        raise LoginRefused(
+        raise LoginRefusedError(
             f"{path} is in {encoding}; accepted is UTF-8 without one: `{_COMMANDS[encoding]} {shlex.quote(str(path))}` "
             "prints it so"
         )
@@ -31,11 +33,11 @@ def content(path: Path) -> bytes:
 
 
 def text(path: Path) -> str:
-    """A file's text without white space around it; raises LoginRefused, also if it is empty."""
+    """A file's text without white space around it; raises LoginRefusedError, also if it is empty."""
     try:
         found = content(path).decode().strip()
     except UnicodeDecodeError:
-        raise LoginRefused(f"{path} is no text in UTF-8; put the value itself there") from None
+        raise LoginRefusedError(f"{path} is no text in UTF-8; put the value itself there") from None
     if not found:
-        raise LoginRefused(f"{path} is empty; put the value itself there")
+        raise LoginRefusedError(f"{path} is empty; put the value itself there")
     return found

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from identity.access import arm_environment, secret_files
 from identity.access.arm_environment import Method
 from identity.access.claims import claims_of
-from identity.access.errors import LoginRefused, SignInRefused
+from identity.access.errors import LoginRefusedError, SignInRefusedError
 from identity.access.login import Login
 from identity.credentials.clock import Clock
 from identity.credentials.symptom import Family
@@ -43,9 +43,9 @@ class TokenSource:
 
 
 def token_source(login: Login, environ: Mapping[str, str], now: Clock) -> TokenSource:
-    """The credential that a login names; raises LoginRefused.
+    """The credential that a login names; raises LoginRefusedError.
 
-    Its `request` raises SignInRefused, and LoginRefused for a certificate that cannot be used.
+    Its `request` raises SignInRefusedError, and LoginRefusedError for a certificate that cannot be used.
     """
     match login.kind:
         case LoginKind.CERTIFICATE:
@@ -76,12 +76,12 @@ def _arm(login: Login, environ: Mapping[str, str], now: Clock) -> TokenSource:
     """The deployer of the ARM_* variables. Where the login names a client id, they must be that one's."""
     found = arm_environment.deployer(environ)
     if login.client_id is not None and (found.client_id or "").lower() != login.client_id.lower():
-        raise LoginRefused(
+        raise LoginRefusedError(
             f"ARM_CLIENT_ID is {found.client_id or 'not set'}, but the login is of {login.client_id}; set the ARM_* "
             "variables of that one, or leave out --client-id to sign in as whoever they name"
         )
     if found.tenant_id and login.tenant_id and found.tenant_id.lower() != login.tenant_id.lower():
-        raise LoginRefused(
+        raise LoginRefusedError(
             f"ARM_TENANT_ID is {found.tenant_id}, but this login is in {login.tenant_id}; correct one of them"
         )
     match found.method:
@@ -117,11 +117,11 @@ def _certificate(
 
 
 def _agreed(what: str, path: str, given: str | None, found: str | None) -> str:
-    """The id that the login or the file has; raises LoginRefused where they differ or neither has one."""
+    """The id that the login or the file has; raises LoginRefusedError where they differ or neither has one."""
     if given is not None and found is not None and given.lower() != found.lower():
-        raise LoginRefused(f"{path} is of the {what} {found}, but --{what}-id is {given}; correct one of them")
+        raise LoginRefusedError(f"{path} is of the {what} {found}, but --{what}-id is {given}; correct one of them")
     if (agreed := given or found) is None:
-        raise LoginRefused(f"--{what}-id is missing: {path} is no credential document, which would have it")
+        raise LoginRefusedError(f"--{what}-id is missing: {path} is no credential document, which would have it")
     return agreed
 
 
@@ -136,7 +136,7 @@ def _secret(login: Login, client_id: str | None, secret: str) -> TokenSource:
 
 def _github(login: Login, environ: Mapping[str, str]) -> TokenSource:
     if missing := [name for name in _GITHUB if not environ.get(name)]:
-        raise LoginRefused(
+        raise LoginRefusedError(
             f"{' and '.join(missing)} not set; in the GitHub workflow give the job `permissions: id-token: write`"
         )
     from identity.access import pipeline_token  # httpx, a tenth of a second that no other login spends
@@ -188,11 +188,11 @@ def _asking(login: Login, fingerprint: str | None, connect: Callable[[], TokenCr
         try:
             return connect().get_token(login.scope)
         except AzureError as error:
-            raise SignInRefused(f"{login.kind} sign-in: {explained(error)}") from None
-        except SignInRefused as error:  # the pipeline's own issuer
-            raise SignInRefused(f"{login.kind} sign-in: {error}") from None
+            raise SignInRefusedError(f"{login.kind} sign-in: {explained(error)}") from None
+        except SignInRefusedError as error:  # the pipeline's own issuer
+            raise SignInRefusedError(f"{login.kind} sign-in: {error}") from None
         except ValueError as error:  # azure-identity's for an id or authority it cannot use
-            raise LoginRefused(f"{login.kind} sign-in: {error}") from None
+            raise LoginRefusedError(f"{login.kind} sign-in: {error}") from None
 
     return TokenSource(fingerprint, request)
 

@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from identity.access.errors import LoginRefused
+from identity.access.errors import LoginRefusedError
 from identity.access.login import Login
 from identity.private_files import write_private
 
@@ -62,7 +62,7 @@ def key_of(login: Login, fingerprint: str) -> str:
 class TokenCache:
     """Tokens in `root`, which is made when it is needed.
 
-    Raises LoginRefused where that is impossible, and for a directory that others may use.
+    Raises LoginRefusedError where that is impossible, and for a directory that others may use.
     """
 
     def __init__(self, root: Path) -> None:
@@ -130,7 +130,7 @@ class TokenCache:
             lock = os.open(self._root / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
             reason = "a link stands there" if error.errno == errno.ELOOP else error.strerror
-            raise LoginRefused(
+            raise LoginRefusedError(
                 f'tokens cannot be kept in "{self._root}" ({reason}); name another directory with --cache-dir'
             ) from None
         try:
@@ -143,7 +143,7 @@ class TokenCache:
         """Whoever may write into the directory chooses which token is used, and which file a lock opens."""
         status = self._root.stat()
         if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
-            raise LoginRefused(
+            raise LoginRefusedError(
                 f'tokens are not kept in "{self._root}": it must be a directory of this user with mode 0700 '
                 f"(found: user {status.st_uid}, mode {stat.S_IMODE(status.st_mode):04o}); `chmod 700 "
                 f"{shlex.quote(str(self._root))}` if it is yours, or name another directory with --cache-dir"

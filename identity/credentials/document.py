@@ -31,7 +31,7 @@ MAX_BYTES: Final = 25 * 1024
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
-class InvalidCredential(ValueError):
+class InvalidCredentialError(ValueError):
     """A credential document that must not be used. `problems` holds every reason; none of them shows key material."""
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -130,7 +130,7 @@ def wrap(text: str, object_encoding: str) -> str:
 
 
 def decode(text: str | bytes, *, object_encoding: str = "utf-8") -> Credential:
-    """Read a stored secret value, or with the default encoding a mounted file; raises `InvalidCredential`."""
+    """Read a stored secret value, or with the default encoding a mounted file; raises `InvalidCredentialError`."""
     return _credential(DocumentParser(text, object_encoding))
 
 
@@ -142,7 +142,8 @@ def validate(
     expected_client_id: str | None = None,
     object_encoding: str = "utf-8",
 ) -> Credential:
-    """Read a secret value that is about to be stored and validate it; raises `InvalidCredential` with every problem.
+    """Read a secret value that is about to be stored and validate it; raises `InvalidCredentialError` with every
+    problem.
 
     Beyond what `decode` asks: all four dates (msi-dataplane's storage helper refuses a document without them,
     pkg/dataplane/keyvault.go) in a sensible order, valid at `now` and not before the certificate, the client id a UUID,
@@ -182,7 +183,7 @@ def unlikely_dates(credential: Credential) -> tuple[str, ...]:
 
 def _credential(parser: DocumentParser) -> Credential:
     if parser.problems or parser.key_material is None:
-        raise InvalidCredential(parser.problems)
+        raise InvalidCredentialError(parser.problems)
     strings, dates = parser.strings, parser.dates
     return Credential(
         authentication_endpoint=strings["authentication_endpoint"],

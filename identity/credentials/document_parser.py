@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from identity.credentials import key_material, rfc3339
 from identity.credentials.byte_order_mark import foreign_encoding
-from identity.credentials.key_material import KeyMaterial, UnreadableKeyMaterial
+from identity.credentials.key_material import KeyMaterial, UnreadableKeyMaterialError
 from identity.credentials.pem import standard_base64
 
 # What the CSI driver's Azure provider can undo before it writes the file (pkg/provider/provider.go:694-710).
@@ -193,7 +193,7 @@ class DocumentParser:
             return
         try:
             self.key_material = key_material.parse(data)
-        except UnreadableKeyMaterial as error:
+        except UnreadableKeyMaterialError as error:
             self.problems.extend(f"client_secret: {problem}" for problem in error.problems)
 
     def _read_claims(self, claims: object) -> None:

@@ -11,7 +11,7 @@ import hashlib
 import secrets
 from typing import Final
 
-from identity.credentials.signing_key import UnusableKey
+from identity.credentials.signing_key import UnusableKeyError
 
 KEY_BYTES: Final = 32
 
@@ -22,11 +22,11 @@ def make() -> str:
 
 
 def key_id(key: str) -> str:
-    """An id that tells nothing of the key: its SHA-256 hash in hexadecimal. Raises UnusableKey."""
+    """An id that tells nothing of the key: its SHA-256 hash in hexadecimal. Raises UnusableKeyError."""
     try:
         raw = base64.b64decode(key, validate=True)
     except (binascii.Error, ValueError):
-        raise UnusableKey("no key in base64") from None
+        raise UnusableKeyError("no key in base64") from None
     if len(raw) != KEY_BYTES:
-        raise UnusableKey(f"a key of {len(raw)} bytes; it has {KEY_BYTES}")
+        raise UnusableKeyError(f"a key of {len(raw)} bytes; it has {KEY_BYTES}")
     return hashlib.sha256(raw).hexdigest()

@@ -41,7 +41,7 @@ _PBES2: Final = asn1.encode_der(x509.ObjectIdentifier("1.2.840.113549.1.5.13"))
 _FIX_PEM: Final = "write the key (PKCS#8 PEM, no password) and its certificate (PEM) one after the other"
 
 
-class UnreadableKeyMaterial(ValueError):
+class UnreadableKeyMaterialError(ValueError):
     """`problems`: what is wrong and how to fix it, one sentence each."""
 
     def __init__(self, *problems: str) -> None:
@@ -125,17 +125,17 @@ class _Safe:
 
 
 def parse(data: bytes) -> KeyMaterial:
-    """The key material in `data`; raises `UnreadableKeyMaterial`."""
+    """The key material in `data`; raises `UnreadableKeyMaterialError`."""
     blocks = pem.blocks(data)
     key, certificates = _from_pem(blocks) if blocks else _from_pkcs12(data)
     if not isinstance(key, RSAPrivateKey):
         kind = type(key).__name__.removesuffix("PrivateKey")
-        raise UnreadableKeyMaterial(
+        raise UnreadableKeyMaterialError(
             f"found a private key of type {kind}; accepted: RSA; issue the certificate with an RSA key"
         )
     own = [certificate for certificate in certificates if _belongs_to(certificate, key)]
     if not own:
-        raise UnreadableKeyMaterial(
+        raise UnreadableKeyMaterialError(
             f"found a private key that belongs to none of the {len(certificates)} certificate(s); "
             "store the certificate that was issued for this key"
         )
@@ -157,7 +157,7 @@ def _from_pem(blocks: Sequence[Block]) -> tuple[PrivateKeyTypes, Sequence[x509.C
     elif not keys:
         problems.append(f"found PEM without a private key{_named(others)}; {_FIX_PEM}")
     if problems:
-        raise UnreadableKeyMaterial(*problems)
+        raise UnreadableKeyMaterialError(*problems)
     key = _private_key(keys[0])
     if key is None:
         problems.append(f"found a PEM private key that cannot be read; {_FIX_PEM}")
@@ -165,7 +165,7 @@ def _from_pem(blocks: Sequence[Block]) -> tuple[PrivateKeyTypes, Sequence[x509.C
     if None in parsed:
         problems.append(f"found a PEM certificate that cannot be read; {_FIX_PEM}")
     if key is None or problems:
-        raise UnreadableKeyMaterial(*problems)
+        raise UnreadableKeyMaterialError(*problems)
     return key, [certificate for certificate in parsed if certificate]
 
 
@@ -216,36 +216,36 @@ def _names_one_algorithm(certificate: x509.Certificate) -> bool:
 def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificate]]:
     digest = _mac_digest(data)
     if digest is None:
-        raise UnreadableKeyMaterial(
+        raise UnreadableKeyMaterialError(
             f"found {len(data)} bytes that are neither PEM nor PKCS#12; accepted: a PEM bundle of key and certificate, "
             f"or PKCS#12 without a password; {_FIX_PEM}"
         )
     if digest != _SHA1 or _PBES2 in data:
-        raise UnreadableKeyMaterial(
+        raise UnreadableKeyMaterialError(
             "found PKCS#12 with modern algorithms, which the loader in the pods cannot read; "
             f"accepted: SHA-1 MAC and 3DES encryption (`openssl pkcs12 -export -legacy`); better: {_FIX_PEM}"
         )
     iterations = _iterations(data)
     if iterations is None:
-        raise UnreadableKeyMaterial(f"found PKCS#12 that is not written in DER; {_FIX_PEM}")
+        raise UnreadableKeyMaterialError(f"found PKCS#12 that is not written in DER; {_FIX_PEM}")
     if iterations > _MOST_ITERATIONS:
         # Python writes no integer of thousands of digits.
         found = str(iterations) if iterations < _LARGEST_SHOWN else f"more than {_LARGEST_SHOWN}"
-        raise UnreadableKeyMaterial(
+        raise UnreadableKeyMaterialError(
             f"found PKCS#12 with too many iterations ({found}); accepted: {_MOST_ITERATIONS} at most, for the pod "
             f"waits until it is open; better: {_FIX_PEM}"
         )
     bundle = _load_pkcs12(data)
     if bundle is None:
-        raise UnreadableKeyMaterial(f"found PKCS#12 that does not open with an empty password; {_FIX_PEM}")
+        raise UnreadableKeyMaterialError(f"found PKCS#12 that does not open with an empty password; {_FIX_PEM}")
     key, certificate, others = bundle
     if key is None:
-        raise UnreadableKeyMaterial(f"found PKCS#12 without a private key; {_FIX_PEM}")
+        raise UnreadableKeyMaterialError(f"found PKCS#12 without a private key; {_FIX_PEM}")
     certificates = [*([certificate] if certificate else []), *others]
     if not certificates:
-        raise UnreadableKeyMaterial(f"found PKCS#12 without a certificate; {_FIX_PEM}")
+        raise UnreadableKeyMaterialError(f"found PKCS#12 without a certificate; {_FIX_PEM}")
     if not all(map(_is_sound, certificates)):
-        raise UnreadableKeyMaterial(f"found PKCS#12 with a certificate that cannot be read; {_FIX_PEM}")
+        raise UnreadableKeyMaterialError(f"found PKCS#12 with a certificate that cannot be read; {_FIX_PEM}")
     return key, certificates
 
 

@@ -10,7 +10,7 @@ from azure.identity import CredentialUnavailableError
 
 from identity.credentials import document, rfc3339
 from identity.credentials.clock import Clock
-from identity.credentials.document import Credential, InvalidCredential
+from identity.credentials.document import Credential, InvalidCredentialError
 
 # As upstream: the file is read again this long after it was last read, even if nothing was seen to change.
 BACKSTOP: Final = timedelta(hours=6)
@@ -33,7 +33,8 @@ class MountedFile:
     def read(self) -> Credential:
         """What the file holds now.
 
-        Raises CredentialUnavailableError if it cannot be read, `InvalidCredential` if it cannot be used or expired.
+        Raises CredentialUnavailableError if it cannot be read, `InvalidCredentialError` if it cannot be used or
+        expired.
         """
         # Taken first: a file that is replaced while it is read is due again.
         self._identity, self._read_at = self._identify(), self._clock()
@@ -58,9 +59,9 @@ class MountedFile:
 
 
 def check_expiry(credential: Credential, now: datetime) -> None:
-    """Raises `InvalidCredential` if `credential` does not work any more."""
+    """Raises `InvalidCredentialError` if `credential` does not work any more."""
     if credential.expires <= now:
-        raise InvalidCredential(
+        raise InvalidCredentialError(
             [
                 f"not_after: found a credential that expired at {rfc3339.render(credential.expires)} "
                 f"(certificate {credential.thumbprint}); accepted: one that is still valid; renew it"

@@ -21,7 +21,7 @@ from azure.identity import CertificateCredential, CredentialUnavailableError
 from identity.credentials import events
 from identity.credentials.backoff import Backoff
 from identity.credentials.clock import Clock
-from identity.credentials.document import Credential, InvalidCredential
+from identity.credentials.document import Credential, InvalidCredentialError
 from identity.credentials.events import Event, EventKind
 from identity.credentials.mounted_file import MountedFile, check_expiry
 from identity.credentials.shared_client import SharedClient, TokenRequest, close
@@ -132,7 +132,7 @@ class Rotation:
     def _read(self) -> None:
         try:
             credential = self._file.read()
-        except (CredentialUnavailableError, InvalidCredential) as error:
+        except (CredentialUnavailableError, InvalidCredentialError) as error:
             self._refuse(str(error))
             return
         except Exception as error:
@@ -149,7 +149,7 @@ class Rotation:
     def _try(self, candidate: _Candidate) -> None:
         try:
             check_expiry(candidate.credential, self._clock())
-        except InvalidCredential as error:
+        except InvalidCredentialError as error:
             self._candidate = None
             self._refuse(str(error))
             return

@@ -174,11 +174,11 @@ class Decision:
     delivered: Delivery | None
 
 
-class RenewalRefused(Exception):
+class RenewalRefusedError(Exception):
     """No certificate can be issued, or withdrawn, as the witnesses are."""
 
 
-class NotYet(RenewalRefused):
+class NotYetError(RenewalRefusedError):
     """Pods may still use both certificates, so neither slot can be issued again. `until` is when the spare is free."""
 
     def __init__(self, spare: SlotName, until: datetime, reason: str) -> None:
@@ -188,15 +188,15 @@ class NotYet(RenewalRefused):
         self.reason = reason
 
 
-class NotDelivered(RenewalRefused):
+class NotDeliveredError(RenewalRefusedError):
     """The spare cannot be withdrawn: the vault does not show the current certificate."""
 
 
-class Contradiction(RenewalRefused):
+class ContradictionError(RenewalRefusedError):
     """The witnesses disagree, and no slot can be issued again without taking what pods may use. The text says how."""
 
 
-class BeginsInFuture(RenewalRefused):
+class BeginsInFutureError(RenewalRefusedError):
     """A certificate would have to begin later than now, to come after one that begins at `at`."""
 
     def __init__(self, at: datetime) -> None:
@@ -207,7 +207,7 @@ class BeginsInFuture(RenewalRefused):
 def initial(now: datetime, lifetime_days: int, vault: ObservedSecret) -> Decision:
     """Slot `a` issued now. It comes after whatever an earlier life of the identity left in the vault.
 
-    Raises BeginsInFuture.
+    Raises BeginsInFutureError.
     """
     start = _start(now, [vault.not_before])
     return Decision(Slots("a", Slot(_next_number([], vault), start, lifetime_days), None), "first certificate", None)
@@ -217,8 +217,8 @@ def decide(slots: Slots, vault: ObservedSecret, known: Delivery | None, now: dat
     """What becomes of the slots at `now`.
 
     `known` is the last delivery that the stack has recorded. It counts where the vault shows an older one of the two
-    certificates, or none: pods still use what they have loaded. Raises NotYet, Contradiction, BeginsInFuture, and
-    NotDelivered for a withdrawal that would take what pods use.
+    certificates, or none: pods still use what they have loaded. Raises NotYetError, Contradiction, BeginsInFutureError,
+    and NotDeliveredError for a withdrawal that would take what pods use.
     """
     _start(now, [vault.not_before])
     issue = _Issue(slots, vault, known, now, terms)
@@ -238,7 +238,7 @@ def decide(slots: Slots, vault: ObservedSecret, known: Delivery | None, now: dat
         return replace(emptied, why=emptied.why or gone)
     if terms.request is RenewalRequest.WITHDRAW:
         if shown is None or shown != delivered or shown.slot != slots.current:
-            raise NotDelivered
+            raise NotDeliveredError
         withdrawn = None if spare is None else f"slot {slots.spare}, withdrawn at {rfc3339.render(now)}"
         return Decision(slots.with_slot(slots.spare, None), withdrawn, delivered)
     issue.require_agreement()
@@ -251,7 +251,7 @@ def decide(slots: Slots, vault: ObservedSecret, known: Delivery | None, now: dat
         # What is due can wait.
         if terms.request is None and not terms.is_stale and shown is not None:
             return Decision(slots, None, delivered)
-        raise NotYet(slots.spare, free, why)
+        raise NotYetError(slots.spare, free, why)
     renewed = replace(issue.in_slot(slots.spare), current=slots.spare)
     return Decision(renewed, f"slot {renewed.current}, {why}", delivered)
 
@@ -302,7 +302,7 @@ class _Issue:
         return vault.exists and self.shown is None and not is_another and not self.terms.is_replaced
 
     def require_agreement(self) -> None:
-        """Raises Contradiction if the next certificate may take the place of one that pods use.
+        """Raises ContradictionError if the next certificate may take the place of one that pods use.
 
         With an empty slot it takes nobody's, and a caller that forces it accepts that.
         """
@@ -310,7 +310,7 @@ class _Issue:
         if self.terms.request is RenewalRequest.FORCE or self.slots.slot(self.slots.spare) is None:
             return
         if shown is not None and delivered is not None and shown.generation < delivered.generation:
-            raise Contradiction(
+            raise ContradictionError(
                 f"has {shown.name} again, which is older than {delivered.name}, delivered at "
                 f"{rfc3339.render(delivered.at)}: pods that were there before use {delivered.name}, and pods that have "
                 f"started since use {shown.name}"
@@ -319,7 +319,7 @@ class _Issue:
             found = "no tags of this stack" if vault.delivery is None else f"the tag {vault.delivery.name}"
             start = "no nbf" if vault.not_before is None else f"nbf {rfc3339.render(vault.not_before)}"
             names = (f"{name}{slot.generation}" for name in SLOTS if (slot := self.slots.slot(name)) is not None)
-            raise Contradiction(
+            raise ContradictionError(
                 f"was written or edited by somebody else: it has {found}, and {start}, so pods may have been given any "
                 f"of {' and '.join(names)}"
             )
@@ -376,10 +376,10 @@ def _next_number(own: Iterable[int], vault: ObservedSecret) -> int:
 def _start(now: datetime, seen: Iterable[datetime | None]) -> datetime:
     """The time of issue: valid a little before `now`, and later than all that a loader may have seen.
 
-    Raises BeginsInFuture: Entra ID refuses what is not valid yet, and each successor would be later still.
+    Raises BeginsInFutureError: Entra ID refuses what is not valid yet, and each successor would be later still.
     """
     start = (now.astimezone(UTC) - CLOCK_SKEW).replace(microsecond=0)
     latest = max((each for each in seen if each is not None), default=_ALWAYS)
     if latest + _STEP > now + CLOCK_SKEW:
-        raise BeginsInFuture(latest)
+        raise BeginsInFutureError(latest)
     return max(start, latest + _STEP)

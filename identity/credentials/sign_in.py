@@ -42,7 +42,7 @@ class Refusal:
         return f"{self.code}: {self.text}" if self.code else self.text
 
 
-class SignInFailed(Exception):
+class SignInFailedError(Exception):
     """The sign-ins did not succeed in a row in time."""
 
 
@@ -175,8 +175,8 @@ def prove(
     """Sign in until `successes` sign-ins in a row, spread evenly over `settle`, all worked; returns when the last did.
 
     Entra is replicated: one success proves one replica. So every sign-in uses a fresh client,
-    and a failure starts the row again, after a pause that grows from 0.5 to 5 s. Raises `SignInFailed` when `timeout`
-    passes first, at once for a tenant that does not exist; ValueError for arguments that cannot succeed.
+    and a failure starts the row again, after a pause that grows from 0.5 to 5 s. Raises `SignInFailedError` when
+    `timeout` passes first, at once for a tenant that does not exist; ValueError for arguments that cannot succeed.
 
     `clock` dates the last sign-in. `monotonic`, in seconds, measures the time that passes: nobody sets that clock.
     """
@@ -196,7 +196,7 @@ def prove(
                 return clock()
         if row.is_hopeless or monotonic() + row.pause.total_seconds() > deadline:
             name = thumbprint(x509.load_pem_x509_certificate(certificate_pem.encode("ascii")))
-            raise SignInFailed(
+            raise SignInFailedError(
                 f"client {client_id} cannot sign in to tenant {tenant_id} at {authority_host} "
                 f"with certificate {name}: {row.report()}; accepted: {successes} sign-ins in a row over "
                 f"{settle.total_seconds():g} s within {timeout.total_seconds():g} s; "

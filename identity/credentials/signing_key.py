@@ -29,11 +29,11 @@ JWKS_PATH: Final = "/openid/v1/jwks"
 _BLOCK: Final = re.compile(r"-----BEGIN [^-]+-----([^-]+)-----END [^-]+-----")
 
 
-class UnusableKey(ValueError):
+class UnusableKeyError(ValueError):
     """What cannot sign service-account tokens; the message never shows any of it."""
 
 
-class UnusableIssuer(ValueError):
+class UnusableIssuerError(ValueError):
     """Documents of an issuer that Entra ID could not use."""
 
 
@@ -52,12 +52,13 @@ def make(bits: int = KEY_BITS) -> str:
 
 
 def normalize(pem: str) -> str:
-    """A private key in the form that HyperShift reads, whatever its form was; raises UnusableKey."""
+    """A private key in the form that HyperShift reads, whatever its form was; raises UnusableKeyError."""
     return _encode(_private_key(pem))
 
 
 def is_read_by_hypershift(pem: str) -> bool:
-    """Whether the first block of a private key in PEM is in PKCS#1; raises UnusableKey for what is no RSA key at all.
+    """Whether the first block of a private key in PEM is in PKCS#1; raises UnusableKeyError for what is no RSA key at
+    all.
 
     OpenSSL 3 writes PKCS#8 unless it is asked for the other.
     """
@@ -68,7 +69,7 @@ def is_read_by_hypershift(pem: str) -> bool:
 
 
 def public_half(pem: str) -> PublicKey:
-    """The public half of a private key in PEM; raises UnusableKey."""
+    """The public half of a private key in PEM; raises UnusableKeyError."""
     return _public(_private_key(pem).public_key())
 
 
@@ -90,21 +91,21 @@ def jwks_document(keys: Sequence[Mapping[str, str]]) -> bytes:
 
 
 def jwks_address(discovery: bytes, issuer: str) -> str:
-    """Where an issuer's keys are; raises UnusableIssuer unless the document is the issuer's own."""
+    """Where an issuer's keys are; raises UnusableIssuerError unless the document is the issuer's own."""
     found = _parsed(discovery)
     if found.get("issuer") != issuer:
-        raise UnusableIssuer(f'its discovery document names the issuer "{found.get("issuer")}"')
+        raise UnusableIssuerError(f'its discovery document names the issuer "{found.get("issuer")}"')
     address = found.get("jwks_uri")
     if not isinstance(address, str) or not address.startswith("https://"):
-        raise UnusableIssuer("its discovery document names no jwks_uri that begins with https://")
+        raise UnusableIssuerError("its discovery document names no jwks_uri that begins with https://")
     return address
 
 
 def published_keys(jwks: bytes) -> dict[str, tuple[str, str]]:
-    """Modulus and exponent of each RSA key by its id; raises UnusableIssuer."""
+    """Modulus and exponent of each RSA key by its id; raises UnusableIssuerError."""
     keys = _parsed(jwks).get("keys")
     if not isinstance(keys, list):
-        raise UnusableIssuer("its JWKS has no list of keys")
+        raise UnusableIssuerError("its JWKS has no list of keys")
     rsa_keys = [each for each in keys if isinstance(each, dict) and each.get("kty") == "RSA"]
     return {str(each.get("kid")): (str(each.get("n")), str(each.get("e"))) for each in rsa_keys}
 
@@ -113,11 +114,11 @@ def _private_key(pem: str) -> rsa.RSAPrivateKey:
     try:
         key = serialization.load_pem_private_key(pem.encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise UnusableKey("no private key in PEM without a password") from None
+        raise UnusableKeyError("no private key in PEM without a password") from None
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise UnusableKey("a private key that is not RSA")
+        raise UnusableKeyError("a private key that is not RSA")
     if key.key_size < _LEAST_BITS:
-        raise UnusableKey(f"an RSA key of {key.key_size} bits; {_LEAST_BITS} are the least")
+        raise UnusableKeyError(f"an RSA key of {key.key_size} bits; {_LEAST_BITS} are the least")
     return key
 
 
@@ -157,7 +158,7 @@ def _parsed(text: bytes) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError:
-        raise UnusableIssuer("one of its documents is no JSON") from None
+        raise UnusableIssuerError("one of its documents is no JSON") from None
     if not isinstance(found, dict):
-        raise UnusableIssuer("one of its documents is no JSON object")
+        raise UnusableIssuerError("one of its documents is no JSON object")
     return found

@@ -19,7 +19,7 @@ PUBLISHED_BEFORE: Final = timedelta(hours=24)
 KEPT_AFTER: Final = timedelta(hours=24)
 
 
-class TooEarly(ValueError):
+class TooEarlyError(ValueError):
     """A step of a rotation before its time; the message says what, and until when to wait."""
 
 
@@ -40,7 +40,7 @@ def first(published: Iterable[int], signing: int, now: datetime) -> Publication:
 def changed(
     before: Publication, published: Iterable[int], signing: int, now: datetime, *, leaked: Collection[int] = ()
 ) -> Publication:
-    """The publication after a change; raises TooEarly for a step that would cost tokens their use.
+    """The publication after a change; raises TooEarlyError for a step that would cost tokens their use.
 
     A key that has `leaked` goes at once, and the one after it signs at once: tokens of both may be refused for a while.
     """
@@ -58,13 +58,13 @@ def changed(
 
 def _require_published(signing: int, before: Publication, now: datetime) -> None:
     if signing not in before.since:
-        raise TooEarly(
+        raise TooEarlyError(
             f"key {signing} is not published yet; publish it first, with key {before.signing} still signing, and let "
             f"it sign {_hours(PUBLISHED_BEFORE)} later"
         )
     ready = before.since[signing] + PUBLISHED_BEFORE
     if now < ready:
-        raise TooEarly(
+        raise TooEarlyError(
             f"key {signing} is published since {_moment(before.since[signing])}, and Entra ID may not know it yet; let "
             f"it sign from {_moment(ready)} on"
         )
@@ -73,14 +73,16 @@ def _require_published(signing: int, before: Publication, now: datetime) -> None
 def _require_expired(removed: set[int], before: Publication, after: Publication, now: datetime) -> None:
     for number in sorted(removed):
         if number == before.signing:
-            raise TooEarly(
+            raise TooEarlyError(
                 f"tokens of key {number} are still in use; keep it published until {_hours(KEPT_AFTER)} after key "
                 f"{after.signing} has begun to sign"
             )
         ready = before.signing_since + KEPT_AFTER
         # One that is published only since the present one signs has never signed itself.
         if before.since[number] < before.signing_since and now < ready:
-            raise TooEarly(f"tokens of key {number} are in use until {_moment(ready)}; keep it published until then")
+            raise TooEarlyError(
+                f"tokens of key {number} are in use until {_moment(ready)}; keep it published until then"
+            )
 
 
 def _hours(span: timedelta) -> str:

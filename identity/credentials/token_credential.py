@@ -44,7 +44,7 @@ class MountedCredential:
     raises is logged and has no effect.
     `client_options` go to azure-core's pipeline, one for each certificate.
 
-    Raises `CredentialUnavailableError` if the file cannot be read, `InvalidCredential` if it cannot be used,
+    Raises `CredentialUnavailableError` if the file cannot be read, `InvalidCredentialError` if it cannot be used,
     ValueError for an authority that is not https. A later file like that is logged and reported, and the last good
     credential goes on. Close it, or use it as a context.
     """

@@ -13,7 +13,7 @@ from typing import Any, Final
 from identity.catalogue import CONTROL_PLANE
 from identity.outputs import StackOutputs, is_managed_cluster
 from identity.settings.hosted_clusters import AUTHENTICATION_TYPES, HostedClusterSettings
-from identity.settings.invalid import DependsOnInvalid
+from identity.settings.invalid import DependsOnInvalidError
 from identity.settings.model import Settings
 from identity.settings.problems import ConfigurationError, Place, Problem, ProblemReport, path_of, to_remove, to_set
 
@@ -34,13 +34,13 @@ def validate_authentication(
     settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
 ) -> None:
     """Apply every rule to the hosted cluster at `place`."""
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _other_way_has_no_keys(cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _topology_is_given(cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _workload_identities_are_used(cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _side_is_hypershifts(settings, cluster, place, report)
 
 
@@ -51,7 +51,7 @@ def applied_clusters_sign_in_in_one_way(settings: Settings, report: ProblemRepor
     """
     first: tuple[int, str] | None = None
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             if cluster.hosted_cluster is None:
                 continue
             first = first or (index, cluster.authentication)

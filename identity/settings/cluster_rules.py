@@ -15,7 +15,7 @@ from identity.settings.endpoint_access_rules import validate_endpoint_access
 from identity.settings.hosted_cluster_rules import validate_hosted_cluster_object
 from identity.settings.hosted_clusters import HostedClusterSettings, IdentitySettings
 from identity.settings.infrastructure_rules import validate_infrastructure
-from identity.settings.invalid import DependsOnInvalid
+from identity.settings.invalid import DependsOnInvalidError
 from identity.settings.issuer_rules import validate_issuer
 from identity.settings.kms_rules import validate_kms
 from identity.settings.model import Settings
@@ -29,44 +29,44 @@ _LONGEST_NAMESPACE: Final = 63
 
 def validate_cluster(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule to the hosted cluster at `place`."""
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _namespace_is_short_enough(cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _subnet_is_in_the_network(cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _network_is_in_the_subscription(settings.subscription_id, cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         validate_authentication(settings, cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         validate_issuer(settings.cloud, cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         validate_infrastructure(settings, cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         validate_dns(settings, cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         validate_hosted_cluster_object(settings, cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         validate_kms(settings, cluster.kms, (*place, "kms"), report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         validate_endpoint_access(cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         validate_workloads(settings, cluster, (*place, "workloads"), report)
     validate_optional_identities(settings, cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         if cluster.has_credentials:
             _validate_identities(cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         for federated in cluster.federated_rows:
-            with suppress(DependsOnInvalid):
+            with suppress(DependsOnInvalidError):
                 _federated_credentials_are_its_own(federated, cluster, place, report)
 
 
 def _validate_identities(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     for row in CONTROL_PLANE:
         for rule in _IDENTITY_RULES:
-            with suppress(DependsOnInvalid):
+            with suppress(DependsOnInvalidError):
                 rule(row, cluster.identity(row), (*place, "identities", row.field), report)
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             _identity_has_its_setting(row, cluster, place, report)
 
 
@@ -110,7 +110,7 @@ def _network_is_in_the_subscription(
         ("routeTableID", cluster.route_table_id),
         ("natGatewayID", cluster.nat_gateway_id),
     ):
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             if arm_id is not None and parse_arm_id(arm_id.lower()).subscription != subscription:
                 report.refuse(
                     (*place, key),

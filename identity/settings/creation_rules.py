@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Final
 
 from identity.settings.creation import ClusterNetworkSettings, CreationSettings
-from identity.settings.invalid import DependsOnInvalid
+from identity.settings.invalid import DependsOnInvalidError
 from identity.settings.model import ManagementClusterSettings, Settings
 from identity.settings.problems import Place, ProblemReport, to_remove, to_set
 
@@ -44,9 +44,9 @@ def created_cluster_has_a_network_that_works(settings: Settings, report: Problem
     cluster = settings.management_cluster
     if cluster is None or cluster.create is None:
         return
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _policy_engine_fits(cluster.create.network, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _every_pod_has_an_address(cluster.create, report)
 
 
@@ -82,7 +82,7 @@ def created_cluster_is_reached_through_entra(settings: Settings, report: Problem
     cluster = settings.management_cluster
     if cluster is None or cluster.create is None:
         return
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _no_kubeconfig(cluster, report)
     if cluster.access.admin:
         place: Place = ("managementCluster", "access", "admin")

@@ -8,7 +8,7 @@ from typing import Final
 from identity.naming import parse_arm_id
 from identity.settings.dns import DnsSettings
 from identity.settings.hosted_clusters import HostedClusterSettings
-from identity.settings.invalid import DependsOnInvalid
+from identity.settings.invalid import DependsOnInvalidError
 from identity.settings.model import Settings
 from identity.settings.problems import Place, ProblemReport, to_set
 
@@ -20,22 +20,22 @@ _LONGEST_SERVICE: Final = "konnectivity"
 
 def validate_dns(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule about domains and zones to the hosted cluster at `place`."""
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _host_names_are_short_enough(cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _external_zone_holds_the_external_domain(cluster, (*place, "externalDnsZoneID"), report)
     dns = cluster.dns
     if dns is None:
         return
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _external_domain_leaves_the_applications_alone(cluster, dns, place, report)
     for key, zone in (("publicZoneID", dns.public_zone_id), ("privateZoneID", dns.private_zone_id)):
         # The private zone that the stack makes has its one name (`infrastructure_rules.py`).
         if zone is None or (key == "privateZoneID" and cluster.infrastructure == "create"):
             continue
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             _zone_has_the_clusters_domain(cluster, dns, (*place, "dns", key), zone, report)
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             _zone_is_where_its_role_is(settings, cluster, (*place, "dns", key), zone, report)
 
 

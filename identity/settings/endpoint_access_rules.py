@@ -11,7 +11,7 @@ from typing import Final
 
 from identity.settings.endpoint_access import PrivateSettings
 from identity.settings.hosted_clusters import HostedClusterSettings
-from identity.settings.invalid import DependsOnInvalid
+from identity.settings.invalid import DependsOnInvalidError
 from identity.settings.problems import Place, ProblemReport, path_of, to_remove, to_set
 
 # MaxItems of `additionalAllowedSubscriptions`.
@@ -20,12 +20,12 @@ _MOST_SUBSCRIPTIONS: Final = 50
 
 def validate_endpoint_access(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule to `topology` and `private` of the hosted cluster at `place`."""
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _private_access_is_described(cluster, place, report)
     if cluster.private is not None:
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             _one_way_is_described(cluster.private, (*place, "private"), report)
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             _private_link_is_whole(cluster.private, (*place, "private", "privateLink"), report)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from identity.settings.hosted_clusters import HostedClusterObjectSettings, HostedClusterSettings
-from identity.settings.invalid import DependsOnInvalid
+from identity.settings.invalid import DependsOnInvalidError
 from identity.settings.model import Settings
 from identity.settings.problems import Place, ProblemReport, path_of, to_remove, to_set
 
@@ -17,19 +17,19 @@ def validate_hosted_cluster_object(
     given, at = cluster.hosted_cluster, (*place, "hostedCluster")
     if given is None:
         return
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _side_is_hypershifts(settings, at, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _users_part_is_given_once(given, at, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _release_comes_with_a_pull_secret(given, at, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _written_cluster_has_its_domains(cluster, given, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _written_cluster_has_its_host_names(cluster, given, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _signing_key_is_named(cluster, given, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _etcd_is_encrypted_once(cluster, given, place, report)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 
-class DependsOnInvalid(Exception):
+class DependsOnInvalidError(Exception):
     """A rule needed a value that was refused already: there is nothing more to report."""
 
 
@@ -13,7 +13,7 @@ class _Invalid:
     """Whatever a rule does with it ends the rule: a second complaint about the same value helps nobody."""
 
     def _end(self, *_: object) -> NoReturn:
-        raise DependsOnInvalid
+        raise DependsOnInvalidError
 
     __getattr__ = __getitem__ = __iter__ = __contains__ = __len__ = __bool__ = __hash__ = __eq__ = __ne__ = _end
     __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __str__ = _end

@@ -8,7 +8,7 @@ from typing import Final
 from identity.clouds import Cloud
 from identity.naming import issuer_url
 from identity.settings.hosted_clusters import HostedClusterSettings
-from identity.settings.invalid import DependsOnInvalid
+from identity.settings.invalid import DependsOnInvalidError
 from identity.settings.issuer import SigningKeySettings
 from identity.settings.model import Settings
 from identity.settings.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
@@ -19,11 +19,11 @@ _CREATED_ONLY: Final = ("published", "signing", "leaked")
 
 def validate_issuer(cloud: Cloud, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule to the issuer of the hosted cluster at `place`."""
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _name_goes_with_creation(cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _url_is_the_created_issuers(cloud, cluster, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         key = cluster.service_account_signing_key
         if key is not None:
             at = (*place, "serviceAccountSigningKey")
@@ -40,7 +40,7 @@ def created_issuers_have_names_of_their_own(settings: Settings, report: ProblemR
     """A storage account belongs to one issuer."""
     owners: dict[str, Place] = {}
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             place: Place = ("hostedClusters", index, "issuerName")
             name = cluster.issuer_name
             if name is not None and (first := owners.setdefault(name, place)) != place:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from identity.clouds import LOCAL_CLOUD
-from identity.settings.invalid import DependsOnInvalid
+from identity.settings.invalid import DependsOnInvalidError
 from identity.settings.kms import KmsSettings
 from identity.settings.model import Settings
 from identity.settings.problems import Place, ProblemReport, path_of, to_remove, to_set
@@ -15,11 +15,11 @@ def validate_kms(settings: Settings, kms: KmsSettings | None, place: Place, repo
     """Apply every rule to the encryption at `place`."""
     if kms is None:
         return
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _backup_key_is_another(kms, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _one_vault_is_in_one_group(kms, place, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _local_cloud_has_no_hsm(settings, kms, place, report)
 
 

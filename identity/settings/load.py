@@ -110,7 +110,7 @@ def _parse_structure(key: str, text: str, node: SchemaNode, report: ProblemRepor
     found: object
     try:
         return json.loads(text, object_pairs_hook=_mapping) if text else None
-    except _BrokenName as error:
+    except _BrokenNameError as error:
         found, reason = {}, str(error)
     except (ValueError, RecursionError):  # RecursionError: thousands of brackets
         found, reason = text, ""
@@ -119,17 +119,17 @@ def _parse_structure(key: str, text: str, node: SchemaNode, report: ProblemRepor
     return INVALID
 
 
-class _BrokenName(ValueError):
+class _BrokenNameError(ValueError):
     """A key that no validator can name in its errors."""
 
 
 def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; raises `_BrokenName` for half of a character, which JSON can spell (\\ud800), in a key."""
+    """A JSON object; raises `_BrokenNameError` for half of a character, which JSON can spell (\\ud800), in a key."""
     for name, _ in pairs:
         try:
             name.encode()
         except UnicodeEncodeError:
-            raise _BrokenName("one of its keys holds half of a character") from None
+            raise _BrokenNameError("one of its keys holds half of a character") from None
     return dict(pairs)
 
 

@@ -8,7 +8,7 @@ from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import Scope
 from identity.naming import parse_arm_id
 from identity.settings.hosted_clusters import HostedClusterSettings
-from identity.settings.invalid import DependsOnInvalid
+from identity.settings.invalid import DependsOnInvalidError
 from identity.settings.model import Settings
 from identity.settings.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 
@@ -17,12 +17,12 @@ def validate_optional_identities(
     settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
 ) -> None:
     """Apply every rule to the resources that only optional identities use."""
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _management_issuer_is_given(cluster, (*place, "managementIssuerURL"), report)
     for scope, key in _KEYS.items():
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             _resource_is_given(cluster, scope, (*place, key), report)
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             _resource_is_in_the_subscription(settings.subscription_id, cluster, scope, (*place, key), report)
 
 
@@ -30,7 +30,7 @@ def used_once_is_switched_on_once(settings: Settings, report: ProblemReport) -> 
     """The hosted clusters of a stack are on one management cluster, so a second identity would be for nobody."""
     owners: dict[str, Place] = {}
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             for row in cluster.optional_rows:
                 place: Place = ("hostedClusters", index, "managedIdentities")
                 if row.used_once is not None and (first := owners.setdefault(row.field, place)) != place:

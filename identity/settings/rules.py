@@ -18,7 +18,7 @@ from identity.settings.creation_rules import (
     created_cluster_is_reached_through_entra,
 )
 from identity.settings.infrastructure_rules import created_groups_are_the_clusters_own
-from identity.settings.invalid import DependsOnInvalid
+from identity.settings.invalid import DependsOnInvalidError
 from identity.settings.issuer_rules import created_issuers_have_names_of_their_own
 from identity.settings.model import Settings
 from identity.settings.monitoring_rules import (
@@ -34,11 +34,11 @@ from identity.settings.problems import Place, ProblemReport, enumerate_words, pa
 def validate_settings(settings: Settings, local: LocalEnvironment | None, report: ProblemReport) -> None:
     """Apply every rule; `settings` may hold `INVALID` wherever a value was."""
     for rule in _RULES:
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             rule(settings, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _kubeconfig_is_the_local_clouds(settings, local, report)
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         for index, cluster in enumerate(settings.hosted_clusters):
             validate_cluster(settings, cluster, ("hostedClusters", index), report)
 
@@ -164,7 +164,7 @@ def _vault_lists_have_an_effect(settings: Settings, report: ProblemReport) -> No
     else:
         return
     for key, networks in (("allowedIpRanges", vault.allowed_ip_ranges), ("allowedSubnetIds", vault.allowed_subnet_ids)):
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             if networks:
                 place = ("vault", key)
                 report.refuse(
@@ -234,7 +234,7 @@ def _creating(settings: Settings) -> Iterator[str]:
         yield "clusterSide: stack"
         return
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             if cluster.hosted_cluster is not None:
                 yield path_of(("hostedClusters", index, "hostedCluster"))
                 return
@@ -288,7 +288,7 @@ def _clusters_have_names_of_their_own(settings: Settings, report: ProblemReport)
     infra_ids: dict[str, Place] = {}
     for index, cluster in enumerate(settings.hosted_clusters):
         name, infra_id = ("hostedClusters", index, "name"), ("hostedClusters", index, "infraID")
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             first = names.setdefault(_as_in_derived_names(cluster.name), name)
             if first != name:
                 accepted = f"a name other than {path_of(first)}; a dot counts as a hyphen"
@@ -312,13 +312,13 @@ def _secrets_have_names_of_their_own(settings: Settings, report: ProblemReport) 
     owners: dict[str, Place] = {}
     names: set[str] = set()
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             name = _as_in_derived_names(cluster.name)
             if name in names:
                 continue  # refused for its name
             names.add(name)
         for row in CONTROL_PLANE:
-            with suppress(DependsOnInvalid):
+            with suppress(DependsOnInvalidError):
                 identity = cluster.identity(row)
                 place: Place = ("hostedClusters", index, "identities", row.field, "secretName")
                 # Key Vault ignores the case of letters.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 
 from identity.catalogue import CONTROL_PLANE
-from identity.mounts import MountsCollide, side_by_side
+from identity.mounts import MountCollisionError, side_by_side
 from identity.settings.hosted_clusters import HostedClusterSettings
-from identity.settings.invalid import DependsOnInvalid
+from identity.settings.invalid import DependsOnInvalidError
 from identity.settings.model import Settings
 from identity.settings.problems import Place, ProblemReport, path_of, to_remove, to_set
 from identity.settings.workloads import TolerationSettings, WorkloadSettings
@@ -26,21 +26,21 @@ def validate_workloads(settings: Settings, cluster: HostedClusterSettings, place
             fix=f"{to_remove(place)}, or {to_set(('clusterSide',), 'stack')}",
         )
         return
-    with suppress(DependsOnInvalid):
+    with suppress(DependsOnInvalidError):
         _workloads_have_names_of_their_own(cluster, place, report)
     for index, workload in enumerate(cluster.workloads):
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             _identities_are_there(cluster, workload, (*place, index, "identities"), report)
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             for number, toleration in enumerate(workload.tolerations):
-                with suppress(DependsOnInvalid):
+                with suppress(DependsOnInvalidError):
                     _toleration_is_whole(toleration, (*place, index, "tolerations", number), report)
 
 
 def _workloads_have_names_of_their_own(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     taken = {row.probe_name(mount): "a credential probe" for row in CONTROL_PLANE for mount in row.mounts}
     for index, workload in enumerate(cluster.workloads):
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             at = (*place, index, "name")
             if (owner := taken.get(workload.name)) is not None:
                 accepted = f"another name than {owner} has: both would be the same Deployment"
@@ -70,7 +70,7 @@ def _identities_are_there(
             report.refuse(
                 at, field, rule="duplicate-workload-identity", accepted="each identity once", fix=to_remove(at)
             )
-        with suppress(DependsOnInvalid):
+        with suppress(DependsOnInvalidError):
             if not cluster.identity(_ROWS[field]).enabled:
                 report.refuse(
                     at,
@@ -81,7 +81,7 @@ def _identities_are_there(
                 )
     try:
         side_by_side([_ROWS[field] for field in dict.fromkeys(fields)])
-    except MountsCollide as error:
+    except MountCollisionError as error:
         report.refuse(
             place,
             fields,

@@ -27,7 +27,7 @@ _WITHIN: Final = 30.0  # seconds
 _PAUSE: Final = 0.05
 
 
-class NotApplied(RuntimeError):
+class NotAppliedError(RuntimeError):
     """The API server refuses an object, does not answer, or is not done in time."""
 
 
@@ -48,14 +48,14 @@ class Administrator:
         self._http.close()
 
     def apply(self, documents: Iterable[Object]) -> int:
-        """Create or change the objects; returns how many are new. Raises `NotApplied`."""
+        """Create or change the objects; returns how many are new. Raises `NotAppliedError`."""
         new = 0
         for document in documents:
             path = f"{_PATHS[document['kind']]}/{document['metadata']['name']}"
             headers = {"Content-Type": "application/apply-patch+yaml"}
             answer = self._call("PATCH", path, params=_OPTIONS, json=document, headers=headers)
             if answer.is_error:
-                raise NotApplied(f"{document['kind']} {document['metadata']['name']}: {answer.text}")
+                raise NotAppliedError(f"{document['kind']} {document['metadata']['name']}: {answer.text}")
             new += answer.status_code == httpx.codes.CREATED
         return new
 
@@ -70,33 +70,33 @@ class Administrator:
         if answer.status_code == httpx.codes.NOT_FOUND:
             return set()
         if answer.is_error:
-            raise NotApplied(f"{document['kind']} {document['metadata']['name']}: {answer.text}")
+            raise NotAppliedError(f"{document['kind']} {document['metadata']['name']}: {answer.text}")
         fields = answer.json()["metadata"].get("managedFields", ())
         return {each["manager"] for each in fields if not each.get("subresource")}
 
     def wait_until_served(self, definitions: Iterable[Object]) -> None:
-        """Wait until the kinds of these custom resource definitions are served; raises `NotApplied` after 30 s."""
+        """Wait until the kinds of these custom resource definitions are served; raises `NotAppliedError` after 30 s."""
         for definition in definitions:
             name, spec = definition["metadata"]["name"], definition["spec"]
             path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
             self._wait(path, f"the kind of {name} is not served")
 
     def wait_for(self, path: str) -> None:
-        """Wait until a GET of the path succeeds; raises `NotApplied` after 30 seconds."""
+        """Wait until a GET of the path succeeds; raises `NotAppliedError` after 30 seconds."""
         self._wait(path, f"there is no {path}")
 
     def _wait(self, path: str, otherwise: str) -> None:
         deadline = time.monotonic() + _WITHIN
         while self._call("GET", path).is_error:
             if time.monotonic() > deadline:
-                raise NotApplied(f"{otherwise} after {_WITHIN:.0f} s")
+                raise NotAppliedError(f"{otherwise} after {_WITHIN:.0f} s")
             time.sleep(_PAUSE)
 
     def _call(self, method: str, path: str, **request: Any) -> httpx.Response:
         try:
             return self._http.request(method, path, **request)
         except httpx.TransportError as error:
-            raise NotApplied(
+            raise NotAppliedError(
                 f"kube-apiserver at {self._server} does not answer ({error}); `python -m localcloud start` starts it"
             ) from None
 

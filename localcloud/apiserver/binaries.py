@@ -14,7 +14,7 @@ _VARIABLE: Final = "LOCALCLOUD_BINARIES"
 _RECORD: Final = Path(__file__).absolute().parents[2] / ".tools/cluster.json"
 
 
-class NotBuilt(RuntimeError):
+class NotBuiltError(RuntimeError):
     """The commands are not on this machine."""
 
 
@@ -26,20 +26,20 @@ class Binaries:
 
     @classmethod
     def find(cls, record: Path = _RECORD, environ: Mapping[str, str] = os.environ) -> Binaries:
-        """Those of the environment, else of this checkout; raises `NotBuilt`."""
+        """Those of the environment, else of this checkout; raises `NotBuiltError`."""
         if named := environ.get(_VARIABLE):
             if not Path(named, "kube-apiserver").exists():
-                raise NotBuilt(f"{_VARIABLE}={named}: no kube-apiserver is in there")
+                raise NotBuiltError(f"{_VARIABLE}={named}: no kube-apiserver is in there")
             return cls(Path(named))
         try:
             directory = Path(json.loads(record.read_text(encoding="utf-8"))["bin"])
         except FileNotFoundError:
-            raise NotBuilt(
+            raise NotBuiltError(
                 "kube-apiserver is not on this machine: let "
                 f"{_VARIABLE} name a folder with etcd, kube-apiserver and kube-controller-manager"
             ) from None
         if not (directory / "kube-apiserver").exists():
-            raise NotBuilt(
+            raise NotBuiltError(
                 f"{directory}, where kube-apiserver was, is gone: build it again, or let {_VARIABLE} name another "
                 "folder"
             )

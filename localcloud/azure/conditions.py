@@ -27,7 +27,7 @@ RESOURCE: Final = "Resource"
 _ATTRIBUTE: Final = "Microsoft.Authorization/roleAssignments:"
 
 
-class InvalidCondition(ValueError):
+class InvalidConditionError(ValueError):
     """Text that is no condition, or uses what is not known."""
 
 
@@ -118,7 +118,7 @@ _GUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNOR
 
 def _guid(text: str) -> str:
     if _GUID.fullmatch(text) is None:
-        raise InvalidCondition(f"{text!r} is no GUID")
+        raise InvalidConditionError(f"{text!r} is no GUID")
     return text
 
 
@@ -127,7 +127,7 @@ _PRINCIPAL_TYPES: Final = {each.lower(): each for each in ("User", "Group", "Ser
 
 def _principal_type(text: str) -> str:
     if text.lower() not in _PRINCIPAL_TYPES:
-        raise InvalidCondition(f"{text!r} is no principal type")
+        raise InvalidConditionError(f"{text!r} is no principal type")
     return text
 
 
@@ -172,9 +172,9 @@ _NOT: Final = frozenset({"not", "!"})
 
 @cache
 def parse(text: str) -> Expression:
-    """The condition; raises InvalidCondition for everything else."""
+    """The condition; raises InvalidConditionError for everything else."""
     if len(text) > MAX_LENGTH:
-        raise InvalidCondition(f"{len(text)} characters; {MAX_LENGTH} are the most")
+        raise InvalidConditionError(f"{len(text)} characters; {MAX_LENGTH} are the most")
     parser = _Parser(_tokens(text))
     expression = parser.expression(0)
     parser.end()
@@ -186,7 +186,7 @@ def _tokens(text: str) -> list[str]:
     while position < len(stripped):
         match = _TOKEN.match(stripped, position)
         if match is None:
-            raise InvalidCondition(f"nothing known begins at {stripped[position : position + 20]!r}")
+            raise InvalidConditionError(f"nothing known begins at {stripped[position : position + 20]!r}")
         tokens.append(match[0].strip())
         position = match.end()
     return tokens
@@ -199,7 +199,7 @@ class _Parser:
 
     def expression(self, depth: int) -> Expression:
         if depth > _MAX_DEPTH:
-            raise InvalidCondition("too many parentheses")
+            raise InvalidConditionError("too many parentheses")
         operands = [self._operand(depth)]
         if self._next() not in _AND | _OR:
             return operands[0]
@@ -208,18 +208,18 @@ class _Parser:
             self._take()
             operands.append(self._operand(depth))
         if self._next() in _AND | _OR:
-            raise InvalidCondition("AND and OR side by side need parentheses")
+            raise InvalidConditionError("AND and OR side by side need parentheses")
         return Junction("AND" if words is _AND else "OR", tuple(operands))
 
     def end(self) -> None:
         if self._next():
-            raise InvalidCondition(f"{self._next()!r} is one too many")
+            raise InvalidConditionError(f"{self._next()!r} is one too many")
 
     def _operand(self, depth: int) -> Expression:
         if self._next() in _NOT:
             self._take()
             if depth > _MAX_DEPTH:
-                raise InvalidCondition("too many negations")
+                raise InvalidConditionError("too many negations")
             return Not(self._operand(depth + 1))
         if self._next() == "(":
             self._take()
@@ -237,15 +237,15 @@ class _Parser:
     def _comparison(self) -> Comparison:
         match = re.fullmatch(r"@([A-Za-z]+)\[(.*)\]", self._take())
         if match is None:
-            raise InvalidCondition("an attribute, ActionMatches or a parenthesis is expected")
+            raise InvalidConditionError("an attribute, ActionMatches or a parenthesis is expected")
         source = {each.lower(): each for each in (REQUEST, RESOURCE)}.get(match[1].lower())
         attribute = _ATTRIBUTES.get(match[2].lower())
         if source is None or attribute is None:
-            raise InvalidCondition(f"the attribute {match[0]} is not known")
+            raise InvalidConditionError(f"the attribute {match[0]} is not known")
         asked = self._take()
         operator = {each.lower(): each for each in attribute.operators}.get(asked.lower())
         if operator is None:
-            raise InvalidCondition(f"{attribute.name} has no operator {asked!r}")
+            raise InvalidConditionError(f"{attribute.name} has no operator {asked!r}")
         values = self._listed() if operator.startswith("For") else (self._take(),)
         plain = (_string(each) if each.startswith("'") or attribute.operators is _STRINGS else each for each in values)
         return Comparison(source, attribute.name, operator, tuple(map(attribute.check, plain)))
@@ -266,18 +266,18 @@ class _Parser:
 
     def _take(self) -> str:
         if not self._next():
-            raise InvalidCondition("it ends too early")
+            raise InvalidConditionError("it ends too early")
         self._position += 1
         return self._tokens[self._position - 1]
 
     def _expect(self, token: str) -> None:
         if self._take() != token:
-            raise InvalidCondition(f"{token!r} is expected")
+            raise InvalidConditionError(f"{token!r} is expected")
 
 
 def _string(token: str) -> str:
     if len(token) < len("''") or token[0] != "'":
-        raise InvalidCondition(f"{token!r} is no string in single quotes")
+        raise InvalidConditionError(f"{token!r} is no string in single quotes")
     return token[1:-1]
 
 

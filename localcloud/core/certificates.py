@@ -26,11 +26,11 @@ CLOCK_SKEW: Final = timedelta(minutes=5)
 PEM_BEGINS: Final = b"-----BEGIN"
 
 
-class UnreadableKeyMaterial(ValueError):
+class UnreadableKeyMaterialError(ValueError):
     """Neither PEM nor PKCS#12 with one RSA key and its certificate; the message shows nothing of it."""
 
 
-class ForeignKeyKind(UnreadableKeyMaterial):
+class ForeignKeyKindError(UnreadableKeyMaterialError):
     """The private key is of another kind than RSA."""
 
 
@@ -70,16 +70,16 @@ def issue(common_name: str, *, key_size: int = KEY_SIZES[0], not_before: datetim
 
 
 def parse(data: bytes, password: bytes | None = None) -> KeyMaterial:
-    """The key material in a PEM bundle, or in PKCS#12 (None: without a password); raises `UnreadableKeyMaterial`."""
+    """The key material in a PEM bundle, or in PKCS#12 (None: no password); raises `UnreadableKeyMaterialError`."""
     try:
         key, certificates = _from_pem(data) if PEM_BEGINS in data else _from_pkcs12(data, password)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise UnreadableKeyMaterial("neither PEM nor PKCS#12 with a key and a certificate") from None
+        raise UnreadableKeyMaterialError("neither PEM nor PKCS#12 with a key and a certificate") from None
     if not isinstance(key, RSAPrivateKey):
-        raise ForeignKeyKind("the private key is no RSA key")
+        raise ForeignKeyKindError("the private key is no RSA key")
     own = [each for each in certificates if each.public_key() == key.public_key()]
     if not own:
-        raise UnreadableKeyMaterial("no certificate belongs to the private key")
+        raise UnreadableKeyMaterialError("no certificate belongs to the private key")
     return KeyMaterial(key, (*own, *(each for each in certificates if each not in own)))
 
 

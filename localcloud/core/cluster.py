@@ -20,7 +20,7 @@ class ClusterKind(StrEnum):
     API_SERVER = "apiserver"
 
 
-class ClusterKindConflict(ValueError):
+class ClusterKindConflictError(ValueError):
     """This local cloud was started with the other kind, and its kind is fixed."""
 
 
@@ -45,7 +45,7 @@ def choose(store: Store, wanted: ClusterKind | None = None) -> ClusterKind:
     """The kind of this local cloud, chosen on the first call (the built-in API if nothing is wanted).
 
     Raises:
-        ClusterKindConflict: another kind is wanted than the one chosen before.
+        ClusterKindConflictError: another kind is wanted than the one chosen before.
     """
     with store.transaction():
         known = store.get(_KIND, _CHOICE)
@@ -55,7 +55,7 @@ def choose(store: Store, wanted: ClusterKind | None = None) -> ClusterKind:
             return kind
     kind = ClusterKind(known["kind"])
     if wanted not in {None, kind}:
-        raise ClusterKindConflict(
+        raise ClusterKindConflictError(
             f"this local cloud has its Kubernetes API from {_DISPLAY_NAMES[kind]}, which is fixed: end it, and all "
             f"that is in it, with `localcloud stop --remove`, then `localcloud start --cluster {wanted}` starts one "
             f"with {_DISPLAY_NAMES[ClusterKind(str(wanted))]}"

@@ -20,7 +20,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from localcloud.core import files
-from localcloud.core.store_errors import StoreDamaged, in_words
+from localcloud.core.store_errors import StoreDamagedError, in_words
 
 Document = dict[str, Any]
 """A JSON object."""
@@ -36,8 +36,9 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS documents (
 class Store:
     """Documents in `path`, opened or created; usable from several threads.
 
-    Every method raises `StoreDamaged` for a file that is no sound database; those that write raise `StoreNotWritten`
-    if the disk does not take it, and nothing of it, or of the transaction it is in, has happened then.
+    Every method raises `StoreDamagedError` for a file that is no sound database; those that write raise
+    `StoreNotWrittenError` if the disk does not take it, and nothing of it, or of the transaction it is in, has happened
+    then.
 
     Args:
         path: the SQLite file; created with mode 0600.
@@ -58,11 +59,11 @@ class Store:
             self._connection.execute(_SCHEMA)
 
     def check(self) -> None:
-        """Read all of the file; raises `StoreDamaged`."""
+        """Read all of the file; raises `StoreDamagedError`."""
         with self._lock, in_words(self._path):
             found = [row[0] for row in self._connection.execute("PRAGMA quick_check(1)").fetchall()]
         if found != ["ok"]:
-            raise StoreDamaged(self._path, "; ".join(found))
+            raise StoreDamagedError(self._path, "; ".join(found))
 
     def fail_writes(self, disk_error: Callable[[], int | None]) -> None:
         """Let every write fail for as long as `disk_error` returns an error (errno(3)), as if it were the disk's."""
@@ -185,11 +186,11 @@ class StoreChanges:
 def seal_key(path: Path) -> bytes:
     """The key in `path`; made on the first call, mode 0600. Two processes that call it at once get the same key.
 
-    Raises `StoreDamaged` for a file of another length.
+    Raises `StoreDamagedError` for a file of another length.
     """
     if not path.exists():
         files.write_once(path, os.urandom(SEAL_KEY_BYTES))
     found = path.read_bytes()
     if len(found) != SEAL_KEY_BYTES:
-        raise StoreDamaged(path, f"{len(found)} bytes, {SEAL_KEY_BYTES} are expected")
+        raise StoreDamagedError(path, f"{len(found)} bytes, {SEAL_KEY_BYTES} are expected")
     return found

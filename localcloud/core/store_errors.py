@@ -1,8 +1,8 @@
 """Why the store could not be read or written, in words for whoever runs the local cloud.
 
 - `StoreError`: each of them has the HTTP status and code with which the services answer.
-  - `StoreNotWritten`: the disk does not take it; nothing of the write has happened, and reads go on.
-  - `StoreDamaged`: the file is no sound database any more.
+  - `StoreNotWrittenError`: the disk does not take it; nothing of the write has happened, and reads go on.
+  - `StoreDamagedError`: the file is no sound database any more.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class StoreError(Exception):
     code: ClassVar[str]
 
 
-class StoreNotWritten(StoreError):
+class StoreNotWrittenError(StoreError):
     """The disk does not take a write: it is full, read-only or broken. `number` is errno(3)."""
 
     status = 507  # RFC 4918 11.5: Insufficient Storage, which no client of Azure repeats by itself
@@ -48,11 +48,11 @@ class StoreNotWritten(StoreError):
         self.number = number
 
 
-class StoreDamaged(StoreError):
+class StoreDamagedError(StoreError):
     """The file is no sound database: cut short, or overwritten."""
 
     status = 500
-    code = "StoreDamaged"
+    code = "StoreDamagedError"
 
     def __init__(self, file: Path, reason: str) -> None:
         super().__init__(
@@ -63,15 +63,17 @@ class StoreDamaged(StoreError):
 
 @contextmanager
 def in_words(file: Path) -> Iterator[None]:
-    """Raise `StoreNotWritten` or `StoreDamaged` for what SQLite, or the system, says of `file` within the block."""
+    """Raise `StoreNotWrittenError` or `StoreDamagedError` for what SQLite, or the system, says of `file` within the
+    block.
+    """
     try:
         yield
     except sqlite3.DatabaseError as error:
         primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if primary in _NOT_WRITTEN:
-            raise StoreNotWritten(file, _NOT_WRITTEN[primary]) from None
+            raise StoreNotWrittenError(file, _NOT_WRITTEN[primary]) from None
         if primary in _DAMAGED:
-            raise StoreDamaged(file, str(error)) from None
+            raise StoreDamagedError(file, str(error)) from None
         raise
     except OSError as error:
-        raise StoreNotWritten(file, error.errno or errno.EIO) from None
+        raise StoreNotWrittenError(file, error.errno or errno.EIO) from None

@@ -40,7 +40,7 @@ Payload = Mapping[str, File]
 """Files by relative path."""
 
 
-class InvalidPayload(ValueError):
+class InvalidPayloadError(ValueError):
     """A path that may not be written into a volume."""
 
 
@@ -48,7 +48,7 @@ def write(directory: Path, payload: Payload) -> bool:
     """Make the files of `directory` those of `payload`; returns whether anything had to change.
 
     Raises:
-        InvalidPayload: a path is absolute, too long, or begins with or contains `..`. Nothing is written.
+        InvalidPayloadError: a path is absolute, too long, or begins with or contains `..`. Nothing is written.
         OSError: the file system refused. The old files are still there.
     """
     for path in payload:
@@ -104,15 +104,17 @@ def _tops(payload: Payload) -> set[str]:
 
 def _check(path: str) -> None:
     if not path:
-        raise InvalidPayload(f"invalid path: must not be empty: {path!r}")
+        raise InvalidPayloadError(f"invalid path: must not be empty: {path!r}")
     if path.startswith("/"):
-        raise InvalidPayload(f"invalid path: must be relative path: {path}")
+        raise InvalidPayloadError(f"invalid path: must be relative path: {path}")
     if len(path) > _LONGEST_PATH:
-        raise InvalidPayload(f"invalid path: must be less than or equal to {_LONGEST_PATH} characters")
+        raise InvalidPayloadError(f"invalid path: must be less than or equal to {_LONGEST_PATH} characters")
     for part in PurePosixPath(path).parts:
         if part == "..":
-            raise InvalidPayload(f"invalid path: must not contain '..': {path}")
+            raise InvalidPayloadError(f"invalid path: must not contain '..': {path}")
         if len(part) > _LONGEST_NAME:
-            raise InvalidPayload(f"invalid path: filenames must be less than or equal to {_LONGEST_NAME} characters")
+            raise InvalidPayloadError(
+                f"invalid path: filenames must be less than or equal to {_LONGEST_NAME} characters"
+            )
     if path.startswith(".."):
-        raise InvalidPayload(f"invalid path: must not start with '..': {path}")
+        raise InvalidPayloadError(f"invalid path: must not start with '..': {path}")

@@ -93,7 +93,7 @@ class Volumes:
             try:
                 if await self._fill(volume, directory):
                     changed.append(volume["name"])
-            except (MountError, atomic_writer.InvalidPayload, OSError) as error:
+            except (MountError, atomic_writer.InvalidPayloadError, OSError) as error:
                 raise MountError(f'MountVolume.SetUp failed for volume "{volume["name"]}" : {error}') from None
         self._link(mounts)
         return changed

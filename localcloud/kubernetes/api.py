@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from localcloud.azure.tenant.tokens import InvalidToken, Tokens
+from localcloud.azure.tenant.tokens import InvalidTokenError, Tokens
 from localcloud.core.clouds import AKS_SERVER_APP_ID
 from localcloud.core.store import Store
 from localcloud.core.store_errors import StoreError
@@ -267,7 +267,7 @@ class _Authentication:
             return False
         try:
             self._entra.verify(given.decode(errors="replace").removeprefix("Bearer "), [AKS_SERVER_APP_ID])
-        except InvalidToken:
+        except InvalidTokenError:
             return False
         return True
 

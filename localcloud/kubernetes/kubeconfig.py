@@ -19,7 +19,7 @@ from localcloud.core.yaml_text import load_as_go
 from localcloud.kubernetes.exec_plugin import ExecPlugin
 
 
-class InvalidKubeconfig(ValueError):
+class InvalidKubeconfigError(ValueError):
     """A kubeconfig without a usable cluster or user; the message names what is missing."""
 
 
@@ -78,20 +78,20 @@ def connection(kubeconfig: str, context: str | None = None) -> Connection:
         kubeconfig: the content (YAML or JSON) of a kubeconfig, or the path of one.
 
     Raises:
-        InvalidKubeconfig: it is no kubeconfig, or lacks the context, its cluster or a usable user.
+        InvalidKubeconfigError: it is no kubeconfig, or lacks the context, its cluster or a usable user.
     """
     document = _parsed(text_of(kubeconfig))
     name = context or document.get("current-context")
     if not name:
-        raise InvalidKubeconfig("the kubeconfig has no current-context, and no context is named")
+        raise InvalidKubeconfigError("the kubeconfig has no current-context, and no context is named")
     chosen = _entry(_named(document, "contexts"), name, "context")
     cluster = _entry(_named(document, "clusters"), chosen.get("cluster"), "cluster")
     user = _entry(_named(document, "users"), chosen.get("user"), "user")
     if "server" not in cluster:
-        raise InvalidKubeconfig(f'cluster "{chosen["cluster"]}" of the kubeconfig has no server')
+        raise InvalidKubeconfigError(f'cluster "{chosen["cluster"]}" of the kubeconfig has no server')
     if "auth-provider" in user:
         name = (user["auth-provider"] or {}).get("name")
-        raise InvalidKubeconfig(f"The {name} auth plugin has been removed.")
+        raise InvalidKubeconfigError(f"The {name} auth plugin has been removed.")
     return Connection(
         server=cluster["server"].rstrip("/"),
         namespace=chosen.get("namespace") or "default",
@@ -104,7 +104,7 @@ def connection(kubeconfig: str, context: str | None = None) -> Connection:
 
 
 def cluster_entry(kubeconfig: str, context: str | None = None) -> Mapping[str, Any]:
-    """The kubeconfig's entry for the cluster of `context`, or of the current one; raises InvalidKubeconfig."""
+    """The kubeconfig's entry for the cluster of `context`, or of the current one; raises InvalidKubeconfigError."""
     document = _parsed(text_of(kubeconfig))
     chosen = _entry(_named(document, "contexts"), context or document.get("current-context"), "context")
     return _entry(_named(document, "clusters"), chosen.get("cluster"), "cluster")
@@ -123,9 +123,9 @@ def _parsed(text: str) -> dict[str, Any]:
     try:
         document = load_as_go(text)
     except yaml.YAMLError as error:
-        raise InvalidKubeconfig(f"the kubeconfig is not YAML: {error}") from None
+        raise InvalidKubeconfigError(f"the kubeconfig is not YAML: {error}") from None
     if not isinstance(document, dict) or not isinstance(document.get("clusters"), list):
-        raise InvalidKubeconfig("the kubeconfig is neither a kubeconfig nor the path of an existing file")
+        raise InvalidKubeconfigError("the kubeconfig is neither a kubeconfig nor the path of an existing file")
     return document
 
 
@@ -135,7 +135,9 @@ def _named(document: Mapping[str, Any], section: str) -> dict[str, dict[str, Any
 
 def _entry(entries: Mapping[str, dict[str, Any]], name: str | None, what: str) -> dict[str, Any]:
     if name is None or name not in entries:
-        raise InvalidKubeconfig(f'the kubeconfig has no {what} "{name}"; it has {", ".join(sorted(entries)) or "none"}')
+        raise InvalidKubeconfigError(
+            f'the kubeconfig has no {what} "{name}"; it has {", ".join(sorted(entries)) or "none"}'
+        )
     return entries[name]
 
 

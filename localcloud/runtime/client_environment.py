@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 from localcloud.azure.keyvault.secrets import Secrets
 from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.msi.document import NoCredentialDocument, read
+from localcloud.azure.msi.document import NoCredentialDocumentError, read
 from localcloud.azure.resource_store import Resources
 from localcloud.core.certificates import KeyMaterial, parse
 from localcloud.core.client_variables import as_pkcs12, network
@@ -34,7 +34,7 @@ NOT_FOUND: Final = 127
 _CHECKOUT: Final = Path(__file__).resolve().parents[2]
 
 
-class UnknownClient(LookupError):
+class UnknownClientError(LookupError):
     """Nobody can sign in as this: there is no such credential document."""
 
 
@@ -63,21 +63,21 @@ def owner(prepared: Prepared) -> Client:
 def holder_of(cloud: LocalAzure, secret: str) -> Client:
     """The identity whose credential document is in a vault: `<secret>` of the stack's own, or `<vault>/<secret>`.
 
-    Raises UnknownClient.
+    Raises UnknownClientError.
     """
     vault_name, _, name = secret.rpartition("/")
     vaults = Vaults(Resources(cloud.store))
     vault = vaults.named(vault_name) if vault_name else vaults.stacks_own()
     if vault is None:
         several = "there is no stack, or there are several: name the vault as well, <vault>/<secret>"
-        raise UnknownClient(f"no vault {vault_name}" if vault_name else several)
+        raise UnknownClientError(f"no vault {vault_name}" if vault_name else several)
     found = Secrets(cloud.store).find(vault, name)
     if found is None:
-        raise UnknownClient(f"no secret {name} in {vault.name}")
+        raise UnknownClientError(f"no secret {name} in {vault.name}")
     try:
         document = read(Secrets(cloud.store).value(found.current))
-    except NoCredentialDocument:
-        raise UnknownClient(f"the secret {name} in {vault.name} is no credential document") from None
+    except NoCredentialDocumentError:
+        raise UnknownClientError(f"the secret {name} in {vault.name} is no credential document") from None
     return Client(document.client_id, document.tenant_id, document.key_material)
 
 

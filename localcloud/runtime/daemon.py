@@ -54,17 +54,17 @@ _NOT_LOGGED: Final = ("kubernetes",)
 _ANY_PORT: Final = 0
 
 
-class AlreadyRunning(RuntimeError):
+class AlreadyRunningError(RuntimeError):
     """Another daemon serves this state directory."""
 
 
 def run(state: StateDirectory) -> None:
-    """Serve until SIGTERM or SIGINT; raises `AlreadyRunning`, `environment.PortTaken`, `StoreError`."""
+    """Serve until SIGTERM or SIGINT; raises `AlreadyRunningError`, `environment.PortTakenError`, `StoreError`."""
     prepared = prepare(state)
     try:
         prepared.store.check()
         if other := processes.alive(state.pids, DAEMON):
-            raise AlreadyRunning(f"the local cloud of {state.root} is running already, as process {other.pid}")
+            raise AlreadyRunningError(f"the local cloud of {state.root} is running already, as process {other.pid}")
         log = RequestLog(prepared.state.requests_file)
         apps = {service: _app(prepared, service, log) for service in prepared.services}
         servers = [(_server(prepared, name, app), listen(name, prepared.ports[name])) for name, app in apps.items()]

@@ -49,7 +49,7 @@ _picked: Final[dict[int, socket.socket]] = {}
 _KIND = "environment"
 
 
-class PortTaken(OSError):
+class PortTakenError(OSError):
     """A port of this local cloud is in use by another process."""
 
 
@@ -80,7 +80,7 @@ class Prepared:
 def prepare(state: StateDirectory, wanted: Seed | None = None) -> Prepared:
     """Open the local cloud of a state directory and make whatever is missing; `wanted` is `seed_file.choose`'s.
 
-    Raises `PortTaken`, PermissionError, `seed_file.SeedConflict`, `StoreError`.
+    Raises `PortTakenError`, PermissionError, `seed_file.SeedConflictError`, `StoreError`.
     """
     state.create()
     with state.lock("prepare"):
@@ -150,7 +150,7 @@ def is_plain_text(service: str) -> bool:
 
 
 def listen(service: str, port: int) -> socket.socket:
-    """A listening socket on loopback; raises `PortTaken`."""
+    """A listening socket on loopback; raises `PortTakenError`."""
     return _picked.pop(port, None) or _listener(service, port)
 
 
@@ -163,7 +163,7 @@ def _listener(service: str, port: int) -> socket.socket:
         listener.listen()
     except OSError as error:
         listener.close()
-        raise PortTaken(
+        raise PortTakenError(
             f"port {port} of the local {service} service is in use by another process ({error.strerror}); end that one "
             "or remove this local cloud with `python -m localcloud stop --remove` and start again on other ports"
         ) from None
@@ -191,10 +191,10 @@ def _free_port(service: str, taken: set[int]) -> int:
     for block in (*own, *(secrets.choice(_BLOCKS) for _ in range(_BLOCKS_TRIED))):
         for port in range(block, block + _BLOCKS.step):
             if port not in taken:
-                with suppress(PortTaken):
+                with suppress(PortTakenError):
                     _picked[port] = _listener(service, port)
                     return port
-    raise PortTaken(f"no free port for the local {service} service in {_BLOCKS.start}-{_BLOCKS.stop - 1}")
+    raise PortTakenError(f"no free port for the local {service} service in {_BLOCKS.start}-{_BLOCKS.stop - 1}")
 
 
 def _let_go(ports: Iterable[int]) -> None:

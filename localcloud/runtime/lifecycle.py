@@ -59,11 +59,11 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed |
     current directory, which is what their images would hold.
 
     Raises:
-        readiness.NotStarted, environment.PortTaken, PermissionError: as their messages state.
-        seed_file.SeedConflict: `seed` has another tenant than this local cloud.
-        cluster.ClusterKindConflict: this local cloud was made with the other kind of Kubernetes API.
+        readiness.NotStartedError, environment.PortTakenError, PermissionError: as their messages state.
+        seed_file.SeedConflictError: `seed` has another tenant than this local cloud.
+        cluster.ClusterKindConflictError: this local cloud was made with the other kind of Kubernetes API.
         store_errors.StoreError: the store is damaged, or its disk does not take a write.
-        binaries.NotBuilt: kube-apiserver is wanted and is not on this machine.
+        binaries.NotBuiltError: kube-apiserver is wanted and is not on this machine.
     """
     state.create()
     with state.lock("lifecycle"):
@@ -131,7 +131,7 @@ def _control_plane(state: StateDirectory) -> list[_Program]:
     token = prepared.cloud.tokens.issue(deployer, AKS_SERVER_APP_ID, lifetime=_LONGER_THAN_A_START)
     prepared.close()
     if processes.alive(state.pids, API_SERVER) is None:
-        listen(KUBERNETES, prepared.ports[KUBERNETES]).close()  # or raise PortTaken
+        listen(KUBERNETES, prepared.ports[KUBERNETES]).close()  # or raise PortTakenError
     return [
         _Program(ETCD, etcd(state, binaries), readiness.recorded(ETCD), records_itself=False),
         _Program(

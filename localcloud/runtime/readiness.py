@@ -30,15 +30,15 @@ Spawned: TypeAlias = "subprocess.Popen[bytes] | None"
 """The process if this very call started it, so that its end is noticed."""
 
 Wait: TypeAlias = Callable[[StateDirectory, Spawned], None]
-"""Waits until a process is ready; raises `NotStarted`."""
+"""Waits until a process is ready; raises `NotStartedError`."""
 
 
-class NotStarted(RuntimeError):
+class NotStartedError(RuntimeError):
     """A process ended before it answered, or never answered."""
 
 
 def services(state: StateDirectory, spawned: Spawned) -> None:
-    """Wait until every service of the daemon answers, if only with a refusal; raises `NotStarted`.
+    """Wait until every service of the daemon answers, if only with a refusal; raises `NotStartedError`.
 
     While faults are held, it is enough that the daemon runs, which listens before it records itself.
     """
@@ -53,7 +53,7 @@ def services(state: StateDirectory, spawned: Spawned) -> None:
                 waiting = {name: url for name, url in waiting.items() if not _answers(client, url)}
             if not waiting:
                 return
-    raise NotStarted(f"{', '.join(waiting) or DAEMON} did not answer within {_WITHIN:.0f} s: {state.log(DAEMON)}")
+    raise NotStartedError(f"{', '.join(waiting) or DAEMON} did not answer within {_WITHIN:.0f} s: {state.log(DAEMON)}")
 
 
 def api_server(token: str) -> Wait:
@@ -70,24 +70,24 @@ def api_server(token: str) -> Wait:
 
 
 def service_accounts(state: StateDirectory, spawned: Spawned) -> None:
-    """Wait until the controllers have made the default service account; raises `NotStarted`."""
+    """Wait until the controllers have made the default service account; raises `NotStartedError`."""
     _wait_until_found(state, CONTROLLER_MANAGER, spawned, "/api/v1/namespaces/default/serviceaccounts/default")
 
 
 def recorded(name: str) -> Wait:
-    """Wait until the process has recorded itself; raises `NotStarted`."""
+    """Wait until the process has recorded itself; raises `NotStartedError`."""
 
     def wait(state: StateDirectory, spawned: Spawned) -> None:
         for _ in _attempts(state, name, spawned):
             if processes.alive(state.pids, name):
                 return
-        raise NotStarted(f"{name} did not start within {_WITHIN:.0f} s: {state.log(name)}")
+        raise NotStartedError(f"{name} did not start within {_WITHIN:.0f} s: {state.log(name)}")
 
     return wait
 
 
 def _wait_until_found(state: StateDirectory, name: str, spawned: Spawned, path: str, token: str | None = None) -> None:
-    """Wait until a GET of `path` succeeds, with `token` or as the administrator; raises `NotStarted`."""
+    """Wait until a GET of `path` succeeds, with `token` or as the administrator; raises `NotStartedError`."""
     to = connection(str(state.administrator_kubeconfig))
     headers = {"Authorization": f"Bearer {token}"} if token else to.headers
     with httpx.Client(
@@ -99,18 +99,18 @@ def _wait_until_found(state: StateDirectory, name: str, spawned: Spawned, path: 
                     return
             except httpx.TransportError:
                 continue
-    raise NotStarted(f"{name} was not ready within {_WITHIN:.0f} s: {state.log(name)}")
+    raise NotStartedError(f"{name} was not ready within {_WITHIN:.0f} s: {state.log(name)}")
 
 
 def _attempts(state: StateDirectory, name: str, spawned: Spawned) -> Iterator[None]:
-    """Yields with growing pauses until the time limit; raises `NotStarted` when the process ends meanwhile."""
+    """Yields with growing pauses until the time limit; raises `NotStartedError` when the process ends meanwhile."""
     deadline = time.monotonic() + _WITHIN
     for pause in pauses.growing(_FIRST_PAUSE, _LONGEST_PAUSE):
         if time.monotonic() >= deadline:
             return
         if spawned is not None and spawned.poll() is not None:
             tail = state.log(name).read_text(errors="replace").splitlines()[-_LOG_LINES:]
-            raise NotStarted("\n".join([f"{name} ended with status {spawned.returncode}:", *tail]))
+            raise NotStartedError("\n".join([f"{name} ended with status {spawned.returncode}:", *tail]))
         yield
         time.sleep(pause)
 

@@ -30,7 +30,7 @@ _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 def seed(prepared: Prepared) -> int:
     """Create everything that is missing; returns the number of resources created.
 
-    Raises `apiserver.apply.NotApplied` when kube-apiserver does not run or refuses a definition of a custom kind.
+    Raises `apiserver.apply.NotAppliedError` when kube-apiserver does not run or refuses a definition of a custom kind.
     """
     wanted = prepared.seed
     seeder = _Seeder(prepared.cloud, wanted, prepared.environment.deployer_client_id)

@@ -24,11 +24,11 @@ _KIND: Final = "environment"
 _KEY: Final = "seed"
 
 
-class InvalidSeed(ValueError):
+class InvalidSeedError(ValueError):
     """A file that is no seed; the message names the file and each place in it."""
 
 
-class SeedConflict(ValueError):
+class SeedConflictError(ValueError):
     """This local cloud has another tenant or subscription than the seed."""
 
 
@@ -162,15 +162,15 @@ class Seed(_Part):
 
 
 def load(file: Path) -> Seed:
-    """Read a seed; raises OSError, or `InvalidSeed` with every problem and its place."""
+    """Read a seed; raises OSError, or `InvalidSeedError` with every problem and its place."""
     try:
         seed = Seed.model_validate(yaml.safe_load(file.read_bytes()))
     except yaml.YAMLError as error:
-        raise InvalidSeed(f"{file}: {error}") from None
+        raise InvalidSeedError(f"{file}: {error}") from None
     except ValidationError as error:
-        raise InvalidSeed("\n".join(f"{file}: {problem}" for problem in problems(error))) from None
+        raise InvalidSeedError("\n".join(f"{file}: {problem}" for problem in problems(error))) from None
     if dangling := list(_dangling(seed)):
-        raise InvalidSeed("\n".join(f"{file}: {problem}" for problem in dangling))
+        raise InvalidSeedError("\n".join(f"{file}: {problem}" for problem in dangling))
     return seed
 
 
@@ -178,14 +178,14 @@ def choose(store: Store, wanted: Seed | None = None) -> Seed:
     """The seed of this local cloud: `wanted`, else the one before, else the default; it is kept from now on.
 
     Raises:
-        SeedConflict: `wanted` has another tenant or subscription than the one before.
+        SeedConflictError: `wanted` has another tenant or subscription than the one before.
     """
     with store.transaction():
         known = store.get(_KIND, _KEY)
         before = None if known is None else Seed.model_validate(known)
         chosen = wanted or before or load(DEFAULT)
         if before is not None and _tenancy(before) != _tenancy(chosen):
-            raise SeedConflict(
+            raise SeedConflictError(
                 f"this local cloud has the tenant {before.tenant_id} with the subscription {before.subscription_id}, "
                 f"which are fixed; the seed has {chosen.tenant_id} and {chosen.subscription_id}: remove the local "
                 "cloud with `localcloud stop --remove`, or start another one in a state directory of its own"

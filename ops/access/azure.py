@@ -8,7 +8,7 @@ from typing import Any
 
 from identity.access.arm_environment import credential
 from identity.access.azure_client import AzureClient
-from identity.access.errors import AccessError, AzureRefused
+from identity.access.errors import AccessError, AzureRefusedError
 from identity.clouds import CLOUDS, LocalEnvironment, local_cloud
 from ops.stack.environment import variables
 from ops.stack.errors import CommandError, MissingRightError
@@ -35,5 +35,5 @@ def deployer(stack: str, configuration: Mapping[str, Any], local: LocalEnvironme
     with AzureClient(cloud, signed_in, local.ca_file if local else None) as clients:
         try:
             yield clients
-        except AzureRefused as error:
+        except AzureRefusedError as error:
             raise (MissingRightError if error.is_forbidden else CommandError)(str(error)) from None

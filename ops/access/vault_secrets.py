@@ -15,7 +15,7 @@ _AT_ONCE: Final = 8
 def read(azure: AzureClient, vault_id: str) -> list[AzureObject]:
     """Every secret, each asked for by itself, as ARM's list may have no tags (docs/decisions/0038).
 
-    One that is deleted meanwhile is left out. Raises AzureRefused.
+    One that is deleted meanwhile is left out. Raises AzureRefusedError.
     """
     listed = [str(each["id"]) for each in azure.resources(f"{vault_id}/secrets", resource_types.KEY_VAULT_API)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.credentials.document_parser import DATES, DocumentParser
 from identity.naming import ArmId, parse_arm_id, subscription_id
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
@@ -85,7 +85,8 @@ def look_up(
 ) -> FoundResources:
     """Look everything up that the files name.
 
-    Raises CommandError with all that does not exist, and AzureRefused for a service that refuses or does not answer.
+    Raises CommandError with all that does not exist, and AzureRefusedError for a service that refuses or does not
+    answer.
     """
     problems: list[str] = []
     vault = _vault(azure, subscription, vault_name)
@@ -159,7 +160,7 @@ def _secret(azure: AzureClient, vault_id: str, given: ScriptIdentity) -> FoundSe
     remarks = [] if attributes.get("exp") else ["secret without dates"]
     try:
         value = azure.vault(parse_arm_id(vault_id).name, "GET", f"/secrets/{given.secret_name}")
-    except AzureRefused:
+    except AzureRefusedError:
         # Whoever may look at everything may still read no secret; the adoption does not need it.
         return FoundSecret(found["id"], (*remarks, "document not read: the deployer may not"))
     text = "" if value is None else str(value["value"])

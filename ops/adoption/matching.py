@@ -60,8 +60,8 @@ def match(
 ) -> list[Match]:
     """The plan's creates of the cluster and of what hosted clusters share, in the plan's order.
 
-    Raises CommandError for a role assignment in the way whose principal lives, and CommandError and AzureRefused as
-    `Finders` and `AzureClient` do.
+    Raises CommandError for a role assignment in the way whose principal lives, and CommandError and AzureRefusedError
+    as `Finders` and `AzureClient` do.
     """
     return list(_Matcher(plan, state, cluster, existing, azure).matches())
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ops.commands.fleet_options import DEFAULT, EnvironmentOption, FileOption, chosen
 from ops.commands.options import JsonOption, Screen
-from ops.commands.status import RenewalOverdue, judged_by
+from ops.commands.status import RenewalOverdueError, judged_by
 from ops.fleet.file import load_fleet
 from ops.fleet.overview import StackStatus, read
 from ops.outputs.tables import Line, fitted
@@ -47,7 +47,7 @@ def status(
     if ill := [each.stack.name for each in found if not each.is_well]:
         raise CommandError(f"these stacks are not up, or somebody in them cannot sign in: {', '.join(ill)}")
     if overdue := [each.stack.name for each in found if each.overdue]:
-        raise RenewalOverdue(
+        raise RenewalOverdueError(
             f"renewals are overdue in these stacks: {', '.join(overdue)}. `make renew STACK=<name>` renews what the "
             f"stack issues, and says what stopped it. {judged_by(datetime.now(UTC))}"
         )

@@ -14,7 +14,7 @@ from ops.fleet.file import load_fleet
 from ops.fleet.rollout import DONE, Rollout, RolloutOutcome
 from ops.fleet.stack_files import require_files
 from ops.stack.environment import ROOT
-from ops.stack.errors import CommandError, RunInterrupted
+from ops.stack.errors import CommandError, RunInterruptedError
 
 _PARALLEL: Final = 8
 _YES: Final = "--yes"
@@ -68,7 +68,7 @@ def _require_all_up(screen: Screen, rollout: Rollout, stacks: EngineStacks) -> N
             screen.console.print(each.tail, markup=False)
     left = [each.stack.name for each in rollout.progress if each.outcome not in DONE]
     if rollout.interrupted_by:
-        raise RunInterrupted(
+        raise RunInterruptedError(
             f"interrupted by {rollout.interrupted_by}: what had begun has ended and unlocked its stack. Run the "
             f"command again, which goes on with {', '.join(left)}"
         )

@@ -12,7 +12,7 @@ import typer
 from identity.access import kubeconfig_files
 from identity.access.errors import AccessError
 from identity.access.exec_user import exec_user
-from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
+from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfigError
 from identity.access.legacy_login import is_convertible, legacy_login_of
 from identity.access.login import AKS_SERVER_APP_ID, Login
 from identity.clouds import CLOUDS, is_known_authority
@@ -89,17 +89,17 @@ def kubeconfig(
 def _of_file(source: Path, context: str | None, authority_host: str | None) -> StackAccess:
     """One context of a kubeconfig that signs in to AKS in one of the legacy ways.
 
-    Raises MalformedKubeconfig if it signs in in another way, and for an authority that is none of Azure's, unless
+    Raises MalformedKubeconfigError if it signs in in another way, and for an authority that is none of Azure's, unless
     `authority_host` takes its place or a person at a terminal agrees.
     """
     if not source.exists():
-        raise MalformedKubeconfig(f"{source} is not there; name a kubeconfig with --from")
+        raise MalformedKubeconfigError(f"{source} is not there; name a kubeconfig with --from")
     found = Kubeconfig.read(source)
     owner = found.entries("contexts")[found.chosen(context)]["user"]
     user = found.entries("users")[owner]
     if not is_convertible(user):
         ways = ", ".join(sorted(user)) or "nothing"
-        raise MalformedKubeconfig(
+        raise MalformedKubeconfigError(
             f'user "{owner}" signs in by {ways}, not to AKS by Entra ID; nothing was changed. Name another --context'
         )
     hints = legacy_login_of(user, owner)

@@ -19,7 +19,7 @@ from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
-from ops.stack.lock import Locked
+from ops.stack.lock import LockedError
 from ops.stack.moved_clusters import refuse_half_moves
 from ops.stack.renewable import renewable
 from ops.stack.renewal_run import RenewalRun
@@ -90,7 +90,7 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Rotatable], ar
     screen.console.print(_revocation_now(identities))
     try:
         _run(engine, screen, identities, RenewalRequest.REPLACE, arguments)
-    except Locked:
+    except LockedError:
         raise
     except CommandError as error:
         found = {each.name: each.slots for each in rotatable(engine.outputs(), engine.resources())}

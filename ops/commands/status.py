@@ -47,7 +47,7 @@ def status(
     screen = Screen(as_json)
     found, now = show(Engine(stack, output=screen.output), screen, metrics), datetime.now(UTC)
     if overdue := [f"{row.identity} of {row.cluster}" for row in found if row.is_overdue(now)]:
-        raise RenewalOverdue(
+        raise RenewalOverdueError(
             f"the renewal of these certificates is overdue: {', '.join(overdue)}. `make renew STACK={stack}` renews "
             "what the stack issues, and says what stopped it; a credential that was issued elsewhere needs a new one. "
             f"{judged_by(now)}"
@@ -59,7 +59,7 @@ def judged_by(now: datetime) -> str:
     return f"This is by this machine's clock, which shows {rfc3339.render(now)}"
 
 
-class RenewalOverdue(CommandError):
+class RenewalOverdueError(CommandError):
     """Every identity signs in, but a renewal that is due for days has not happened."""
 
     exit_code = 3

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from ops.doctor.model.check import Check, Part, Place, Stage, WholeStack
-from ops.doctor.model.seen import NotRead
+from ops.doctor.model.seen import NotReadError
 from ops.doctor.model.world import StackWorld
 
 
@@ -78,13 +78,13 @@ def _results(
 
     try:
         places = list(check.places(world))
-    except NotRead as reason:
+    except NotReadError as reason:
         yield _result(check, WholeStack(), None, unmade(None, None), str(reason))
         return
     for place in places:
         try:
             faults = list(check.find(world, place))
-        except NotRead as reason:
+        except NotReadError as reason:
             status = unmade(place.cluster, place.identity)
             yield _result(check, place, None, status, _with_needs(check, reason))
             continue
@@ -112,7 +112,7 @@ def _concerns(broken: CheckResult, cluster: str | None, identity: str | None) ->
     return broken.cluster == cluster and (identity is None or broken.identity in (None, identity))
 
 
-def _with_needs(check: Check, reason: NotRead) -> str:
+def _with_needs(check: Check, reason: NotReadError) -> str:
     """With the right that it takes, if that is what is missing."""
     return f"{reason} (it takes {check.needs[0]})" if reason.is_forbidden else str(reason)
 

@@ -26,8 +26,8 @@ from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.recovery.orphans import Orphan
 from ops.siblings.whose import looking
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError, RunInterrupted
-from ops.stack.lock import Locked
+from ops.stack.errors import CommandError, RunInterruptedError
+from ops.stack.lock import LockedError
 from ops.stack.renewable import RenewedType
 from ops.stack.state import Plan, State, StateResource, name_of, without
 
@@ -43,9 +43,9 @@ def unlock_and_refresh(
 
     A state that is cut short is that of the newest copy again, before; without one it is empty, if no run has ended.
 
-    Raises Locked if it does run, or may, and CommandError if the state is empty now and a run may have made something.
-    `owner_is_gone`: a person knows that none runs on another machine either.
-    `report` prints a line for the user. Returns the state after the first refresh.
+    Raises LockedError if it does run, or may, and CommandError if the state is empty now and a run may have made
+    something. `owner_is_gone`: a person knows that none runs on another machine either. `report` prints a line for the
+    user. Returns the state after the first refresh.
     """
     if damaged := engine.damage():
         report(damaged.put_back())
@@ -57,7 +57,7 @@ def unlock_and_refresh(
             raise CommandError(damaged.made)
     try:
         _refresh(engine, local, report)
-    except Locked as locked:
+    except LockedError as locked:
         if not (locked.is_abandoned or (owner_is_gone and locked.is_unseen)):
             raise
         report(f"unlocking the stack {engine.stack}: the process that locked it does not run any more")
@@ -77,7 +77,7 @@ def _refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[s
     """
     try:
         engine.refresh()
-    except (Locked, RunInterrupted):
+    except (LockedError, RunInterruptedError):
         raise
     except CommandError:
         lost = _credentials_of_deleted_applications(engine, local)

@@ -17,7 +17,7 @@ from ops.stack.state import StateResource, name_of
 def withdrawn(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]:
     """Name and thumbprint of each certificate that is neither registered at its application nor in the vault.
 
-    One that a killed run had not registered yet is among them. Raises AzureRefused.
+    One that a killed run had not registered yet is among them. Raises AzureRefusedError.
     """
     return [
         f"{name_of(each['urn'])}: {each['outputs']['thumbprint']}"

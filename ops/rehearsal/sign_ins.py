@@ -19,7 +19,7 @@ import httpx
 from azure.core.exceptions import AzureError
 
 from identity.clouds import LocalEnvironment, local_cloud
-from identity.credentials.document import InvalidCredential, decode
+from identity.credentials.document import InvalidCredentialError, decode
 from identity.credentials.sign_in import FreshSignIns, refusal
 from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
@@ -39,7 +39,7 @@ _FIRST: Final = 60.0
 _LONGEST_CAUSE: Final = 200
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """The key-vault-user cannot read a secret; the message has the reason."""
 
 
@@ -89,7 +89,7 @@ class Reader:
         self._http.close()
 
     def read(self, of: Mounted) -> str:
-        """The value of the secret in the vault; raises `Unreadable`."""
+        """The value of the secret in the vault; raises `UnreadableError`."""
         try:
             asked = {"api-version": _IMDS_API, "resource": _RESOURCE, "client_id": of.reader}
             url = f"{self._local.imds_endpoint}/metadata/identity/oauth2/token"
@@ -107,11 +107,11 @@ class Reader:
     def sign_ins(self, of: Mounted, value: str) -> Callable[[], object]:
         """A function that signs in with the credential in this value, past every cache, and raises AzureError.
 
-        After a failure take another (`FreshSignIns`). Raises `Unreadable` if the value is no credential.
+        After a failure take another (`FreshSignIns`). Raises `UnreadableError` if the value is no credential.
         """
         try:
             credential = decode(value, object_encoding=of.encoding)
-        except InvalidCredential as error:
+        except InvalidCredentialError as error:
             raise _unreadable(of, error) from None
         fresh = FreshSignIns(
             credential.authority_host,
@@ -133,17 +133,17 @@ class Reader:
             return document
         error = document.get("error")
         code = error.get("code") if isinstance(error, dict) else error
-        raise Unreadable(f"{service} answers {response.status_code} {code or ''}".rstrip())
+        raise UnreadableError(f"{service} answers {response.status_code} {code or ''}".rstrip())
 
 
-def _unreadable(of: Mounted, error: Exception) -> Unreadable:
-    return Unreadable(f"the secret {of.secret} cannot be mounted: {' '.join(str(error).split())}")
+def _unreadable(of: Mounted, error: Exception) -> UnreadableError:
+    return UnreadableError(f"the secret {of.secret} cannot be mounted: {' '.join(str(error).split())}")
 
 
 class _Pod:
     """What a pod has: the value of its secret as it was mounted, and a client that signs in with it.
 
-    Raises `Unreadable` if it cannot be mounted.
+    Raises `UnreadableError` if it cannot be mounted.
     """
 
     def __init__(self, reader: Reader, of: Mounted) -> None:
@@ -154,7 +154,7 @@ class _Pod:
 
     def poll(self) -> None:
         """Mount what the vault has now. What cannot be read leaves the mount as it is."""
-        with suppress(Unreadable):
+        with suppress(UnreadableError):
             value = self._reader.read(self._of)
             if value != self._value:
                 self._value, self._sign_in = value, self._reader.sign_ins(self._of, value)
@@ -225,7 +225,7 @@ class Clients:
                 if tried.worked:
                     found.worked += 1
                     return pod
-            except Unreadable as error:
+            except UnreadableError as error:
                 tried.failed[str(error)] += 1
             if time.monotonic() > until:
                 found.failed.update(tried.failed)
@@ -250,7 +250,7 @@ def mounted_anew(reader: Reader, credentials: Sequence[Mounted]) -> list[SignIns
         result = SignIns(each.owner)
         try:
             _Pod(reader, each).attempt(result)
-        except Unreadable as error:
+        except UnreadableError as error:
             result.failed[str(error)] += 1
         found.append(result)
     return found

@@ -25,7 +25,7 @@ from ops.rehearsal.trees import Tree
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, ROOT, STATE_DIRECTORY_VARIABLE, variables
-from ops.stack.errors import CommandError, RunInterrupted
+from ops.stack.errors import CommandError, RunInterruptedError
 
 _FAULTS: Final = "LOCALCLOUD_FAULTS"
 # What decides about a local cloud of the caller's own.
@@ -98,7 +98,7 @@ class ThrowAwayCloud:
         failed = None
         try:
             engine.up(environment=variables_for(tree, self.directory / f"{name}.record"), events=events)
-        except RunInterrupted:
+        except RunInterruptedError:
             raise
         except CommandError as error:
             failed = error.format_message()
@@ -153,4 +153,6 @@ def throw_away(seed: int) -> Iterator[ThrowAwayCloud]:
 
 
 def _terminated(number: int, _: FrameType | None) -> None:
-    raise RunInterrupted(f"interrupted by {signal.Signals(number).name}: the rehearsal has ended what it had begun")
+    raise RunInterruptedError(
+        f"interrupted by {signal.Signals(number).name}: the rehearsal has ended what it had begun"
+    )

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.clouds import DEFAULT_CLOUD, LocalEnvironment
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
@@ -16,7 +16,7 @@ from ops.access.azure import deployer
 from ops.siblings.stacks import Stacks
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.existing import InTheWay
+from ops.stack.existing import ObstacleError
 
 _API_VERSIONS: Final[Mapping[str, str]] = {
     resource_types.ROLE_ASSIGNMENT: resource_types.AUTHORIZATION_API,
@@ -28,7 +28,7 @@ _API_VERSIONS: Final[Mapping[str, str]] = {
 
 
 class Whose:
-    """Looks in Azure and at the `stacks` of the backend for the stack of this name; raises AzureRefused."""
+    """Looks in Azure and at the `stacks` of the backend for the stack of this name; raises AzureRefusedError."""
 
     def __init__(self, azure: AzureClient, stacks: Stacks, stack: str) -> None:
         self._azure = azure
@@ -88,7 +88,7 @@ class Whose:
             return f"it is a role of {principal}, a {assignment.get('principalType', 'principal')}"
         try:
             found = self._azure.directory_object(f"/servicePrincipals/{principal}")
-        except AzureRefused as refused:
+        except AzureRefusedError as refused:
             return f"it is a role of {principal}, which may live: {refused}"
         if found is None:
             return None
@@ -128,7 +128,7 @@ def told(engine: Engine, local: LocalEnvironment | None) -> Iterator[None]:
     """A run whose error says, of each thing in its way, whether it may be adopted, and whose it is if not."""
     try:
         yield
-    except InTheWay as stopped:
+    except ObstacleError as stopped:
         try:
             with looking(engine, local) as whose:
                 objections = {each: whose.objection(each.type, each.id, each.principal) for each in stopped.found}

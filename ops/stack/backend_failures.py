@@ -21,7 +21,7 @@ _REASON: Final = re.compile(
 )
 
 
-class NoSuchStack(CommandError):
+class NoSuchStackError(CommandError):
     """The backend has no stack of this name."""
 
 
@@ -37,7 +37,7 @@ def failure(errors: str, stack: str, backend: str | None) -> CommandError | None
     if missing := _NO_STACK.search(errors):
         name = missing["stack"].rpartition("/")[2]
         create = f"`make up STACK={name}`" if is_local(name) else f"`idstack init {name}`"
-        return NoSuchStack(f"{where} has no stack {name}: {create} creates it")
+        return NoSuchStackError(f"{where} has no stack {name}: {create} creates it")
     if _NOT_LOGGED_IN in errors:
         return CommandError(
             f"nobody knows where the state of the stack {stack} is: Pulumi.{stack}.yaml records no `idstack:backend`, "

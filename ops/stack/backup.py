@@ -18,7 +18,7 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, why_unreadable
 from ops.stack.known_schema import of_known_schema
 from ops.stack.state import StateResource
-from ops.stack.state_file import StateDamaged
+from ops.stack.state_file import StateDamagedError
 
 
 class Backup(BaseModel):
@@ -94,7 +94,7 @@ def restore(engine: Engine, backup: Backup) -> None:
     engine.create()
     try:
         found = engine.resources()
-    except StateDamaged:
+    except StateDamagedError:
         found = []
     if found:
         raise CommandError(

@@ -22,7 +22,7 @@ from identity.settings import stack_file
 from identity.settings.problems import NAMESPACE
 from ops.stack import backend_failures, configuration, disk, existing, files, hints, plugins, state_file, unreadable
 from ops.stack.environment import local_paths
-from ops.stack.errors import CommandError, RunInterrupted
+from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.standstill import Standstill
 from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_of
@@ -94,7 +94,7 @@ class Engine(PulumiRuns):
         """`pulumi up`: unattended for a local stack; elsewhere the engine asks, unless `--yes` is given.
 
         `environment` reaches the program and the plugins of this run. `events` is a file to be written: a line of JSON
-        for each of the engine's events. Raises `InTheWay` if resources exist already.
+        for each of the engine's events. Raises `ObstacleError` if resources exist already.
         """
         self._require_one_deployer()
         unattended = ("--yes", "--skip-preview", "--suppress-outputs") if self.is_local else ()
@@ -141,17 +141,19 @@ class Engine(PulumiRuns):
         debugging = {**(environment or {}), **_WITH_EVENT_LOG}
         try:
             self._stream(command, *_event_log(log), *options, environment=debugging, standstill=standstill)
-        except RunInterrupted:
+        except RunInterruptedError:
             raise
         except CommandError as error:
             lines = log.read_text().splitlines() if log.exists() else []
             found = existing.read(lines)
             told = [hints.hint(lines, self.stack, command), hints.skipped(lines)]
-            if not isinstance(error, state_file.StateDamaged) and (failure := disk.failure("".join(lines), self.stack)):
+            if not isinstance(error, state_file.StateDamagedError) and (
+                failure := disk.failure("".join(lines), self.stack)
+            ):
                 told.append(str(failure))
             reasons = [str(error), *filter(None, told)]
             if found:
-                raise existing.InTheWay(self.stack, found, reasons) from None
+                raise existing.ObstacleError(self.stack, found, reasons) from None
             if len(reasons) == 1:
                 raise
             raise CommandError("\n\n".join(reasons)) from None
@@ -285,7 +287,7 @@ class Engine(PulumiRuns):
     def decryption_refusal(self) -> str | None:
         """Why what is secret in the state cannot be decrypted; None if it can. Nothing of it comes into this process.
 
-        The error of an engine that cannot read the state is given, too; raises `StateDamaged` for one cut short.
+        The error of an engine that cannot read the state is given, too; raises `StateDamagedError` for one cut short.
         """
         command = ["pulumi", "stack", "export", "--show-secrets", "--stack", self.stack, "--non-interactive"]
         done = subprocess.run(
@@ -303,7 +305,7 @@ class Engine(PulumiRuns):
             raise damaged
         return done.stderr.strip() or f"code {done.returncode}"
 
-    def damage(self) -> state_file.StateDamaged | None:
+    def damage(self) -> state_file.StateDamagedError | None:
         """What is wrong with the state's file in a backend of files; None elsewhere, and if nothing is."""
         return state_file.find(self.stack, self.environment.get("PULUMI_BACKEND_URL"))
 
@@ -346,7 +348,7 @@ class Engine(PulumiRuns):
         """As `resources`; none if there is no such stack. To list stacks the engine would read the states of all."""
         try:
             return self.resources()
-        except backend_failures.NoSuchStack:
+        except backend_failures.NoSuchStackError:
             return []
 
     def stacks(self) -> list[str]:

@@ -22,7 +22,7 @@ class NoManagementClusterError(CommandError):
     """The stack's configuration has no management cluster."""
 
 
-class RunInterrupted(CommandError):
+class RunInterruptedError(CommandError):
     """The engine was interrupted, by a signal or at a time limit; the message states how to go on."""
 
 

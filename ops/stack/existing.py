@@ -82,7 +82,7 @@ class Existing:
         return ["az", "keyvault", "secret", "recover", "--vault-name", vault, "--name", name, *subscription]
 
 
-class InTheWay(CommandError):
+class ObstacleError(CommandError):
     """A run that was stopped by what exists already (`found`); the message names the commands that adopt it.
 
     `reasons` are the rest of the message. Whose the things are is not known here: `judged` has the message for those

@@ -46,7 +46,7 @@ class Owner:
         return self.host == socket.gethostname()
 
 
-class Locked(CommandError):
+class LockedError(CommandError):
     """A stack that another engine has locked, or had locked when it was killed.
 
     `engines` are those that this machine has started. `unreadable`: locks that an engine could not write, on a full

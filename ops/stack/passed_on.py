@@ -18,14 +18,14 @@ _OPTION: Final = re.compile(
 )
 
 
-class WrongUsage(CommandError):
+class WrongUsageError(CommandError):
     """A word of the command line that nothing reads."""
 
     exit_code = 2
 
 
 def require_known(engine: Engine, command: str, arguments: Sequence[str], own: Iterable[str] = ()) -> None:
-    """Raise WrongUsage unless `pulumi <command>` knows every option in `arguments`; it takes no other words.
+    """Raise WrongUsageError unless `pulumi <command>` knows every option in `arguments`; it takes no other words.
 
     `own` are the options of the `idstack` command. The engine itself says what it knows, in its help.
     """
@@ -37,12 +37,12 @@ def require_known(engine: Engine, command: str, arguments: Sequence[str], own: I
     for word in _unknown(arguments, takes_value):
         if word.startswith("-"):
             known = [*(each for each in takes_value if each.startswith("--")), *own]
-            raise WrongUsage(
+            raise WrongUsageError(
                 f"{word} is no option of `idstack`, and none of `pulumi {command}`{did_you_mean(word, known) or '.'} "
                 "Nothing was started"
             )
         meant = f"; a stack is named with an option: `--stack {word}`" if word in stack_names(engine.root) else ""
-        raise WrongUsage(
+        raise WrongUsageError(
             f"{word} is no option, and `pulumi {command}` takes options alone here{meant}. Nothing was started"
         )
 

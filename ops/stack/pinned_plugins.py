@@ -72,7 +72,7 @@ def install(name: str, version: str, environment: Mapping[str, str]) -> str | No
         file = Path(folder, archive.name)
         try:
             downloads.fetch_any(archive.urls, file, known)
-        except downloads.NotDownloaded as error:
+        except downloads.DownloadError as error:
             return f"the {name} plugin {version} is not available: {error}"
         return _unpack(name, version, file, environment)
 

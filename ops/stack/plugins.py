@@ -46,7 +46,7 @@ class Plugin:
         return EMULATED if self.executable is None else REAL
 
 
-class NotToBeHad(Exception):
+class PluginUnavailableError(Exception):
     """No real plugin of the version that is needed; the message says where it was looked for, and what was found."""
 
 
@@ -136,7 +136,7 @@ def _find(real: Iterable[str], recorded: Mapping[str, Plugin], base: Mapping[str
                 found[name] = before
             else:
                 found[name] = Plugin(name, version, _search(name, version, base))
-        except NotToBeHad as error:
+        except PluginUnavailableError as error:
             problems[name] = str(error)
     if problems:
         raise CommandError(_missing(problems, [each for each in found.values() if each.executable]))
@@ -160,9 +160,9 @@ def _search(name: str, version: str, base: Mapping[str, str]) -> Path:
         return in_cache.absolute()
     looked.append(f"{in_cache.parent} is not there")
     if problem := _download(name, version, base):
-        raise NotToBeHad("; ".join([*looked, problem]))
+        raise PluginUnavailableError("; ".join([*looked, problem]))
     if not _is_executable(in_cache):
-        raise NotToBeHad("; ".join([*looked, f"`pulumi plugin install` put no {executable} there"]))
+        raise PluginUnavailableError("; ".join([*looked, f"`pulumi plugin install` put no {executable} there"]))
     return in_cache.absolute()
 
 

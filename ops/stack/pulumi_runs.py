@@ -21,7 +21,7 @@ from ops.stack import (
 )
 from ops.stack.deadline import Deadline
 from ops.stack.environment import ROOT, is_local, variables
-from ops.stack.errors import CommandError, RunInterrupted
+from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.standstill import Standstill
 from ops.stack.started_engines import StartedEngines, StartingEngine
 from ops.stack.streaming import STANDSTILL, run_streaming
@@ -38,9 +38,9 @@ class PulumiRuns:
 
     `beside` is another stack: this one is read in that stack's backend, whatever a file of its own name records.
 
-    Every run that fails raises CommandError, `Locked` if another engine has locked the stack, and `StateDamaged` if the
-    state's file is cut short. Those that print raise `RunInterrupted` if they were interrupted, by a signal or at the
-    deadline.
+    Every run that fails raises CommandError, `LockedError` if another engine has locked the stack, and
+    `StateDamagedError` if the state's file is cut short. Those that print raise `RunInterruptedError` if they were
+    interrupted, by a signal or at the deadline.
     """
 
     stack: str
@@ -80,7 +80,7 @@ class PulumiRuns:
         if not self.is_local and arguments[0] in _ENCRYPTING:
             secrets_provider.require_passphrase(self._file, self.stack, whole)
         if self.deadline is not None and not self.deadline.left:
-            raise RunInterrupted(
+            raise RunInterruptedError(
                 f"{self.deadline} has passed before `pulumi {arguments[0]}` began; run the command again"
             )
         self._provide_plugins(arguments[0], whole)
@@ -98,7 +98,7 @@ class PulumiRuns:
         if ended.code != 0 and lock.is_locked(ended.errors):
             raise self._failure(ended.errors, "", arguments[0])
         if ended.code < 0:
-            raise RunInterrupted(
+            raise RunInterruptedError(
                 f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. `make recover STACK={self.stack}` "
                 "unlocks the stack, settles what is half done, and goes on"
             )
@@ -108,7 +108,7 @@ class PulumiRuns:
                 "printed above. Run the command again once it is gone"
             )
         if ended.interrupted_by is not None:
-            raise RunInterrupted(
+            raise RunInterruptedError(
                 f"interrupted by {ended.interrupted_by}: `pulumi {arguments[0]}` has ended what it had begun and "
                 "unlocked the stack. Run the command again, which goes on from there"
             )
@@ -129,17 +129,17 @@ class PulumiRuns:
             return found
         if state_file.is_unsound(errors) and (files := disk.unreadable_locks(backend, self.stack)):
             engines = self.engines
-            return lock.Locked(
+            return lock.LockedError(
                 self.stack, (), engines=engines, is_local=self.is_local, command=command, unreadable=files
             )
         return CommandError("\n\n".join(filter(None, [said, unreadable.remedy(errors)])))
 
-    def _locked(self, errors: str, command: str) -> lock.Locked:
+    def _locked(self, errors: str, command: str) -> lock.LockedError:
         """Whose lock it is; a move of a state has two stacks."""
         named = lock.stack_of(errors)
         stack = self.stack if named is None else named
         engines = StartedEngines.of(stack, self.environment)
-        return lock.Locked(stack, lock.owners(errors), engines=engines, is_local=is_local(stack), command=command)
+        return lock.LockedError(stack, lock.owners(errors), engines=engines, is_local=is_local(stack), command=command)
 
     def _note_end(self, starting: StartingEngine, code: int, errors: str, command: str) -> None:
         """Record that an engine has ended. One that ends with an error may have left its lock behind."""
@@ -173,7 +173,7 @@ class PulumiRuns:
             )
         if done.returncode < 0:
             name = " ".join(each for each in arguments[:2] if not each.startswith("-"))
-            raise RunInterrupted(
+            raise RunInterruptedError(
                 f"`pulumi {name}` was killed by signal {-done.returncode}. Run the command again; "
                 f"`make recover STACK={self.stack}` goes on if the stack is locked then"
             )

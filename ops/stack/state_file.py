@@ -26,7 +26,7 @@ _UNSOUND: Final = re.compile(r"unexpected end of JSON input|invalid character .+
 _CHECKPOINT: Final = "failed to load checkpoint"
 
 
-class StateDamaged(CommandError):
+class StateDamagedError(CommandError):
     """The engine cannot read the state; the message names the file and what to put in its place.
 
     `file` and `copy` are in a backend of files: what is damaged, and the newest copy that is whole, if there is one.
@@ -83,7 +83,7 @@ class _StateFile:
     def stack(self) -> str:
         return self.path.stem
 
-    def damage(self) -> StateDamaged | None:
+    def damage(self) -> StateDamagedError | None:
         """What to say of it, None if it is whole or gone."""
         if not self.path.exists() or _is_whole(self.path):
             return None
@@ -94,11 +94,11 @@ class _StateFile:
         copies = [before, *self.backups.glob(f"{self.stack}.*.json")]
         copy = max((each for each in copies if _is_whole(each)), key=lambda each: each.stat().st_mtime, default=None)
         if copy is None and (len(copies) > 1 or any(self.history.glob("*"))):
-            return StateDamaged(
+            return StateDamagedError(
                 f"{what}, and no copy beside it is whole. {restore}; without one see docs/guides/disaster.md"
             )
         if copy is None and before.exists():
-            return StateDamaged(
+            return StateDamagedError(
                 f"{what}, its copy as well, and no run of the stack has ended. `make recover STACK={self.stack}` makes "
                 "it empty, and says how to find what was made; free some space first",
                 self.path,
@@ -110,12 +110,12 @@ class _StateFile:
                 f"STACK={self.stack}` brings it up, and names the line that adopts whatever else exists",
             )
         if copy is None:
-            return StateDamaged(
+            return StateDamagedError(
                 f"{what}. It was never written whole, so nothing but the stack has been made. `make recover "
                 f"STACK={self.stack}` makes it anew and brings it up; free some space first",
                 self.path,
             )
-        return StateDamaged(
+        return StateDamagedError(
             f"{what}, as by a full disk. `make recover STACK={self.stack}` puts the copy of {_date(copy)} in its place "
             f"({copy}), and finds what was made since; free some space first. Or {restore}",
             self.path,
@@ -128,14 +128,14 @@ def is_unsound(errors: str) -> bool:
     return _UNSOUND.search(errors) is not None
 
 
-def find(stack: str, backend: str | None) -> StateDamaged | None:
+def find(stack: str, backend: str | None) -> StateDamagedError | None:
     """What is wrong with the state's file; None if nothing is, or if the backend is no folder of this machine."""
     directory = disk.directory(backend)
     files = [] if directory is None else _files(directory)
     return next((damage for each in files if each.stack == stack and (damage := each.damage())), None)
 
 
-def damage(errors: str, stack: str, backend: str | None) -> StateDamaged | None:
+def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | None:
     """What to say if a state that is cut short is why the engine failed, or is what it left, else None.
 
     Args:
@@ -152,7 +152,7 @@ def damage(errors: str, stack: str, backend: str | None) -> StateDamaged | None:
         return next((found for each in _files(directory) if (found := each.damage())), None)
     if _CHECKPOINT not in errors:
         return None
-    return StateDamaged(
+    return StateDamagedError(
         f"the state of {stack} cannot be read: .pulumi/stacks/{NAMESPACE}/{stack}.json in {backend or 'the backend'} "
         "is cut short or overwritten. Put an earlier version of it back, or its copy of the write before, which has "
         f".bak behind its name; then `make recover STACK={stack}` finds what was made since. Or `.venv/bin/idstack "

@@ -28,7 +28,7 @@ def of_applications(
         applications: of stacks, as Graph gives them.
         is_named: whether a stack has the credential with this id.
 
-    Raises AzureRefused.
+    Raises AzureRefusedError.
     """
     for application in applications:
         path, owner = f"/applications/{application['id']}", application["displayName"]
@@ -50,7 +50,7 @@ def of_managed_identities(
 ) -> Iterator[LeftOver]:
     """Federated credentials of managed identities, which are of stacks, as ARM gives them; a request for each.
 
-    Raises AzureRefused.
+    Raises AzureRefusedError.
     """
     for identity in identities:
         for each in azure.resources(f"{identity['id']}/{_FEDERATED}", resource_types.MANAGED_IDENTITY_API):

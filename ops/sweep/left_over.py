@@ -53,7 +53,7 @@ def find(
         infra_ids: infrastructure ids of hosted clusters that are gone, as the user knows them.
         now: with a time zone.
 
-    Raises AzureRefused for a service that refuses or does not answer.
+    Raises AzureRefusedError for a service that refuses or does not answer.
     """
     tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{stack_tag(project, '')}'))")
     named = [each for each in tagged if stacks.name(each["id"], each["appId"])]
@@ -81,7 +81,7 @@ def find(
 
 
 def delete(azure: AzureClient, found: LeftOver) -> None:
-    """Delete one thing of ours; raises AzureRefused. A secret and an application can be recovered for some time."""
+    """Delete one thing of ours; raises AzureRefusedError. Secrets and applications can be recovered for some time."""
     match found.kind:
         case Swept.ROLE_ASSIGNMENT:
             azure.delete_resource(found.id, resource_types.AUTHORIZATION_API)

@@ -35,7 +35,7 @@ def find(
         is_living: whether a stack has a hosted cluster with this infrastructure id.
         infra_ids: of clusters that are gone, as the user knows them; others are known by their machines.
 
-    ARM lists what the deployer may read, and refuses nothing. Raises AzureRefused.
+    ARM lists what the deployer may read, and refuses nothing. Raises AzureRefusedError.
     """
 
     def listed(kind: Swept) -> list[AzureObject]:

@@ -32,7 +32,7 @@ _SOON: Final = 120.0  # seconds until a client has seen a renewal; the kubelet l
 _PAUSE: Final = 0.1
 
 
-class _Failed(Exception):
+class _FailedError(Exception):
     """A sign-in of msi-dataplane failed; the text is its own."""
 
 
@@ -101,7 +101,7 @@ class Client:
 
 
 def _is_unanswered(error: Exception) -> bool:
-    is_sign_in = isinstance(error, AzureError | _Failed)
+    is_sign_in = isinstance(error, AzureError | _FailedError)
     return is_sign_in and refusal(error).code is None and getattr(error, "status_code", None) is None
 
 
@@ -177,7 +177,7 @@ def upstream_client(stack: LocalStack, file: Path, *, backstop: str = "6h", paus
         def sign_in() -> str:
             signed_in = process.next()
             if signed_in.error:
-                raise _Failed(signed_in.error)
+                raise _FailedError(signed_in.error)
             return signed_in.thumbprint
 
         client = Client(sign_in, pause=0)  # the process makes its pauses itself

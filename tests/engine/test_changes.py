@@ -217,7 +217,7 @@ def test_a_bad_configuration_is_one_report_and_no_change(stack: LocalStack) -> N
 
     with stack.configured(
         tenantId="somewhere",
-        vault={"name": "a_b", "sofDeleteRetentionDays": 7},
+        vault={"name": "a_b", "sofDeleteRetentionDays": 7, "defaultAction": "Allow"},
         hostedClusters=_cluster(stack, vnetID="x"),
     ):
         done = stack.pulumi("up", "--yes", "--skip-preview", check=False)

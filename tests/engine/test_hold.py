@@ -61,5 +61,5 @@ def test_preview_hold_sets_one_key_and_leaves_the_stacks_file_alone(project: Pat
 def test_preview_hold_without_a_configuration_names_the_missing_file(project: Path) -> None:
     (project / "Pulumi.dev.yaml").unlink()
 
-    with pytest.raises(CommandError, match=r"there is no Pulumi\.dev\.yaml"):
+    with pytest.raises(CommandError, match=r"the project has no Pulumi\.dev\.yaml"):
         Engine("dev", root=project).preview(hold=True)

@@ -15,7 +15,7 @@ from typing import Any, Final, get_args
 import pytest
 
 from ops.stack.engine import Engine
-from ops.stack.lock import Locked
+from ops.stack.lock import LockedError
 from tests.engine.killing import (
     Kill,
     Victim,
@@ -91,10 +91,14 @@ def test_a_locked_stack_is_left_alone_and_only_recover_prevents_twins(
         engine = Engine("local", root=stack.root, output=sys.stderr.fileno())
 
         with interruption(stack, Kill("engine", 1, what="graph"), "up") as [pid]:
-            with pytest.raises(Locked, match=rf"the stack local is locked by .*\(pid {pid}, .* still runs") as locked:
+            with pytest.raises(
+                LockedError, match=rf"the stack local is locked by .*\(pid {pid}, .* still runs"
+            ) as locked:
                 engine.up()
             assert not locked.value.is_abandoned
-        with pytest.raises(Locked, match=rf"\(pid {pid}, .* not run any more.* `make recover STACK=local` unlocks"):
+        with pytest.raises(
+            LockedError, match=rf"\(pid {pid}, .* not run any more.* `make recover STACK=local` unlocks"
+        ):
             engine.up()
 
         stack.local_cloud("start")

@@ -42,7 +42,7 @@ _DAY: Final = timedelta(days=1)
 _MOUNTED_WITHIN: Final = 60.0  # seconds
 
 
-class Broken(AssertionError):
+class BrokenError(AssertionError):
     """Something does not hold."""
 
 
@@ -209,6 +209,6 @@ def registered_thumbprints(world: World) -> set[str]:
 
 
 def require(holds: bool, rule: str, found: Any) -> None:
-    """Raise Broken with the rule and what was found in its place, unless it holds."""
+    """Raise BrokenError with the rule and what was found in its place, unless it holds."""
     if not holds:
-        raise Broken(f"{rule}: {found}")
+        raise BrokenError(f"{rule}: {found}")

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from tests.storm.model import Broken, require_a_cause, require_a_way_out
+from tests.storm.model import BrokenError, require_a_cause, require_a_way_out
 from tests.storm.world import Done
 
 _KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ=="
@@ -26,7 +26,7 @@ _KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgE
     ],
 )
 def test_what_a_command_must_not_print_is_found(code: int, printed: str, broken: str) -> None:
-    with pytest.raises(Broken, match=broken):
+    with pytest.raises(BrokenError, match=broken):
         require_a_cause(Done(("up",), code, printed))
 
 
@@ -49,5 +49,5 @@ def test_a_command_may_fail_if_it_says_why(code: int, printed: str) -> None:
 def test_what_was_tampered_with_may_be_refused_if_the_way_out_is_named(printed: str) -> None:
     require_a_way_out(Done(("renew",), 1, printed))
     require_a_way_out(Done(("renew",), 0, ""))
-    with pytest.raises(Broken, match="it names no way out"):
+    with pytest.raises(BrokenError, match="it names no way out"):
         require_a_way_out(Done(("renew",), 1, "it is too soon"))

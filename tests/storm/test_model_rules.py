@@ -14,7 +14,7 @@ import pytest
 
 from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
 from tests.storm import model
-from tests.storm.model import Broken, Credentials, Things
+from tests.storm.model import BrokenError, Credentials, Things
 from tests.storm.plan import Kind, Operation
 from tests.storm.world import SECRETS, Done, World
 
@@ -150,7 +150,7 @@ def _certificates(world: FakeWorld, *keys: str) -> None:
 def test_what_is_not_whole_is_found(world: FakeWorld, spoil: Callable[[FakeWorld], object], rule: str) -> None:
     model.require_whole(world.as_world())
     spoil(world)
-    with pytest.raises(Broken, match=rule):
+    with pytest.raises(BrokenError, match=rule):
         model.require_whole(world.as_world())
 
 
@@ -176,7 +176,7 @@ def test_a_pod_without_what_the_vault_has_is_found(
     model.require_mounted(world.as_world())
     monkeypatch.setattr(model, "_MOUNTED_WITHIN", 0)
     world.mounts = mounts
-    with pytest.raises(Broken, match="the pods mount something else"):
+    with pytest.raises(BrokenError, match="the pods mount something else"):
         model.require_mounted(world.as_world())
 
 
@@ -184,11 +184,11 @@ def test_what_down_leaves_is_found(tmp_path: Path) -> None:
     world = FakeWorld(state=tmp_path / "gone")
     model.require_nothing_left(world.as_world())
     world.left.append("localcloud")
-    with pytest.raises(Broken, match="processes are left"):
+    with pytest.raises(BrokenError, match="processes are left"):
         model.require_nothing_left(world.as_world())
     world.left.clear()
     (tmp_path / "gone").mkdir()
-    with pytest.raises(Broken, match="the local cloud's files are left"):
+    with pytest.raises(BrokenError, match="the local cloud's files are left"):
         model.require_nothing_left(world.as_world())
 
 
@@ -197,7 +197,7 @@ def test_a_key_in_a_file_or_in_what_was_printed_is_found(world: FakeWorld) -> No
     model.require_no_key_in_clear(world.as_world())
     assert list(world.searched.values()) == ["first", "second"], "what commands printed is searched as well"
     world.places = {"log": "key"}
-    with pytest.raises(Broken, match="a private key is in clear"):
+    with pytest.raises(BrokenError, match="a private key is in clear"):
         model.require_no_key_in_clear(world.as_world())
 
 
@@ -234,7 +234,7 @@ def test_a_certificate_that_should_have_changed_or_not_is_found(
     if rule is None:
         before.require_as_expected(Operation(kind, argument), was_undisturbed=undisturbed)
         return
-    with pytest.raises(Broken, match=rule):
+    with pytest.raises(BrokenError, match=rule):
         before.require_as_expected(Operation(kind, argument), was_undisturbed=undisturbed)
 
 
@@ -261,7 +261,7 @@ def test_a_leaked_certificate_that_is_still_registered_is_found(
     if removed:
         before.require_as_expected(revoked, was_undisturbed=True)
         return
-    with pytest.raises(Broken, match="a leaked certificate is still registered"):
+    with pytest.raises(BrokenError, match="a leaked certificate is still registered"):
         before.require_as_expected(revoked, was_undisturbed=True)
 
 
@@ -269,7 +269,7 @@ def test_a_leaked_certificate_that_is_still_registered_is_found(
 def test_what_another_stack_deletes_changes_or_makes_is_found(now: dict[tuple[str, str], str]) -> None:
     before = {("arm", "role"): "a"}
     model.require_untouched(before, dict(before))
-    with pytest.raises(Broken, match="what the stack has was touched"):
+    with pytest.raises(BrokenError, match="what the stack has was touched"):
         model.require_untouched(before, now)
 
 
@@ -283,7 +283,7 @@ def test_what_another_stack_deletes_changes_or_makes_is_found(now: dict[tuple[st
 )
 def test_an_infra_id_that_is_not_refused_for_whose_it_is_is_found(code: int, printed: str) -> None:
     model.require_refused_for(Done(("up",), 1, "which a hosted cluster of the stack local has; accepted: "), "local")
-    with pytest.raises(Broken, match="it was not refused for whose infraID it is"):
+    with pytest.raises(BrokenError, match="it was not refused for whose infraID it is"):
         model.require_refused_for(Done(("up",), code, printed), "local")
 
 
@@ -295,7 +295,7 @@ def test_another_stack_that_stays_is_found(tmp_path: Path, left: str) -> None:
     model.require_gone(world.as_world(), "local-hc2")
     (tmp_path / left).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / left).touch()
-    with pytest.raises(Broken, match="the other stack is not gone"):
+    with pytest.raises(BrokenError, match="the other stack is not gone"):
         model.require_gone(world.as_world(), "local-hc2")
 
 
@@ -322,14 +322,14 @@ def test_what_a_foreign_sweep_takes_for_its_own_or_overlooks_is_found(
     if rule is None:
         things.require_somebody_elses(swept, with_secrets=with_secrets)
         return
-    with pytest.raises(Broken, match=rule):
+    with pytest.raises(BrokenError, match=rule):
         things.require_somebody_elses(swept, with_secrets=with_secrets)
 
 
 def test_what_a_foreign_recovery_adopts_or_does_not_explain_is_found(world: FakeWorld) -> None:
     things, stack, adopted = Things(world.as_world()), {"urn": "stack"}, {"urn": "application"}
     things.require_not_adopted(Done(("recover",), 1, _WHOSE), [stack], [stack])
-    with pytest.raises(Broken, match="another stack has adopted it"):
+    with pytest.raises(BrokenError, match="another stack has adopted it"):
         things.require_not_adopted(Done(("recover",), 0, _WHOSE), [stack], [stack, adopted])
-    with pytest.raises(Broken, match="it does not say whose they are"):
+    with pytest.raises(BrokenError, match="it does not say whose they are"):
         things.require_not_adopted(Done(("recover",), 1, "it is too soon"), [stack], [stack])

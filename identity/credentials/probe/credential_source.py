@@ -14,7 +14,7 @@ Kind: TypeAlias = Literal["file", "env", "cloud-config"]
 _CLOUD_CONFIG_KEY: Final = "aadMSIDataPlaneIdentityPath"
 
 
-class CredentialNotNamed(ValueError):
+class CredentialNotNamedError(ValueError):
     """The variable or document that should name the credential file does not."""
 
 
@@ -40,7 +40,7 @@ class CredentialSource:
         raise ValueError(f"found {text!r}; accepted: file:PATH, env:NAME or cloud-config:PATH")
 
     def path(self) -> Path:
-        """The credential file's path; raises `CredentialNotNamed`. It need not exist yet."""
+        """The credential file's path; raises `CredentialNotNamedError`. It need not exist yet."""
         match self.kind:
             case "file":
                 return self._located(self.name)
@@ -52,7 +52,7 @@ class CredentialSource:
     def _from_environment(self) -> str:
         if path := os.environ.get(self.name):
             return path
-        raise CredentialNotNamed(
+        raise CredentialNotNamedError(
             f"variable {self.name}: found none; accepted: the path of the credential file; set it on the container"
         )
 
@@ -68,7 +68,7 @@ class CredentialSource:
             if isinstance(path, str) and path:
                 return path
             found = f'an empty "{_CLOUD_CONFIG_KEY}"'
-        raise CredentialNotNamed(
+        raise CredentialNotNamedError(
             f"cloud config {document}: found {found}; accepted: the path of the credential file under that key; "
             "check the Secret that holds the document, and its mount"
         )

@@ -13,9 +13,9 @@ from azure.identity import CredentialUnavailableError
 
 from identity.credentials.backoff import Backoff
 from identity.credentials.clock import Clock, utc_now
-from identity.credentials.document import Credential, InvalidCredential
+from identity.credentials.document import Credential, InvalidCredentialError
 from identity.credentials.events import Event, EventKind
-from identity.credentials.probe.credential_source import CredentialNotNamed, CredentialSource
+from identity.credentials.probe.credential_source import CredentialNotNamedError, CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.proof import ProofRequest
 from identity.credentials.probe.report import ProbeReport, ProofResult, SignInResult
@@ -93,11 +93,11 @@ class Prober:
     def _round(self) -> ProbeReport:
         try:
             file = self._source.path()
-        except CredentialNotNamed as error:
+        except CredentialNotNamedError as error:
             return ProbeReport(sign_in=SignInResult(self._clock(), str(error)))
         try:
             credential = self._load(file)
-        except (CredentialUnavailableError, InvalidCredential) as error:
+        except (CredentialUnavailableError, InvalidCredentialError) as error:
             self._metrics.refused()
             return ProbeReport(file=file, sign_in=SignInResult(self._clock(), str(error)))
         try:

@@ -18,7 +18,7 @@ import httpx
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.resources import PUBLIC_AUDIENCES
-from localcloud.azure.tenant.tokens import InvalidToken
+from localcloud.azure.tenant.tokens import InvalidTokenError
 from localcloud.core.clouds import AKS_SERVER_APP_ID
 
 # The least scopes that Graph requires to read a user's groups.
@@ -26,7 +26,7 @@ _GRAPH: Final = PUBLIC_AUDIENCES.graph[0]
 _SCOPES: Final = ("User.ReadBasic.All", "GroupMember.Read.All")
 
 
-class _NotAuthenticated(Exception):
+class _NotAuthenticatedError(Exception):
     """Why a token is not accepted; kube-apiserver logs it, and its client does not see it."""
 
 
@@ -42,18 +42,18 @@ class TokenReviews:
         """The `status` of a TokenReview."""
         try:
             return {"authenticated": True, "user": await self._user(token)}
-        except _NotAuthenticated as error:
+        except _NotAuthenticatedError as error:
             return {"authenticated": False, "error": str(error)}
 
     async def _user(self, token: str) -> dict[str, Any]:
         try:
             claims = self._tokens.claims(token, [AKS_SERVER_APP_ID])
-        except InvalidToken as error:
-            raise _NotAuthenticated(f"failed to verify token for azure: {error.reason}") from None
+        except InvalidTokenError as error:
+            raise _NotAuthenticatedError(f"failed to verify token for azure: {error.reason}") from None
         if "groups" not in claims.get("_claim_names", {}):
-            raise _NotAuthenticated("the token contains its groups, so kube-apiserver verifies it alone")
+            raise _NotAuthenticatedError("the token contains its groups, so kube-apiserver verifies it alone")
         if claims["idtyp"] == "app":
-            raise _NotAuthenticated("service principal with group membership exceeding 200 is not supported")
+            raise _NotAuthenticatedError("service principal with group membership exceeding 200 is not supported")
         name = str(claims["upn"])
         return {"username": name, "groups": await self._groups(token, name), "extra": {"oid": [str(claims["oid"])]}}
 
@@ -65,5 +65,5 @@ class TokenReviews:
             headers={"Authorization": f"Bearer {delegated}"},
         )
         if answer.status_code != HTTPStatus.OK:
-            raise _NotAuthenticated(f"failed to get groups: Graph answers {answer.status_code}: {answer.text}")
+            raise _NotAuthenticatedError(f"failed to get groups: Graph answers {answer.status_code}: {answer.text}")
         return list(answer.json()["value"])

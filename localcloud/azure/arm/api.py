@@ -41,7 +41,7 @@ from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
 from localcloud.azure.shared.http import ServiceError, bearer, json_object, service_app
 from localcloud.azure.shared.understood import check_headers, check_query, first_unknown, without_nulls
 from localcloud.azure.tenant.resources import audiences
-from localcloud.azure.tenant.tokens import Caller, InvalidToken
+from localcloud.azure.tenant.tokens import Caller, InvalidTokenError
 
 _NAMESPACES: Final = (
     authorization,
@@ -147,7 +147,7 @@ def _authenticate(cloud: LocalAzure, request: Request) -> Caller:
         raise unauthenticated("AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing.")
     try:
         return cloud.tokens.verify(token, audiences(cloud_of(request.scope)).arm)
-    except InvalidToken as refusal:
+    except InvalidTokenError as refusal:
         raise unauthenticated("InvalidAuthenticationToken", refusal.reason) from None
 
 

@@ -127,7 +127,7 @@ def _wanted(call: Call) -> tuple[bool, Collection[str] | None]:
         return False, None
     try:
         terms = odata_filter.terms(odata_filter.parse(text))
-    except odata_filter.InvalidFilter:
+    except odata_filter.InvalidFilterError:
         terms = ()
     at_scope = _AT_SCOPE in terms
     match [each for each in terms if each != _AT_SCOPE]:
@@ -186,7 +186,7 @@ def _check_condition(condition: object, version: object) -> None:
         raise refusal
     try:
         conditions.parse(condition)
-    except conditions.InvalidCondition:
+    except conditions.InvalidConditionError:
         raise refusal from None
 
 

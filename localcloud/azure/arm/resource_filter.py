@@ -43,7 +43,7 @@ def _parsed(text: str) -> Expression | None:
         return None
     try:
         return odata_filter.parse(text)
-    except odata_filter.InvalidFilter:
+    except odata_filter.InvalidFilterError:
         raise errors.invalid_filter(text) from None
 
 

@@ -147,7 +147,7 @@ def _wanted(text: str) -> tuple[dict[str, str], bool]:
     is_below_too = False
     try:
         terms = odata_filter.terms(odata_filter.parse(text)) if text.strip() else ()
-    except odata_filter.InvalidFilter:
+    except odata_filter.InvalidFilterError:
         raise errors.invalid_filter(text) from None
     for each in terms:
         match each:

@@ -30,7 +30,7 @@ from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
 from localcloud.azure.shared.http import ServiceError, bearer, service_app
 from localcloud.azure.shared.understood import Understood, check_headers, check_query
 from localcloud.azure.tenant.resources import audiences
-from localcloud.azure.tenant.tokens import InvalidToken
+from localcloud.azure.tenant.tokens import InvalidTokenError
 from localcloud.core.store import Document
 
 _PATH: Final = "/{container}/{name:path}"
@@ -218,7 +218,7 @@ class _DataPlane:
             return
         try:
             caller = self._cloud.tokens.verify(token, audiences(cloud_of(request.scope)).storage)
-        except InvalidToken:
+        except InvalidTokenError:
             raise errors.bearer_refused(challenge) from None
         if request.headers.get("x-ms-version", "") < _FIRST_VERSION:
             raise errors.bearer_refused(challenge)

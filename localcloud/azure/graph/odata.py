@@ -224,7 +224,7 @@ def _chosen(request: Request, items: Iterable[dict[str, Any]]) -> list[dict[str,
 def _parsed(text: str) -> Expression:
     try:
         return odata_filter.parse(text)
-    except odata_filter.InvalidFilter:
+    except odata_filter.InvalidFilterError:
         raise _unsupported(text) from None
 
 

@@ -13,7 +13,7 @@ from localcloud.azure.shared.asked_cloud import cloud_of
 from localcloud.azure.shared.http import ServiceError, bearer
 from localcloud.azure.tenant.objects import Application, ServicePrincipal
 from localcloud.azure.tenant.resources import GRAPH_APP_ID, audiences
-from localcloud.azure.tenant.tokens import Caller, InvalidToken, Tokens
+from localcloud.azure.tenant.tokens import Caller, InvalidTokenError, Tokens
 
 WRITE_OWNED = "Application.ReadWrite.OwnedBy"
 WRITE_ALL = "Application.ReadWrite.All"
@@ -38,7 +38,7 @@ class Door:
             raise ServiceError(401, "InvalidAuthenticationToken", "Access token is empty.")
         try:
             caller = self._tokens.verify(token, (*audiences(cloud_of(request.scope)).graph, GRAPH_APP_ID))
-        except InvalidToken as error:
+        except InvalidTokenError as error:
             raise ServiceError(401, "InvalidAuthenticationToken", error.reason) from None
         self._throttle.take(caller, request)
         return caller

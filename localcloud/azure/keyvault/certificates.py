@@ -22,7 +22,7 @@ from localcloud.azure.keyvault import errors, policies
 from localcloud.azure.keyvault.keys import KeyVersion
 from localcloud.azure.keyvault.secrets import DeletedSecret, SecretChange, Secrets
 from localcloud.azure.keyvault.vaults import CERTIFICATE_KIND, KeyVault
-from localcloud.core.certificates import PEM_BEGINS, ForeignKeyKind, KeyMaterial, UnreadableKeyMaterial, parse
+from localcloud.core.certificates import PEM_BEGINS, ForeignKeyKindError, KeyMaterial, UnreadableKeyMaterialError, parse
 from localcloud.core.store import Store
 
 _OLD_KEY: Final = re.compile(rb"-----BEGIN (RSA|EC|DSA) PRIVATE KEY-----")
@@ -109,9 +109,9 @@ class Certificates:
         policies.check_import(policy)
         try:
             material = _material(*(str(each or "") for each in content))
-        except ForeignKeyKind:
+        except ForeignKeyKindError:
             raise errors.not_emulated("certificates with keys of another kind than RSA") from None
-        except (binascii.Error, UnreadableKeyMaterial, ValueError):
+        except (binascii.Error, UnreadableKeyMaterialError, ValueError):
             raise errors.bad_parameter("The specified PKCS#12 or PEM content cannot be read.") from None
         return self._add(vault, name, material, policy, change, issuer="Unknown")
 

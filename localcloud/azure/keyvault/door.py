@@ -25,7 +25,7 @@ from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
 from localcloud.azure.shared.http import bearer, json_object
 from localcloud.azure.shared.understood import Members, check_headers, check_query, first_unknown
 from localcloud.azure.tenant.resources import audiences
-from localcloud.azure.tenant.tokens import Caller, InvalidToken
+from localcloud.azure.tenant.tokens import Caller, InvalidTokenError
 from localcloud.core.store import Document
 
 LISTED: Final = "maxresults $skiptoken"
@@ -132,7 +132,7 @@ class VaultDoor:
             raise errors.unauthorized("AKV10000: Request is missing a Bearer or PoP token.", challenge)
         try:
             return self._cloud.tokens.verify(token, accepted)
-        except InvalidToken as refusal:
+        except InvalidTokenError as refusal:
             raise errors.unauthorized(f"Error validating token: {refusal.reason}", challenge) from None
 
     def require(self, visit: Visit, action: str, item: str | None = None, or_else: list[str] | None = None) -> None:

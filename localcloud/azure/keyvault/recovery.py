@@ -18,7 +18,7 @@ _ID: Final = re.compile(
 )
 
 
-class NotDeleted(LookupError):
+class NotDeletedError(LookupError):
     """Nothing soft-deleted has this resource id."""
 
 
@@ -26,7 +26,7 @@ def recover(cloud: LocalAzure, resource_id: str) -> None:
     """Recover a vault or a secret; its resource id in any letter case.
 
     Raises:
-        NotDeleted: there is no such soft-deleted resource.
+        NotDeletedError: there is no such soft-deleted resource.
         ValueError: it is not the id of a vault or secret.
     """
     found = _ID.fullmatch(resource_id)
@@ -42,7 +42,7 @@ def recover(cloud: LocalAzure, resource_id: str) -> None:
 def _recover_vault(vaults: Vaults, name: str, resource_id: str) -> None:
     deleted = vaults.deleted(name)
     if deleted is None or deleted.vault.id.lower() != resource_id.lower():
-        raise NotDeleted(f"no deleted vault {resource_id}")
+        raise NotDeletedError(f"no deleted vault {resource_id}")
     vaults.recover(deleted)
 
 
@@ -50,7 +50,7 @@ def _recover_secret(cloud: LocalAzure, name: str, secret: str, resource_id: str)
     vault = Vaults(Resources(cloud.store)).named(name)
     try:
         if vault is None:
-            raise NotDeleted(f"no vault {name}")
+            raise NotDeletedError(f"no vault {name}")
         Secrets(cloud.store).recover(vault, secret)
     except VaultError:
-        raise NotDeleted(f"no deleted secret {resource_id}") from None
+        raise NotDeletedError(f"no deleted secret {resource_id}") from None

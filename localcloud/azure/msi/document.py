@@ -14,7 +14,7 @@ from localcloud.core.certificates import KeyMaterial, parse
 from localcloud.core.clock import parse_rfc3339, rfc3339
 
 
-class NoCredentialDocument(ValueError):
+class NoCredentialDocumentError(ValueError):
     """Something else than a credential document; the message shows nothing of it."""
 
 
@@ -42,7 +42,7 @@ def render(document: CredentialDocument, **others: str | datetime) -> str:
 
 
 def read(text: str) -> CredentialDocument:
-    """The document in a text; raises `NoCredentialDocument`."""
+    """The document in a text; raises `NoCredentialDocumentError`."""
     try:
         given = json.loads(text)
         renewed = given.get("renew_after")
@@ -53,4 +53,4 @@ def read(text: str) -> CredentialDocument:
             renew_after=parse_rfc3339(renewed) if renewed else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise NoCredentialDocument("no credential document of a managed identity") from None
+        raise NoCredentialDocumentError("no credential document of a managed identity") from None

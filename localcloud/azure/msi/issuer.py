@@ -21,7 +21,7 @@ _NOT_RENEWED_AFTER = LIFETIME * 3 / 4
 _CERTIFICATES_KEPT = 2  # the previous one stays valid while its holders still use it
 
 
-class UnknownIdentity(LookupError):
+class UnknownIdentityError(LookupError):
     """There is no managed identity with this resource id."""
 
 
@@ -34,13 +34,13 @@ def issue_credential(cloud: LocalAzure, resource_id: str, *, force_new: bool = F
         resource_id: ARM id of the user-assigned identity, in any letter case.
 
     Raises:
-        UnknownIdentity: no such identity.
+        UnknownIdentityError: no such identity.
     """
     key = resource_id.lower()
     with cloud.store.transaction():
         identity = cloud.store.get("arm", key)
         if identity is None or "principalId" not in identity.get("properties", {}):
-            raise UnknownIdentity(f"no managed identity {resource_id}")
+            raise UnknownIdentityError(f"no managed identity {resource_id}")
         object_id = identity["properties"]["principalId"]
         current = cloud.store.get(_KIND, key)
         if current is not None and current["objectId"] == object_id and not force_new:
@@ -55,7 +55,7 @@ def issue_credential(cloud: LocalAzure, resource_id: str, *, force_new: bool = F
 def _issue(cloud: LocalAzure, resource_id: str, object_id: str) -> str:
     principal = cloud.directory.service_principal(object_id)
     if principal is None:
-        raise UnknownIdentity(f"the managed identity {resource_id} has no service principal")
+        raise UnknownIdentityError(f"the managed identity {resource_id} has no service principal")
     issued = issue(principal.display_name[:64], not_before=clock.now() - CLOCK_SKEW, lifetime=LIFETIME)
     registration, start = KeyCredential.of(issued.certificate), issued.certificate.not_valid_before_utc
     earlier = sorted(principal.key_credentials, key=lambda each: each.start, reverse=True)

@@ -18,7 +18,7 @@ _NAMED: Final = {"null": None, "true": True, "false": False}
 Value: TypeAlias = str | bool | None
 
 
-class InvalidFilter(ValueError):
+class InvalidFilterError(ValueError):
     """An expression that is none; the message names the place."""
 
 
@@ -82,11 +82,11 @@ Expression: TypeAlias = Compared | OneOf | Called | AnyOf | Negated | Joined
 
 
 def parse(text: str) -> Expression:
-    """The expression that a `$filter` has; raises InvalidFilter."""
+    """The expression that a `$filter` has; raises InvalidFilterError."""
     reader = _Reader(list(_tokens(text)))
     found = reader.expression()
     if reader.left:
-        raise InvalidFilter(f"'{reader.left}' is not expected")
+        raise InvalidFilterError(f"'{reader.left}' is not expected")
     return found
 
 
@@ -101,7 +101,7 @@ def _tokens(text: str) -> Iterator[str]:
     while text[at:].strip():
         found = _TOKEN.match(text, at)
         if found is None:
-            raise InvalidFilter(f"'{text[at:].strip()}' is not expected")
+            raise InvalidFilterError(f"'{text[at:].strip()}' is not expected")
         yield found[0].strip()
         at = found.end()
 
@@ -143,7 +143,7 @@ class _Reader:
             self._take("(")
             return OneOf(name, self._values())
         if operator not in _COMPARISONS:
-            raise InvalidFilter(f"'{operator}' is no comparison")
+            raise InvalidFilterError(f"'{operator}' is no comparison")
         return Compared(name, operator, self._value())
 
     def _lambda(self, name: str) -> Expression:
@@ -176,13 +176,13 @@ class _Reader:
         if token.startswith("'"):
             return token[1:-1].replace("''", "'")
         if not token[:1].isalnum():
-            raise InvalidFilter(f"a value is expected, not '{token}'")
+            raise InvalidFilterError(f"a value is expected, not '{token}'")
         return _NAMED.get(token.lower(), token)
 
     def _member(self) -> str:
         token = self._take()
         if not re.match(r"[A-Za-z_@]", token):
-            raise InvalidFilter(f"a name is expected, not '{token}'")
+            raise InvalidFilterError(f"a name is expected, not '{token}'")
         return token
 
     def _next(self) -> str:
@@ -190,5 +190,5 @@ class _Reader:
 
     def _take(self, expected: str = "") -> str:
         if not self._tokens or (expected and self._tokens[0] != expected):
-            raise InvalidFilter(f"{f'{expected!r}' if expected else 'more'} is expected, not '{self._next()}'")
+            raise InvalidFilterError(f"{f'{expected!r}' if expected else 'more'} is expected, not '{self._next()}'")
         return self._tokens.pop(0)

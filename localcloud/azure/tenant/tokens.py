@@ -38,7 +38,7 @@ _BACKDATED = timedelta(minutes=5)  # Entra's tokens are valid from a little befo
 _MOST_GROUPS = 200
 
 
-class InvalidToken(Exception):
+class InvalidTokenError(Exception):
     """A bearer token that a service must not accept; `reason` does not contain the token."""
 
     def __init__(self, reason: str) -> None:
@@ -143,11 +143,11 @@ class Tokens:
         On Azure the service also authenticates itself in this exchange; only AKS has the credential for it.
 
         Raises:
-            InvalidToken: the bearer is for another service, or an application's, which delegates nothing.
+            InvalidTokenError: the bearer is for another service, or an application's, which delegates nothing.
         """
         user = self._people.user(self.verify(bearer, [client_id]).object_id)
         if user is None:
-            raise InvalidToken("The access token is not of a user, so nobody can act on their behalf.")
+            raise InvalidTokenError("The access token is not of a user, so nobody can act on their behalf.")
         return self.issue_for_user(user, client_id, resource, scopes=scopes)
 
     def id_token(self, user: User, client_id: str, issuer: str) -> str:
@@ -186,7 +186,7 @@ class Tokens:
         return jwt.encode(whole, self._key, algorithm="RS256", headers={"kid": self._key_id})
 
     def verify(self, bearer: str, audiences: Collection[str]) -> Caller:
-        """The caller that sends `bearer` to a service known as `audiences`; raises InvalidToken as `claims` does."""
+        """The caller that sends `bearer` to a service of these `audiences`; raises InvalidTokenError like `claims`."""
         claims = self.claims(bearer, audiences)
         roles, scopes = frozenset(claims.get("roles", ())), frozenset(claims.get("scp", "").split())
         return Caller(claims["tid"], claims["appid"], claims["oid"], roles, scopes)
@@ -195,7 +195,7 @@ class Tokens:
         """The verified claims of `bearer` for a service known as `audiences`.
 
         Raises:
-            InvalidToken: not this tenant's token, for another audience, expired or not yet valid.
+            InvalidTokenError: not this tenant's token, for another audience, expired or not yet valid.
         """
         try:
             claims: Mapping[str, Any] = jwt.decode(
@@ -208,16 +208,18 @@ class Tokens:
                 options={"verify_exp": False, "verify_nbf": False, "verify_iat": False},
             )
         except jwt.InvalidAudienceError:
-            raise InvalidToken("The access token has been obtained for the wrong audience or resource.") from None
+            raise InvalidTokenError("The access token has been obtained for the wrong audience or resource.") from None
         except jwt.InvalidIssuerError:
-            raise InvalidToken("The access token is from the wrong issuer.") from None
+            raise InvalidTokenError("The access token is from the wrong issuer.") from None
         except jwt.InvalidTokenError:
-            raise InvalidToken("The access token is invalid: its signature or form could not be verified.") from None
+            raise InvalidTokenError(
+                "The access token is invalid: its signature or form could not be verified."
+            ) from None
         now = _seconds(clock.now())
         if now >= claims["exp"]:
-            raise InvalidToken("The access token expiry UTC time is earlier than the current UTC time.")
+            raise InvalidTokenError("The access token expiry UTC time is earlier than the current UTC time.")
         if now < claims["nbf"]:
-            raise InvalidToken("The access token is not valid yet.")
+            raise InvalidTokenError("The access token is not valid yet.")
         return claims
 
     def jwks(self) -> dict[str, Any]:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_stack
-from ops.doctor.model.seen import NotRead, known
+from ops.doctor.model.seen import NotReadError, known
 from ops.doctor.model.world import StackWorld
 
 
 def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     access = known(world.access)
     if access.missing and access.only_looks:
-        raise NotRead(
+        raise NotReadError(
             f"{access.who} may look at {access.server} and change nothing there, so the deployer's permissions are not "
             f"known; the deployer's own {world.command('doctor', '--stage', 'access')} checks them"
         )

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_identity, of_stack
 from ops.doctor.model.expected import Identity
-from ops.doctor.model.seen import NotRead, entry, known
+from ops.doctor.model.seen import NotReadError, entry, known
 from ops.doctor.model.world import StackWorld
 
 
@@ -43,7 +43,9 @@ def _find_hosted_cluster(world: StackWorld, identity: Identity) -> Iterator[Faul
         return
     found = known(entry(world.control_planes, identity.cluster).hosted_cluster)
     if found is None:
-        raise NotRead(f"there is no HostedCluster {identity.cluster} yet (`idstack export hypershift` has its files)")
+        raise NotReadError(
+            f"there is no HostedCluster {identity.cluster} yet (`idstack export hypershift` has its files)"
+        )
     named: Any = found.spec
     for step in identity.hosted_cluster_path:
         named = named.get(step) if isinstance(named, Mapping) else None

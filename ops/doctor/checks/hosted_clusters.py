@@ -7,7 +7,7 @@ from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Part, Stage, of_cluster
 from ops.doctor.model.expected import Cluster
-from ops.doctor.model.seen import NotRead, entry, known
+from ops.doctor.model.seen import NotReadError, entry, known
 from ops.doctor.model.world import StackWorld
 from ops.outputs.cluster_state import HostedClusterCondition
 
@@ -17,7 +17,7 @@ def _find(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:
         return
     found = known(entry(world.control_planes, cluster.cluster).hosted_cluster)
     if found is None:
-        raise NotRead(f"there is no HostedCluster {cluster.home}/{cluster.cluster} yet")
+        raise NotReadError(f"there is no HostedCluster {cluster.home}/{cluster.cluster} yet")
     unexpected = sorted((each for each in found.conditions if not each.is_expected), key=_rank)
     causes = [each for each in unexpected if each.status != _UNKNOWN] or unexpected
     for each in causes:

@@ -16,7 +16,7 @@ from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_ide
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.fixes import of_symptom
 from ops.doctor.model.pods import asking
-from ops.doctor.model.seen import NotRead, Unread, entry, known
+from ops.doctor.model.seen import NotReadError, Unread, entry, known
 from ops.doctor.model.world import SeenControlPlane, StackWorld
 
 
@@ -46,7 +46,7 @@ def _find_driver_mount(world: StackWorld, identity: Identity) -> Iterator[Fault]
     seen = entry(world.control_planes, identity.cluster)
     pods = asking(world, identity)
     if not pods:
-        raise NotRead(f"no pod in {identity.namespace} asks the driver for {identity.secret_provider_class}")
+        raise NotReadError(f"no pod in {identity.namespace} asks the driver for {identity.secret_provider_class}")
     mounts = {
         each.pod: each for each in known(seen.mounts) if each.secret_provider_class == identity.secret_provider_class
     }

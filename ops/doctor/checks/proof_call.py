@@ -10,7 +10,7 @@ from ops.doctor.model.check import Check, Fault, Part, Stage, of_identity, of_pr
 from ops.doctor.model.expected import ExpectedAccess, GrantedPrincipal, Identity
 from ops.doctor.model.reports import reports_of
 from ops.doctor.model.roles import lost
-from ops.doctor.model.seen import NotRead, entry
+from ops.doctor.model.seen import NotReadError, entry
 from ops.doctor.model.world import SeenRoleDefinition, StackWorld
 
 
@@ -42,7 +42,7 @@ def _find_actions(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fau
         return
     needed = entry(world.definitions, identity.role_guid)
     if needed is None:
-        raise NotRead(f"the role {identity.role_guid}, which tells what it needs, is not in this cloud")
+        raise NotReadError(f"the role {identity.role_guid}, which tells what it needs, is not in this cloud")
     types = {each.type for each in identity.accesses}
     wanted: dict[str | None, list[Action]] = {}
     for permission in needed.permissions:

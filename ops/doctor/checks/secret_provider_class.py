@@ -9,7 +9,7 @@ import yaml
 
 from ops.doctor.model.check import Check, Fault, Part, Stage, of_identity
 from ops.doctor.model.expected import Identity
-from ops.doctor.model.seen import NotRead, entry, known
+from ops.doctor.model.seen import NotReadError, entry, known
 from ops.doctor.model.world import StackWorld
 
 
@@ -21,7 +21,9 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     if state.cluster_side == "hypershift":
         fix = f"HyperShift writes it from the HostedCluster: compare that with {world.command('export', 'hypershift')}"
         if not classes:
-            raise NotRead(f"{identity.namespace} has no SecretProviderClass at all: HyperShift has not made them yet")
+            raise NotReadError(
+                f"{identity.namespace} has no SecretProviderClass at all: HyperShift has not made them yet"
+            )
     if found is None:
         yield Fault(evidence=f"there is no SecretProviderClass {name} in {identity.namespace}", fix=fix)
         return

@@ -11,7 +11,7 @@ from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_ide
 from ops.doctor.model.expected import Identity
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.roles import lost
-from ops.doctor.model.seen import NotRead, entry, known
+from ops.doctor.model.seen import NotReadError, entry, known
 from ops.doctor.model.world import StackWorld
 
 
@@ -61,7 +61,7 @@ def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     if state.is_up and not state.key_vault_user:
         return
     if state.is_up and not state.reader_roles and not any(each.reader_roles for each in state.identities):
-        raise NotRead(
+        raise NotReadError(
             f"the vault {state.vault_name} is another stack's, and so is its reader: run the doctor on that one"
         )
     for role in state.reader_roles:

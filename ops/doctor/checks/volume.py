@@ -10,7 +10,7 @@ from ops.doctor.model.expected import ExpectedMount, Identity
 from ops.doctor.model.fixes import of_cluster_side
 from ops.doctor.model.pods import asking
 from ops.doctor.model.reports import REFUSED_DOCUMENT, reports_of
-from ops.doctor.model.seen import NotRead, Unread, entry, known
+from ops.doctor.model.seen import NotReadError, Unread, entry, known
 from ops.doctor.model.world import SeenControlPlane, SeenPod, StackWorld
 
 
@@ -21,7 +21,7 @@ def _find_pod_volume(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         known(world.state).cluster_side == "stack",
     )
     if not pods and not is_ours:
-        raise NotRead(f"{identity.namespace} has no pod at all: HyperShift has not made the control plane yet")
+        raise NotReadError(f"{identity.namespace} has no pod at all: HyperShift has not made the control plane yet")
     fix = of_cluster_side(world, "the pod", world.repair)
     for mount in identity.mounts:
         own = [each for each in pods if each.deployment == mount.deployment]

@@ -80,7 +80,7 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One check. `places` lists what it is about, `find` what is wrong there; both raise NotRead.
+    """One check. `places` lists what it is about, `find` what is wrong there; both raise NotReadError.
 
     `needs` are the parts that must be read for it; the first is the one that it is about. While it finds something, the
     parts in `hides` cannot be read.

@@ -23,7 +23,7 @@ def of_cluster_side(world: StackWorld, what: str, ours: str) -> str:
 
 
 def of_symptom(world: StackWorld, identity: Identity, symptom: Symptom) -> str:
-    """The fix of a row of the table, for this identity. Raises NotRead."""
+    """The fix of a row of the table, for this identity. Raises NotReadError."""
     state = known(world.state)
     return symptom.fix.format(
         up=world.make("up"),

@@ -10,7 +10,7 @@ from ops.doctor.model.world import SeenPod, StackWorld
 def asking(world: StackWorld, identity: Identity) -> list[SeenPod]:
     """Every pod with a volume of the identity's class, but for those that belong to other identities alone.
 
-    Workloads of the user's own may mount any class. Raises NotRead.
+    Workloads of the user's own may mount any class. Raises NotReadError.
     """
     own = {each.deployment for each in identity.mounts}
     others = {

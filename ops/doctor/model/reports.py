@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from typing import Final
 
 from ops.doctor.model.expected import ExpectedMount, Identity
-from ops.doctor.model.seen import NotRead, entry, known
+from ops.doctor.model.seen import NotReadError, entry, known
 from ops.doctor.model.world import SeenPod, SeenReport, StackWorld
 
-# Of `identity.credentials.document.InvalidCredential`: the file is there, and its content is refused.
+# Of `identity.credentials.document.InvalidCredentialError`: the file is there, and its content is refused.
 REFUSED_DOCUMENT: Final = "credential document:"
 
 
 def reports_of(world: StackWorld, identity: Identity) -> Iterator[tuple[ExpectedMount, SeenPod, SeenReport]]:
     """The report of each probe that is not ready, and of each that has one to read.
 
-    A probe that is ready has signed in and made its call, so that its report may stay unread. Raises NotRead for any
-    other one without a report, and for HyperShift's own pods, which have none.
+    A probe that is ready has signed in and made its call, so that its report may stay unread. Raises NotReadError for
+    any other one without a report, and for HyperShift's own pods, which have none.
     """
     if known(world.state).cluster_side == "hypershift":
-        raise NotRead("the pods are HyperShift's, which report no sign-in: their logs and the conditions do")
+        raise NotReadError("the pods are HyperShift's, which report no sign-in: their logs and the conditions do")
     seen = entry(world.control_planes, identity.cluster)
     for mount in identity.mounts:
         own = [each for each in known(seen.pods) if each.deployment == mount.deployment]

@@ -8,7 +8,7 @@ from ops.doctor.model.world import StackWorld
 
 
 def lost(world: StackWorld, role: ExpectedRole) -> str:
-    """What is wrong with an assignment, in words; empty if ARM has it as the stack made it. Raises NotRead."""
+    """What is wrong with an assignment, in words; empty if ARM has it as the stack made it. Raises NotReadError."""
     found = entry(world.roles, role.id)
     name = f"the role assignment {role.resource} ({role.id.rpartition('/')[2]}) at {role.scope}"
     if found is None:

@@ -26,7 +26,7 @@ class Unread:
         return cls(str(error) if why is None else why, is_forbidden)
 
 
-class NotRead(Exception):
+class NotReadError(Exception):
     """A check needs something that could not be read; the message has the reason."""
 
     def __init__(self, why: str, *, is_forbidden: bool = False) -> None:
@@ -35,14 +35,14 @@ class NotRead(Exception):
 
 
 def known(seen: T | Unread) -> T:
-    """What was found; raises NotRead."""
+    """What was found; raises NotReadError."""
     if isinstance(seen, Unread):
-        raise NotRead(seen.why, is_forbidden=seen.is_forbidden)
+        raise NotReadError(seen.why, is_forbidden=seen.is_forbidden)
     return seen
 
 
 def entry(seen: Mapping[str, T | Unread], key: str) -> T:
-    """What was found under a key; raises NotRead, also for a key that nobody looked for."""
+    """What was found under a key; raises NotReadError, also for a key that nobody looked for."""
     if key not in seen:
-        raise NotRead(f"{key} was not looked for")
+        raise NotReadError(f"{key} was not looked for")
     return known(seen[key])

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from identity.access.api_server import AccessRequirements, ApiServer
-from identity.access.errors import AccessError, AzureRefused
+from identity.access.errors import AccessError, AzureRefusedError
 from identity.access.kinds import CustomKind, required_kinds
 from identity.access.permissions import Permission
 from identity.settings import Settings
@@ -38,7 +38,7 @@ def read_access(
 def refused(error: AccessError | CommandError) -> SeenAccess | Unread:
     """Access that failed; unread if whoever runs this lacks the right to try it."""
     text = " ".join(str(error).split())
-    is_forbidden = isinstance(error, AzureRefused) and error.is_forbidden
+    is_forbidden = isinstance(error, AzureRefusedError) and error.is_forbidden
     if is_forbidden or isinstance(error, MissingRightError | NoManagementClusterError):
         return Unread.because(error, text)
     return SeenAccess(

@@ -24,7 +24,7 @@ from ops.doctor.model.world import SeenLock, SeenRun
 from ops.stack import lock
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state_file import StateDamaged
+from ops.stack.state_file import StateDamagedError
 
 _LOCKS: Final = ".pulumi/locks/organization"
 # Of a key service that refuses whoever runs this.
@@ -126,7 +126,7 @@ def read_decryption(engine: Engine) -> str | Unread | None:
     """Why the stack's secrets cannot be decrypted, None if they can."""
     try:
         refusal = engine.decryption_refusal()
-    except StateDamaged as error:
+    except StateDamagedError as error:
         return Unread.because(error)
     if refusal is not None and any(each in refusal for each in _REFUSED):
         return Unread(refusal)

@@ -12,7 +12,7 @@ import pytest
 
 from bench import __main__ as command
 from bench.figures import Figure, Limit
-from bench.measure import CommandFailed, in_turn, run
+from bench.measure import CommandFailedError, in_turn, run
 
 GOOD = Figure(name="good", unit="", ours=1, peer=1, peer_name="peer", limit=Limit("at most", 1.1))
 BAD = Figure(name="bad", unit="", ours=2, peer=1, peer_name="peer", limit=Limit("at most", 1.1))
@@ -44,7 +44,7 @@ def test_a_part_that_fails_ends_the_run_with_1_after_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> list[Figure]:
-        raise CommandFailed("pulumi up: code 1")
+        raise CommandFailedError("pulumi up: code 1")
 
     monkeypatch.setattr(command, "_PARTS", {"a": fail, "b": lambda: [GOOD]})
     with pytest.raises(SystemExit):
@@ -61,7 +61,7 @@ def test_what_a_commands_children_use_is_charged_to_it(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_reports_why(tmp_path: Path) -> None:
-    with pytest.raises(CommandFailed, match=r"code 3\nno vault"):
+    with pytest.raises(CommandFailedError, match=r"code 3\nno vault"):
         run(
             [sys.executable, "-c", "print('no vault'); raise SystemExit(3)"],
             directory=tmp_path,

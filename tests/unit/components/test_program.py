@@ -6,6 +6,7 @@ import pulumi
 import pytest
 
 from identity.settings import ConfigurationError
+from identity.settings.problems import for_stack
 from tests.unit.components import world
 from tests.unit.components.program import Program
 
@@ -17,7 +18,7 @@ def test_a_refused_configuration_is_one_message_and_no_resource(program: Program
 
     recorder = program(**wrong, options={"refused": True})
 
-    assert str(recorder.failure) == str(refused.value)
+    assert str(recorder.failure) == for_stack(str(refused.value), "test")
     assert str(recorder.failure).startswith("The stack's configuration has 3 problems; nothing was changed.\n\n")
     assert (recorder.registered, recorder.invoked) == ([], [])
 

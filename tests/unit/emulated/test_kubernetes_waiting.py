@@ -14,7 +14,7 @@ from emulated.kubernetes.provider import Kubernetes
 from emulated.kubernetes.waiting import AwaitError, is_ready, wait_until_gone
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.kubelet.client import DEPLOYMENTS, EVENTS, PODS
-from plugin import InitializationFailed, PluginError, Props, unwrap
+from plugin import InitializationError, PluginError, Props, unwrap
 from plugin.cancellation import Cancellation
 from tests.unit.emulated.plugin_calls import checked, create, urn
 from tests.unit.localcloud.kubelet_world import NAMESPACE, ClusterApi, csi_volume, running, states
@@ -104,7 +104,7 @@ def test_a_deployment_whose_wait_is_interrupted_gets_into_the_state(
     monkeypatch.setattr(waiting, "interruptible", engine.run)
     inputs = checked(kubernetes, DEPLOYMENT, deployment())
 
-    with pytest.raises(InitializationFailed, match="was successfully created, but interrupted") as raised:
+    with pytest.raises(InitializationError, match="was successfully created, but interrupted") as raised:
         kubernetes.resource(DEPLOYMENT).create(urn(DEPLOYMENT), inputs, preview=False)
 
     assert raised.value.id == f"{NAMESPACE}/web"

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from emulated.real import NotAPlugin, version
+from emulated.real import NotAPluginError, version
 from identity.clouds import LocalEnvironment
 from identity.credentials.key_material import parse
 from tests.conftest import PROJECT
@@ -105,7 +105,7 @@ def test_what_does_not_answer_is_no_plugin(tmp_path: Path, script: str, why: str
     plugin.write_text(f"#!/bin/sh\n{script}\n")
     plugin.chmod(0o755)
 
-    with pytest.raises(NotAPlugin) as refused:
+    with pytest.raises(NotAPluginError) as refused:
         version(plugin)
     assert str(refused.value) == why
 

@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from plugin import Interrupted, PluginError
+from plugin import PluginError, PluginInterruptedError
 from plugin.cancellation import Cancellation
 
 _NAME: ContextVar[str] = ContextVar("name", default="nobody")
@@ -44,7 +44,7 @@ def test_work_that_hangs_is_left_behind() -> None:
         never.wait()
 
     _when(begun, cancellation.cancel)
-    with pytest.raises(Interrupted, match=r"^interrupted; run the command again$"):
+    with pytest.raises(PluginInterruptedError, match=r"^interrupted; run the command again$"):
         cancellation.run(hang)
     never.set()
 

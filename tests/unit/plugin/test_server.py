@@ -40,7 +40,7 @@ class Echo(Resource):
         if "boom" in inputs: raise PluginError("the thing is taken; choose another name")
         if "forever" in inputs: Path(inputs["forever"]).touch(); threading.Event().wait()
         if "gate" in inputs: Path(inputs["gate"]).touch(); pause(3600)
-        if "half" in inputs: raise InitializationFailed("it is not ready", "id-1", {**inputs, "key": Secret("s")})
+        if "half" in inputs: raise InitializationError("it is not ready", "id-1", {**inputs, "key": Secret("s")})
         if "bug" in inputs: raise KeyError("bug")
         return Created("" if preview else "id-1", {**inputs, "computed": UNKNOWN if preview else Secret("s")})
     def read(self, urn, id, inputs, state):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from plugin import PluginError
 from provider.__main__ import RESOURCES, IdstackProvider
 from provider.early_looks import EarlyLooks
@@ -76,7 +76,7 @@ def test_looks_are_side_by_side(looks: EarlyLooks, in_azure: ArmWorld, monkeypat
     assert [looks.look({**ADDRESS, "secretName": name}).found for name in names] == [None] * len(names)
 
 
-@pytest.mark.parametrize("error", [AzureRefused("503"), PluginError("no sign-in")])
+@pytest.mark.parametrize("error", [AzureRefusedError("503"), PluginError("no sign-in")])
 def test_a_failed_look_is_made_again(
     looks: EarlyLooks, in_azure: ArmWorld, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:

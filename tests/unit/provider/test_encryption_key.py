@@ -11,7 +11,7 @@ import pytest
 
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials import encryption_key
-from identity.credentials.signing_key import UnusableKey
+from identity.credentials.signing_key import UnusableKeyError
 from plugin import PluginError, Props
 from provider.encryption_key import EncryptionKeyResource
 from tests.unit.localcloud.arm_world import VAULT, ArmWorld
@@ -60,7 +60,7 @@ def test_a_secret_with_no_key_is_refused(in_azure: ArmWorld) -> None:
 
 @pytest.mark.parametrize("key", ["", "no base64", "c2hvcnQ=", "é"])
 def test_what_is_no_key_has_no_id(key: str) -> None:
-    with pytest.raises(UnusableKey):
+    with pytest.raises(UnusableKeyError):
         encryption_key.key_id(key)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from plugin import PluginError, Props
 from provider.hsm_role_assignment import HsmRoleAssignmentResource
 
@@ -35,7 +35,7 @@ class Hsm:
         """As `AzureClient.managed_hsm`."""
         self.sent.append(verb)
         if self.refused:
-            raise AzureRefused("changing: 403 Forbidden", 403)
+            raise AzureRefusedError("changing: 403 Forbidden", 403)
         if verb == "PUT":
             assert body is not None
             self.assignments[hsm, path] = dict(body)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.signing_key import discovery_document, jwks_document
 from localcloud.azure.blob.contents import Blobs
@@ -149,7 +149,7 @@ def test_by_a_wrong_clock_nothing_is_published_and_no_day_counted(
 
 def test_an_azure_that_does_not_answer_is_named(issuer: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
-        raise AzureRefused("https://management.azure.com does not answer")
+        raise AzureRefusedError("https://management.azure.com does not answer")
 
     monkeypatch.setattr(AzureClient, "resource_with_date", refuse)
 

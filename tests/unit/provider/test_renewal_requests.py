@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.credentials import rfc3339
 from identity.credentials.certificate import key_id
 from identity.credentials.renewal_request import RenewalRequest, write
@@ -211,7 +211,7 @@ def test_a_replacement_that_entra_refuses_changes_nothing(vault: ArmWorld, monke
     old = checked()
     asked(monkeypatch, RenewalRequest.REPLACE)
     new = checked(old)
-    RecordedGraph(monkeypatch, AzureRefused("Graph is away"))
+    RecordedGraph(monkeypatch, AzureRefusedError("Graph is away"))
     with pytest.raises(PluginError, match=r"leaked certificate may still be registered: Graph is away\. Run"):
         _updated(old, new)
 

@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 
 from tests.unit.hosts import Certificates, Serve
 from tools import downloads, pin
-from tools.downloads import NotDownloaded, checksums, fetch, unpack
+from tools.downloads import DownloadError, checksums, fetch, unpack
 
 _HEAD = "# a head\n# of two lines\n"
 
@@ -166,7 +166,7 @@ def test_a_line_that_is_no_checksum_is_an_error(file: Path, line: str) -> None:
 
 def test_a_download_with_another_checksum_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "archive").write_bytes(b"content")
-    with pytest.raises(NotDownloaded, match="has the SHA-256"):
+    with pytest.raises(DownloadError, match="has the SHA-256"):
         fetch((tmp_path / "archive").as_uri(), tmp_path / "target", "0" * 64)
     assert not (tmp_path / "target").exists()
 
@@ -191,7 +191,7 @@ def test_of_an_archive_only_the_commands_in_its_folder_are_written(tmp_path: Pat
 @pytest.mark.parametrize("content", [b"", b"no archive"])
 def test_what_is_no_archive_is_an_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "archive").write_bytes(content)
-    with pytest.raises(NotDownloaded, match="cannot be unpacked"):
+    with pytest.raises(DownloadError, match="cannot be unpacked"):
         unpack(tmp_path / "archive", "pulumi", tmp_path / "target")
 
 

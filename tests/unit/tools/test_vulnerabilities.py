@@ -14,7 +14,7 @@ import pytest
 
 from tools import vulnerabilities
 from tools.steps import ROOT
-from tools.vulnerabilities import Accepted, KnownVulnerability, NotAudited, main
+from tools.vulnerabilities import Accepted, AuditError, KnownVulnerability, main
 
 _TODAY: Final = date(2026, 11, 23)
 _FOUND: Final = KnownVulnerability("GO-2026-6061", "tools/pulumi", "google.golang.org/grpc v1.57.0, fixed in v1.82.1")
@@ -102,9 +102,9 @@ def test_pypis_findings_have_package_version_and_fix() -> None:
 
 def test_a_package_that_pypi_does_not_know_is_an_error() -> None:
     answer = {"dependencies": [{"name": "idna", "skip_reason": "Dependency not found on PyPI"}]}
-    with pytest.raises(NotAudited, match="idna: Dependency not found on PyPI"):
+    with pytest.raises(AuditError, match="idna: Dependency not found on PyPI"):
         list(vulnerabilities._python_findings("lock.txt", done(json.dumps(answer))))
-    with pytest.raises(NotAudited, match=r"lock\.txt: ERROR: no route"):
+    with pytest.raises(AuditError, match=r"lock\.txt: ERROR: no route"):
         list(vulnerabilities._python_findings("lock.txt", done("", "\nERROR: no route\n", 1)))
 
 
@@ -139,7 +139,7 @@ def test_npms_findings_are_the_advisories_not_who_depends_on_them() -> None:
 
 @pytest.mark.parametrize("printed", ['{"message": "405 Method Not Allowed"}', ""])
 def test_a_registry_that_knows_no_advisories_is_an_error(printed: str) -> None:
-    with pytest.raises(NotAudited, match="405 Method Not Allowed"):
+    with pytest.raises(AuditError, match="405 Method Not Allowed"):
         list(vulnerabilities._npm_findings("folder", done(printed, "405 Method Not Allowed", 1)))
 
 
@@ -152,7 +152,7 @@ def _one() -> Iterator[KnownVulnerability]:
 
 
 def _unknown() -> Iterator[KnownVulnerability]:
-    raise NotAudited("no route")
+    raise AuditError("no route")
     yield
 
 

@@ -17,7 +17,7 @@ from components.azure.imported_credential import (
     StoredDocument,
 )
 from components.lookups.imported_documents import read_document
-from identity.credentials.document import InvalidCredential
+from identity.credentials.document import InvalidCredentialError
 from identity.settings import ImportedCredentialSettings
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.world import REGISTRY, TENANT, principal
@@ -105,7 +105,7 @@ def test_a_document_of_another_identity_is_refused(msi_document: str, tmp_path: 
     (tmp_path / "ciro.json").write_text(msi_document, encoding="utf-8")
     credential = ImportedCredentialSettings(file=str(tmp_path / "ciro.json"))
 
-    with pytest.raises(InvalidCredential) as caught:
+    with pytest.raises(InvalidCredentialError) as caught:
         read(credential, client_id="cccccccc-0000-4000-8000-000000000001", tenant_id=TENANT.replace("9", "8"))
 
     assert [problem.partition(":")[0] for problem in caught.value.problems] == ["tenant_id", "client_id"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.kubernetes.wiring import WiringConflict, wire
+from components.kubernetes.wiring import WiringConflictError, wire
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import Mount
 from tests.unit.components.world import row
@@ -184,14 +184,14 @@ TAKEN = {
 
 @pytest.mark.parametrize("message", TAKEN)
 def test_what_has_another_meaning_already_is_not_overwritten(message: str) -> None:
-    with pytest.raises(WiringConflict, match=f"{message}: .*; the identity needs "):
+    with pytest.raises(WiringConflictError, match=f"{message}: .*; the identity needs "):
         wired(TAKEN[message], row("ingress").mounts[0])
 
 
 def test_two_identities_at_one_path_do_not_fit_into_one_container() -> None:
     once = wired(pod(), row("disk").mounts[0], secret_provider_class="managed-azure-disk-csi")
 
-    with pytest.raises(WiringConflict, match="volumeMounts of container 'main' already has '/mnt/certs'"):
+    with pytest.raises(WiringConflictError, match="volumeMounts of container 'main' already has '/mnt/certs'"):
         wired(once, row("controlPlaneOperator").mounts[0])
 
 

@@ -11,7 +11,7 @@ import pulumi
 import pytest
 
 from components.lookups.issuer_check import read_existing_keys
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.credentials.signing_key import discovery_document, jwks_document, make, public_half
 from tests.unit.components.program import Program
 from tests.unit.components.refusals import refused
@@ -98,7 +98,7 @@ def test_another_key_under_the_same_id_is_refused(azure: FakeAzure, monkeypatch:
         ("/openid/v1/jwks", None),
         ("/openid/v1/jwks", b"{}"),
         ("/.well-known/openid-configuration", discovery_document("https://other.example.com")),
-        ("/.well-known/openid-configuration", AzureRefused(f"{ISSUER} does not answer: no route")),
+        ("/.well-known/openid-configuration", AzureRefusedError(f"{ISSUER} does not answer: no route")),
     ],
     ids=["no discovery", "no keys", "no JWKS", "another issuer", "silent"],
 )
@@ -123,7 +123,7 @@ def test_a_secret_that_holds_no_key_is_refused_without_showing_it(azure: FakeAzu
 def test_a_reader_leaves_the_comparison_out(azure: FakeAzure, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(pulumi.log, "info", said.append)
-    azure.secret = AzureRefused("reading it: 403", 403)
+    azure.secret = AzureRefusedError("reading it: 403", 403)
 
     assert refusals(vaultSecretName="sa") == []
     assert said == ["the signing key sa is not compared with its issuer: it cannot be read here"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.access.api_server import AccessRequirements, ApiServer, ClusterNotReady
+from identity.access.api_server import AccessRequirements, ApiServer, ClusterNotReadyError
 from identity.access.azure_rbac import AksCluster
 from identity.access.errors import AccessError
 from identity.access.exec_user import exec_user
@@ -134,7 +134,7 @@ def test_a_new_server_whose_name_is_not_known_yet_is_waited_for_to_the_end(conne
     now = iter(range(0, 1000, 100))
     with (
         connect(server="http://127.0.0.1:1") as server,
-        pytest.raises(ClusterNotReady, match=r"an answer: .*cannot be reached"),
+        pytest.raises(ClusterNotReadyError, match=r"an answer: .*cannot be reached"),
     ):
         server.wait_for(
             AccessRequirements(permissions()), 300, is_new=True, clock=lambda: next(now), sleep=lambda _: None
@@ -150,7 +150,7 @@ def test_a_server_that_is_not_new_and_refuses_the_token_is_not_waited_for(connec
 def test_a_timeout_reports_what_is_missing_for_whom_and_the_fix(connect: Connect, api: FakeApiServer) -> None:
     api.denied = {"patch deployments", "list pods"}
     now = iter(range(0, 1000, 100))
-    with connect() as server, pytest.raises(ClusterNotReady) as caught:
+    with connect() as server, pytest.raises(ClusterNotReadyError) as caught:
         server.wait_for(AccessRequirements(permissions()), 300, clock=lambda: next(now), sleep=lambda _: None)
     text = str(caught.value)
     assert "still lacks after 300 s: permissions: patch deployments.apps, list pods" in text

@@ -33,7 +33,7 @@ from identity.access.arm_environment import (
     deployer,
     require_azure_native,
 )
-from identity.access.errors import LoginRefused, SignInRefused
+from identity.access.errors import LoginRefusedError, SignInRefusedError
 from identity.access.login import without_strays
 from identity.access.pipeline_token import PipelineToken
 from identity.credentials.certificate import issue
@@ -144,7 +144,7 @@ def test_two_ways_are_taken_only_if_all_providers_take_the_same(
     if taken[NATIVE] in ("", taken[AZUREAD]):
         assert deployer(environ).method == taken[AZUREAD]
     else:
-        with pytest.raises(LoginRefused, match=f"(?s)(?=.*{first})(?=.*{second})"):
+        with pytest.raises(LoginRefusedError, match=f"(?s)(?=.*{first})(?=.*{second})"):
             deployer(environ)
 
 
@@ -177,7 +177,7 @@ def test_two_ways_are_taken_only_if_all_providers_take_the_same(
     ids=str,
 )
 def test_what_would_make_somebody_else_of_a_pipeline_is_refused_by_name(environ: Mapping[str, str], named: str) -> None:
-    with pytest.raises(LoginRefused, match=named):
+    with pytest.raises(LoginRefusedError, match=named):
         deployer(environ)
 
 
@@ -190,7 +190,7 @@ def test_a_stack_takes_no_way_that_azure_native_does_not_read(
     if name in WAYS_OF_AZURE_NATIVE:
         require_azure_native(environ)
     else:
-        with pytest.raises(LoginRefused, match=f"^{name} is set, which azure-native does not read"):
+        with pytest.raises(LoginRefusedError, match=f"^{name} is set, which azure-native does not read"):
             require_azure_native(environ)
     require_azure_native({})
 
@@ -211,7 +211,7 @@ def test_files_have_what_the_variables_have_or_are_refused(tmp_path: Path) -> No
         "ARM_CLIENT_ID_FILE_PATH": str(tmp_path / "id"),
     }
     assert deployer(environ).secret == "s"
-    with pytest.raises(LoginRefused, match="ARM_CLIENT_SECRET and ARM_CLIENT_SECRET_FILE_PATH differ"):
+    with pytest.raises(LoginRefusedError, match="ARM_CLIENT_SECRET and ARM_CLIENT_SECRET_FILE_PATH differ"):
         deployer({**environ, "ARM_CLIENT_SECRET": "other"})
 
 
@@ -246,7 +246,7 @@ def test_a_file_of_windows_is_named_with_the_command_that_helps(
 ) -> None:
     file = tmp_path / "secret"
     file.write_bytes(encoded)
-    with pytest.raises(LoginRefused, match=f"is in {name};.*`{command} .*{file}`") as refused:
+    with pytest.raises(LoginRefusedError, match=f"is in {name};.*`{command} .*{file}`") as refused:
         deployer({**CLIENT, "ARM_CLIENT_SECRET_FILE_PATH": str(file)})
     assert "s3cret" not in str(refused.value)
 
@@ -257,7 +257,7 @@ def test_a_file_of_windows_is_named_with_the_command_that_helps(
 def test_a_file_without_a_text_is_refused(content: bytes, reason: str, tmp_path: Path) -> None:
     file = tmp_path / "secret"
     file.write_bytes(content)
-    with pytest.raises(LoginRefused, match=reason):
+    with pytest.raises(LoginRefusedError, match=reason):
         secret_files.text(file)
 
 
@@ -340,18 +340,18 @@ def test_an_endpoint_that_is_busy_for_a_moment_is_asked_again(serve_plain: Serve
 def test_an_endpoint_that_gives_no_token_is_one_sentence(
     answers: list[Response], reason: str, serve_plain: Serve
 ) -> None:
-    with pytest.raises(SignInRefused, match=reason) as refused:
+    with pytest.raises(SignInRefusedError, match=reason) as refused:
         asking(f"{serve_plain(Endpoint(*answers).app())}/token").fetched()
     assert "secret-bearer" not in str(refused.value)
 
 
 def test_an_endpoint_that_is_not_there_is_tried_again() -> None:
     pauses: list[object] = []
-    with pytest.raises(SignInRefused, match="4 times"):
+    with pytest.raises(SignInRefusedError, match="4 times"):
         asking("http://127.0.0.1:1/token", pauses).fetched()
     assert len(pauses) == 3
 
 
 def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(LoginRefused, match='ACTIONS_ID_TOKEN_REQUEST_URL is "localhost/x"; accepted is a URL'):
+    with pytest.raises(LoginRefusedError, match='ACTIONS_ID_TOKEN_REQUEST_URL is "localhost/x"; accepted is a URL'):
         pipeline_token.of({**GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL": "localhost/x"})

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.clouds import CLOUDS, Cloud
 from localcloud.azure.shared.held import HeldAnswer, HeldDelivery
 from tests.unit.azure_world import IssuedTokens
@@ -34,7 +34,7 @@ class RefusedCredential(TokenCredential):
 def test_a_sign_in_that_fails_is_reported_with_its_reason(cloud: Cloud, certificates: Certificates) -> None:
     with (
         AzureClient(cloud, RefusedCredential(), str(certificates.ca_file)) as azure,
-        pytest.raises(AzureRefused, match=r"signing in to read .*AADSTS700027"),
+        pytest.raises(AzureRefusedError, match=r"signing in to read .*AADSTS700027"),
     ):
         azure.directory_object("/applications/x")
 
@@ -62,7 +62,7 @@ def test_a_throttled_request_is_repeated_when_the_service_asks_for_it(
         if found:
             assert azure.resource("/x", "2024-11-01") == {"id": "/x"}
         else:
-            with pytest.raises(AzureRefused, match="429 slow down"):
+            with pytest.raises(AzureRefusedError, match="429 slow down"):
                 azure.resource("/x", "2024-11-01")
     assert waits == [7.0] * min(refusals, 5)
 
@@ -107,7 +107,7 @@ def test_an_action_is_repeated_as_well_and_needs_its_resource(
     monkeypatch.setattr(RequestsTransport, "sleep", lambda _, seconds: None)
     with AzureClient(busy, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
         assert azure.action("/x", "list", "2025-09-01", {"server-fqdn": "public"}) == {"kubeconfigs": []}
-        with pytest.raises(AzureRefused, match="/x does not exist"):
+        with pytest.raises(AzureRefusedError, match="/x does not exist"):
             azure.action("/x", "list", "2025-09-01", {})
     assert asked == [
         "/x/list?api-version=2025-09-01&server-fqdn=public",
@@ -120,7 +120,7 @@ def test_a_cloud_that_does_not_answer_is_reported(world: ArmWorld, certificates:
     nowhere = Cloud(**{**vars(cloud), "arm_endpoint": "https://127.0.0.1:1"})
     with (
         AzureClient(nowhere, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure,
-        pytest.raises(AzureRefused, match=r"https://127.0.0.1:1/x does not answer"),
+        pytest.raises(AzureRefusedError, match=r"https://127.0.0.1:1/x does not answer"),
     ):
         azure.resource("/x", "2024-11-01")
 
@@ -147,7 +147,7 @@ def test_an_answer_that_is_cut_short_is_no_failed_sign_in(
     here = Cloud(**{**vars(cloud), "arm_endpoint": serve(world.arm)})
     with (
         AzureClient(here, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure,
-        pytest.raises(AzureRefused, match=said),
+        pytest.raises(AzureRefusedError, match=said),
     ):
         ask(azure)
 
@@ -162,7 +162,7 @@ def test_a_connection_that_ends_without_an_answer_is_made_anew_once(
         world.hold(answers=(dropped,))
         assert azure.change_resource("PUT", GROUP, "2024-11-01", {"location": "eastus"}) is not None
         world.hold(answers=(replace(dropped, count=2),))
-        with pytest.raises(AzureRefused, match=f"{GROUP} does not answer"):
+        with pytest.raises(AzureRefusedError, match=f"{GROUP} does not answer"):
             azure.change_resource("PUT", GROUP, "2024-11-01", {"location": "eastus"})
         assert azure.resource(GROUP, "2024-11-01") is not None
 
@@ -181,7 +181,7 @@ def test_a_managed_hsm_is_asked_at_its_own_address_with_its_own_token(monkeypatc
         raise ServiceRequestError("nobody there")
 
     monkeypatch.setattr(RequestsTransport, "send", send)
-    with AzureClient(CLOUDS["AzureUSGovernmentCloud"], Tokens()) as azure, pytest.raises(AzureRefused):
+    with AzureClient(CLOUDS["AzureUSGovernmentCloud"], Tokens()) as azure, pytest.raises(AzureRefusedError):
         azure.managed_hsm("hsm-etcd", "PUT", "/keys/providers/a/b", {"properties": {}})
 
     url = "https://hsm-etcd.managedhsm.usgovcloudapi.net/keys/providers/a/b?api-version=7.4"
@@ -208,7 +208,7 @@ def test_the_blobs_below_a_prefix_are_listed_and_read(
     with AzureClient(storage, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
         assert azure.blob_names(container, ".pulumi/locks/") == ["a&b.json", "c.json"]
         assert azure.blob(f"{container}/a&b.json") == b"content"
-        with pytest.raises(AzureRefused, match="404 BlobNotFound"):
+        with pytest.raises(AzureRefusedError, match="404 BlobNotFound"):
             azure.blob(f"{container}/c.json")
 
 
@@ -216,5 +216,5 @@ def test_the_blobs_below_a_prefix_are_listed_and_read(
 def test_no_vaults_name_sends_a_token_to_another_host(name: str) -> None:
     with AzureClient(CLOUDS["AzurePublicCloud"], RefusedCredential()) as azure:
         for asked in (azure.vault, azure.managed_hsm):
-            with pytest.raises(AzureRefused, match="is no name of a vault: 3-24 letters, digits and hyphens"):
+            with pytest.raises(AzureRefusedError, match="is no name of a vault: 3-24 letters, digits and hyphens"):
                 asked(name, "GET", "/secrets/x")

@@ -15,8 +15,8 @@ import pytest
 
 from identity.access import tokens
 from identity.access.claims import claims_of
-from identity.access.device_code import DeviceCode, Grant, SessionOver
-from identity.access.errors import PersonNeeded, SignInRefused
+from identity.access.device_code import DeviceCode, Grant, SessionOverError
+from identity.access.errors import PersonNeededError, SignInRefusedError
 from identity.access.login import Login
 from identity.access.token_cache import TokenCache
 from identity.login_kinds import LoginKind
@@ -90,22 +90,22 @@ def test_it_slows_down_by_five_seconds_at_each_request_and_stays_slow() -> None:
 )
 def test_it_stops_at_every_other_answer_and_reports_it(error: str, expected: str) -> None:
     script = Script("authorization_pending", error)
-    with pytest.raises(SignInRefused, match=expected):
+    with pytest.raises(SignInRefusedError, match=expected):
         script.signed_in()
     assert len(script.pauses) == 2
 
 
 def test_it_stops_by_itself_when_the_code_is_over() -> None:
     script = Script(*["authorization_pending"] * 200)
-    with pytest.raises(SignInRefused, match="nobody entered the code in time"):
+    with pytest.raises(SignInRefusedError, match="nobody entered the code in time"):
         script.signed_in()
     assert sum(script.pauses) == 900
 
 
 def test_an_invalid_grant_ends_the_session_and_nothing_else_does() -> None:
-    with pytest.raises(SessionOver):
+    with pytest.raises(SessionOverError):
         Script("invalid_grant").flow().renew("old")
-    with pytest.raises(SignInRefused, match="temporarily_unavailable"):
+    with pytest.raises(SignInRefusedError, match="temporarily_unavailable"):
         Script("temporarily_unavailable").flow().renew("old")
 
 
@@ -160,7 +160,7 @@ def test_a_session_that_is_over_asks_again_only_where_somebody_can_answer(
     entra.azure.people.end_sessions(user.object_id)
     later = datetime.now(UTC) + timedelta(hours=2)
 
-    with pytest.raises(PersonNeeded, match=r"AADSTS50173.*--login certificate"):
+    with pytest.raises(PersonNeededError, match=r"AADSTS50173.*--login certificate"):
         tokens.token(login, cache, {}, show=None, clock=lambda: later)
     assert tokens.token(login, cache, {}, show=person, clock=lambda: later).value
     assert person.asked == 2
@@ -168,6 +168,6 @@ def test_a_session_that_is_over_asks_again_only_where_somebody_can_answer(
 
 def test_a_person_who_declines_is_not_asked_again(entra: Wire, login: Login, tmp_path: Path) -> None:
     person = Person(entra, "ada@idstack.local", action="decline")
-    with pytest.raises(SignInRefused, match="declined"):
+    with pytest.raises(SignInRefusedError, match="declined"):
         tokens.token(login, TokenCache(tmp_path), {}, show=person)
     assert person.asked == 1

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from identity.access.errors import AccessError, LoginRefused
+from identity.access.errors import AccessError, LoginRefusedError
 from identity.access.exec_user import exec_user
-from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfig
+from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfigError
 from identity.access.kubeconfig_files import add, usual_files
 from identity.access.legacy_login import LegacyLogin, is_convertible, legacy_login_of
 from identity.access.login import Login
@@ -68,7 +68,7 @@ def test_a_legacy_auth_provider_is_converted_without_its_tokens() -> None:
 
 def test_a_legacy_cluster_with_its_own_applications_is_refused() -> None:
     config = {**LEGACY["config"], "apiserver-id": CLIENT, "config-mode": "0"}  # type: ignore[dict-item]
-    with pytest.raises(MalformedKubeconfig, match=r"no service principal can sign in.*az aks update --enable-aad"):
+    with pytest.raises(MalformedKubeconfigError, match=r"no service principal can sign in.*az aks update --enable-aad"):
         legacy_login_of({"auth-provider": {"name": "azure", "config": config}}, "u")
 
 
@@ -89,7 +89,7 @@ def test_a_sovereign_clouds_authority_is_taken_over_from_either_generation(envir
 
 @pytest.mark.parametrize("environment", ["AzureStackCloud", "AzureGermanCloud", "public"])
 def test_an_unknown_cloud_is_refused_instead_of_taken_for_the_public_one(environment: str) -> None:
-    with pytest.raises(MalformedKubeconfig, match=f'"{environment}"; accepted are AzurePublicCloud'):
+    with pytest.raises(MalformedKubeconfigError, match=f'"{environment}"; accepted are AzurePublicCloud'):
         legacy_login_of({"exec": {"command": "kubelogin", "args": ["get-token", "-e", environment]}}, "u")
 
 
@@ -153,7 +153,7 @@ def test_the_tenant_of_a_blocks_own_variable_goes_first_unless_it_is_not_read() 
 )
 def test_a_login_that_cannot_be_carried_over_is_refused(argument: str, message: str) -> None:
     block = {"command": "kubelogin", "args": ["get-token", "--server-id", AKS, argument]}
-    with pytest.raises(MalformedKubeconfig, match=message):
+    with pytest.raises(MalformedKubeconfigError, match=message):
         legacy_login_of({"exec": block}, "u")
 
 
@@ -243,7 +243,7 @@ def test_a_kubeconfig_is_flattened_for_readers_elsewhere(tmp_path: Path) -> None
 def test_a_file_that_kubectl_writes_is_waited_for(tmp_path: Path) -> None:
     file, lock = tmp_path / "config", tmp_path / "config.lock"
     lock.touch()
-    with pytest.raises(MalformedKubeconfig, match=f"another program.*nothing was changed.*rm {lock}"):
+    with pytest.raises(MalformedKubeconfigError, match=f"another program.*nothing was changed.*rm {lock}"):
         add((file,), parsed(token="t"), patience=0)
     assert not file.exists()
 
@@ -282,12 +282,12 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_a_malformed_kubeconfig_is_named_with_what_is_wrong(text: str, message: str) -> None:
-    with pytest.raises(MalformedKubeconfig, match=f"^here.*{message}"):
+    with pytest.raises(MalformedKubeconfigError, match=f"^here.*{message}"):
         Kubeconfig.parse(text, "here").chosen()
 
 
 def test_an_unknown_context_is_reported_with_the_known_ones() -> None:
-    with pytest.raises(MalformedKubeconfig, match='no context "prod"; it has mgmt'):
+    with pytest.raises(MalformedKubeconfigError, match='no context "prod"; it has mgmt'):
         parsed().chosen("prod")
 
 
@@ -376,5 +376,5 @@ def test_kubelogin_gets_another_cloud_or_a_private_authority() -> None:
     ],
 )
 def test_what_kubelogin_cannot_do_is_reported_before_it_fails(login: Login, message: str) -> None:
-    with pytest.raises(LoginRefused, match=message):
+    with pytest.raises(LoginRefusedError, match=message):
         exec_user(login, Flavour.KUBELOGIN)

@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 
 from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.access.registered_certificates import withdraw, withdraw_all, withdraw_all_but
 from identity.credentials.certificate import IssuedCertificate, issue, key_id
 from localcloud.azure.shared.held import HeldLag
@@ -93,7 +93,9 @@ def test_a_certificate_that_no_replica_shows_withdraws_nothing(azure: AzureClien
     registered.register(leaked, new)
     registered.lag()
 
-    with pytest.raises(AzureRefused, match=rf"{registered.path} did not have {new.thumbprint}.* Nothing was removed"):
+    with pytest.raises(
+        AzureRefusedError, match=rf"{registered.path} did not have {new.thumbprint}.* Nothing was removed"
+    ):
         withdraw_all_but(azure, registered.path, new.thumbprint, START, registered.pause)
 
     assert registered.now == {leaked.thumbprint, new.thumbprint}
@@ -104,7 +106,7 @@ def test_a_tag_that_names_the_leaked_certificate_withdraws_nothing(azure: AzureC
     leaked, new = issued(START - timedelta(days=1)), issued()
     registered.register(leaked, new)
 
-    with pytest.raises(AzureRefused, match=rf"{leaked.thumbprint}.* begins at .*somebody edited the tag"):
+    with pytest.raises(AzureRefusedError, match=rf"{leaked.thumbprint}.* begins at .*somebody edited the tag"):
         withdraw_all_but(azure, registered.path, leaked.thumbprint, START, registered.pause)
 
     assert registered.now == {leaked.thumbprint, new.thumbprint}
@@ -136,7 +138,7 @@ def test_the_only_one_is_withdrawn_where_that_is_meant(azure: AzureClient, regis
     only = issued()
     registered.register(only)
 
-    with pytest.raises(AzureRefused, match="no other certificate"):
+    with pytest.raises(AzureRefusedError, match="no other certificate"):
         withdraw(azure, registered.path, key_id(only.thumbprint), registered.pause)
     assert registered.now == {only.thumbprint}
 
@@ -149,7 +151,7 @@ def test_a_leaked_one_that_somebody_puts_back_is_named(azure: AzureClient, regis
     registered.register(leaked, new)
     registered.happens[6] = lambda: registered.register(leaked, new)
 
-    with pytest.raises(AzureRefused, match="listed again"):
+    with pytest.raises(AzureRefusedError, match="listed again"):
         withdraw_all_but(azure, registered.path, new.thumbprint, START, registered.pause)
 
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 from identity.access import certificate_file, tokens
 from identity.access.certificate_file import CertificateFile
-from identity.access.errors import LoginRefused
+from identity.access.errors import LoginRefusedError
 from identity.access.login import Login
 from identity.access.token_cache import TokenCache
 from identity.credentials.certificate import IssuedCertificate
@@ -150,7 +150,7 @@ def test_the_deployers_own_way_to_sign_in_is_taken(
 
 def test_a_client_id_missing_from_the_arm_variables_is_reported(authority: str, cache: TokenCache) -> None:
     login = Login(kind=LoginKind.ARM, tenant_id=TENANT, authority_host=authority)
-    with pytest.raises(LoginRefused, match="ARM_CLIENT_ID is not set"):
+    with pytest.raises(LoginRefusedError, match="ARM_CLIENT_ID is not set"):
         tokens.token(login, cache, {"ARM_CLIENT_SECRET": "s"})
 
 
@@ -215,7 +215,7 @@ def test_a_certificate_out_of_its_time_is_refused_before_anybody_is_asked(
     file = tmp_path / "deployer.pem"
     outside = certificate(age=age, lifetime=lifetime)
     file.write_bytes(_pem(outside, serialization.PrivateFormat.PKCS8))
-    with pytest.raises(LoginRefused, match=f"{outside.thumbprint}.*{message}"):
+    with pytest.raises(LoginRefusedError, match=f"{outside.thumbprint}.*{message}"):
         parsed(file)
 
 
@@ -229,15 +229,15 @@ def test_files_that_hold_no_rsa_key_with_its_certificate_are_refused(issued: Iss
     ):
         file = tmp_path / str(number)
         file.write_bytes(data)
-        with pytest.raises(LoginRefused, match=str(file)):
+        with pytest.raises(LoginRefusedError, match=str(file)):
             parsed(file)
 
 
 def test_ids_that_contradict_the_credential_document_are_refused(somebody: Principal, cache: TokenCache) -> None:
     own = Login(kind=LoginKind.CERTIFICATE, certificate=somebody.document, authority_host=somebody.wire.authority)
-    with pytest.raises(LoginRefused, match=f"but --tenant-id is {STRANGER}"):
+    with pytest.raises(LoginRefusedError, match=f"but --tenant-id is {STRANGER}"):
         tokens.token(replace(own, tenant_id=STRANGER), cache, {})
-    with pytest.raises(LoginRefused, match=f"but --client-id is {STRANGER}"):
+    with pytest.raises(LoginRefusedError, match=f"but --client-id is {STRANGER}"):
         tokens.token(replace(own, client_id=STRANGER), cache, {})
 
 

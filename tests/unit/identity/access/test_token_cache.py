@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.access.errors import LoginRefused
+from identity.access.errors import LoginRefusedError
 from identity.access.token_cache import Token, TokenCache
 
 NOW = datetime(2026, 11, 25, 8, tzinfo=UTC)
@@ -29,7 +29,7 @@ def test_a_directory_that_others_may_enter_keeps_no_tokens(tmp_path: Path, mode:
     shared.mkdir()
     shared.chmod(mode)
 
-    with pytest.raises(LoginRefused, match=rf"mode {mode:04o}\); `chmod 700 '.*/shared cache'` if it is yours"):
+    with pytest.raises(LoginRefusedError, match=rf"mode {mode:04o}\); `chmod 700 '.*/shared cache'` if it is yours"):
         kept(shared)
     assert not list(shared.iterdir())
 
@@ -38,7 +38,9 @@ def test_a_directory_of_somebody_else_keeps_no_tokens(tmp_path: Path, monkeypatc
     owner = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: owner + 1)
 
-    with pytest.raises(LoginRefused, match=f"must be a directory of this user with mode 0700 .found: user {owner}"):
+    with pytest.raises(
+        LoginRefusedError, match=f"must be a directory of this user with mode 0700 .found: user {owner}"
+    ):
         kept(tmp_path / "theirs")
 
 
@@ -48,7 +50,7 @@ def test_a_lock_that_is_a_link_is_neither_opened_nor_emptied(tmp_path: Path) -> 
     other.write_text("somebody's own")
     (root / "key.lock").symlink_to(other)
 
-    with pytest.raises(LoginRefused, match="a link stands there"):
+    with pytest.raises(LoginRefusedError, match="a link stands there"):
         kept(root)
     assert other.read_text() == "somebody's own"
 

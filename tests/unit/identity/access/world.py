@@ -49,7 +49,7 @@ class Wire:
     requests: list[str] = field(default_factory=list)
 
     def verified(self, token: str) -> Caller:
-        """Whom a token for AKS speaks for; raises InvalidToken."""
+        """Whom a token for AKS speaks for; raises InvalidTokenError."""
         return self.azure.tokens.verify(token, [AKS])
 
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
 from identity.credentials.certificate import IssuedCertificate
-from identity.credentials.document import InvalidCredential, validate
+from identity.credentials.document import InvalidCredentialError, validate
 from tests.unit.identity.credentials.world import document
 
 DAY = timedelta(days=1)
@@ -30,7 +30,7 @@ def now() -> datetime:
 
 def problems(text: str, **options: Any) -> tuple[str, ...]:
     """Every problem `validate` finds."""
-    with pytest.raises(InvalidCredential) as caught:
+    with pytest.raises(InvalidCredentialError) as caught:
         validate(text, **{"now": now(), **options})
     return caught.value.problems
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from identity.credentials import sign_in
 from identity.credentials.certificate import IssuedCertificate
-from identity.credentials.document import InvalidCredential, decode, validate
+from identity.credentials.document import InvalidCredentialError, decode, validate
 from identity.credentials.events import EventKind
 from identity.credentials.token_credential import MountedCredential
 from tests.unit.identity.credentials.documents import changed, now
@@ -77,7 +77,7 @@ def test_a_host_or_an_address_is_accepted(issued: IssuedCertificate, url: str) -
 
 @pytest.mark.parametrize("url", BAD)
 def test_what_no_client_can_ask_is_refused(issued: IssuedCertificate, url: str) -> None:
-    with pytest.raises(InvalidCredential) as refused:
+    with pytest.raises(InvalidCredentialError) as refused:
         decode(changed(issued, authentication_endpoint=url))
     (problem,) = refused.value.problems
     assert problem.startswith("authentication_endpoint: found ")
@@ -91,7 +91,7 @@ def test_a_client_can_be_made_and_asked_for_whatever_is_accepted(
     text = changed(issued, authentication_endpoint=f"https://{host}{port}{path}", tenant_id=tenant, client_id=client_id)
     try:
         known = decode(json.dumps(json.loads(text)))
-    except InvalidCredential:
+    except InvalidCredentialError:
         return
     with (
         sign_in.client(

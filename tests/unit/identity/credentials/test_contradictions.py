@@ -9,12 +9,12 @@ import pytest
 
 from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (
-    BeginsInFuture,
-    Contradiction,
+    BeginsInFutureError,
+    ContradictionError,
     Decision,
     Delivery,
-    NotDelivered,
-    NotYet,
+    NotDeliveredError,
+    NotYetError,
     ObservedSecret,
     Slot,
     Slots,
@@ -39,7 +39,7 @@ from tests.unit.identity.credentials.schedules import (
 @pytest.mark.parametrize("known", [B2, A1, None])
 def test_an_unknown_secret_is_no_reason_to_take_a_certificate(vault: ObservedSecret, known: Delivery | None) -> None:
     for late in (DAY / 24, DAY, 60 * DAY):
-        with pytest.raises(Contradiction, match=r"it has .*nbf.*, so pods may have been given any of a1 and b2"):
+        with pytest.raises(ContradictionError, match=r"it has .*nbf.*, so pods may have been given any of a1 and b2"):
             decide(SECOND_LIFE, vault, known, B2.at + late, TERMS)
     forced = decide(SECOND_LIFE, vault, B2, B2.at + DAY, terms(request=RenewalRequest.FORCE)).slots
     assert (forced.current, forced.b) == ("a", SECOND_LIFE.b)
@@ -65,7 +65,9 @@ def test_a_vault_that_moved_back_leaves_what_it_shows_and_what_came_since(
     request_: RenewalRequest | None, hold: bool
 ) -> None:
     for late in (DAY / 24, DAY, 60 * DAY):
-        with pytest.raises(Contradiction, match="has a1 again, which is older than b2, delivered at 2026-03-18T09:30"):
+        with pytest.raises(
+            ContradictionError, match="has a1 again, which is older than b2, delivered at 2026-03-18T09:30"
+        ):
             decide(SECOND_LIFE, holding(A1), B2, B2.at + late, terms(hold=hold, request=request_))
     forced = decide(SECOND_LIFE, holding(A1), B2, B2.at + DAY, terms(request=RenewalRequest.FORCE)).slots
     assert (forced.current, forced.b) == ("a", SECOND_LIFE.b), "most pods have b2"
@@ -73,7 +75,7 @@ def test_a_vault_that_moved_back_leaves_what_it_shows_and_what_came_since(
 
 @pytest.mark.parametrize("vault", [holding(A1), ObservedSecret(), ObservedSecret(exists=True)])
 def test_nothing_is_withdrawn_unless_the_vault_shows_the_current_certificate(vault: ObservedSecret) -> None:
-    with pytest.raises(NotDelivered):
+    with pytest.raises(NotDeliveredError):
         decide(SECOND_LIFE, vault, B2, B2.at + DAY, terms(request=RenewalRequest.WITHDRAW))
 
 
@@ -112,7 +114,7 @@ def test_a_state_whose_certificates_are_all_retired_goes_on_after_the_vaults(lat
 def test_a_secret_older_than_both_certificates_is_followed_by_a_renewal() -> None:
     newer = Slots("a", Slot(3, VALID_FROM + 91 * DAY, 90), SECOND_LIFE.b)
     vault, delivered = holding(A1, VALID_FROM), Delivery("a", 3, START + 91 * DAY)
-    with pytest.raises(NotYet):
+    with pytest.raises(NotYetError):
         decide(newer, vault, delivered, delivered.at + DAY / 24, TERMS)
     renewed = decide(newer, vault, delivered, delivered.at + DAY, TERMS)
     assert (renewed.slots.current, renewed.slots.a) == ("b", newer.a), "pods sign in with a3"
@@ -134,10 +136,10 @@ def test_what_has_ended_is_not_registered_again_although_the_vault_shows_it(hold
 @pytest.mark.parametrize("request_", [None, *RenewalRequest])
 def test_a_date_in_the_future_is_refused_and_so_is_what_would_follow_it(request_: RenewalRequest | None) -> None:
     far = datetime(2036, 1, 1, tzinfo=UTC)
-    with pytest.raises(BeginsInFuture) as refusal:
+    with pytest.raises(BeginsInFutureError) as refusal:
         decide(SECOND_LIFE, holding(B2, far), B2, B2.at + DAY, terms(request=request_))
     assert refusal.value.at == far
-    with pytest.raises(BeginsInFuture):
+    with pytest.raises(BeginsInFutureError):
         initial(START, 90, ObservedSecret(True, None, far))
 
 
@@ -147,7 +149,7 @@ def test_what_a_wrong_clock_issued_counts_only_if_it_was_delivered() -> None:
     failed = Slots("b", FIRST.a, Slot(2, START + 10 * 365 * DAY, 90))
     assert decide(failed, holding(A1, VALID_FROM), None, START + DAY, TERMS).slots.b == Slot(3, VALID_FROM + DAY, 90)
     soon = Slots("a", Slot(1, START + timedelta(minutes=6), 90), None)
-    with pytest.raises(BeginsInFuture):
+    with pytest.raises(BeginsInFutureError):
         decide(soon, holding(A1), None, START, terms(is_stale=True))
 
 

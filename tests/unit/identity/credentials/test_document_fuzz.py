@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.credentials.certificate import IssuedCertificate
-from identity.credentials.document import InvalidCredential, decode
+from identity.credentials.document import InvalidCredentialError, decode
 from tests.unit.identity.credentials.documents import (
     PFX,
     changed,
@@ -37,7 +37,7 @@ def accepted_or_explained(text: str | bytes) -> None:
     reported: tuple[str, ...] | None = None
     try:
         read = decode(text)
-    except InvalidCredential as error:
+    except InvalidCredentialError as error:
         reported = error.problems
     if reported is not None:
         assert reported

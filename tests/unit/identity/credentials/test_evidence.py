@@ -15,7 +15,7 @@ from identity.credentials.schedule import (
     SLOTS,
     Delivery,
     ObservedSecret,
-    RenewalRefused,
+    RenewalRefusedError,
     Slot,
     SlotName,
     Slots,
@@ -79,7 +79,7 @@ class World:
                 decision = initial(self.now, terms.lifetime_days, self.shows)
             else:
                 decision = decide(before.slots, self.shows, before.known, self.now, terms)
-        except RenewalRefused:
+        except RenewalRefusedError:
             return False
         slots, known = decision.slots, decision.delivered or (before.known if before else None)
         old = before or State(Slots(slots.current, None, None))

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from identity.credentials.certificate import IssuedCertificate, thumbprint
-from identity.credentials.document import Credential, InvalidCredential, decode
+from identity.credentials.document import Credential, InvalidCredentialError, decode
 from tests.msi_dataplane import Loader, Verdict
 from tests.unit.identity.credentials.documents import DAY, PFX, VECTORS, certificate_of, key_of, now, pem_of, signed_by
 from tests.unit.identity.credentials.world import certificate, document
@@ -114,7 +114,7 @@ def assert_same_verdict(upstream: Loader, text: bytes) -> None:
 def _ours(text: bytes) -> tuple[Credential | None, Sequence[str]]:
     try:
         return decode(text), ()
-    except InvalidCredential as error:
+    except InvalidCredentialError as error:
         return None, error.problems
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.credentials.probe.credential_source import CredentialNotNamed, CredentialSource
+from identity.credentials.probe.credential_source import CredentialNotNamedError, CredentialSource
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_env_names_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unset_variable_is_reported_by_name() -> None:
-    with pytest.raises(CredentialNotNamed, match="variable IDSTACK_TEST_UNSET: found none"):
+    with pytest.raises(CredentialNotNamedError, match="variable IDSTACK_TEST_UNSET: found none"):
         CredentialSource.parse("env:IDSTACK_TEST_UNSET", None).path()
 
 
@@ -56,7 +56,7 @@ def test_a_cloud_config_that_names_none_is_reported(tmp_path: Path, content: str
     config = tmp_path / "cloud.conf"
     if content is not None:
         config.write_text(content)
-    with pytest.raises(CredentialNotNamed, match=re.escape(f"cloud config {config}: {found}")):
+    with pytest.raises(CredentialNotNamedError, match=re.escape(f"cloud config {config}: {found}")):
         CredentialSource.parse(f"cloud-config:{config}", None).path()
 
 

@@ -16,10 +16,10 @@ from identity.credentials.schedule import (
     OVERLAP,
     Decision,
     Delivery,
-    NotDelivered,
-    NotYet,
+    NotDeliveredError,
+    NotYetError,
     ObservedSecret,
-    RenewalRefused,
+    RenewalRefusedError,
     Slot,
     Slots,
     Terms,
@@ -166,14 +166,14 @@ def test_the_overlap_counts_from_the_delivery() -> None:
 
 def test_a_request_within_the_overlap_is_refused_and_force_is_not() -> None:
     now = B2.at + timedelta(hours=8, minutes=29)
-    with pytest.raises(NotYet) as refusal:
+    with pytest.raises(NotYetError) as refusal:
         decide(SECOND_LIFE, holding(B2), None, now, terms(request=RenewalRequest.RENEW))
     assert (refusal.value.spare, refusal.value.until) == ("a", B2.at + OVERLAP)
     assert decide(SECOND_LIFE, holding(B2), None, now, terms(request=RenewalRequest.FORCE)).slots.current == "a"
 
 
 def test_a_changed_document_within_the_overlap_is_refused() -> None:
-    with pytest.raises(NotYet, match="the configuration of the credential changed"):
+    with pytest.raises(NotYetError, match="the configuration of the credential changed"):
         decide(SECOND_LIFE, holding(B2), None, B2.at + DAY / 24, terms(is_stale=True))
 
 
@@ -191,7 +191,7 @@ def test_a_deleted_secret_leaves_the_certificate_that_pods_have_loaded() -> None
 
 
 def test_a_secret_that_is_deleted_within_the_overlap_has_to_be_recovered() -> None:
-    with pytest.raises(NotYet):
+    with pytest.raises(NotYetError):
         decide(SECOND_LIFE, ObservedSecret(), B2, B2.at + DAY / 24, TERMS)
 
 
@@ -211,7 +211,7 @@ def test_withdrawing_empties_the_spare_slot_once() -> None:
 
 
 def test_what_pods_have_is_not_withdrawn() -> None:
-    with pytest.raises(NotDelivered):
+    with pytest.raises(NotDeliveredError):
         decide(SECOND_LIFE, holding(A1), None, B2.at, terms(request=RenewalRequest.WITHDRAW))
 
 
@@ -282,7 +282,7 @@ def test_whatever_fails_no_certificate_that_pods_may_use_is_issued_anew(
         )
         try:
             decision = decide(slots, vault, known, now, settings)
-        except RenewalRefused:
+        except RenewalRefusedError:
             continue
         kept = {f"{name}{slot.generation}" for name in ("a", "b") if (slot := decision.slots.slot(name))}
         if settings.request is RenewalRequest.WITHDRAW:

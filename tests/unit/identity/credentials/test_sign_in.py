@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from identity.credentials.certificate import IssuedCertificate
-from identity.credentials.sign_in import SignInFailed, prove
+from identity.credentials.sign_in import SignInFailedError, prove
 from tests.unit.identity.credentials.world import ARM_SCOPE, CLIENT, TENANT, Entra, certificate
 
 START = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -97,7 +97,7 @@ def test_a_wall_clock_that_is_set_back_does_not_move_the_deadline(
         time.sleep(seconds)
         time.now -= timedelta(days=1)
 
-    with pytest.raises(SignInFailed, match="accepted: 5 sign-ins in a row"):
+    with pytest.raises(SignInFailedError, match="accepted: 5 sign-ins in a row"):
         proven(entra, issued, time, timeout=timedelta(seconds=60), sleep=sleep)
     assert sum(time.slept) <= 60
 
@@ -113,7 +113,7 @@ def test_pauses_after_failures_grow_from_half_a_second_to_five(
 
 def test_a_certificate_that_stays_unknown_fails_with_the_last_answer(entra: Entra, time: FakeTime) -> None:
     stranger = certificate()
-    with pytest.raises(SignInFailed) as caught:
+    with pytest.raises(SignInFailedError) as caught:
         proven(entra, stranger, time, timeout=timedelta(seconds=40))
     assert str(caught.value) == (
         f"client {CLIENT} cannot sign in to tenant {TENANT} at {entra.url}/ with certificate {stranger.thumbprint}: "
@@ -129,12 +129,12 @@ def test_a_key_that_is_not_the_certificates_is_refused(entra: Entra, issued: Iss
     forged = IssuedCertificate(
         issued.certificate_pem, certificate().private_key_pem, issued.thumbprint, issued.not_before, issued.not_after
     )
-    with pytest.raises(SignInFailed, match="AADSTS700027: Client assertion contains an invalid signature"):
+    with pytest.raises(SignInFailedError, match="AADSTS700027: Client assertion contains an invalid signature"):
         proven(entra, forged, time, timeout=timedelta(seconds=30))
 
 
 def test_a_tenant_that_does_not_exist_fails_at_once(entra: Entra, issued: IssuedCertificate, time: FakeTime) -> None:
-    with pytest.raises(SignInFailed, match="AADSTS90002: Tenant 'nobody' not found"):
+    with pytest.raises(SignInFailedError, match="AADSTS90002: Tenant 'nobody' not found"):
         proven(entra, issued, time, tenant_id="nobody")
     assert time.slept == []
 
@@ -142,13 +142,13 @@ def test_a_tenant_that_does_not_exist_fails_at_once(entra: Entra, issued: Issued
 def test_an_entra_that_does_not_answer_is_tried_until_the_time_is_up(
     entra: Entra, issued: IssuedCertificate, time: FakeTime
 ) -> None:
-    with pytest.raises(SignInFailed, match="found 9 attempts, at best 0 in a row"):
+    with pytest.raises(SignInFailedError, match="found 9 attempts, at best 0 in a row"):
         proven(entra, issued, time, authority_host="https://127.0.0.1:1", timeout=timedelta(seconds=30))
 
 
 def test_the_message_never_holds_the_key(entra: Entra, time: FakeTime) -> None:
     stranger = certificate()
-    with pytest.raises(SignInFailed) as caught:
+    with pytest.raises(SignInFailedError) as caught:
         proven(entra, stranger, time, timeout=timedelta(seconds=30))
     link: BaseException | None = caught.value
     while link is not None:

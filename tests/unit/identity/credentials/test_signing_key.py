@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
 from identity.credentials import signing_key
-from identity.credentials.signing_key import UnusableIssuer, UnusableKey, public_half
+from identity.credentials.signing_key import UnusableIssuerError, UnusableKeyError, public_half
 
 ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
 PUBLIC_KEY = public_half(signing_key.make(2048)).pem
@@ -49,7 +49,7 @@ def test_a_key_of_another_form_is_the_same_key() -> None:
     ids=["text", "public", "elliptic", "short", "encrypted"],
 )
 def test_what_cannot_sign_is_refused_without_showing_it(pem: str, what: str) -> None:
-    with pytest.raises(UnusableKey) as refused:
+    with pytest.raises(UnusableKeyError) as refused:
         public_half(pem)
 
     assert str(refused.value) == what
@@ -88,7 +88,7 @@ def test_the_discovery_document_is_that_of_ccoctl() -> None:
     ],
 )
 def test_a_discovery_document_that_entra_could_not_use_is_refused(document: bytes, why: str) -> None:
-    with pytest.raises(UnusableIssuer) as refused:
+    with pytest.raises(UnusableIssuerError) as refused:
         signing_key.jwks_address(document, ISSUER)
 
     assert str(refused.value) == why
@@ -98,5 +98,5 @@ def test_only_rsa_keys_of_a_jwks_count() -> None:
     keys = [{"kty": "RSA", "kid": "a", "n": "1", "e": "2"}, {"kty": "EC", "kid": "b"}, "x"]
 
     assert signing_key.published_keys(json.dumps({"keys": keys}).encode()) == {"a": ("1", "2")}
-    with pytest.raises(UnusableIssuer, match="no list of keys"):
+    with pytest.raises(UnusableIssuerError, match="no list of keys"):
         signing_key.published_keys(b"{}")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from identity.credentials.signing_keys import KEPT_AFTER, PUBLISHED_BEFORE, Publication, TooEarly, changed, first
+from identity.credentials.signing_keys import KEPT_AFTER, PUBLISHED_BEFORE, Publication, TooEarlyError, changed, first
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -20,7 +20,7 @@ def step(before: Publication, published: list[int], signing: int, hours: float, 
 
 
 def refusal(before: Publication, published: list[int], signing: int, hours: float) -> str:
-    with pytest.raises(TooEarly) as refused:
+    with pytest.raises(TooEarlyError) as refused:
         step(before, published, signing, hours)
     return str(refused.value)
 
@@ -99,8 +99,8 @@ def test_a_leak_lets_no_other_key_go_before_its_time() -> None:
     before = first([1], 1, START)
     switched = step(step(before, [1, 2], 1, 1), [1, 2], 2, 30)
 
-    with pytest.raises(TooEarly, match="key 2 is not published yet"):
+    with pytest.raises(TooEarlyError, match="key 2 is not published yet"):
         step(before, [1, 2], 2, 1, 7)
-    with pytest.raises(TooEarly, match="tokens of key 1 are in use"):
+    with pytest.raises(TooEarlyError, match="tokens of key 1 are in use"):
         step(switched, [3], 3, 31, 2)
     assert step(switched, [1, 3], 3, 31, 2).signing == 3

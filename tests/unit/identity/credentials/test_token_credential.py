@@ -15,7 +15,7 @@ from azure.identity import CredentialUnavailableError
 from azure.keyvault.secrets import SecretClient
 
 from identity.credentials.certificate import IssuedCertificate
-from identity.credentials.document import InvalidCredential
+from identity.credentials.document import InvalidCredentialError
 from identity.credentials.events import EventKind
 from identity.credentials.token_credential import MountedCredential
 from tests.unit.identity.credentials.watching import PATIENCE, Clients, Events
@@ -144,13 +144,13 @@ class TestFirstLoad:
 
     def test_of_garbage_is_invalid(self, mount: CsiMount) -> None:
         mount.write("{")
-        with pytest.raises(InvalidCredential, match="found no JSON object"):
+        with pytest.raises(InvalidCredentialError, match="found no JSON object"):
             MountedCredential(mount.path)
 
     def test_of_an_expired_credential_is_invalid(self, mount: CsiMount) -> None:
         old = certificate(age=timedelta(days=2), lifetime=timedelta(days=1))
         mount.write(document(old))
-        with pytest.raises(InvalidCredential, match=f"expired at .* \\(certificate {old.thumbprint}\\)"):
+        with pytest.raises(InvalidCredentialError, match=f"expired at .* \\(certificate {old.thumbprint}\\)"):
             MountedCredential(mount.path)
 
     def test_a_failed_one_leaves_no_thread_behind(self, mount: CsiMount) -> None:

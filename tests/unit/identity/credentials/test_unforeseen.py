@@ -162,11 +162,11 @@ def test_a_log_handler_that_raises_does_not_end_the_watch(
     following: IssuedCertificate,
     events: Events,
 ) -> None:
-    class Broken(logging.Handler):
+    class BrokenError(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             raise_the_secret()
 
-    handler, log = Broken(), logging.getLogger("identity.credentials")
+    handler, log = BrokenError(), logging.getLogger("identity.credentials")
     log.addHandler(handler)
     try:
         mount.write("{")

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from identity.credentials.certificate import IssuedCertificate
-from identity.credentials.document import MAX_BYTES, InvalidCredential, decode, validate
+from identity.credentials.document import MAX_BYTES, InvalidCredentialError, decode, validate
 from tests.unit.identity.credentials.documents import (
     DAY,
     PEM,
@@ -98,7 +98,9 @@ class TestProblems:
         assert "; accepted: the JSON" in problem
 
     def test_of_bytes_that_are_not_utf8(self) -> None:
-        with pytest.raises(InvalidCredential, match="document: found a value that is not utf-8; accepted: the JSON"):
+        with pytest.raises(
+            InvalidCredentialError, match="document: found a value that is not utf-8; accepted: the JSON"
+        ):
             decode(b"\xff")
 
     @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ class TestProblems:
     def test_of_an_encoding_of_windows(self, encoding: str, name: str, object_encoding: str) -> None:
         stored = "{}".encode(encoding)
         wrapped = base64.b64encode(stored) if object_encoding == "base64" else stored
-        with pytest.raises(InvalidCredential, match=f"document: found {name}; accepted: the JSON"):
+        with pytest.raises(InvalidCredentialError, match=f"document: found {name}; accepted: the JSON"):
             decode(wrapped, object_encoding=object_encoding)
 
     @pytest.mark.parametrize("encoding", ["base64", "hex"])
@@ -290,7 +292,7 @@ class TestIterations:
 
     def test_of_javas_files_are_few_enough(self, issued: IssuedCertificate, monkeypatch: pytest.MonkeyPatch) -> None:
         tried = derivations(monkeypatch)
-        with pytest.raises(InvalidCredential):
+        with pytest.raises(InvalidCredentialError):
             decode(with_secret(issued, with_mac_iterations(200_000)))
         assert tried
 
@@ -343,7 +345,7 @@ class TestOneErrorTellsAll:
         ]
 
     def test_the_message_lists_them_line_by_line(self, issued: IssuedCertificate) -> None:
-        with pytest.raises(InvalidCredential) as caught:
+        with pytest.raises(InvalidCredentialError) as caught:
             validate(changed(issued, client_id=None, tenant_id=None), now=now())
         lines = str(caught.value).splitlines()
         assert lines[0] == "credential document: 2 problems"
@@ -356,7 +358,7 @@ class TestOneErrorTellsAll:
     def test_none_shows_what_stands_where_a_key_may_stand(
         self, issued: IssuedCertificate, name: str, wrap: Callable[[str], object]
     ) -> None:
-        with pytest.raises(InvalidCredential) as caught:
+        with pytest.raises(InvalidCredentialError) as caught:
             validate(
                 changed(issued, **{name: wrap(self.MARKER)}), now=now(), expected_tenant="t", expected_client_id="c"
             )
@@ -364,12 +366,12 @@ class TestOneErrorTellsAll:
 
     @pytest.mark.parametrize("encoding", ["utf-8", "base64", "hex"])
     def test_none_shows_a_document_that_is_no_json(self, encoding: str) -> None:
-        with pytest.raises(InvalidCredential) as caught:
+        with pytest.raises(InvalidCredentialError) as caught:
             validate(f'{{"client_secret": "{self.MARKER}"', now=now(), object_encoding=encoding)
         assert self.MARKER not in shown_by(caught.value)
 
     def test_a_key_that_is_not_the_certificates_is_not_shown(self, issued: IssuedCertificate) -> None:
-        with pytest.raises(InvalidCredential) as caught:
+        with pytest.raises(InvalidCredentialError) as caught:
             validate(with_secret(issued, (certificate().private_key_pem + issued.certificate_pem).encode()), now=now())
         body = issued.private_key_pem.splitlines()[1:-1]
         assert not any(line in shown_by(caught.value) for line in body)

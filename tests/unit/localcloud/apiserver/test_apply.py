@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from localcloud.apiserver.apply import Administrator, NotApplied
+from localcloud.apiserver.apply import Administrator, NotAppliedError
 from tests.unit.hosts import Serve
 
 _PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
@@ -66,5 +66,5 @@ def test_a_definition_that_another_manager_has_applied_is_left_alone(administrat
 
 
 def test_a_definition_that_cannot_be_read_is_named(administrator: Administrator) -> None:
-    with administrator, pytest.raises(NotApplied, match=r"CustomResourceDefinition failing: .*etcd is gone"):
+    with administrator, pytest.raises(NotAppliedError, match=r"CustomResourceDefinition failing: .*etcd is gone"):
         administrator.without_other_managers([definition("failing")])

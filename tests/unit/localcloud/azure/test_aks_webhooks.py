@@ -15,7 +15,7 @@ from localcloud.azure.aks_webhooks import api as aks_webhooks
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.people import User
-from localcloud.azure.tenant.tokens import InvalidToken
+from localcloud.azure.tenant.tokens import InvalidTokenError
 
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
 CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
@@ -140,7 +140,7 @@ def test_graph_has_no_groups_of_an_unknown_user(azure: LocalAzure, ada: User) ->
 
 def test_on_behalf_of_needs_a_users_token_for_this_service(azure: LocalAzure, ada: User) -> None:
     principal = azure.directory.create_service_principal(azure.directory.create_application("pipeline").app_id)
-    with pytest.raises(InvalidToken, match="not of a user"):
+    with pytest.raises(InvalidTokenError, match="not of a user"):
         azure.tokens.on_behalf_of(azure.tokens.issue(principal, AKS), AKS, GRAPH, ["Directory.Read.All"])
-    with pytest.raises(InvalidToken, match="wrong audience"):
+    with pytest.raises(InvalidTokenError, match="wrong audience"):
         azure.tokens.on_behalf_of(azure.tokens.issue_for_user(ada, CLIENT, GRAPH), AKS, GRAPH, ["Directory.Read.All"])

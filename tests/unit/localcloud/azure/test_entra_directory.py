@@ -11,7 +11,7 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.tenant.directory import Directory
-from localcloud.azure.tenant.tokens import InvalidToken
+from localcloud.azure.tenant.tokens import InvalidTokenError
 from localcloud.core import clock
 from localcloud.core.store import Store
 
@@ -58,11 +58,11 @@ def test_a_token_is_valid_for_its_audience_and_dates_only(azure: LocalAzure) -> 
     token = azure.tokens.issue(identity, ARM, lifetime=timedelta(hours=1))
 
     assert azure.tokens.verify(token, [ARM]).object_id == identity.object_id
-    with pytest.raises(InvalidToken, match="audience"):
+    with pytest.raises(InvalidTokenError, match="audience"):
         azure.tokens.verify(token, ["https://vault.azure.net"])
-    with pytest.raises(InvalidToken, match="invalid"):
+    with pytest.raises(InvalidTokenError, match="invalid"):
         azure.tokens.verify(f"{token[:-6]}AAAAAA", [ARM])
-    with clock.moved_ahead(timedelta(hours=2)), pytest.raises(InvalidToken, match="expiry"):
+    with clock.moved_ahead(timedelta(hours=2)), pytest.raises(InvalidTokenError, match="expiry"):
         azure.tokens.verify(token, [ARM])
 
 

@@ -13,7 +13,7 @@ from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.document import Credential, decode, validate
 from localcloud.azure.entra.api import app
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
+from localcloud.azure.msi.issuer import UnknownIdentityError, issue_credential
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core import clock
@@ -87,5 +87,5 @@ def test_a_new_document_can_be_forced_and_its_key_is_stored_sealed(
 
 
 def test_an_unknown_identity_gets_nothing(azure: LocalAzure) -> None:
-    with pytest.raises(UnknownIdentity, match="registry"):
+    with pytest.raises(UnknownIdentityError, match="registry"):
         issue_credential(azure, RESOURCE_ID)

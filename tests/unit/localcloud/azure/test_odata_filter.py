@@ -12,7 +12,7 @@ from localcloud.azure.shared.odata_filter import (
     AnyOf,
     Called,
     Compared,
-    InvalidFilter,
+    InvalidFilterError,
     Joined,
     Negated,
     OneOf,
@@ -59,11 +59,11 @@ def test_a_text_is_any_text(text: str) -> None:
     "text", ["a", "a eq", "a eq 'b", "a eq 'b' c", "a eq 'b' and", "eq 'b'", "a in 'b'", "a ~ 'b'"]
 )
 def test_what_is_no_filter_is_refused(text: str) -> None:
-    with pytest.raises(InvalidFilter):
+    with pytest.raises(InvalidFilterError):
         parse(text)
 
 
 @given(st.text())
 def test_nothing_else_goes_wrong(text: str) -> None:
-    with suppress(InvalidFilter):
+    with suppress(InvalidFilterError):
         parse(text)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.apiserver.binaries import Binaries, NotBuilt
+from localcloud.apiserver.binaries import Binaries, NotBuiltError
 from localcloud.core.cluster import (
     ADMINISTRATOR,
     DEPLOYER,
     KUBELET,
     USERS,
     ClusterKind,
-    ClusterKindConflict,
+    ClusterKindConflictError,
     choose,
     token,
 )
@@ -46,7 +46,7 @@ def test_without_a_wish_the_first_choice_is_kept(store: Store) -> None:
 def test_another_choice_later_is_refused_with_its_fix(store: Store) -> None:
     choose(store, ClusterKind.BUILT_IN)
 
-    with pytest.raises(ClusterKindConflict) as refused:
+    with pytest.raises(ClusterKindConflictError) as refused:
         choose(store, ClusterKind.API_SERVER)
 
     assert str(refused.value) == (
@@ -90,7 +90,7 @@ def test_on_kube_apiserver_the_daemon_does_not_serve_kubernetes(tmp_path: Path) 
 
 def test_a_folder_that_the_environment_names_goes_first(tmp_path: Path) -> None:
     named = {"LOCALCLOUD_BINARIES": str(tmp_path)}
-    with pytest.raises(NotBuilt, match=f"^LOCALCLOUD_BINARIES={tmp_path}: no kube-apiserver is in there$"):
+    with pytest.raises(NotBuiltError, match=f"^LOCALCLOUD_BINARIES={tmp_path}: no kube-apiserver is in there$"):
         Binaries.find(environ=named)
 
     (tmp_path / "kube-apiserver").touch()
@@ -99,11 +99,11 @@ def test_a_folder_that_the_environment_names_goes_first(tmp_path: Path) -> None:
 
 def test_without_kube_apiserver_the_variable_that_names_it_is_told(tmp_path: Path) -> None:
     record = tmp_path / "cluster.json"
-    with pytest.raises(NotBuilt, match="is not on this machine: let LOCALCLOUD_BINARIES name a folder with etcd"):
+    with pytest.raises(NotBuiltError, match="is not on this machine: let LOCALCLOUD_BINARIES name a folder with etcd"):
         Binaries.find(record)
 
     record.write_text(json.dumps({"bin": str(tmp_path / "gone")}))
     with pytest.raises(
-        NotBuilt, match="gone, where kube-apiserver was, is gone: build it again, or let LOCALCLOUD_BINARIES"
+        NotBuiltError, match="gone, where kube-apiserver was, is gone: build it again, or let LOCALCLOUD_BINARIES"
     ):
         Binaries.find(record)

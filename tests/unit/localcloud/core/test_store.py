@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from localcloud.core.store import SEAL_KEY_BYTES, Store, StoreChanges, seal_key
-from localcloud.core.store_errors import StoreDamaged, StoreNotWritten
+from localcloud.core.store_errors import StoreDamagedError, StoreNotWrittenError
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_a_disk_that_is_full_is_named_and_the_transaction_is_undone(tmp_path: Pa
             for number in range(200):
                 store.put("new", f"/{number}", {"text": "x" * 200})
 
-    with pytest.raises(StoreNotWritten, match=r"state\.sqlite cannot be written \(No space left on device\)"):
+    with pytest.raises(StoreNotWrittenError, match=r"state\.sqlite cannot be written \(No space left on device\)"):
         fill()
     assert store.listed() == before
     store._connection.execute(f"PRAGMA max_page_count = {pages * 9}")
@@ -142,7 +142,7 @@ def test_a_disk_that_is_full_is_named_and_the_transaction_is_undone(tmp_path: Pa
 def test_a_file_that_is_read_only_is_named(store: Store) -> None:
     store._connection.execute("PRAGMA query_only = ON")
 
-    with pytest.raises(StoreNotWritten, match="Read-only file system"):
+    with pytest.raises(StoreNotWrittenError, match="Read-only file system"):
         store.put("arm", "/a", {})
     assert store.get("arm", "/a") is None
 
@@ -157,7 +157,7 @@ def test_every_write_fails_while_the_disk_does(store: Store) -> None:
         lambda: store.delete("arm", "/a"),
         lambda: store.transaction().__enter__(),
     ):
-        with pytest.raises(StoreNotWritten, match="free some space") as failed:
+        with pytest.raises(StoreNotWrittenError, match="free some space") as failed:
             write()
         assert failed.value.number == errno.ENOSPC
     assert store.get("arm", "/a") == {"value": 1}
@@ -175,7 +175,7 @@ def test_a_commit_that_fails_leaves_nothing_open(store: Store) -> None:
             store.put("arm", "/a", {"value": 1})
             error.append(then)
 
-    with pytest.raises(StoreNotWritten):
+    with pytest.raises(StoreNotWrittenError):
         write(errno.EROFS)
     assert store.get("arm", "/a") is None
     error.append(None)
@@ -190,7 +190,7 @@ def test_a_file_that_is_cut_short_is_named_with_what_to_do(tmp_path: Path, kept:
     whole = file.read_bytes()
     file.write_bytes(whole[: int(len(whole) * kept)])
 
-    with pytest.raises(StoreDamaged, match=r"state\.sqlite is damaged .*put a copy of the file back, or remove"):
+    with pytest.raises(StoreDamagedError, match=r"state\.sqlite is damaged .*put a copy of the file back, or remove"):
         Store(file, bytes(SEAL_KEY_BYTES)).check()
 
 
@@ -198,7 +198,7 @@ def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
     file = tmp_path / "state.sqlite"
     file.write_bytes(b"not a database " * 100)
 
-    with pytest.raises(StoreDamaged, match="file is not a database"):
+    with pytest.raises(StoreDamagedError, match="file is not a database"):
         Store(file, bytes(SEAL_KEY_BYTES))
 
 
@@ -211,5 +211,5 @@ def test_a_seal_key_that_is_cut_short_is_named(tmp_path: Path) -> None:
     seal_key(file)
     file.write_bytes(file.read_bytes()[:5])
 
-    with pytest.raises(StoreDamaged, match=r"seal\.key is damaged \(5 bytes, 32 are expected\)"):
+    with pytest.raises(StoreDamagedError, match=r"seal\.key is damaged \(5 bytes, 32 are expected\)"):
         seal_key(file)

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import httpx
 import pytest
 
-from localcloud.azure.msi.issuer import UnknownIdentity, issue_credential
+from localcloud.azure.msi.issuer import UnknownIdentityError, issue_credential
 from localcloud.azure.shared.faults import NO_DELAYS
 from tests.unit.localcloud.arm_world import GROUP
 from tests.unit.localcloud.coverage.arm_refusals import REFUSALS as ARM
@@ -162,7 +162,7 @@ def _raised(folder: Path) -> Iterator[str]:
 
 def test_no_credential_is_issued_for_an_identity_that_does_not_exist(tmp_path: Path) -> None:
     cloud = CoverageCloud(tmp_path)
-    with pytest.raises(UnknownIdentity, match=r"^no managed identity /subscriptions/s/nobody$"):
+    with pytest.raises(UnknownIdentityError, match=r"^no managed identity /subscriptions/s/nobody$"):
         issue_credential(cloud.cloud, "/subscriptions/s/nobody")
     cloud.store.close()
     assert "`no managed identity <id>`" in FILE.read_text(encoding="utf-8")

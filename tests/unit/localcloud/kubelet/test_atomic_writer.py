@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localcloud.kubelet.atomic_writer import File, InvalidPayload, Payload, write
+from localcloud.kubelet.atomic_writer import File, InvalidPayloadError, Payload, write
 
 MODES = (0o400, 0o440, 0o600, 0o644, 0o755)
 
@@ -146,7 +146,7 @@ def test_a_path_that_is_the_volume_itself_is_refused(tmp_path: Path) -> None:
 def test_a_path_that_leads_out_or_hides_is_refused_and_nothing_is_written(
     tmp_path: Path, path: str, problem: str
 ) -> None:
-    with pytest.raises(InvalidPayload) as refused:
+    with pytest.raises(InvalidPayloadError) as refused:
         write(tmp_path, {"good": File(b""), path: File(b"")})
 
     assert str(refused.value).startswith("invalid path: ")

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import yaml
 
-from localcloud.kubernetes.kubeconfig import InvalidKubeconfig, connection, servers
+from localcloud.kubernetes.kubeconfig import InvalidKubeconfigError, connection, servers
 from tests.unit.localcloud.kubernetes_world import write_kubeconfig
 
 
@@ -32,7 +32,7 @@ def test_a_connection_shows_no_token(kubeconfig: Path) -> None:
 
 
 def test_an_unknown_context_names_the_known_ones(kubeconfig: Path) -> None:
-    with pytest.raises(InvalidKubeconfig, match='no context "prod"; it has local'):
+    with pytest.raises(InvalidKubeconfigError, match='no context "prod"; it has local'):
         connection(str(kubeconfig), "prod")
 
 
@@ -115,5 +115,5 @@ def test_a_failing_plugin_has_client_gos_error_message(kubeconfig: Path, script:
 
 
 def test_a_path_to_nothing_is_refused() -> None:
-    with pytest.raises(InvalidKubeconfig, match="neither a kubeconfig nor the path of an existing file"):
+    with pytest.raises(InvalidKubeconfigError, match="neither a kubeconfig nor the path of an existing file"):
         connection("/nowhere/kubeconfig")

@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from localcloud.core.clouds import LocalEnvironment
-from localcloud.runtime.client_environment import UnknownClient, holder_of
+from localcloud.runtime.client_environment import UnknownClientError, holder_of
 from tests.conftest import PROJECT
 from tests.unit.localcloud.arm_world import ArmWorld
 
@@ -159,14 +159,14 @@ def test_nobody_signs_in_with_what_is_no_document(local_cloud: LocalEnvironment,
 
 
 def test_without_a_stack_the_vault_must_be_named(world: ArmWorld) -> None:
-    with pytest.raises(UnknownClient, match="there is no stack, or there are several: name the vault as well"):
+    with pytest.raises(UnknownClientError, match="there is no stack, or there are several: name the vault as well"):
         holder_of(world.cloud, "none")
 
 
 def test_the_stacks_own_vault_needs_no_name(world: ArmWorld) -> None:
     world.create_vault()
 
-    with pytest.raises(UnknownClient, match="no secret none in kv-idstack-local"):
+    with pytest.raises(UnknownClientError, match="no secret none in kv-idstack-local"):
         holder_of(world.cloud, "none")
 
 

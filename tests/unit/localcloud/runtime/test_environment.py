@@ -20,7 +20,7 @@ from localcloud.azure.entra.api import app
 from localcloud.azure.shared.faults import FAULTS_VARIABLE, Faults
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
-from localcloud.runtime.environment import ADDRESS, AKS_WEBHOOKS, PortTaken, Prepared, listen, prepare
+from localcloud.runtime.environment import ADDRESS, AKS_WEBHOOKS, PortTakenError, Prepared, listen, prepare
 from localcloud.runtime.seed import seed
 from localcloud.runtime.seed_file import load
 from tests.unit.hosts import Certificates, Serve
@@ -129,7 +129,7 @@ def test_a_run_directory_that_others_can_read_is_refused(state: StateDirectory, 
 def test_the_error_for_a_taken_port_names_service_and_fix() -> None:
     with socket.create_server((ADDRESS, 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(PortTaken, match=f"port {port} of the local entra service .*stop --remove"):
+        with pytest.raises(PortTakenError, match=f"port {port} of the local entra service .*stop --remove"):
             listen("entra", port)
 
 
@@ -146,7 +146,7 @@ def test_a_port_that_is_not_served_yet_is_no_other_local_clouds(
     try:
         assert next(tries, None) is None
         assert _served(first) & _served(second) == set()
-        with listen("entra", second.ports["entra"]), pytest.raises(PortTaken):
+        with listen("entra", second.ports["entra"]), pytest.raises(PortTakenError):
             listen("entra", second.ports["entra"])
     finally:
         second.close()

@@ -13,7 +13,7 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import SEAL_KEY_BYTES, Store
 from localcloud.runtime.environment import prepare
 from localcloud.runtime.seed import seed
-from localcloud.runtime.seed_file import DEFAULT, InvalidSeed, Seed, SeedConflict, choose, load
+from localcloud.runtime.seed_file import DEFAULT, InvalidSeedError, Seed, SeedConflictError, choose, load
 
 SMALL: dict[str, Any] = {
     "tenantId": "6f1d3c52-9a47-4e0b-8f60-2b7c51d0a9e3",
@@ -68,7 +68,7 @@ def write(tmp_path: Path) -> Write:
 def test_a_mistake_is_named_by_its_place(write: Write, others: dict[str, Any], place: str, problem: str) -> None:
     file = write(**others)
 
-    with pytest.raises(InvalidSeed) as refused:
+    with pytest.raises(InvalidSeedError) as refused:
         load(file)
 
     [line] = str(refused.value).splitlines()
@@ -77,7 +77,7 @@ def test_a_mistake_is_named_by_its_place(write: Write, others: dict[str, Any], p
 
 
 def test_all_mistakes_are_reported_at_once(write: Write) -> None:
-    with pytest.raises(InvalidSeed) as refused:
+    with pytest.raises(InvalidSeedError) as refused:
         load(write(location=None, users=[{"displayName": 1}]))
 
     places = [line.split(": ")[1] for line in str(refused.value).splitlines()]
@@ -89,7 +89,7 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None
     file = tmp_path / "seed.yaml"
     file.write_text(text, encoding="utf-8")
 
-    with pytest.raises(InvalidSeed, match=f"^{file}: "):
+    with pytest.raises(InvalidSeedError, match=f"^{file}: "):
         load(file)
 
 
@@ -135,7 +135,7 @@ def test_the_seed_is_kept_and_its_tenant_is_fixed(write: Write, tmp_path: Path) 
 
     assert choose(store, first) == choose(store) == first
     assert choose(store, larger) == choose(store) == larger
-    with pytest.raises(SeedConflict, match=f"has the tenant {first.tenant_id} with"):
+    with pytest.raises(SeedConflictError, match=f"has the tenant {first.tenant_id} with"):
         choose(store, load(DEFAULT))
     store.close()
 

@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 
 from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.catalogue import CONTROL_PLANE
 from identity.outputs import StackOutputs
 from localcloud.azure.tenant.objects import KeyCredential
@@ -35,7 +35,7 @@ def _signed_in(engine: FakeEngine, azure: AzureClient, monkeypatch: pytest.Monke
     def opened(*_: Any) -> Iterator[AzureClient]:
         try:
             yield azure
-        except AzureRefused as error:
+        except AzureRefusedError as error:
             raise CommandError(str(error)) from None
 
     monkeypatch.setattr(module, "deployer", opened)

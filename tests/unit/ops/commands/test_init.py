@@ -195,7 +195,7 @@ def test_a_value_that_is_refused_is_named_with_what_is_accepted(
     ],
     ids=["a zone elsewhere", "a placeholder"],
 )
-def test_values_that_do_not_fit_together_are_reported_before_anything_is_written(
+def test_values_that_do_not_fit_together_are_reported_before_any_is_written(
     project: Path, idstack: Idstack, option: str, value: str, place: str
 ) -> None:
     printed = idstack("init", "dev", *OPTIONS, option, value)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from ops.stack.errors import CommandError
 from tests.unit.access_world import FakeApiServer
 from tests.unit.hosts import Serve
@@ -24,7 +24,7 @@ class FakeArm:
     """ARM as far as the vault's secrets go; `refuses` is the answer to everything else."""
 
     def __init__(self) -> None:
-        self.refuses: AzureRefused | None = None
+        self.refuses: AzureRefusedError | None = None
 
     def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
         if self.refuses is not None:
@@ -82,7 +82,7 @@ def test_scripts_get_them_beside_the_rows(api: FakeApiServer, idstack: Idstack) 
 
 def test_rights_that_are_missing_are_lines_and_no_error(api: FakeApiServer, arm: FakeArm, idstack: Idstack) -> None:
     api.unreadable = {HOSTED_CLUSTER}
-    arm.refuses = AzureRefused("reading the vault: 403", 403)
+    arm.refuses = AzureRefusedError("reading the vault: 403", 403)
 
     printed = idstack("status", "--stack", "dev")
 

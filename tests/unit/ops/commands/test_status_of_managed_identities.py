@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.catalogue import WORKLOAD
 from ops.stack.errors import CommandError
 from tests.unit.ops.conftest import FakeEngine, Idstack
@@ -37,7 +37,7 @@ class FakeArm:
 
     def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
         if resource_id == self.refuses:
-            raise AzureRefused("reading it: 403", 403)
+            raise AzureRefusedError("reading it: 403", 403)
         if resource_id in self.collections:
             return {"value": self.collections[resource_id]}
         found = self.resources.get(resource_id)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from identity.access.api_server import AccessRequirements, ApiServer
-from identity.access.errors import AccessError, AzureRefused
+from identity.access.errors import AccessError, AzureRefusedError
 from identity.access.permissions import Permission, permissions
 from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import SeenAccess
@@ -92,8 +92,8 @@ def test_whoever_only_looks_is_told_from_a_deployer_who_lacks_a_right() -> None:
 @pytest.mark.parametrize(
     ("error", "is_unread"),
     [
-        (AzureRefused("no listClusterUserCredential", 403), True),
-        (AzureRefused("there is no cluster", 404), False),
+        (AzureRefusedError("no listClusterUserCredential", 403), True),
+        (AzureRefusedError("there is no cluster", 404), False),
         (AccessError("the API server answers 401: no"), False),
     ],
     ids=["forbidden", "missing", "refused"],

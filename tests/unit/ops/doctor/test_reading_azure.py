@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from ops.doctor.model.check import Part
 from ops.doctor.model.seen import Unread, known
 from ops.doctor.model.world import (
@@ -40,7 +40,7 @@ class FakeAzure:
     by_id: dict[str, Any] = field(default_factory=dict)
     applications: dict[str, Any] = field(default_factory=dict)
     principals: dict[str, Any] = field(default_factory=dict)
-    refused: AzureRefused | None = None
+    refused: AzureRefusedError | None = None
     assigned: list[tuple[str, Any]] = field(default_factory=list)
 
     def resource(self, resource_id: str, api_version: str) -> Any:
@@ -136,7 +136,7 @@ def test_the_add_on_is_whether_it_runs_and_its_text() -> None:
 
 
 def test_a_refusal_leaves_each_thing_unread_and_is_cut_short() -> None:
-    azure = FakeAzure(refused=AzureRefused(f"reading x:\n 403 {'{' * 1000}", 403))
+    azure = FakeAzure(refused=AzureRefusedError(f"reading x:\n 403 {'{' * 1000}", 403))
 
     view = read(azure, Part.VAULT, Part.SECRETS, Part.ADD_ON, Part.ROLES, Part.APPLICATIONS)
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.clouds import CLOUDS, Cloud
 from ops.doctor.model.seen import Unread, known
 from ops.doctor.model.world import SeenRun
@@ -86,7 +86,7 @@ class FakeStorage:
     """A storage account of the public cloud: blobs by address; `refused` is the answer to everything."""
 
     blobs: dict[str, bytes]
-    refused: AzureRefused | None = None
+    refused: AzureRefusedError | None = None
     cloud: Cloud = CLOUDS["AzurePublicCloud"]
 
     def blob_names(self, container: str, prefix: str) -> list[str]:
@@ -122,7 +122,7 @@ def test_locks_of_blobs_are_those_of_the_storage_account(
 
 def test_whoever_may_not_list_the_blobs_is_told_so(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULUMI_BACKEND_URL", "azblob://pulumi-state?storage_account=stidstackprod")
-    refused = AzureRefused("reading x: 403 AuthorizationPermissionMismatch", 403)
+    refused = AzureRefusedError("reading x: 403 AuthorizationPermissionMismatch", 403)
 
     assert read_locks(Engine("dev"), FakeStorage({}, refused)) == Unread(str(refused), is_forbidden=True)
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from identity.access.api_server import ApiServer
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from ops.outputs import cluster_tables
 from ops.outputs.cluster_state import ClusterState, HostedClusterCondition, MountedVersion, read
 from tests.unit.access_world import FakeApiServer
@@ -149,7 +149,7 @@ def test_what_may_not_be_read_is_named_and_the_rest_is_there(server: ApiServer, 
     api.unreadable = {HOSTED_CLUSTER}
 
     def version_of(secret: str) -> str | None:
-        raise AzureRefused(f"reading {secret}: 403")
+        raise AzureRefusedError(f"reading {secret}: 403")
 
     found = read(server, OUTPUTS, version_of)
 

@@ -17,7 +17,7 @@ from kubernetes import client
 from emulated.azure_native.table import RESOURCES
 from emulated.azuread.provider import AzureAd
 from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
 from identity.naming import owner_mark
@@ -369,7 +369,9 @@ def test_a_principal_without_rights_gets_the_refusal(world: ArmWorld, cloud: Clo
     vault, inputs = IN_ARM["azure-native:keyvault:Vault"]
     with AzureClient(cloud, IssuedTokens(world, world.principal()), str(certificates.ca_file)) as stranger:
         finders = Finders(stranger, None, world.cloud.subscription_id, frozenset())
-        with pytest.raises(AzureRefused, match=rf"reading https://127.0.0.1:\d+{vault}: 403 .*AuthorizationFailed"):
+        with pytest.raises(
+            AzureRefusedError, match=rf"reading https://127.0.0.1:\d+{vault}: 403 .*AuthorizationFailed"
+        ):
             finders.find("azure-native:keyvault:Vault", inputs)
-        with pytest.raises(AzureRefused, match=r"reading .*/v1.0/applications: 403 .*Authorization_RequestDenied"):
+        with pytest.raises(AzureRefusedError, match=r"reading .*/v1.0/applications: 403 .*Authorization_RequestDenied"):
             finders.find(APPLICATION, {"tags": [TAG]})

@@ -11,7 +11,16 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
 from ops.rehearsal import sign_ins
-from ops.rehearsal.sign_ins import Mounted, Reader, SignIns, Unreadable, cause_of, mounted, mounted_anew, signing_in
+from ops.rehearsal.sign_ins import (
+    Mounted,
+    Reader,
+    SignIns,
+    UnreadableError,
+    cause_of,
+    mounted,
+    mounted_anew,
+    signing_in,
+)
 from ops.rehearsal.steps import ResourceOwner
 
 _GONE = "AADSTS700016: Application with identifier 'x' was not found in the directory 'y'. Trace ID: 1"
@@ -32,13 +41,13 @@ class FakeReader:
 
     def read(self, of: Mounted) -> str:
         if of.secret in self.unreadable:
-            raise Unreadable(f"the secret {of.secret} cannot be mounted: 403")
+            raise UnreadableError(f"the secret {of.secret} cannot be mounted: 403")
         return self.values.get(of.secret, of.secret)
 
     def sign_ins(self, of: Mounted, value: str) -> Callable[[], None]:
         self.loaded.append(value)
         if value == _NO_CREDENTIAL:
-            raise Unreadable("the secret cannot be mounted: no credential")
+            raise UnreadableError("the secret cannot be mounted: no credential")
 
         def sign_in() -> None:
             with self.changed:

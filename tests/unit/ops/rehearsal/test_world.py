@@ -13,7 +13,7 @@ from ops.rehearsal import world
 from ops.rehearsal.world import ThrowAwayCloud, throw_away
 from ops.stack import local_cloud
 from ops.stack.environment import local_paths
-from ops.stack.errors import RunInterrupted
+from ops.stack.errors import RunInterruptedError
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_an_interruption_leaves_nothing_either(stopped: list[Path], number: sign
             kept.append(made)
             signal.raise_signal(number)
 
-    with pytest.raises((KeyboardInterrupt, RunInterrupted)):
+    with pytest.raises((KeyboardInterrupt, RunInterruptedError)):
         interrupted()
 
     assert len(stopped) == 1

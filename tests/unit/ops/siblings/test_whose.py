@@ -9,7 +9,7 @@ import pytest
 
 from identity import resource_types
 from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefused
+from identity.access.errors import AzureRefusedError
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
 from localcloud.azure.tenant.objects import ServicePrincipal
@@ -97,7 +97,7 @@ def test_a_role_of_somebody_of_whom_graph_tells_nothing_may_be_his(
     assigned(world, principal)
 
     def refused(self: AzureClient, path: str) -> None:
-        raise AzureRefused("403")
+        raise AzureRefusedError("403")
 
     monkeypatch.setattr(AzureClient, "directory_object", refused)
     assert (

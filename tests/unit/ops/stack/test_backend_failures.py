@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ops.stack.backend_failures import NoSuchStack, failure
+from ops.stack.backend_failures import NoSuchStackError, failure
 
 AZURE = "azblob://pulumi-state?storage_account=stdev"
 TOKEN = """\
@@ -71,7 +71,7 @@ def test_a_failure_is_told_with_what_to_do(errors: str, backend: str | None, mes
     found = failure(errors, "dev", backend)
 
     assert str(found) == message
-    assert isinstance(found, NoSuchStack) == ("no stack named" in errors)
+    assert isinstance(found, NoSuchStackError) == ("no stack named" in errors)
 
 
 @pytest.mark.parametrize("errors", ["", "error: something else", TOKEN], ids=["nothing", "another", "of no backend"])

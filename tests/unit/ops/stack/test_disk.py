@@ -9,7 +9,7 @@ import pytest
 
 from ops.stack import disk
 from ops.stack.engine import Engine
-from ops.stack.lock import Locked
+from ops.stack.lock import LockedError
 from tests.unit.ops.conftest import FakeEngine
 
 # Pulumi 3.259 on a tmpfs that is full, and on one that is read-only.
@@ -76,7 +76,7 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
     draft.write_text(content)
     engine.fails("error: unexpected end of JSON input")
 
-    with pytest.raises(Locked, match=rf"has a lock that is cut short \({draft}\)") as locked:
+    with pytest.raises(LockedError, match=rf"has a lock that is cut short \({draft}\)") as locked:
         Engine("dev").refresh()
     assert locked.value.is_abandoned
     assert "`make recover STACK=dev` removes it" in str(locked.value)

@@ -15,7 +15,7 @@ import yaml
 
 from ops.stack.deadline import Deadline
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError, RunInterrupted
+from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.streaming import Ended
 from tests.harness import LocalStack
 from tests.unit.ops.conftest import FakeEngine
@@ -161,7 +161,7 @@ def test_an_interrupted_run_is_an_error_with_the_way_on(
 ) -> None:
     monkeypatch.setattr("ops.stack.pulumi_runs.run_streaming", lambda *_, **__: ended)
 
-    with pytest.raises(RunInterrupted) as caught:
+    with pytest.raises(RunInterruptedError) as caught:
         Engine("dev", project).up()
 
     assert str(caught.value) == message
@@ -178,7 +178,7 @@ def test_a_short_run_that_was_killed_says_so_and_names_the_way_on(
     engine: FakeEngine, project: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[[Engine], object], name: str
 ) -> None:
     monkeypatch.setattr("subprocess.run", lambda *_, **__: CompletedProcess([], -9, "", ""))
-    with pytest.raises(RunInterrupted) as caught:
+    with pytest.raises(RunInterruptedError) as caught:
         run(Engine("dev", project))
     assert str(caught.value) == (
         f"`pulumi {name}` was killed by signal 9. Run the command again; `make recover STACK=dev` goes on if the stack "
@@ -242,6 +242,6 @@ def test_no_provider_signs_in_as_somebody_else(
 
 
 def test_after_the_deadline_no_engine_is_started(engine: FakeEngine, project: Path) -> None:
-    with pytest.raises(RunInterrupted, match="time limit of 40 minutes has passed before `pulumi refresh` began"):
+    with pytest.raises(RunInterruptedError, match="time limit of 40 minutes has passed before `pulumi refresh` began"):
         Engine("dev", project, deadline=Deadline(40.0, time.monotonic())).refresh()
     assert engine.calls == []

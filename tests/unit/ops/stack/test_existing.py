@@ -196,7 +196,7 @@ def test_a_failed_up_ends_with_the_lines(engine: FakeEngine, idstack: Idstack) -
 def test_what_is_not_the_stacks_is_named_without_a_command_that_adopts_it() -> None:
     log = _log(_GRANT, f"cannot create already existing resource '{_ASSIGNMENTS}/{_NAME}'")
     [found] = existing.read(log)
-    stopped = existing.InTheWay("dev", [found], ["it ended"])
+    stopped = existing.ObstacleError("dev", [found], ["it ended"])
 
     judged = str(stopped.judged({found: "the stack prod has it"}))
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.stack.lock import Locked, Owner, is_locked, owners, runs, stack_of
+from ops.stack.lock import LockedError, Owner, is_locked, owners, runs, stack_of
 from ops.stack.started_engines import StartedEngine, StartedEngines
 
 HERE = socket.gethostname()
@@ -111,14 +111,14 @@ def engines(tmp_path: Path) -> StartedEngines:
 
 
 @pytest.fixture
-def locked(engines: StartedEngines) -> Callable[..., Locked]:
-    def lock(*found: Owner, stack: str = "dev", command: str = "up") -> Locked:
-        return Locked(stack, found, engines=engines, is_local=stack == "local", command=command)
+def locked(engines: StartedEngines) -> Callable[..., LockedError]:
+    def lock(*found: Owner, stack: str = "dev", command: str = "up") -> LockedError:
+        return LockedError(stack, found, engines=engines, is_local=stack == "local", command=command)
 
     return lock
 
 
-LockedBy: TypeAlias = Callable[..., Locked]
+LockedBy: TypeAlias = Callable[..., LockedError]
 
 
 def test_a_living_owner_is_named_and_waited_for(engine: subprocess.Popen[bytes], locked: LockedBy) -> None:

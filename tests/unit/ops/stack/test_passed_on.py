@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ops.stack.engine import Engine
-from ops.stack.passed_on import WrongUsage, require_known
+from ops.stack.passed_on import WrongUsageError, require_known
 from tests.unit.ops.conftest import FakeEngine
 
 _HELP = """\
@@ -68,7 +68,7 @@ def test_what_the_engine_knows_is_passed_on(dev: Engine, arguments: list[str]) -
     ids=["typing error", "unknown", "unknown letter", "a stack", "a word"],
 )
 def test_what_nobody_knows_is_refused(dev: Engine, arguments: list[str], message: str) -> None:
-    with pytest.raises(WrongUsage) as refused:
+    with pytest.raises(WrongUsageError) as refused:
         require_known(dev, "up", arguments, ["--stack", "--json"])
 
     assert (str(refused.value), refused.value.exit_code) == (message, 2)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ops.stack import state_file
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state_file import StateDamaged
+from ops.stack.state_file import StateDamagedError
 from tests.unit.ops.conftest import FakeEngine
 
 WHOLE = json.dumps({"version": 3, "checkpoint": {"latest": {"resources": []}}})
@@ -78,7 +78,7 @@ def test_without_a_whole_copy_a_backup_is_named(folder: Folder) -> None:
     found = state_file.find("dev", folder.url)
     assert found is not None
     assert "no copy beside it is whole. `.venv/bin/idstack restore --stack dev <file>`" in str(found)
-    with pytest.raises(StateDamaged, match="no copy beside it"):
+    with pytest.raises(StateDamagedError, match="no copy beside it"):
         found.put_back()
 
 
@@ -123,7 +123,7 @@ def test_a_stack_with_a_run_that_has_ended_never_begins_anew(folder: Folder, tra
     found = state_file.find("dev", folder.url)
     assert found is not None
     assert "no copy beside it is whole. `.venv/bin/idstack restore" in str(found)
-    with pytest.raises(StateDamaged, match="no copy beside it"):
+    with pytest.raises(StateDamagedError, match="no copy beside it"):
         found.put_back()
     assert folder.state.exists()
 
@@ -193,6 +193,6 @@ def test_every_run_of_the_engine_names_the_file(
     engine.fails(CUT_SHORT)
 
     for run in (lambda: Engine("dev").outputs(), lambda: Engine("dev").refresh(), lambda: Engine("dev").stacks()):
-        with pytest.raises(StateDamaged, match="puts the copy of"):
+        with pytest.raises(StateDamagedError, match="puts the copy of"):
             run()
     assert "Traceback" not in capfd.readouterr().err

@@ -16,7 +16,7 @@ from localcloud.azure.conditions import (
     Comparison,
     Expression,
     Facts,
-    InvalidCondition,
+    InvalidConditionError,
     Junction,
     Not,
     parse,
@@ -142,7 +142,7 @@ _EQUALS: Final = f"@Request[{ASSIGNMENTS}:PrincipalId] GuidEquals {ONE}"
     ],
 )
 def test_what_is_not_known_is_no_condition(text: str) -> None:
-    with pytest.raises(InvalidCondition):
+    with pytest.raises(InvalidConditionError):
         parse(text)
 
 
@@ -190,7 +190,7 @@ _WORDS = [
 def test_no_text_does_more_than_being_refused(text: str) -> None:
     try:
         expression = parse(text)
-    except InvalidCondition:
+    except InvalidConditionError:
         return
     assert expression.holds(Facts(WRITE, {}, {})) in (True, False)
     assert parse(str(expression)) == expression

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.azure.keyvault.recovery import NotDeleted, recover
+from localcloud.azure.keyvault.recovery import NotDeletedError, recover
 from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 
 SECRET = f"{VAULT}/secrets/one"
@@ -37,7 +37,7 @@ def test_a_deleted_vault_comes_back_with_its_secrets(vault: ArmWorld) -> None:
 
 @pytest.mark.parametrize("resource_id", [SECRET, VAULT, f"{VAULT}-2", f"{VAULT}-2/secrets/one"])
 def test_what_is_not_deleted_cannot_be_recovered(vault: ArmWorld, resource_id: str) -> None:
-    with pytest.raises(NotDeleted, match=resource_id.partition("/secrets/")[0].rpartition("/")[2]):
+    with pytest.raises(NotDeletedError, match=resource_id.partition("/secrets/")[0].rpartition("/")[2]):
         recover(vault.cloud, resource_id)
 
 
