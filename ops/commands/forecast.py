@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from identity.settings import ConfigurationError
 from ops.commands.options import DEFAULT_CHOICE, JsonOption, Screen
 from ops.forecast import screen
 from ops.forecast.forecast import forecast as make_forecast
@@ -41,10 +40,7 @@ def forecast(
     and tenant count as well, but not here. The exit code is 1 if a limit is exceeded.
     """
     names = list(dict.fromkeys(stack)) or [chosen_stack()[0]]
-    try:
-        found = make_forecast(read(names, poll_interval), clusters)
-    except ConfigurationError as error:
-        raise CommandError(str(error)) from None
+    found = make_forecast(read(names, poll_interval), clusters)
     output = Screen(as_json)
     if as_json:
         output.document({"stacks": names, **found.to_json()})

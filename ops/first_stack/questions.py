@@ -70,7 +70,8 @@ def _backend(text: str) -> None:
 
 
 def _side(text: str) -> None:
-    Side(text)
+    if text not in list(Side):
+        raise ValueError
 
 
 _IMAGE: Final = _of(
@@ -93,10 +94,10 @@ _ALWAYS: Final = (
         "<resource group>/<name> of an AKS cluster that exists",
         _management_cluster,
     ),
-    _of("--dns-zone", "The public DNS zone (`az network dns zone list --query [].id` lists them)", arm_ids.DnsZoneId),
+    _of("--dns-zone", "The public DNS zone (`az network dns zone list --query '[].id'` lists them)", arm_ids.DnsZoneId),
     Question(
         "--backend",
-        "Where the state is kept",
+        "Where the state is kept (azblob://<container>?storage_account=<name>, or file://<folder> for a first look)",
         "the address of a backend: azblob://<container>?storage_account=<name>, s3://..., gs://..., https://... or "
         "file://<folder>",
         _backend,

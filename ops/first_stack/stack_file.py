@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 
 from identity.settings import ConfigurationError, Settings
+from identity.settings.problems import for_stack
 from identity.settings.stack_file import written, written_for
 from ops.first_stack.template import SAMPLE, Answers, stack_text
 from ops.stack import files, recorded_backend
@@ -54,7 +55,9 @@ def write(file: Path, answers: Answers) -> bool:
     try:
         load(answers.stack, texts, own)
     except ConfigurationError as error:
-        raise CommandError(f"these options do not fit together; nothing was written. {error}") from None
+        raise CommandError(
+            f"these options do not fit together; nothing was written. {for_stack(str(error), answers.stack)}"
+        ) from None
     if not has_own(file):
         files.replace(file, text, mode=_READABLE)
         return True
@@ -94,8 +97,9 @@ def settings_in(engine: Engine) -> Settings:
     try:
         return load(engine.stack, texts_in_the_file_of(engine), written_for(engine.stack, engine.root))
     except ConfigurationError as error:
+        stack = engine.stack
         raise CommandError(
-            f"{error}\n\nCorrect Pulumi.{engine.stack}.yaml; then `idstack init {engine.stack}` goes on"
+            f"{for_stack(str(error), stack)}\n\nCorrect Pulumi.{stack}.yaml; then `idstack init {stack}` goes on"
         ) from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from identity.settings import ConfigurationError
 from ops.forecast import screen
 from ops.forecast.forecast import forecast
 from ops.forecast.stack import read
@@ -16,5 +15,5 @@ def near_limits(stack: str) -> str | None:
     """
     try:
         return screen.warning(forecast(read([stack])), stack)
-    except (CommandError, ConfigurationError):
+    except CommandError:
         return None

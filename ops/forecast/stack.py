@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from identity.settings import HostedClusterSettings, Settings
+from identity.settings import ConfigurationError, HostedClusterSettings, Settings
+from identity.settings.problems import for_stack
 from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 from ops.stack.settings import load, texts_in_the_file_of
 
 # Of the AKS add-on (learn.microsoft.com/azure/aks/csi-secrets-store-configuration-options).
@@ -50,12 +52,16 @@ def read(names: Sequence[str], poll: timedelta | None = None) -> list[ForecastSt
     """The stacks of these names; `poll` is that of management clusters that exist already, AKS's default if None.
 
     A shared stack among them gives its vault's name and its cluster's poll interval to those that name it. Raises
-    CommandError for a stack without a configuration and for an encrypted value, ConfigurationError for a wrong one.
+    CommandError for a stack without a configuration, for an encrypted value and, with the report, for a wrong one.
     """
-    engines = {name: Engine(name) for name in names}
-    return together(
-        {name: load(name, texts_in_the_file_of(each), each.written()) for name, each in engines.items()}, poll
-    )
+    return together({name: _settings(Engine(name)) for name in names}, poll)
+
+
+def _settings(engine: Engine) -> Settings:
+    try:
+        return load(engine.stack, texts_in_the_file_of(engine), engine.written())
+    except ConfigurationError as error:
+        raise CommandError(for_stack(f"{engine.stack}: {error}", engine.stack)) from None
 
 
 def together(found: Mapping[str, Settings], poll: timedelta | None = None) -> list[ForecastStack]:

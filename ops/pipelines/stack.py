@@ -12,6 +12,7 @@ import yaml
 
 from identity.clouds import DEFAULT_CLOUD
 from identity.settings import ConfigurationError, Settings
+from identity.settings.problems import for_stack
 from identity.settings.stack_file import written_for
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT, is_local
@@ -87,7 +88,7 @@ def _read(name: str, backend: str) -> PipelineStack:
     try:
         settings = load(name, texts_in_the_file_of(engine), written_for(name, engine.root))
     except ConfigurationError as error:
-        raise CommandError(f"{name}: {error}") from None
+        raise CommandError(for_stack(f"{name}: {error}", name)) from None
     address = urlsplit(backend)
     [account] = parse_qs(address.query).get("storage_account", [""])[:1]
     key = _KEY.fullmatch(str(document.get("secretsprovider")))

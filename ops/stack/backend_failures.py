@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Final
 
 from ops.stack.environment import is_local
@@ -12,6 +13,7 @@ _NOT_LOGGED_IN: Final = "PULUMI_ACCESS_TOKEN must be set"
 _NO_STACK: Final = re.compile(r"no stack named '(?P<stack>[^']+)' found")
 _WRONG: Final = "incorrect passphrase"
 _NO_PASSPHRASE: Final = "passphrase must be set with PULUMI_CONFIG_PASSPHRASE"
+_NO_FOLDER: Final = re.compile(r"unable to open state directory .+: stat (?P<folder>.+): no such file or directory")
 _UNREACHABLE: Final = re.compile(r'unable to open bucket|read "?\.pulumi/meta\.yaml|could not list bucket')
 _REASON: Final = re.compile(
     r"(no such host|ContainerNotFound|AuthenticationFailed|AuthorizationFailure|"
@@ -49,6 +51,12 @@ def failure(errors: str, stack: str, backend: str | None) -> CommandError | None
         return CommandError(
             f"the passphrase {what} that encrypts the secrets of the stack {stack}: set PULUMI_CONFIG_PASSPHRASE, or "
             "PULUMI_CONFIG_PASSPHRASE_FILE to a file that has it. Nothing was changed"
+        )
+    if missing := _NO_FOLDER.search(errors):
+        return CommandError(
+            f"{where} is a folder that is not there. Mount it; if this is its first stack, make it: "
+            f"`mkdir -p {shlex.quote(missing['folder'])}`. If the address is wrong, correct `idstack:backend` in "
+            f"Pulumi.{stack}.yaml. Then run the command again"
         )
     if backend and backend.startswith("azblob://") and _UNREACHABLE.search(errors):
         reason = _REASON.search(errors)

@@ -228,14 +228,16 @@ def test_a_step_that_fails_ends_it(
 def test_everything_that_no_pipeline_can_use_is_refused_at_once(project: Path, idstack: Idstack) -> None:
     write(project, "prod", key="passphrase")
     write(project, "china", cloud="AzureChinaCloud", hostedClusters=[])
-    stacks = ("dev", "prod", "china", "local", "none")
+    write(project, "wrong", location="West Europe")
+    stacks = ("dev", "prod", "china", "local", "none", "wrong")
     command = ("bootstrap", "github", "acme/identities", "--backend", "file://.", "--reviewer", "jo")
 
     printed = idstack(*command, *(word for name in stacks for word in ("--stack", name)))
 
     assert (printed.code, printed.output) == (1, "")
     for problem in (
-        "dev: a pipeline cannot reach the state at 'file://.'; accepted, by --backend or PULUMI_BACKEND_URL: azblob://",
+        "dev: a pipeline cannot reach the state at 'file://.'; accepted, as idstack:backend in its file or by --backend: "
+        "azblob://",
         "Pulumi.prod.yaml names no key of Azure as `secretsprovider`, and a pipeline has no passphrase: ",
         "china is in AzureChinaCloud, and the pipelines sign in to AzurePublicCloud alone; leave it out",
         "local is a local stack, which no pipeline reaches; leave it out",

@@ -92,7 +92,8 @@ def test_a_wrong_configuration_is_reported_as_a_whole(project: Path, idstack: Id
     configure(project, "dev", tenantId="nobody")
     printed = idstack("forecast", "--stack", "dev")
     assert printed.code == 1
-    assert "idstack:tenantId" in printed.error
+    assert printed.error.startswith("idstack: dev: The stack's configuration has 1 problem; ")
+    assert "`idstack pulumi --stack dev -- config set tenantId <uuid>`" in printed.error
 
 
 def test_a_stack_without_a_configuration_is_named(project: Path, idstack: Idstack) -> None:

@@ -182,8 +182,7 @@ def test_a_value_that_is_refused_is_named_with_what_is_accepted(
     printed = idstack("init", "dev", *OPTIONS, option, value)
 
     assert printed.code == 1
-    assert f'{option}: found "{value}"' in printed.error
-    assert "accepted: " in printed.error
+    assert f'{option}: found "{value}"; accepted: ' in printed.error
     assert not file(project).exists()
 
 
@@ -317,6 +316,7 @@ def test_a_file_with_problems_gets_the_whole_report_and_no_stack(
     printed = idstack("init", "dev", "--yes")
     assert printed.code == 1
     assert "idstack:location\n" in printed.error
+    assert "`idstack pulumi --stack dev -- config set location " in printed.error
     assert printed.error.endswith("Correct Pulumi.dev.yaml; then `idstack init dev` goes on\n")
     assert not [each for each in engine.calls if each.startswith("stack init")]
 

@@ -56,8 +56,16 @@ SET = "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file 
             "variables AZURE_CLIENT_ID and AZURE_TENANT_ID), as somebody with the role Storage Blob Data Reader on the "
             "container. If the address is wrong, correct `idstack:backend` in Pulumi.dev.yaml",
         ),
+        (
+            'error: unable to open state directory "file:///srv/my states": stat /srv/my states: no such file or '
+            "directory",
+            "file:///srv/my states",
+            "the backend file:///srv/my states is a folder that is not there. Mount it; if this is its first stack, "
+            "make it: `mkdir -p '/srv/my states'`. If the address is wrong, correct `idstack:backend` in "
+            "Pulumi.dev.yaml. Then run the command again",
+        ),
     ],
-    ids=["no login", "no stack", "no local stack", "wrong passphrase", "no passphrase", "no sign-in"],
+    ids=["no login", "no stack", "no local stack", "wrong passphrase", "no passphrase", "no sign-in", "no folder"],
 )
 def test_a_failure_is_told_with_what_to_do(errors: str, backend: str | None, message: str) -> None:
     found = failure(errors, "dev", backend)
