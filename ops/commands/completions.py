@@ -14,8 +14,9 @@ from ops.stack.environment import ROOT
 
 def stacks() -> list[str]:
     """The stacks that have a file."""
-    names = (file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in ROOT.glob("Pulumi.*.yaml"))
-    return sorted(names)
+    from ops.stack.chosen_stack import stack_names
+
+    return stack_names()
 
 
 def clusters(context: typer.Context) -> list[str]:
@@ -34,10 +35,14 @@ def identities(context: typer.Context) -> list[str]:
 def _clusters(context: typer.Context) -> Iterator[str]:
     import yaml
 
+    from ops.stack.chosen_stack import chosen_stack
+    from ops.stack.errors import CommandError
+
     try:
-        text = (ROOT / f"Pulumi.{context.params.get('stack')}.yaml").read_text(encoding="utf-8")
+        stack = context.params.get("stack") or chosen_stack()[0]
+        text = (ROOT / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")
         document = yaml.safe_load(text)
-    except (OSError, ValueError, yaml.YAMLError):
+    except (CommandError, OSError, ValueError, yaml.YAMLError):
         return
     config = document.get("config") if isinstance(document, dict) else None
     found = config.get("idstack:hostedClusters") if isinstance(config, dict) else None

@@ -15,8 +15,8 @@ from ops.doctor.model.world import SeenIssuer, SeenManagedIdentity
 def read_issuer(azure: AzureClient, address: str) -> SeenIssuer:
     """Read both documents without a credential, as Entra ID does.
 
-    Raises AzureRefusedError if nothing answers, or only with an error of its own: from here that says nothing about Entra
-    ID's way to the issuer.
+    Raises AzureRefusedError if nothing answers, or only with an error of its own: from here that says nothing about
+    Entra ID's way to the issuer.
     """
     try:
         return SeenIssuer(keys=tuple(sorted(keys_of_issuer(azure.public_document, address))))
