@@ -16,13 +16,11 @@ import pulumi
 
 from identity.access.errors import AccessError, AzureRefusedError
 from identity.credentials.signing_key import (
-    DISCOVERY_PATH,
     PublicKey,
     UnusableIssuerError,
     UnusableKeyError,
-    jwks_address,
+    keys_of_issuer,
     public_half,
-    published_keys,
 )
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings, Problem, Settings, SigningKeySettings
@@ -113,19 +111,11 @@ def _compared(azure: AzureClient, cluster: HostedClusterSettings, key: PublicKey
     issuer = cluster.issuer_url
     at: Place = (*place[:-1], "issuerURL")
     try:
-        discovery = azure.public_document(f"{issuer}{DISCOVERY_PATH}")
-        jwks = azure.public_document(jwks_address(discovery, issuer)) if discovery is not None else None
-        published = published_keys(jwks) if jwks is not None else None
-    except UnusableIssuerError as error:
+        published = keys_of_issuer(azure.public_document, issuer)
+    except (UnusableIssuerError, AccessError) as error:
         yield _unusable_issuer(at, issuer, str(error))
         return
-    except AccessError as error:
-        yield _unusable_issuer(at, issuer, str(error))
-        return
-    if published is None:
-        missing = "discovery document" if discovery is None else "JWKS"
-        yield _unusable_issuer(at, issuer, f"there is no {missing}")
-    elif published.get(key.key_id) != (key.jwk["n"], key.jwk["e"]):
+    if published.get(key.key_id) != (key.jwk["n"], key.jwk["e"]):
         known = enumerate_words(sorted(published), last="and") if published else "no RSA key"
         yield Problem(
             place=place,

@@ -13,7 +13,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -88,6 +88,20 @@ def discovery_document(issuer: str) -> bytes:
 def jwks_document(keys: Sequence[Mapping[str, str]]) -> bytes:
     """What stands at `<issuer>/openid/v1/jwks`."""
     return _json({"keys": [dict(each) for each in keys]})
+
+
+def keys_of_issuer(document_at: Callable[[str], bytes | None], issuer: str) -> dict[str, tuple[str, str]]:
+    """The keys that Entra ID gets at an issuer, as `published_keys` has them; None is a document that is not there.
+
+    Raises UnusableIssuerError, and what `document_at` raises.
+    """
+    discovery = document_at(f"{issuer}{DISCOVERY_PATH}")
+    if discovery is None:
+        raise UnusableIssuerError("there is no discovery document")
+    jwks = document_at(jwks_address(discovery, issuer))
+    if jwks is None:
+        raise UnusableIssuerError("there is no JWKS")
+    return published_keys(jwks)
 
 
 def jwks_address(discovery: bytes, issuer: str) -> str:

@@ -38,7 +38,7 @@ def doctor(
 ) -> None:
     """Find the first broken stage of each identity, with the evidence and the command that fixes it; change nothing.
 
-    Engine, backend and access come first, then the eight stages from the configuration to the proof call. It works with
+    Engine, backend and access come first, then the stages from the configuration to the proof call. It works with
     the rights of a Reader and names what they do not show. Exits with 0 if everything is sound, 1 if something is
     broken (with --wait: still), 3 if nothing is but some checks could not be made.
     """

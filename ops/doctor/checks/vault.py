@@ -58,8 +58,8 @@ VAULT = of_stack(Stage.VAULT, "vault", (Part.VAULT, Part.STATE), _find_vault)
 def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     """Whether the key-vault-user, as whom the CSI driver reads the vault, has its role on the whole vault."""
     state = known(world.state)
-    if state.is_up and not state.key_vault_user:
-        return
+    if state.is_up and not (state.key_vault_user and state.identities):
+        return  # nobody reads a vault for identities that have no certificate
     if state.is_up and not state.reader_roles and not any(each.reader_roles for each in state.identities):
         raise NotReadError(
             f"the vault {state.vault_name} is another stack's, and so is its reader: run the doctor on that one"

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from ops.doctor.model.expected import Cluster, GrantedPrincipal, Identity
+from ops.doctor.model.expected import Cluster, FederatedIdentity, GrantedPrincipal, Identity
 from ops.doctor.model.seen import known
 from ops.doctor.model.world import StackWorld
 
 
 class Stage(StrEnum):
-    """Where a check belongs, in order. `configuration` to `proof-call` are the eight stages of the identity flow."""
+    """Where a check belongs, in order. `configuration` to `proof-call` are the stages of the identity flow.
+
+    An identity has a certificate (`vault` to `document`) or trusts service accounts (`federation`).
+    """
 
     ENGINE = "engine"
     BACKEND = "backend"
@@ -24,6 +27,7 @@ class Stage(StrEnum):
     MOUNT = "mount"
     VOLUME = "volume"
     DOCUMENT = "document"
+    FEDERATION = "federation"
     SIGN_IN = "sign-in"
     PROOF_CALL = "proof-call"
     HOSTED_CLUSTERS = "hosted-clusters"
@@ -48,6 +52,8 @@ class Part(StrEnum):
     ADD_ON = "Reader on the management cluster"
     ROLES = "Reader at the scopes of the role assignments"
     APPLICATIONS = "Application.Read.All in Microsoft Graph"
+    ISSUERS = "to reach the issuers of the hosted clusters over HTTPS"
+    MANAGED_IDENTITIES = "Reader on the resource group of the managed identities"
     CONTROL_PLANES = "get and list on the objects of the control plane's namespace"
     REPORTS = "get on pods/proxy in the control plane's namespace, for the probes' reports"
 
@@ -121,6 +127,14 @@ def of_principal(
     """A check of each identity of each hosted cluster, of both planes."""
     needs = (*needs, Part.STATE)
     return Check(stage=stage, name=name, needs=needs, places=lambda world: known(world.state).principals, find=find)
+
+
+def of_federated(
+    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[StackWorld, FederatedIdentity], Iterator[Fault]]
+) -> Check:
+    """A check of each managed identity that service accounts of a hosted cluster use."""
+    needs = (*needs, Part.STATE)
+    return Check(stage=stage, name=name, needs=needs, places=lambda world: known(world.state).guests, find=find)
 
 
 def of_identity(

@@ -49,6 +49,40 @@ class GrantedPrincipal:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FederatedTrust:
+    """A federated credential: what Entra ID compares the token of a service account with."""
+
+    issuer: str
+    subject: str
+    audience: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedIssuer:
+    """An OIDC issuer; `keys` are the ids of those that it has to publish, none if the stack knows of none.
+
+    `is_ours`: the stack publishes its documents.
+    """
+
+    address: str
+    keys: tuple[str, ...]
+    is_ours: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FederatedIdentity(GrantedPrincipal):
+    """A managed identity that service accounts of a hosted cluster use.
+
+    `issuer` is None if somebody else publishes its documents, and later: for a managed cluster.
+    """
+
+    resource_id: str  # ARM id
+    client_id: str
+    trusts: tuple[FederatedTrust, ...]
+    issuer: ExpectedIssuer | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExpectedMount:
     """A place where a pod of `deployment` finds the credential: one of the catalogue's mounts.
 
@@ -96,14 +130,14 @@ class Identity(GrantedPrincipal):
 class Cluster:
     """One hosted cluster; `home` is the namespace of its HostedCluster, `namespace` that of its control plane.
 
-    `guests` are the data-plane identities.
+    `guests` are those whose pods have tokens of service accounts.
     """
 
     cluster: str
     home: str
     namespace: str
     identities: tuple[Identity, ...]
-    guests: tuple[GrantedPrincipal, ...] = ()
+    guests: tuple[FederatedIdentity, ...] = ()
     identity: None = None
 
 
@@ -143,6 +177,11 @@ class StackState:
         return tuple(each for cluster in self.clusters for each in cluster.identities)
 
     @property
+    def guests(self) -> tuple[FederatedIdentity, ...]:
+        """Those of all clusters, in the catalogue's order."""
+        return tuple(each for cluster in self.clusters for each in cluster.guests)
+
+    @property
     def principals(self) -> tuple[GrantedPrincipal, ...]:
         """The identities of both planes."""
-        return (*self.identities, *(each for cluster in self.clusters for each in cluster.guests))
+        return (*self.identities, *self.guests)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ops.doctor.model.expected import StackState
+from ops.doctor.model.expected import FederatedTrust, StackState
 from ops.doctor.model.seen import Unread
 from ops.outputs.cluster_state import HostedClusterCondition
 
@@ -135,6 +135,22 @@ class SeenApplication:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeenIssuer:
+    """An OIDC issuer as anybody sees it; `problem` is why Entra ID gets no keys there, empty if it gets them."""
+
+    keys: tuple[str, ...]  # ids
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenManagedIdentity:
+    """A managed identity with its federated credentials as ARM shows them."""
+
+    client_id: str
+    trusts: tuple[FederatedTrust, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeenClass:
     """A SecretProviderClass."""
 
@@ -241,7 +257,7 @@ class StackWorld:
     `last_run` is None before the first one. `decryption` is why the stack's secrets cannot be decrypted, None if they
     can. `add_on` is the management cluster's, None if there is no such cluster. `secrets` are by name, `roles` by ARM
     id, `assignments` by the key of an `ExpectedAccess`, `definitions` by the role's GUID, `applications` by client id,
-    `control_planes` by hosted cluster.
+    `issuers` by address, `managed_identities` by ARM id, `control_planes` by hosted cluster.
     """
 
     stack: str
@@ -259,6 +275,8 @@ class StackWorld:
     assignments: Mapping[str, tuple[SeenRole, ...] | Unread]
     definitions: Mapping[str, SeenRoleDefinition | Unread | None]
     applications: Mapping[str, SeenApplication | Unread | None]
+    issuers: Mapping[str, SeenIssuer | Unread]
+    managed_identities: Mapping[str, SeenManagedIdentity | Unread | None]
     control_planes: Mapping[str, SeenControlPlane | Unread]
 
     def command(self, *words: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from identity import resource_types
@@ -21,12 +22,15 @@ from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import (
     SeenAddOn,
     SeenApplication,
+    SeenIssuer,
+    SeenManagedIdentity,
     SeenPermission,
     SeenRole,
     SeenRoleDefinition,
     SeenSecret,
     SeenVault,
 )
+from ops.doctor.reading.federation import read_issuer, read_managed_identity
 
 _ASSIGNMENTS: Final = "providers/Microsoft.Authorization/roleAssignments"
 _DEFINITIONS: Final = "providers/Microsoft.Authorization/roleDefinitions"
@@ -46,6 +50,8 @@ class AzureView:
     roles: Mapping[str, SeenRole | Unread | None] = field(default_factory=dict)
     assignments: Mapping[str, tuple[SeenRole, ...] | Unread] = field(default_factory=dict)
     definitions: Mapping[str, SeenRoleDefinition | Unread | None] = field(default_factory=dict)
+    issuers: Mapping[str, SeenIssuer | Unread] = field(default_factory=dict)
+    managed_identities: Mapping[str, SeenManagedIdentity | Unread | None] = field(default_factory=dict)
 
 
 def unseen(why: Unread, state: StackState) -> AzureView:
@@ -57,6 +63,8 @@ def unseen(why: Unread, state: StackState) -> AzureView:
         applications=dict.fromkeys(_applications(state), why),
         roles=dict.fromkeys(_roles(state), why),
         assignments=dict.fromkeys(_accesses(state), why),
+        issuers=dict.fromkeys(_issuers(state), why),
+        managed_identities=dict.fromkeys(_managed_identities(state), why),
     )
 
 
@@ -121,6 +129,10 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
             assignments=seen,
             definitions=each(Part.ROLES, scopes, definition),
             applications=each(Part.APPLICATIONS, _applications(state), application),
+            issuers=each(Part.ISSUERS, _issuers(state), partial(read_issuer, azure)),
+            managed_identities=each(
+                Part.MANAGED_IDENTITIES, _managed_identities(state), partial(read_managed_identity, azure)
+            ),
         )
 
 
@@ -147,6 +159,14 @@ def _accesses(state: StackState) -> dict[str, ExpectedAccess]:
 
 def _applications(state: StackState) -> list[str]:
     return list(dict.fromkeys(each.client_id for each in state.identities if each.generation is not None))
+
+
+def _issuers(state: StackState) -> list[str]:
+    return list(dict.fromkeys(each.issuer.address for each in state.guests if each.issuer is not None))
+
+
+def _managed_identities(state: StackState) -> list[str]:
+    return [each.resource_id for each in state.guests if each.resource_id]
 
 
 def _vault(properties: AzureObject) -> SeenVault:

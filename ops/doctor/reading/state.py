@@ -16,8 +16,11 @@ from identity.naming import (
 )
 from ops.doctor.model.expected import (
     Cluster,
+    ExpectedIssuer,
     ExpectedMount,
     ExpectedRole,
+    FederatedIdentity,
+    FederatedTrust,
     GrantedPrincipal,
     Identity,
     OwnVault,
@@ -52,7 +55,7 @@ def expected(state: State) -> StackState:
         key_vault_user=outputs.get("keyVaultUserClientId", ""),
         attach_command=outputs.get("keyVaultUserAttachCommand"),
         management_cluster=outputs.get("managementClusterId"),
-        clusters=tuple(_clusters(outputs.get("hostedClusters") or {}, side, roles, secrets)),
+        clusters=tuple(_clusters(outputs.get("hostedClusters") or {}, side, roles, secrets, resources)),
         own_vault=_own_vault(resources),
         reader_roles=tuple(_of(f"{_READER}-roles", roles)),
         pending=tuple(
@@ -91,11 +94,16 @@ def _own_vault(resources: Sequence[StateResource]) -> OwnVault | None:
 
 
 def _clusters(
-    described: Mapping[str, Any], side: str, roles: Sequence[ExpectedRole], secrets: Mapping[str, Mapping[str, Any]]
+    described: Mapping[str, Any],
+    side: str,
+    roles: Sequence[ExpectedRole],
+    secrets: Mapping[str, Mapping[str, Any]],
+    resources: Sequence[StateResource],
 ) -> Iterator[Cluster]:
     for name, cluster in described.items():
         namespace = control_plane_namespace(cluster["namespace"], name)
         spec = cluster.get("hostedClusterSpec") or {}
+        issuer = _issuer(name, cluster, spec.get("issuerURL", ""), resources)
         yield Cluster(
             cluster=name,
             home=cluster["namespace"],
@@ -113,11 +121,65 @@ def _clusters(
                 if (found := cluster["controlPlane"].get(row.field)) is not None
             ),
             guests=tuple(
-                _granted(federated_identity_name(name, row.kind, row.name), name, row, roles, spec)
+                _federated(
+                    _granted(component := federated_identity_name(name, row.kind, row.name), name, row, roles, spec),
+                    component,
+                    client_id,
+                    issuer,
+                    resources,
+                )
                 for row in FEDERATED_IDENTITIES
-                if row.field in cluster.get("dataPlane", {})
+                if (client_id := cluster.get("dataPlane", {}).get(row.field)) is not None
             ),
         )
+
+
+def _issuer(
+    name: str, cluster: Mapping[str, Any], address: str, resources: Sequence[StateResource]
+) -> ExpectedIssuer | None:
+    """The issuer of a cluster; None for a managed cluster whose documents the stack does not publish."""
+    published = [
+        each.get("inputs", {})["keys"]
+        for each in resources
+        if each["type"] == resource_types.ISSUER_DOCUMENTS and each.get("inputs", {}).get("issuer") == address
+    ]
+    if published:
+        return ExpectedIssuer(address=address, keys=tuple(key["jwk"]["kid"] for key in published[0]), is_ours=True)
+    if cluster["controlPlane"] or not address:
+        return None
+    own = f"{name}-signing-key"
+    keys = [
+        each.get("outputs", {})["keyId"]
+        for each in resources
+        if each["type"] == resource_types.SIGNING_KEY and name_of(each["urn"]) == own
+    ]
+    return ExpectedIssuer(address=address, keys=tuple(keys), is_ours=False)
+
+
+def _federated(
+    granted: GrantedPrincipal,
+    component: str,
+    client_id: str,
+    issuer: ExpectedIssuer | None,
+    resources: Sequence[StateResource],
+) -> FederatedIdentity:
+    ids = {name_of(each["urn"]): each.get("id", "") for each in resources}
+    credentials = [
+        each.get("inputs") or {}
+        for each in resources
+        if each["type"] == resource_types.FEDERATED_CREDENTIAL
+        and name_of(each["urn"]).startswith(f"{component}-federated-")
+    ]
+    return FederatedIdentity(
+        **vars(granted),
+        resource_id=ids.get(f"{component}-identity", ""),
+        client_id=client_id,
+        trusts=tuple(
+            FederatedTrust(issuer=each["issuer"], subject=each["subject"], audience=each["audiences"][0])
+            for each in credentials
+        ),
+        issuer=issuer,
+    )
 
 
 def _delivered(

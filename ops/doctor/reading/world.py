@@ -30,7 +30,12 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import rights_on_cluster
 
-_AZURE: Final = frozenset({Part.VAULT, Part.SECRETS, Part.ADD_ON, Part.ROLES, Part.APPLICATIONS})
+_AZURE: Final = frozenset(
+    {
+        *(Part.VAULT, Part.SECRETS, Part.ADD_ON, Part.ROLES, Part.APPLICATIONS),
+        *(Part.ISSUERS, Part.MANAGED_IDENTITIES),
+    }
+)
 _CLUSTER: Final = frozenset({Part.ACCESS, Part.CONTROL_PLANES, Part.REPORTS})
 _NOT_WANTED: Final = Unread("it was not looked for")
 
@@ -93,6 +98,8 @@ def look(sources: DoctorSources, parts: Set[Part], selection: Selection = EVERYT
         assignments=azure.assignments,
         definitions=azure.definitions,
         applications=azure.applications,
+        issuers=azure.issuers,
+        managed_identities=azure.managed_identities,
         control_planes=control_planes,
     )
 

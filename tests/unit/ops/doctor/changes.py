@@ -24,7 +24,7 @@ from ops.doctor.model.world import (
 )
 from ops.outputs.cluster_state import HostedClusterCondition
 from tests.unit.ops.doctor import worlds
-from tests.unit.ops.doctor.worlds import CLUSTER, Change, identity
+from tests.unit.ops.doctor.worlds import CLUSTER, GUEST, Change, identity
 
 # One whose certificate the stack issued, and one whose document was imported.
 ISSUED, IMPORTED = "cloudProvider", "ingress"
@@ -34,6 +34,32 @@ UNASSIGNED = "ManagedIdentityCredential authentication failed. the requested ide
 NOT_REGISTERED = "AADSTS700027: The certificate with identifier used to sign the client assertion is not registered"
 OTHER = "00000000-0000-4000-8000-00000000ffff"
 _MINUTES: Final = timedelta(minutes=1)
+
+
+def published(**changes: Any) -> Change:
+    """The stack publishes an issuer, of which anybody sees this."""
+    return lambda world: worlds.self_issued(world, **changes)
+
+
+def trusted(**changes: Any) -> Change:
+    """One federated credential of `GUEST` is another: the service account of the first."""
+
+    def change(world: StackWorld) -> StackWorld:
+        first, *others = worlds.guest(world, GUEST).trusts
+        return worlds.with_managed_identity(world, GUEST, trusts=(*others, replace(first, **changes)))
+
+    return change
+
+
+def trusting_another_issuer(world: StackWorld) -> StackWorld:
+    elsewhere = "https://elsewhere.blob.core.windows.net/elsewhere"
+    trusts = tuple(replace(each, issuer=elsewhere) for each in worlds.guest(world, GUEST).trusts)
+    return worlds.with_managed_identity(world, GUEST, trusts=trusts)
+
+
+def without_managed_identity(world: StackWorld) -> StackWorld:
+    gone = worlds.guest(world, GUEST).resource_id
+    return replace(world, managed_identities={**world.managed_identities, gone: None})
 
 
 def locked(runs: bool | None) -> Change:

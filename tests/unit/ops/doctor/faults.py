@@ -8,10 +8,10 @@ from typing import Final
 
 from ops.doctor.model.check import Stage
 from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import SeenAccess, SeenRole
+from ops.doctor.model.world import SeenAccess, SeenRole, StackWorld
 from tests.unit.ops.doctor import changes, worlds
 from tests.unit.ops.doctor.changes import FORBIDDEN, IMPORTED, ISSUED, NOT_REGISTERED, OTHER, UNASSIGNED
-from tests.unit.ops.doctor.worlds import CLUSTER, Change
+from tests.unit.ops.doctor.worlds import CLUSTER, GUEST, Change
 
 _MINUTES: Final = timedelta(minutes=1)
 
@@ -38,6 +38,12 @@ def of_stack(name: str, stage: Stage, check: str, change: Change) -> InjectedFau
 
 def of_cluster(name: str, stage: Stage, check: str, change: Change) -> InjectedFault:
     return InjectedFault(name, stage, check, None, change)
+
+
+def of_one_guest(world: StackWorld) -> StackWorld:
+    """The stack with one identity of the guest cluster: what is wrong with an issuer is wrong with all of them."""
+    [cluster] = worlds.state(world).clusters
+    return worlds.with_state(world, clusters=(replace(cluster, guests=(worlds.guest(world, GUEST),)),))
 
 
 _PATH = "idstack:hostedClusters[0].vnetID"
@@ -215,6 +221,45 @@ FAULTS: Final = (
         "document",
         ISSUED,
         lambda world: worlds.with_reports(worlds.refused(world, ISSUED, NOT_REGISTERED), ISSUED, thumbprint="F" * 40),
+    ),
+    InjectedFault(
+        "issuer closed",
+        Stage.FEDERATION,
+        "issuer",
+        GUEST,
+        lambda world: of_one_guest(changes.published(keys=(), problem="409 PublicAccessNotPermitted")(world)),
+    ),
+    InjectedFault(
+        "key withdrawn",
+        Stage.FEDERATION,
+        "published-key",
+        GUEST,
+        lambda world: of_one_guest(changes.published(keys=("kid-1",))(world)),
+    ),
+    InjectedFault("identity gone", Stage.FEDERATION, "managed-identity", GUEST, changes.without_managed_identity),
+    InjectedFault(
+        "identity made again",
+        Stage.FEDERATION,
+        "managed-identity",
+        GUEST,
+        lambda world: worlds.with_managed_identity(world, GUEST, client_id=OTHER),
+    ),
+    InjectedFault(
+        "no trust",
+        Stage.FEDERATION,
+        "federated-credential",
+        GUEST,
+        changes.trusted(subject="system:serviceaccount:x:y"),
+    ),
+    InjectedFault(
+        "trust for another audience",
+        Stage.FEDERATION,
+        "federated-credential",
+        GUEST,
+        changes.trusted(audience="api://AzureADTokenExchange"),
+    ),
+    InjectedFault(
+        "trust in another issuer", Stage.FEDERATION, "federated-credential", GUEST, changes.trusting_another_issuer
     ),
     InjectedFault(
         "registration removed", Stage.SIGN_IN, "registration", ISSUED, changes.application({"certificates": {}})

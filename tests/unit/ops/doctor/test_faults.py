@@ -56,11 +56,11 @@ def test_a_stack_that_keeps_nothing_in_a_vault_misses_none() -> None:
     clusters = tuple(replace(each, identities=()) for each in state.clusters)
     guests = {each.cluster: tuple(one.identity for one in each.guests) for each in clusters}
     without = replace(state, vault_id="", vault_name="", key_vault_user="", reader_roles=(), clusters=clusters)
-    bare = replace(
-        world, state=without, vault=None, configuration=replace(known(world.configuration), identities=guests)
-    )
+    configured = replace(known(world.configuration), identities=guests)
+    bare = replace(world, state=without, vault=None, configuration=configured)
+    shares_a_vault = replace(world, state=replace(state, reader_roles=(), clusters=clusters), configuration=configured)
 
-    assert broken(examined(bare)) == set()
+    assert exit_code(examined(bare)) is exit_code(examined(shares_a_vault)) is ExitCode.SOUND
 
 
 @pytest.mark.parametrize(

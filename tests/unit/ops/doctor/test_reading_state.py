@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from identity.catalogue import CONTROL_PLANE
+from ops.doctor.model.expected import ExpectedIssuer, FederatedTrust
 from ops.doctor.reading.state import expected
 from tests.unit.ops.world import output
 
@@ -64,6 +67,63 @@ def test_a_reader_may_have_its_role_on_each_secret() -> None:
     readers = {each.identity: [role.resource for role in each.reader_roles] for each in found.identities}
     assert readers == {"ingress": [], "kms": ["hc1-kms-reader-secret"]}
     assert found.reader_roles == ()
+
+
+ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
+SUBJECT = "system:serviceaccount:kube-system:kms-provider"
+CREDENTIAL = {"issuer": ISSUER, "subject": SUBJECT, "audiences": ["openshift"]}
+FEDERATED = "azure-native:managedidentity:FederatedIdentityCredential"
+MANAGED_IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
+DOCUMENTS: tuple[str, Any, Any] = (
+    "idstack:index:IssuerDocuments",
+    {"issuer": ISSUER, "keys": [{"jwk": {"kid": "kid-1"}}]},
+    {},
+)
+OWN_KEY: tuple[str, Any, Any] = ("idstack:index:SigningKey", {}, {"keyId": "kid-2"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "issuer"),
+    [
+        (DOCUMENTS, "hc1-issuer-documents", ExpectedIssuer(address=ISSUER, keys=("kid-1",), is_ours=True)),
+        (OWN_KEY, "hc1-signing-key", ExpectedIssuer(address=ISSUER, keys=("kid-2",), is_ours=False)),
+        (OWN_KEY, "hc10-signing-key", ExpectedIssuer(address=ISSUER, keys=(), is_ours=False)),
+    ],
+    ids=["made", "existing", "no-key"],
+)
+def test_a_workload_identity_has_what_a_token_is_compared_with(
+    kind: tuple[str, Any, Any], name: str, issuer: ExpectedIssuer
+) -> None:
+    def made(token: str, name: str, inputs: Any = None, outputs: Any = None) -> dict[str, Any]:
+        urn = f"{URN}{token}::{name}"
+        return {"urn": urn, "type": token, "id": f"/id/{name}", "inputs": inputs or {}, "outputs": outputs or {}}
+
+    hosted = {"namespace": "clusters", "controlPlane": {}, "dataPlane": {"kms": "client"}}
+    clusters = {"hc1": {**hosted, "hostedClusterSpec": {"issuerURL": ISSUER}}}
+
+    found = expected(
+        state(
+            stack(clusterSide="hypershift", hostedClusters=clusters),
+            made(MANAGED_IDENTITY, "hc1-workload-kms-identity"),
+            made(FEDERATED, "hc1-workload-kms-federated-account", CREDENTIAL),
+            made(FEDERATED, "hc1-workload-disk-federated-node", CREDENTIAL),
+            made(kind[0], name, *kind[1:]),
+        )
+    )
+
+    [kms] = found.guests
+    trust = FederatedTrust(issuer=ISSUER, subject=SUBJECT, audience="openshift")
+    assert (kms.resource_id, kms.client_id) == ("/id/hc1-workload-kms-identity", "client")
+    assert (kms.trusts, kms.issuer) == ((trust,), issuer)
+
+
+def test_the_issuer_of_a_managed_cluster_is_expected_if_the_stack_makes_it() -> None:
+    [described] = cluster(kms=output(KMS.secret_provider_class, "kms-hc1-json")).values()
+    hosted = {**described, "dataPlane": {"diskMSIClientID": "client"}, "hostedClusterSpec": {"issuerURL": ISSUER}}
+
+    [disk] = expected(state(stack(hostedClusters={"hc1": hosted}))).guests
+
+    assert (disk.issuer, disk.resource_id) == (None, "")
 
 
 def test_a_certificate_counts_once_it_is_in_the_vault_and_not_by_the_outputs() -> None:

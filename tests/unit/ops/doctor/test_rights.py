@@ -28,6 +28,12 @@ UNSEEN: dict[Part, Callable[[StackWorld], StackWorld]] = {
         world, roles=dict.fromkeys(world.roles, REFUSED), assignments=dict.fromkeys(world.assignments, REFUSED)
     ),
     Part.APPLICATIONS: lambda world: replace(world, applications=dict.fromkeys(world.applications, REFUSED)),
+    Part.ISSUERS: lambda world: replace(
+        worlds.self_issued(world), issuers=dict.fromkeys(worlds.self_issued(world).issuers, REFUSED)
+    ),
+    Part.MANAGED_IDENTITIES: lambda world: replace(
+        world, managed_identities=dict.fromkeys(world.managed_identities, REFUSED)
+    ),
     Part.CONTROL_PLANES: lambda world: replace(world, control_planes=dict.fromkeys(world.control_planes, REFUSED)),
     Part.REPORTS: lambda world: worlds.with_plane(world, reports=dict.fromkeys(worlds.plane(world).reports, REFUSED)),
 }

@@ -16,13 +16,15 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from identity.catalogue import CONTROL_PLANE
-from ops.doctor.model.expected import ExpectedMount, Identity, StackState
+from ops.doctor.model.expected import ExpectedIssuer, ExpectedMount, FederatedIdentity, Identity, StackState
 from ops.doctor.model.seen import Unread, known
 from ops.doctor.model.world import (
     SeenClass,
     SeenContainer,
     SeenControlPlane,
     SeenHostedCluster,
+    SeenIssuer,
+    SeenManagedIdentity,
     SeenPod,
     SeenReport,
     SeenSecret,
@@ -33,6 +35,7 @@ from ops.outputs.cluster_state import HostedClusterCondition
 
 RECORDED = Path(__file__).parent / "healthy.json"
 CLUSTER = "hc1"
+GUEST = "diskMSIClientID"  # of the guest cluster, with three service accounts
 Change = Callable[[StackWorld], StackWorld]
 
 
@@ -70,6 +73,29 @@ def with_identity(world: StackWorld, field: str, **changes: Any) -> StackWorld:
     [cluster] = state(world).clusters
     found = tuple(replace(each, **changes) if each == old else each for each in cluster.identities)
     return with_state(world, clusters=(replace(cluster, identities=found),))
+
+
+def guest(world: StackWorld, field: str) -> FederatedIdentity:
+    [found] = [each for each in state(world).guests if each.identity == field]
+    return found
+
+
+def self_issued(world: StackWorld, **changes: Any) -> StackWorld:
+    """The same stack, which publishes the issuer's documents itself; `changes` are what anybody sees of them."""
+    address, keys = guest(world, GUEST).trusts[0].issuer, ("kid-1", "kid-2")
+    issuer = ExpectedIssuer(address=address, keys=keys, is_ours=True)
+    [cluster] = state(world).clusters
+    guests = tuple(replace(each, issuer=issuer) for each in cluster.guests)
+    seen = replace(SeenIssuer(keys=keys), **changes)
+    return replace(with_state(world, clusters=(replace(cluster, guests=guests),)), issuers={address: seen})
+
+
+def with_managed_identity(world: StackWorld, field: str, **changes: Any) -> StackWorld:
+    """ARM shows another managed identity."""
+    resource_id = guest(world, field).resource_id
+    found = known(world.managed_identities[resource_id])
+    assert isinstance(found, SeenManagedIdentity)
+    return replace(world, managed_identities={**world.managed_identities, resource_id: replace(found, **changes)})
 
 
 def pods_of(world: StackWorld, field: str) -> list[SeenPod]:

@@ -1,0 +1,44 @@
+"""What Entra ID compares the token of a service account with: the issuer's keys, and federated credentials."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from identity import resource_types
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AzureRefusedError
+from identity.credentials.signing_key import UnusableIssuerError, keys_of_issuer
+from ops.doctor.model.expected import FederatedTrust
+from ops.doctor.model.world import SeenIssuer, SeenManagedIdentity
+
+
+def read_issuer(azure: AzureClient, address: str) -> SeenIssuer:
+    """Read both documents without a credential, as Entra ID does.
+
+    Raises AzureRefusedError if nothing answers, or only with an error of its own: from here that says nothing about Entra
+    ID's way to the issuer.
+    """
+    try:
+        return SeenIssuer(keys=tuple(sorted(keys_of_issuer(azure.public_document, address))))
+    except UnusableIssuerError as error:
+        return SeenIssuer(keys=(), problem=str(error))
+    except AzureRefusedError as error:
+        if error.status is None or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise
+        return SeenIssuer(keys=(), problem=" ".join(str(error).split()))
+
+
+def read_managed_identity(azure: AzureClient, resource_id: str) -> SeenManagedIdentity | None:
+    """Read an identity by its ARM id; None if there is none."""
+    found = azure.resource(resource_id, resource_types.MANAGED_IDENTITY_API)
+    if found is None:
+        return None
+    listed = azure.resources(f"{resource_id}/federatedIdentityCredentials", resource_types.MANAGED_IDENTITY_API)
+    return SeenManagedIdentity(
+        client_id=found["properties"]["clientId"],
+        trusts=tuple(
+            FederatedTrust(issuer=each["issuer"], subject=each["subject"], audience=audience)
+            for each in (one["properties"] for one in listed)
+            for audience in each["audiences"]
+        ),
+    )
