@@ -25,6 +25,7 @@ from ops.stack.errors import CommandError
 DEFAULT_FILE: Final = "fleet.yaml"
 _CLUSTERS: Final = "hostedClusters"
 _SHARED: Final = "sharedStack"
+_BACKEND: Final = "backend"
 # Rules of `identity.settings` about the hosted clusters of one stack that hold for those of one vault.
 _ACROSS_CLUSTERS: Final = frozenset(
     {
@@ -37,6 +38,7 @@ _ACROSS_CLUSTERS: Final = frozenset(
     }
 )
 _WRITTEN_BY_THE_FLEET: Final = {
+    _BACKEND: "nothing: the file of each stack records the environment's `backend`",
     _SHARED: "nothing: the stacks of the clusters name the environment's shared stack by themselves",
     _CLUSTERS: "nothing: the fleet has a stack for each of `clusters`, whose keys are in `hostedCluster`",
 }
@@ -205,9 +207,17 @@ class _Environment:
             operator=self.settings.operator,
         )
 
-    def _shared(self) -> Layered:
-        layered = Layered({"environment": self.settings.name}, self.report)
+    def _layered(self, names: Mapping[str, str]) -> Layered:
+        """What every stack of the environment has; `names` are filled in."""
+        layered = Layered(names, self.report)
         layered.lay(self.settings.settings, (*self.place, "settings"))
+        if self.settings.backend is not None:
+            layered.values[_BACKEND] = self.settings.backend
+            layered.sources[(_BACKEND,)] = (*self.place, "backend")
+        return layered
+
+    def _shared(self) -> Layered:
+        layered = self._layered({"environment": self.settings.name})
         layered.lay(self.settings.shared.settings, (*self.place, "shared", "settings"))
         return layered
 
@@ -215,8 +225,7 @@ class _Environment:
         cluster = self.settings.clusters[index]
         own: Place = (*self.place, "clusters", index)
         defaults: Place = (*self.place, "clusterDefaults")
-        layered = Layered({"cluster": cluster.name, "environment": self.settings.name}, self.report)
-        layered.lay(self.settings.settings, (*self.place, "settings"))
+        layered = self._layered({"cluster": cluster.name, "environment": self.settings.name})
         layered.lay(self.settings.cluster_defaults.settings, (*defaults, "settings"))
         layered.lay(cluster.settings, (*own, "settings"))
         entry: dict[str, Any] = {"name": cluster.name}

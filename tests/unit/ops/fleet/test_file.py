@@ -60,6 +60,7 @@ def test_the_configuration_of_a_stack_is_what_its_file_would_hold() -> None:
         "idstack:clusterSide": "hypershift",
         "idstack:managementCluster": {"resourceGroup": "aks-prod", "name": "aks-mgmt-prod"},
         "idstack:roles": "builtin",
+        "idstack:backend": "azblob://pulumi-state?storage_account=stidstackprod",
         "idstack:sharedStack": "organization/idstack/shared-prod",
         "idstack:hostedClusters": [
             {
@@ -154,6 +155,10 @@ def _wrong(change: Callable[[dict[str, Any]], object]) -> list[tuple[str, str]]:
         ),
         (lambda d: _prod(d)["waves"].update(pause="soon"), [("environments[1].waves.pause", "pause")]),
         (lambda d: _prod(d)["waves"].update(size=0), [("environments[1].waves.size", "integer")]),
+        (
+            lambda d: _prod(d)["settings"].update(backend="azblob://other?storage_account=stidstackprod"),
+            [("environments[1].settings.backend", "written-by-the-fleet")],
+        ),
         (
             lambda d: _prod(d)["settings"].update(hostedClusters=[]),
             [("environments[1].settings.hostedClusters", "written-by-the-fleet")],
