@@ -42,6 +42,11 @@ def renew(
     refuse_half_moves(engine)
     resources = of_known_schema(engine.resources())
     identities = renewable(outputs, resources)
+    clusters = outputs.get("hostedClusters", {}).values()
+    if clusters and not any(each["controlPlane"] for each in clusters):
+        screen.console.print(f"no identity of the stack {stack} has a certificate: nothing of it expires")
+        show(engine, screen)
+        return
     if not identities:
         raise CommandError(
             f"the stack {stack} has no certificate to renew: `make up STACK={stack}` issues the first ones"

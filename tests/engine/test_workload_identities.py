@@ -20,11 +20,13 @@ from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
 from identity.credentials.signing_key import make, public_half
+from identity.resource_types import MANAGED_IDENTITY_API
 from identity.settings import HostedClusterSettings, Settings, load_settings
 from tests.engine.create_iam import create_iam
 from tests.engine.hypershift_scripts import HyperShiftScripts
 from tests.engine.key_material import vault_keys
 from tests.engine.killing import small_stack
+from tests.engine.out_of_band import OutOfBand
 from tests.engine.service_accounts import GuestCluster
 from tests.harness import LocalStack
 
@@ -32,6 +34,7 @@ pytestmark = pytest.mark.slow
 
 ISSUER: Final = "https://hc2created.blob.core.windows.net/hc2created"
 ROWS: Final = [(row, each.subject) for row in CONTROL_PLANE if row.workload for each in row.workload.subjects]
+_STORAGE_API: Final = "2024-01-01"
 _ONLY_MANAGED: Final = ("identities", "issuerURL", "dns", "externalDnsDomain")
 
 
@@ -175,11 +178,41 @@ def test_status_has_each_identity_and_each_of_its_credentials(both: BothWays) ->
     assert sum(len(each["federatedCredentials"]) for each in rows) == len(ROWS)
 
 
+def _federation(both: BothWays) -> set[tuple[str, str]]:
+    """Identity and check of what the doctor finds broken in the exchange of tokens."""
+    options = ("--stack", both.stack.name, "--cluster", "hc2", "--stage", "federation", "--json")
+    results = json.loads(both.stack.idstack("doctor", *options, check=False).stdout)
+    assert {each["status"] for each in results} <= {"ok", "broken", "skipped"}
+    return {(each["identity"], each["check"]) for each in results if each["status"] == "broken"}
+
+
+def test_the_doctor_finds_why_a_token_is_not_exchanged(both: BothWays) -> None:
+    stack, arm = both.stack, OutOfBand(both.stack).arm
+    other = stack.resource("hc2-workload-ingress-federated-account")["id"]
+    trust = arm("GET", other, MANAGED_IDENTITY_API)["properties"]
+    before = _federation(both)
+    arm("DELETE", stack.resource("hc2-workload-disk-federated-node")["id"], MANAGED_IDENTITY_API)
+    arm("DELETE", stack.resource("hc2-workload-network-identity")["id"], MANAGED_IDENTITY_API)
+    arm("PUT", other, MANAGED_IDENTITY_API, {"properties": {**trust, "audiences": ["api://AzureADTokenExchange"]}})
+    found = _federation(both)
+    container = stack.resource("hc2-issuer-container")["id"]
+    arm("PUT", container, _STORAGE_API, {"properties": {"publicAccess": "None"}})
+    closed = _federation(both)
+    stack.up("--refresh")
+
+    broken = {("disk", "federated-credential"), ("ingress", "federated-credential"), ("network", "managed-identity")}
+    assert (before, found) == (set(), broken)
+    assert closed == {(row.field, "issuer") for row, _ in ROWS}, "it explains the others"
+    assert _federation(both) == set()
+
+
+_LEAKED: Final = {"published": [2], "signing": 2, "leaked": [1]}
+
+
 def test_a_withdrawn_key_signs_nothing_more(both: BothWays) -> None:
     row, subject = ROWS[0]
     before = both.guest
-    leaked = {"published": [2], "signing": 2, "leaked": [1]}
-    cluster = self_managed(both.managed, serviceAccountSigningKey=leaked)
+    cluster = self_managed(both.managed, serviceAccountSigningKey=_LEAKED)
     with both.stack.configured(hostedClusters=[both.managed, cluster]):
         both.stack.run(
             *("pulumi", "up", "--yes", "--skip-preview", "--non-interactive"),
@@ -253,8 +286,21 @@ def test_the_report_says_what_up_does(adopted: Adopted) -> None:
     assert adopted.report["configured"]["hostedClusters[0].issuerURL"] == ISSUER
 
 
-def test_a_cluster_goes_with_all_that_it_had(both: BothWays) -> None:
-    with both.stack.configured(hostedClusters=[both.managed]):
-        both.stack.up()
+def test_a_cluster_moves_to_another_stack_and_goes_with_all_that_it_had(both: BothWays) -> None:
+    stack, before = both.stack, both.stack.inventory()
+    own = stack.beside(
+        "local-hc2",
+        **{key: stack.configuration(key) for key in (*_KEPT, "managementCluster", "credentials")},
+        sharedStack=f"organization/idstack/{stack.name}",
+        clusterSide="hypershift",
+        hostedClusters=[self_managed(both.managed, serviceAccountSigningKey=_LEAKED)],
+    )
+    with stack.configured(hostedClusters=[both.managed]):
+        stack.idstack("split", "--cluster", "hc2", "--to", own.name, "--stack", stack.name)
+        own.idstack("up", "--stack", own.name)
+        stack.up()
+        assert own.preview() == stack.preview() == {}
+    assert stack.inventory() == before
+    own.pulumi("destroy", "--yes", "--skip-preview")
 
     assert not [key for kind, key in both.stack.inventory() if kind in ("arm", "blob") and "hc2" in key]

@@ -178,6 +178,16 @@ def test_a_stack_without_certificates_has_nothing_to_renew(engine: FakeEngine, i
     )
 
 
+def test_a_stack_of_workload_identities_alone_has_nothing_that_expires(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has({"hostedClusters": {"hc2": {"controlPlane": {}}}})
+    engine.has_resources()
+
+    printed = idstack("renew", "--stack", "dev")
+
+    assert printed.code == 0
+    assert "no identity of the stack dev has a certificate: nothing of it expires" in printed.output
+
+
 def test_for_scripts_the_lines_go_to_standard_error(stack: FakeEngine, idstack: Idstack) -> None:
     stack.plans(*_DISK.renewal())
 
