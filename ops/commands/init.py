@@ -14,7 +14,7 @@ from ops.first_stack import left_to_do, plugins, stack_file
 from ops.first_stack.login import SIGN_IN, signed_in
 from ops.first_stack.questions import Question, answered
 from ops.first_stack.template import Answers, Side
-from ops.stack import recorded_backend, secrets_provider
+from ops.stack import pinned_plugins, recorded_backend, secrets_provider
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, is_local
 from ops.stack.errors import CommandError
@@ -157,11 +157,7 @@ def _pin(engine: Engine, screen: Screen, wanted: bool | None, *, asks: bool) -> 
         return
     named = ", ".join(missing)
     if wanted is None and asks:
-        wanted = typer.confirm(
-            f"The provider plugins {named} have no checksum for this machine. Download them from GitHub and Pulumi's "
-            "site, compare both with the digest that GitHub states, and write tools/checksums.txt?",
-            err=True,
-        )
+        wanted = typer.confirm(pinned_plugins.question(named), err=True)
     if wanted:
         plugins.pin_them(engine.stack)
         return

@@ -132,11 +132,14 @@ def _is_wanted(unpinned: list[tuple[str, str]]) -> bool:
     """Whether a person at a terminal wants these plugins pinned."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    listed = ", ".join(f"{name} {version}" for name, version in unpinned)
-    return typer.confirm(
-        f"tools/checksums.txt has no checksum of the provider plugins {listed} for this machine. Download them from "
-        "GitHub and from Pulumi's own site, compare the two, and write their checksums?",
-        err=True,
+    return typer.confirm(question(", ".join(f"{name} {version}" for name, version in unpinned)), err=True)
+
+
+def question(plugins: str) -> str:
+    """What a person is asked before these plugins are pinned (`tools/pin.py`)."""
+    return (
+        f"The provider plugins {plugins} have no checksum for this machine. Download them from GitHub and Pulumi's "
+        "site, compare both with the digest that GitHub states, and write tools/checksums.txt?"
     )
 
 
