@@ -9,6 +9,7 @@ import pytest
 
 from identity.catalogue import CONTROL_PLANE
 from tests.engine.rehearsals import Rehearsals, processes_in, rehearsals
+from tests.engine.test_workload_identities import self_managed
 
 pytestmark = pytest.mark.slow
 
@@ -21,12 +22,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsals]:
         yield found
 
 
-def test_another_role_set_and_a_new_cluster_refuse_nobody(project: Rehearsals) -> None:
+def test_another_role_set_and_new_clusters_of_both_ways_refuse_nobody(project: Rehearsals) -> None:
     before = project.start("prod")
     cluster = project.cluster(
         "prod", name="hc2", infraID="hc2-prod", issuerURL="https://hc2prodoidc.blob.core.windows.net/hc2prodoidc"
     )
-    clusters = [*before["hostedClusters"], cluster]
+    other = self_managed(cluster, name="hc3", infraID="hc3-prod", issuerName="hc3prodoidc")
+    clusters = [*before["hostedClusters"], cluster, other]
     project.write("prod", {**before, "roles": "hypershift", "hostedClusters": clusters})
 
     found = project.rehearse("prod")
@@ -36,6 +38,9 @@ def test_another_role_set_and_a_new_cluster_refuse_nobody(project: Rehearsals) -
     assert all(each["worked"] > 1 for each in found.document["signIns"])
     lost = {(each["type"].rpartition(":")[2], each["operation"]) for each in found.document["lost"]}
     assert lost == {("RoleAssignment", "replace"), ("RoleAssignment", "delete")}, "another role, or a wider scope"
+    assert {each["identity"] for each in found.document["plan"] if each["cluster"] == "hc3"} >= {
+        row.field for row in CONTROL_PLANE if row.workload
+    }
     assert set(found.operations("role")) == {"create", "replace", "delete"}
     assert set(found.operations("secret")) == {"create"}
     assert (found.document["secondUp"], found.document["leftByDown"]) == ([], [])

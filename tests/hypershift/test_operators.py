@@ -35,7 +35,7 @@ from tests.hypershift.management_cluster import (
 from tests.hypershift.programs import write_programs
 from tests.hypershift.registry import Registry, running_registry
 
-_HOSTED: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/clusters/hostedclusters/hc1"
+HOSTED: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/clusters/hostedclusters/hc1"
 _PLANE: Final = f"/apis/hypershift.openshift.io/v1beta1/namespaces/{NAMESPACE}/hostedcontrolplanes/hc1"
 _OPERATOR: Final = "control-plane-operator"
 _IDENTITY: Final = "controlPlaneOperator"
@@ -97,13 +97,13 @@ class Steps:
     def take(self) -> dict[str, Any]:
         """Take every step; returns what each left."""
         facts: dict[str, Any] = {}
-        stack, http, cluster = self.stack, self.http, self._cluster()
+        stack, http, cluster = self.stack, self.http, self.cluster()
         stack.up()
         facts["stack_side"] = handed_over(http)
         with stack.configured(clusterSide="hypershift"):
             stack.up()
             printed = stack.idstack("export", "hypershift").stdout.split("\n\n")
-            self._install(cluster, printed)
+            self.install(cluster, printed)
             facts["rendered"] = cluster.shell(_only(printed, "--render"))
         [first] = stack.configuration("hostedClusters")
         hosted = {
@@ -114,7 +114,7 @@ class Steps:
         with stack.configured(clusterSide="hypershift", hostedClusters=[{**first, "hostedCluster": hosted}]):
             stack.up()
             self._wait_for_the_control_plane(cluster, facts["stack_side"])
-            facts |= {"hosted": http.get(_HOSTED).json(), "operators_side": handed_over(http)}
+            facts |= {"hosted": http.get(HOSTED).json(), "operators_side": handed_over(http)}
             facts["requests"] = self._requests()
             facts["unchanged"] = stack.up("--expect-no-changes").stdout
             facts["renewed"] = self._rotate()
@@ -134,7 +134,7 @@ class Steps:
         stack.pulumi("destroy", "--yes", "--skip-preview")
         return facts
 
-    def _cluster(self) -> ManagementCluster:
+    def cluster(self) -> ManagementCluster:
         """With what the printed commands take from the variables of HyperShift's scripts."""
         files = {
             "PULL_SECRET": json.dumps({"auths": {self.registry.host: {"auth": _encoded("user:password")}}}),
@@ -148,7 +148,7 @@ class Steps:
         images = {"HYPERSHIFT_IMAGE": self.registry.hypershift, "RELEASE_IMAGE": self.registry.release}
         return ManagementCluster(self.stack, self.binaries, variables | images)
 
-    def _install(self, cluster: ManagementCluster, printed: list[str]) -> None:
+    def install(self, cluster: ManagementCluster, printed: list[str]) -> None:
         """Run what `export` printed, and make what docs/guides/hypershift.md asks for before the cluster."""
         cluster.apply_definitions(_only(printed, "kubectl apply"))
         cluster.shell(_only(printed, "hypershift install"))
