@@ -30,7 +30,7 @@ def explain(
     rows = _meant(text) if text else SYMPTOMS
     if not rows:
         raise typer.BadParameter(
-            f"{text!r} is not in the table{did_you_mean(text, (each.name for each in SYMPTOMS))}. "
+            f"{text!r} is not in the table{did_you_mean(text, (each.name for each in SYMPTOMS)) or '.'} "
             "`idstack explain` lists all; Microsoft explains every AADSTS code at https://login.microsoftonline.com/error"
         )
     if as_json:

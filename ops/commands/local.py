@@ -26,8 +26,8 @@ def local(context: typer.Context) -> None:
     `--as owner`.
     """
     # Pods run where the local cloud was started, and their programs are this checkout's.
-    if context.args[:1] in _OF_A_RUNNING_CLOUD and "--help" not in context.args:
-        local_cloud.of(LOCAL_STACK)
+    if context.args[:1] in _OF_A_RUNNING_CLOUD and "--help" not in context.args and local_cloud.record() is None:
+        raise CommandError("there is no local cloud: `make up` creates one")
     directory = ROOT if context.args[:1] in (["start"], ["kubelet"]) else Path.cwd()
     raise typer.Exit(local_cloud.run(_with_secret(context.args), directory=directory))
 

@@ -66,7 +66,8 @@ def of(stack: str) -> LocalEnvironment | None:
     found = record()
     if found is None:
         named = "" if stack == LOCAL_STACK else f" STACK={stack}"
-        raise CommandError(f"there is no local stack: `make up{named}` creates one{_others()}")
+        others = _others() if stack == LOCAL_STACK else ""
+        raise CommandError(f"there is no local stack: `make up{named}` creates one{others}")
     return found
 
 

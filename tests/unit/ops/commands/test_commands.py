@@ -392,4 +392,4 @@ def test_probe_and_local_hand_over_options_and_exit_code(engine: FakeEngine, ids
     assert "--proof" in probing.error, "the probe itself misses it"
     assert "issue-msi" in idstack("local", "--help").output
     assert idstack("local", "no-such-command").code == 2
-    assert "`idstack local start` makes one" in idstack("local", "exec", "--", "true").error
+    assert "there is no local cloud: `make up` creates one" in idstack("local", "exec", "--", "true").error

@@ -96,7 +96,7 @@ def test_a_file_is_imported_as_one_resource_is(engine: FakeEngine, idstack: Idst
     printed = idstack("import", "file", str(file), "--stack", "dev")
 
     assert printed.code == 0, printed.error
-    assert engine.calls[-2:] == ["stack export --stack dev --non-interactive", f"{_IMPORT} --file {file} --stack dev"]
+    assert engine.calls[-1] == f"{_IMPORT} --file {file} --stack dev"
 
 
 @pytest.mark.parametrize(("wanted", "is_adopted"), [("p-1", True), ("p-2", False)])

@@ -31,7 +31,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], Path]]:
 @pytest.fixture
 def cloud(monkeypatch: pytest.MonkeyPatch) -> None:
     """A local cloud that runs."""
-    monkeypatch.setattr("ops.stack.local_cloud.of", lambda _: LOCAL)
+    monkeypatch.setattr("ops.stack.local_cloud.record", lambda: LOCAL)
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_a_typing_error_in_an_identity_is_no_name_of_a_vault(
 
     assert (printed.code, ran) == (1, [])
     assert printed.error == (
-        'idstack: --as hc1/dsk: the stack has no such identity; it has hc1/disk; did you mean "hc1/disk"?\n'
+        'idstack: --as hc1/dsk: there is no such identity; there are hc1/disk; did you mean "hc1/disk"?\n'
     )
 
 
@@ -147,4 +147,4 @@ def test_without_a_local_cloud_the_way_to_one_is_told(
     printed = idstack("local", command)
 
     assert (printed.code, ran) == (1, [])
-    assert printed.error.startswith("idstack: there is no local stack: `make up` creates one")
+    assert printed.error.startswith("idstack: there is no local cloud: `make up` creates one")

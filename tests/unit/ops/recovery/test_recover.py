@@ -361,5 +361,5 @@ def test_the_errors_of_a_preview_are_reported(answers: EngineAnswers) -> None:
     with pytest.raises(CommandError, match=r"^`pulumi preview`: error: The stack's configuration has 1 problem$"):
         Engine("dev").planned()
     answers.to("preview", (255, "", "error: no stack named 'dev' found\n"))
-    with pytest.raises(CommandError, match="no stack named 'dev' found"):
+    with pytest.raises(CommandError, match="the backend that you are logged in to has no stack dev"):
         Engine("dev").planned()
