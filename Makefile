@@ -119,7 +119,7 @@ generate: setup ## Write docs/reference/ and the schema in Pulumi.yaml from the 
 	@$(PYTHON) -m ops.commands_page
 	@$(PYTHON) -m ops.doctor.symptoms_page
 
-golden: setup ## Write the reviewed messages, the output of `idstack status` and small graphs anew; read the diff before you commit it
+golden: setup ## Write the reviewed messages, the output of `idstack status` and small graphs; read the diff before you commit it
 	@UPDATE_GOLDEN=1 $(PYTHON) -m pytest -n 0 tests/unit/identity/settings tests/unit/components $(WRITTEN_GOLDEN)
 	@$(PYTHON) -m pytest -n 0 tests/unit/identity/settings/test_golden.py $(WRITTEN_GOLDEN)
 
@@ -131,7 +131,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 	--custom-compile-command "make lock"
 PROBE_LOCK := identity/credentials/requirements-probe
 
-lock: ## Write requirements.txt anew from requirements.in, the probe image's and the local cloud's parts of it, and the pins of Go and of clients (needs uv)
+lock: ## Write requirements.txt from requirements.in, the probe image's and the local cloud's parts of it, and the pins of Go and of clients (needs uv)
 	@$(LOCK) --override requirements-overrides.in --output-file requirements.txt requirements.in
 	@$(LOCK) --output-file tools/go/requirements.txt tools/go/requirements.in
 	@$(LOCK) --constraint requirements.txt --output-file $(PROBE_LOCK).txt $(PROBE_LOCK).in

@@ -344,7 +344,7 @@ class Graph:
         return str(application["appId"]), str(principal["id"])
 
     def register(self, client_id: str, *certificates_pem: str) -> None:
-        """Make these the certificates of an application; one that is registered already is registered anew."""
+        """Make these the certificates of an application; one that is registered already is registered again."""
         keys = [_key_credential(each) for each in certificates_pem]
         url = f"{self._endpoint}/applications(appId='{client_id}')"
         changed = self._session.patch(url, json={"keyCredentials": keys}, timeout=30)

@@ -147,7 +147,7 @@ class EntraApplication(pulumi.ComponentResource):
             value=certificate.certificate_pem,
             start_date=certificate.not_before,
             end_date=certificate.not_after,
-            # A slot that is issued anew is not the one that pods have, and an application holds few keys.
+            # A slot that is issued again is not the one that pods have, and an application holds few keys.
             opts=pulumi.ResourceOptions(
                 parent=self,
                 delete_before_replace=True,

@@ -69,7 +69,7 @@ class StackOwner(PluginResource):
 
 
 class RenewalSchedule(PluginResource):
-    """Decides by the vault which of two certificate slots is issued anew when (`provider/renewal_schedule.py`).
+    """Decides by the vault which of two certificate slots is issued again when (`provider/renewal_schedule.py`).
 
     Args: `lifetime_days` and `renew_before_days` of a certificate; `mode` is `auto`, or `hold` to keep the current
     slots; of the document in the vault `cloud` (name), `tenant_id`, `vault_id` (ARM id), `secret_name`,

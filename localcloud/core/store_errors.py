@@ -57,7 +57,7 @@ class StoreDamagedError(StoreError):
     def __init__(self, file: Path, reason: str) -> None:
         super().__init__(
             f"{file} is damaged ({reason}): put a copy of the file back, or remove this local cloud with "
-            "`localcloud stop --remove` and start anew, which loses what was in it"
+            "`localcloud stop --remove` and start again, which loses what was in it"
         )
 
 

@@ -13,7 +13,7 @@ from localcloud.kubernetes import calls
 from localcloud.kubernetes.calls import ApiError, Object
 from localcloud.kubernetes.kubeconfig import Connection
 
-# A watch is opened anew after this many seconds, so a dead connection is noticed (client-go: 5 to 10 minutes).
+# A watch is opened again after this many seconds, so a dead connection is noticed (client-go: 5 to 10 minutes).
 _WATCH_SECONDS: Final = 300
 _TIMEOUT: Final = httpx.Timeout(30, read=_WATCH_SECONDS + 30)
 

@@ -32,7 +32,7 @@ def enter_providers(engine: Engine, path: Path) -> None:
         return
     new = {each["urn"]: each["newState"] for each in engine.planned()["steps"] if each["op"] == "create"}
     if unknown := missing - new.keys():
-        raise CommandError(f"{path} names {', '.join(sorted(unknown))}, which the stack does not have; write it anew")
+        raise CommandError(f"{path} names {', '.join(sorted(unknown))}, which the stack does not have; write it again")
     roots = [each for each in new.values() if each["type"] == resource_types.STACK]
     entered = [*roots, *(_made(new[urn]) for urn in sorted(missing))]
     engine.replace_state({**state, "deployment": {**state["deployment"], "resources": [*entered, *resources]}})

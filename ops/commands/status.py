@@ -115,7 +115,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
     if wrong := [f"{each.identity} of {each.cluster}" for each in managed.rows if each.is_wrong]:
         raise CommandError(
             f"Azure does not have these managed identities as the stack made them: {', '.join(wrong)}; "
-            f"`make up STACK={stack} ARGS=--refresh` makes them anew"
+            f"`make up STACK={stack} ARGS=--refresh` makes them again"
         )
     if examination.findings:
         what = "something outside of the pods is broken" if examination.is_complete else "the stack is not complete"

@@ -53,7 +53,7 @@ def unmarked(state: State) -> State:
     """The `state` without the engine's mark of what a replacement has deleted first (`pendingReplacement`).
 
     A refresh does not read what is marked. Without the mark, what is gone leaves the state, so that a plan creates it
-    anew and its replacement, if it was made, is found; what has the same id as before stays.
+    again and its replacement, if it was made, is found; what has the same id as before stays.
     """
     resources = state["deployment"].get("resources") or ()
     kept = [each.copy() for each in resources]

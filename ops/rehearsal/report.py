@@ -35,7 +35,7 @@ class CredentialLoss:
 
 @dataclass(frozen=True)
 class Restart:
-    """Deployments whose pods must start anew, and why."""
+    """Deployments whose pods must start again, and why."""
 
     owner: ResourceOwner
     deployments: tuple[str, ...]
@@ -64,7 +64,7 @@ class Rehearsal:
     losses: tuple[CredentialLoss, ...] = ()
     moves: tuple[ClusterMove, ...] = ()
     sign_ins: tuple[SignIns, ...] = ()
-    anew: tuple[SignIns, ...] = ()
+    new_pods: tuple[SignIns, ...] = ()
     unused: tuple[str, ...] = ()
     restarts: tuple[Restart, ...] = ()
     second: tuple[StackStep, ...] | None = None
@@ -89,12 +89,12 @@ class Rehearsal:
     def failed_sign_ins(self) -> int:
         """Sign-ins that failed, of the clients that ran meanwhile and of pods that would start now."""
         running = (each for each in self.sign_ins if each.owner.cluster not in self.unused)
-        return sum(each.failed.total() for each in (*running, *self.anew))
+        return sum(each.failed.total() for each in (*running, *self.new_pods))
 
     @property
     def worked_sign_ins(self) -> int:
         """Sign-ins that worked."""
-        return sum(each.worked for each in (*self.sign_ins, *self.anew))
+        return sum(each.worked for each in (*self.sign_ins, *self.new_pods))
 
     def findings(self, forbidden: Collection[Operation] = ()) -> list[str]:
         """What speaks against the change, a sentence each; empty is a success."""
@@ -146,7 +146,7 @@ class Rehearsal:
                 for each in self.moves
             ],
             "signIns": [_sign_ins_to_json(each) for each in self.sign_ins],
-            "newPods": [_sign_ins_to_json(each) for each in self.anew],
+            "newPods": [_sign_ins_to_json(each) for each in self.new_pods],
             "clustersNobodyUses": list(self.unused),
             "restarts": [
                 {

@@ -112,7 +112,7 @@ class _Run:
                 credentials = [] if self._errors else self._head.credentials()
                 last = beside.submit(_last_sign_ins, ends, reader, credentials)
                 second = None if self._errors else self._second_run()
-            anew = last.result()
+            new_pods = last.result()
         finally:
             reader.close()
         remaining = None
@@ -132,7 +132,7 @@ class _Run:
             losses=tuple(self._losses),
             moves=tuple(self._moves),
             sign_ins=tuple(clients.results),
-            anew=tuple(anew),
+            new_pods=tuple(new_pods),
             unused=tuple(self._unused()),
             restarts=tuple(self._restarts()),
             second=None if second is None else tuple(second),
@@ -245,7 +245,7 @@ class _Run:
         return [StackStep(copy.stack, each) for each in log.steps]
 
     def _restarts(self) -> Iterator[Restart]:
-        """Pods that start anew: of Deployments that the stack changes, and of HyperShift's that mount what changed."""
+        """Pods that start again: of Deployments that the stack changes, and of HyperShift's that mount what changed."""
         clusters = [*self._base.clusters(), *self._head.clusters()]
         for each in self._steps:
             if each.step.restarts:

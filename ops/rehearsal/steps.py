@@ -73,7 +73,7 @@ class ResourceStep:
     """What a run does to one resource.
 
     `properties` are the paths that differ: for a replacement those that force it, where the provider names them.
-    `is_protected`: the state protects it against deletion. `restarts`: it is a Deployment whose pods start anew.
+    `is_protected`: the state protects it against deletion. `restarts`: it is a Deployment whose pods start again.
     """
 
     operation: Operation
@@ -156,7 +156,7 @@ def _step(urn: str, seen: _Seen) -> ResourceStep:
 
 
 def _restarts(operation: Operation, seen: _Seen) -> bool:
-    """Whether pods that run now start anew: those of a Deployment whose template changes."""
+    """Whether pods that run now start again: those of a Deployment whose template changes."""
     if operation is not Operation.UPDATE:
         return operation is Operation.REPLACE
     old, new = (((each or {}).get("inputs") or {}).get("spec") or {} for each in (seen.old, seen.new))

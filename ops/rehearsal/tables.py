@@ -101,7 +101,7 @@ def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, _Lines, str]]:
             for each in rehearsal.losses
         ]
         yield "credentials in use that would be lost", lines, ""
-    failed = [*_failed(rehearsal.sign_ins, "while it ran"), *_failed(rehearsal.anew, "pods that start afterwards")]
+    failed = [*_failed(rehearsal.sign_ins, "while it ran"), *_failed(rehearsal.new_pods, "pods that start afterwards")]
     worked, refused = rehearsal.worked_sign_ins, rehearsal.failed_sign_ins
     yield "failed sign-ins", failed, f"{refused} failed, {worked} worked, {len(rehearsal.sign_ins)} clients"
     if rehearsal.restarts:

@@ -1,4 +1,4 @@
-"""A stack's state and configuration in one file, from which a lost backend is made anew.
+"""A stack's state and configuration in one file, from which a lost backend is made again.
 
 Nothing secret is in it in clear: a private key is in the vault alone, and what else is secret (kubeconfigs) is
 encrypted as in the state.

@@ -173,7 +173,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = 
 def _signed_in_locally(record: Path) -> dict[str, str]:
     """The deployer's sign-in, in the variables of the real providers and SDKs; empty if there is no local cloud.
 
-    One of another release is as good as none until its next start, which writes the record anew.
+    One of another release is as good as none until its next start, which writes the record again.
     """
     try:
         environment = LocalEnvironment.from_file(record)

@@ -18,7 +18,7 @@ from ops.stack.state import Plan, PlanStep, StateResource, errors_of, name_of
 # Steps after which everything is as it was.
 _NOTHING: Final = frozenset({"same", "read", "refresh"})
 _CREATION: Final = frozenset({"create"})
-# A slot's certificate is issued anew: its successor comes, it goes, or what a killed run left of that is finished.
+# A slot's certificate is issued again: its successor comes, it goes, or what a killed run left of that is finished.
 _REPLACEMENT: Final = frozenset(
     {"replace", "create-replacement", "delete-replaced", "remove-pending-replace", "discard-replaced"}
 )

@@ -30,8 +30,8 @@ class StateDamagedError(CommandError):
     """The engine cannot read the state; the message names the file and what to put in its place.
 
     `file` and `copy` are in a backend of files: what is damaged, and the newest copy that is whole, if there is one.
-    Without a copy the file is given only if no run of the stack has ended, so that it may begin anew; `made` is what to
-    say then of what a run may have made, None if none has begun.
+    Without a copy the file is given only if no run of the stack has ended, so that it may begin again; `made` is what
+    to say then of what a run may have made, None if none has begun.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class StateDamagedError(CommandError):
         self.made = made
 
     def put_back(self) -> str:
-        """Put the copy in its place, or nothing if the stack may begin anew; returns what was done.
+        """Put the copy in its place, or nothing if the stack may begin again; returns what was done.
 
         What was there is kept as `<file>.damaged`. Raises itself if there is neither, and CommandError if the disk does
         not take it.
@@ -56,7 +56,7 @@ class StateDamagedError(CommandError):
                 self.file.replace(damaged)
             except OSError as error:
                 raise CommandError(f"the state that is cut short cannot be put aside: {error}") from None
-            return f"the state was cut short before any run ended, and begins anew, empty; it is kept as {damaged}"
+            return f"the state was cut short before any run ended, and begins again, empty; it is kept as {damaged}"
         draft = self.file.with_name(f"{self.file.name}.draft")
         try:
             shutil.copyfile(self.copy, draft)
@@ -112,7 +112,7 @@ class _StateFile:
         if copy is None:
             return StateDamagedError(
                 f"{what}. It was never written whole, so nothing but the stack has been made. `make recover "
-                f"STACK={self.stack}` makes it anew and brings it up; free some space first",
+                f"STACK={self.stack}` makes it again and brings it up; free some space first",
                 self.path,
             )
         return StateDamagedError(

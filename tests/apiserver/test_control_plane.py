@@ -20,7 +20,7 @@ _WITHIN = 60
 
 
 def once(http: httpx.Client, path: str, holds: Callable[[dict[str, dict[str, Any]]], object]) -> None:
-    """Return as soon as something holds for the objects of a collection, by name; asked anew at every change."""
+    """Return as soon as something holds for the objects of a collection, by name; asked again at every change."""
     listed = http.get(path).raise_for_status().json()
     found = {each["metadata"]["name"]: each for each in listed["items"]}
     query = {

@@ -45,7 +45,7 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
 
 
 def _without_the_groups_rights(root: Path) -> None:
-    """Give the project in `root` a seed of its own: each start of the local cloud applies its bindings anew."""
+    """Give the project in `root` a seed of its own: each start of the local cloud applies its bindings again."""
     emulated = root / "emulated"
     emulated.unlink()
     emulated.mkdir()

@@ -18,7 +18,7 @@ Operations = Mapping[tuple[str, str], frozenset[str]]
 
 _TITLE: Final = """# Which client uses what
 Official clients, unmodified, that were seen to use an operation of the local cloud and got what they asked for.
-`make clients` compares this page with what it sees, and `UPDATE_GOLDEN=1 make clients` writes it anew. `COVERAGE.md`
+`make clients` compares this page with what it sees, and `UPDATE_GOLDEN=1 make clients` writes it again. `COVERAGE.md`
 has the clients' versions, and every operation.
 """
 _SERVICES: Final = {

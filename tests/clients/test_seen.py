@@ -21,4 +21,4 @@ def test_the_page_says_which_client_was_seen_to_use_what(stack: LocalStack) -> N
 
     if IS_REWRITING:
         seen.FILE.write_text(page, encoding="utf-8")
-    assert seen.FILE.read_text(encoding="utf-8") == page, "UPDATE_GOLDEN=1 make clients writes it anew"
+    assert seen.FILE.read_text(encoding="utf-8") == page, "UPDATE_GOLDEN=1 make clients writes it again"

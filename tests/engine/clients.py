@@ -144,7 +144,7 @@ def signing_in(stack: LocalStack, file: Path, *, pause: float = _PAUSE) -> Itera
 
     `pause`: seconds between two sign-ins of a client.
 
-    `vault` is quicker than any pod: it reads the file's secret in the vault anew for each sign-in.
+    `vault` is quicker than any pod: it reads the file's secret in the vault again for each sign-in.
     """
     with ExitStack() as ends:
         ours = ends.enter_context(MountedCredential(file))

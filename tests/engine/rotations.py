@@ -125,7 +125,7 @@ def rotating_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
 
 @contextmanager
 def pod_signing_in(rotating: Rotating) -> Iterator[Client]:
-    """A pod signs in anew all the time with what it has mounted, and is never refused."""
+    """A pod signs in again all the time with what it has mounted, and is never refused."""
     client = Client(lambda: bare_sign_in(read(rotating.file)))
     try:
         client.await_certificates(1)

@@ -130,7 +130,7 @@ def test_wherever_a_certificate_is_lost_the_vaults_one_signs_in(
     with capsys.disabled():
         print(report(clients))
     for client in clients.values():
-        # Nobody is refused, that is; the local cloud itself is killed and started anew all the time.
+        # Nobody is refused, that is; the local cloud itself is killed and started again all the time.
         assert client.refusals == []
 
 

@@ -52,6 +52,6 @@ def test_a_stack_that_lost_its_salt_and_its_state_is_made_anew(stack: LocalStack
     for each in (file, *(stack.state / "pulumi/backend/.pulumi/stacks").rglob("*.json*")):
         each.write_text("")
     recovered = stack.idstack("recover", "--no-up", check=False)
-    assert "begins anew, empty" in recovered.stdout
+    assert "begins again, empty" in recovered.stdout
     assert _salt(file)
     stack.idstack("down")

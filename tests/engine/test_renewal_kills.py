@@ -51,7 +51,7 @@ def test_no_sign_in_fails_however_a_renewal_is_killed(tmp_path: Path, capsys: py
     with capsys.disabled():
         print(report(clients))
     for client in clients.values():
-        # Nobody is refused, that is; the local cloud itself is killed and started anew all the time.
+        # Nobody is refused, that is; the local cloud itself is killed and started again all the time.
         assert client.refusals == []
 
 

@@ -84,7 +84,7 @@ def test_a_split_makes_and_deletes_nothing_and_refuses_nobody(stack: LocalStack)
     secrets = {key for key in changed if key[0] == "keyvault-secret"}
     tagged = {key for key in changed if key[0] == "entra-application" or "/userassignedidentities/" in key[1]}
     assert changed == tagged | secrets, "their tags name the stack, or its owner id"
-    assert all(_versions(before[key]) == _versions(after[key]) for key in secrets), "no secret was written anew"
+    assert all(_versions(before[key]) == _versions(after[key]) for key in secrets), "no secret was written again"
     assert own.outputs["ownerId"] != stack.outputs["ownerId"]
 
 
@@ -128,7 +128,7 @@ def test_a_split_that_was_killed_between_its_two_writes_is_finished(stack: Local
 
 
 def known(resources: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, list[str]]]:
-    """URN, id and dependencies of each resource in a state; a refresh encrypts what is secret anew."""
+    """URN, id and dependencies of each resource in a state; a refresh encrypts what is secret again."""
     return [(each["urn"], each.get("id", ""), sorted(each.get("dependencies") or ())) for each in resources]
 
 

@@ -211,7 +211,7 @@ def lose_power(stack: LocalStack, before: Image, replaced: Set[Path], share: flo
         if now - status.st_mtime > _UNWRITTEN or path.name in _SYNCED or path.suffix in _LOGS:
             continue
         if path not in replaced and before.files.get(path, status.st_ino) == status.st_ino:
-            # A log that has begun anew is longer than what counts of it.
+            # A log that has begun again is longer than what counts of it.
             end = min(_log(path, _FRAMES)[1], status.st_size) if path.name == _WAL else status.st_size
             kept = min(_synced(path, before), end) if path.name == _WAL else 0
             left = status.st_size if share == 1 else kept + int((end - kept) * share)

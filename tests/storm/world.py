@@ -109,7 +109,7 @@ class World:
         line = [self.stack.python, "-m", "ops", *command]
         if command[0] == "scale":
             line = [self.stack.python, "-m", "tests.storm.scale", str(self.stack.state / "run/kubeconfig"), command[1]]
-        with self._disk:  # a store that is opened while it is removed would be made anew
+        with self._disk:  # a store that is opened while it is removed would be made again
             (self._is_going.set if command[0] == "down" else self._is_going.clear)()
         before, happened, began = disk.image(self.stack.state), "", time.monotonic()
         log = self.stack.root / "printed.txt"
@@ -172,7 +172,7 @@ class World:
 
     @contextmanager
     def signing_in(self) -> Iterator[dict[str, Client]]:
-        """A client of each application, which reads the vault's credential anew for each sign-in, until the end."""
+        """A client of each application, which reads the vault's credential again for each sign-in, until the end."""
         clients = {each: Client(lambda each=each: self._sign_in(each), pause=PAUSE) for each in SECRETS}  # type: ignore[misc]
         try:
             yield clients

@@ -1,7 +1,7 @@
 """The reviewed report of every message about the configuration, `identity/settings/golden/report.txt`, by rule.
 
 Tests assert the place and the rule of a problem; that its message is the reviewed one is asserted here for all of them.
-`make golden` writes the file anew from what the tests that use it meet: read its diff as a user would.
+`make golden` writes the file again from what the tests that use it meet: read its diff as a user would.
 """
 
 from __future__ import annotations

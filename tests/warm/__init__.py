@@ -2,7 +2,7 @@
 
 Its `python` is a client (`client.py`) of one server (`server.py`), which has imported the third-party packages and
 forks a process for each command line: a process of its own, with the arguments, environment, working directory and
-files of the client, which passes on signals and shares its end. Each process imports this checkout's modules anew.
+files of the client, which passes on signals and shares its end. Each process imports this checkout's modules again.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class _DataPlane:
             raise errors.blob_not_found()
         cached = {"Cache-Control": blob.cache_control} if blob.cache_control else {}
         tagged = {"x-ms-tag-count": str(len(blob.tags))} if blob.tags else {}
-        # Each write makes the blob anew.
+        # Each write makes the blob again.
         created = {"x-ms-creation-time": format_datetime(blob.changed, usegmt=True)}
         own = {"Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
         headers = {**_headers(blob), **created, **cached, **tagged, **own, "Accept-Ranges": "bytes"}

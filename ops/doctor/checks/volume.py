@@ -102,7 +102,7 @@ def _find_credential_path(world: StackWorld, identity: Identity) -> Iterator[Fau
         else:
             continue
         where = f"the Secret {mount.document_secret}" if mount.document_secret else f"the Deployment {mount.deployment}"
-        yield Fault(evidence=evidence, fix=f"{world.repair} writes {where} in {identity.namespace} anew")
+        yield Fault(evidence=evidence, fix=f"{world.repair} writes {where} in {identity.namespace} again")
 
 
 CREDENTIAL_PATH = of_identity(Stage.VOLUME, "path", (Part.REPORTS, Part.CONTROL_PLANES), _find_credential_path)

@@ -11,7 +11,7 @@ from ops.doctor.model.world import StackWorld
 def renewal(world: StackWorld, identity: Identity) -> str:
     """The command, if the stack issues the identity's certificates; where to begin, if another tool does."""
     if identity.generation is None:
-        return f"issue the credential anew where it comes from, then {world.make('up')}"
+        return f"issue the credential again where it comes from, then {world.make('up')}"
     return world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}", "--force")
 
 

@@ -324,7 +324,7 @@ def test_a_version_without_its_tags_has_the_certificate_it_was_written_with(in_a
     names = ("thumbprint", "generation")
     assert [live.inputs[each] for each in names] == [wanted[each] for each in names]
     restored = resource.update(URN, ID, live.inputs, live.state, checked(wanted, live.inputs), preview=False)
-    assert restored["version"] == state["version"], "the key is forgotten, and nothing has to be written anew"
+    assert restored["version"] == state["version"], "the key is forgotten, and nothing has to be written again"
     assert in_azure.call("GET", ID).json()["tags"]["generation"] == wanted["generation"]
 
 

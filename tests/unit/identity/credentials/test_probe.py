@@ -196,7 +196,7 @@ class TestLoop:
 
             known.refusals.append("AADSTS50196: The server terminated an operation.")
             assert [prober.prove().is_ready for _ in range(2)] == [False, True], "no failure is remembered"
-            assert loaded, "the next sign-in begins anew"
+            assert loaded, "the next sign-in begins again"
         finally:
             prober.close()
 

@@ -248,7 +248,7 @@ class SigningIn:
         world.cloud.directory.set_key_credentials(application.object_id, [KeyCredential.of(certificate)])
 
     def __call__(self) -> float:
-        """Sign in anew; returns how many seconds the token is good for."""
+        """Sign in again; returns how many seconds the token is good for."""
         credential = CertificateCredential(
             self._tenant,
             self.client_id,

@@ -21,7 +21,7 @@ MANAGED = [row.field for row in DATA_PLANE]
 CLIENT_ID = "6f2c1e7a-0000-4000-8000-00000000aaaa"
 names = st.from_regex(r"[a-zA-Z0-9-]{1,40}", fullmatch=True)
 client_ids = st.uuids().map(str)
-# The test writes the file anew for each example.
+# The test writes the file again for each example.
 rewritten = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

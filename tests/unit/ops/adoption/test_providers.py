@@ -81,5 +81,5 @@ def test_a_state_that_has_them_stays_as_it_is(tmp_path: Path) -> None:
 def test_a_file_of_another_stack_is_refused(tmp_path: Path) -> None:
     other = PROVIDER.replace(":dev:", ":prod:")
 
-    with pytest.raises(CommandError, match=f"names {other}, which the stack does not have; write it anew"):
+    with pytest.raises(CommandError, match=f"names {other}, which the stack does not have; write it again"):
         enter_providers(_Recorded(steps=STEPS), file(tmp_path, other))

@@ -1,6 +1,6 @@
 """What `idstack status` prints, whole: a local stack, and a cluster of HyperShift's with something wrong in each table.
 
-`make golden` writes the files anew: read their diff as a user would.
+`make golden` writes the files again: read their diff as a user would.
 """
 
 from __future__ import annotations

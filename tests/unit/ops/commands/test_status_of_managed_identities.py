@@ -178,7 +178,7 @@ def test_what_azure_does_not_have_is_shown_and_is_an_error(
     assert (printed.code, printed.error) == (
         1,
         f"idstack: Azure does not have these managed identities as the stack made them: {identity} of hc1; "
-        "`make up STACK=dev ARGS=--refresh` makes them anew\n",
+        "`make up STACK=dev ARGS=--refresh` makes them again\n",
     )
 
 

@@ -1,6 +1,6 @@
 """What is printed, whole; and what scripts get.
 
-`make golden` writes the files anew: read their diff as a user would.
+`make golden` writes the files again: read their diff as a user would.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Worlds for the checks: the recorded look at a healthy stack, and what each kind of fault does to it.
 
 `healthy.json` is what the readers saw of the small stack of `tests/engine` (`tests/engine/test_doctor.py` records it
-anew with UPDATE_GOLDEN=1). A helper here changes all that a fault would change, also behind its own stage.
+again with UPDATE_GOLDEN=1). A helper here changes all that a fault would change, also behind its own stage.
 """
 
 from __future__ import annotations

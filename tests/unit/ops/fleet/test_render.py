@@ -30,7 +30,7 @@ def test_the_tree_of_a_small_fleet_is_the_reviewed_one() -> None:
         write(GOLDEN, {path: text for path, text in files.items() if path.parts[0] != "workspace"})
     reviewed = {path: text for path, text in files.items() if path.parts[0] != "workspace"}
     found = {PurePosixPath(path.relative_to(GOLDEN)): path.read_text() for path in GOLDEN.rglob("*") if path.is_file()}
-    assert found == reviewed, "`make golden` writes it anew: read its diff"
+    assert found == reviewed, "`make golden` writes it again: read its diff"
 
 
 def test_one_cluster_more_is_one_object_more_and_nothing_else() -> None:

@@ -134,7 +134,7 @@ def test_a_stack_that_was_never_written_whole_is_made_and_brought_up(
     answers.to("stack", (0, "[]", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0, done.error
-    assert f"begins anew, empty; it is kept as {torn}.damaged" in done.output.replace("\n", "")
+    assert f"begins again, empty; it is kept as {torn}.damaged" in done.output.replace("\n", "")
     assert [" ".join(each.split()[:3]) for each in answers.calls[:3]] == [
         "stack ls --json",
         "stack init dev",

@@ -33,7 +33,7 @@ def test_a_change_without_harm_has_no_finding() -> None:
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (rehearsal(anew=(REFUSED,)), "2 sign-ins failed"),
+        (rehearsal(new_pods=(REFUSED,)), "2 sign-ins failed"),
         (rehearsal(sign_ins=(REFUSED,)), "2 sign-ins failed"),
         (rehearsal(losses=(CredentialLoss("hc1", ("kms: a -> b",), False),)), "hc1 would lose credentials in use"),
         (rehearsal(VAULT), "a protected resource would be deleted: vault-vault"),
@@ -55,7 +55,7 @@ def test_clients_of_what_nobody_uses_are_told_and_no_finding() -> None:
     assert found.findings() == []
     assert "AADSTS700016: the tenant has no such application" in screen(found)
     assert "nobody may use these any more" in screen(found)
-    assert rehearsal(anew=(REFUSED,), unused=("hc1",)).findings() == ["2 sign-ins failed"]
+    assert rehearsal(new_pods=(REFUSED,), unused=("hc1",)).findings() == ["2 sign-ins failed"]
 
 
 def test_a_loss_that_is_approved_is_told_and_no_finding() -> None:

@@ -90,9 +90,9 @@ def test_a_stack_that_was_never_written_whole_is_made_anew(folder: Folder, size:
 
     found = state_file.find("dev", folder.url)
     assert found is not None
-    assert "nothing but the stack has been made. `make recover STACK=dev` makes it anew and brings it up" in str(found)
+    assert "nothing but the stack has been made. `make recover STACK=dev` makes it again and brings it up" in str(found)
     assert found.made is None
-    assert f"begins anew, empty; it is kept as {folder.state}.damaged" in found.put_back()
+    assert f"begins again, empty; it is kept as {folder.state}.damaged" in found.put_back()
     assert not folder.state.exists()
     assert folder.state.with_name("dev.json.damaged").read_text() == WHOLE[:size]
 

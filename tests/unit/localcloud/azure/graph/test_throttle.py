@@ -178,7 +178,7 @@ def test_the_deployers_client_waits_as_long_as_graph_says(
     made = [world.graph("POST", "/applications", {"displayName": "app"}).json()["id"]]
     standing.advance(10)
     made += [world.graph("POST", "/applications", {"displayName": "app"}).json()["id"]]
-    # Another application counts anew: one DELETE is taken at once.
+    # Another application counts again: one DELETE is taken at once.
     cloud = replace(CLOUDS["AzurePublicCloud"], graph_endpoint=serve(app(world.cloud)))
     deployer = world.cloud.directory.service_principal(world.deployer.object_id)
     assert deployer is not None
