@@ -99,7 +99,7 @@ def renew(pipeline: Reader) -> None:
     stack = pipeline.stack
     with pytest.MonkeyPatch.context() as patch, (stack.state / "renewals.log").open("a") as log:
         patch.setenv("LOCALCLOUD_STATE_DIR", str(stack.state))
-        patch.setattr(engine, "variables", lambda _: pipeline.variables)
+        patch.setattr(engine.Engine, "environment", property(lambda _: pipeline.variables))
         of_the_pipeline = engine.Engine(stack.name, stack.root, output=log.fileno())
         resources = of_the_pipeline.resources()
         identities = renewable(of_the_pipeline.outputs(), resources)
