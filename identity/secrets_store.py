@@ -39,14 +39,14 @@ def rotation_fault(add_on: Mapping[str, Any]) -> str | None:
     try:
         interval = poll_interval(config)
     except ValueError:
-        return f'rotationPollInterval is "{poll}", which is no duration'
+        return f'rotationPollInterval is "{poll}", which is not a duration'
     if interval > LONGEST_POLL:
         return f"rotationPollInterval is {poll}, and a renewal counts on every pod's mount being new within the hour"
     return None
 
 
 def poll_interval(config: Mapping[str, Any]) -> timedelta:
-    """How long the driver leaves a mounted secret alone; raises ValueError for a text that is no duration."""
+    """How long the driver leaves a mounted secret alone; raises ValueError for a text that is not a duration."""
     return duration(str(config.get(_POLL) or _DEFAULT_POLL))
 
 

@@ -168,7 +168,7 @@ def _require_right_clock(inputs: Props) -> None:
 
 
 def _parsed(document: bytes | None) -> Any:
-    """What a document says, None if it is no JSON or not there."""
+    """What a document says, None if it is not JSON or not there."""
     try:
         return None if document is None else json.loads(document)
     except ValueError:

@@ -101,7 +101,7 @@ def completed(document: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str,
 
 
 def _over(given: Any, below: Mapping[str, Any]) -> dict[str, Any]:
-    """`below` with what is given over it; what is no mapping is refused elsewhere."""
+    """`below` with what is given over it; what is not a mapping is refused elsewhere."""
     return {**below, **given} if isinstance(given, Mapping) else dict(below)
 
 

@@ -100,9 +100,9 @@ class Kubeconfig:
         if document is None:
             document = {}
         if not isinstance(document, dict):
-            raise MalformedKubeconfigError(f"{name} is no kubeconfig: a mapping is expected; {_FIX}")
+            raise MalformedKubeconfigError(f"{name} is not a kubeconfig: a mapping is expected; {_FIX}")
         if problems := list(_wrong_types(document, _SHAPE, "")) or list(_wrong_entries(document)):
-            raise MalformedKubeconfigError(f"{name} is no kubeconfig: {'; '.join(problems)}. {_FIX.capitalize()}")
+            raise MalformedKubeconfigError(f"{name} is not a kubeconfig: {'; '.join(problems)}. {_FIX.capitalize()}")
         return cls(document, name, directory)
 
     @classmethod

@@ -37,6 +37,6 @@ def earliest_age_when_due(valid_days: int, renew_before_days: int) -> timedelta:
 
 
 def share(secret_name: str) -> Fraction:
-    """The identity's part of the spread, 0 at least and less than 1; Key Vault ignores the case of a secret's name."""
+    """The identity's part of the spread, at least 0 and less than 1; Key Vault ignores the case of a secret's name."""
     digest = hashlib.sha256(secret_name.lower().encode()).digest()
     return Fraction(int.from_bytes(digest[:_BYTES]), 256**_BYTES)

@@ -46,7 +46,7 @@ _GENERATION: Final = re.compile(r"(?P<slot>[ab])(?P<generation>[1-9][0-9]{0,8})"
 
 @dataclass(frozen=True)
 class Slot:
-    """One certificate: the how-many-eth of its identity, from when (UTC, whole seconds) and how long it lives.
+    """One certificate: its number for the identity, from when (UTC, whole seconds) and how long it lives.
 
     `is_withdrawn`: a refresh found that it is not registered at Entra ID, and nothing justifies registering it again,
     so nobody can sign in with it.

@@ -172,7 +172,7 @@ def _parsed(text: bytes) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError:
-        raise UnusableIssuerError("one of its documents is no JSON") from None
+        raise UnusableIssuerError("one of its documents is not JSON") from None
     if not isinstance(found, dict):
-        raise UnusableIssuerError("one of its documents is no JSON object")
+        raise UnusableIssuerError("one of its documents is not a JSON object")
     return found

@@ -78,7 +78,7 @@ def connection(kubeconfig: str, context: str | None = None) -> Connection:
         kubeconfig: the content (YAML or JSON) of a kubeconfig, or the path of one.
 
     Raises:
-        InvalidKubeconfigError: it is no kubeconfig, or lacks the context, its cluster or a usable user.
+        InvalidKubeconfigError: it is not a kubeconfig, or lacks the context, its cluster or a usable user.
     """
     document = _parsed(text_of(kubeconfig))
     name = context or document.get("current-context")

@@ -51,7 +51,7 @@ def entries(path: Path) -> list[dict[str, Any]]:
         document["nameTable"].values()
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError):
         raise CommandError(
-            f"{path} is no import file; `idstack import scripts` or `idstack import iam` writes one"
+            f"{path} is not an import file; `idstack import scripts` or `idstack import iam` writes one"
         ) from None
     return found
 

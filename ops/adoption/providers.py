@@ -24,7 +24,7 @@ def enter_providers(engine: Engine, path: Path) -> None:
     try:
         named = set(json.loads(path.read_text(encoding="utf-8"))["nameTable"].values())
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError):
-        raise CommandError(f"{path} is no import file; `idstack import scripts` writes one") from None
+        raise CommandError(f"{path} is not an import file; `idstack import scripts` writes one") from None
     state = engine.state()
     resources = state["deployment"].get("resources") or []
     missing = named - {each["urn"] for each in resources}

@@ -104,11 +104,11 @@ def settings_in(engine: Engine) -> Settings:
 
 
 def _document(file: Path) -> dict[str, Any]:
-    """The file as YAML; raises CommandError for one that is no mapping."""
+    """The file as YAML; raises CommandError for one that is not a mapping."""
     try:
         found = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, yaml.YAMLError):
         found = None
     if not isinstance(found, dict):
-        raise CommandError(f"{file.name} is no stack's file: correct it, or move it away; nothing was written")
+        raise CommandError(f"{file.name} is not a stack file: correct it, or move it away; nothing was written")
     return found

@@ -66,7 +66,7 @@ def _found(stack: FleetStack, root: Path) -> dict[str, Any] | None:
         found = ""
     if found is None or isinstance(found, dict):
         return found
-    raise CommandError(f"{stack.file_name} is no stack's file: correct it, or remove it")
+    raise CommandError(f"{stack.file_name} is not a stack file: correct it, or remove it")
 
 
 def _is_as_described(stack: FleetStack, found: dict[str, Any]) -> bool:

@@ -31,7 +31,7 @@ class Tree:
     name: str
 
     def configurations(self) -> dict[str, dict[str, Any]]:
-        """The stacks' files by the stacks' names; raises CommandError for one that is no mapping."""
+        """The stacks' files by the stacks' names; raises CommandError for one that is not a mapping."""
         found = {}
         for file in sorted(self.directory.glob(f"{_PREFIX}*.yaml")):
             try:

@@ -38,12 +38,12 @@ def require_known(engine: Engine, command: str, arguments: Sequence[str], own: I
         if word.startswith("-"):
             known = [*(each for each in takes_value if each.startswith("--")), *own]
             raise WrongUsageError(
-                f"{word} is no option of `idstack`, and none of `pulumi {command}`{did_you_mean(word, known) or '.'} "
+                f"{word} is an option neither of `idstack` nor of `pulumi {command}`{did_you_mean(word, known) or '.'} "
                 "Nothing was started"
             )
         meant = f"; a stack is named with an option: `--stack {word}`" if word in stack_names(engine.root) else ""
         raise WrongUsageError(
-            f"{word} is no option, and `pulumi {command}` takes options alone here{meant}. Nothing was started"
+            f"{word} is not an option, and `pulumi {command}` takes options alone here{meant}. Nothing was started"
         )
 
 

@@ -75,4 +75,6 @@ def _backend_in(text: str, name: str) -> object:
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise CommandError(f"{name} cannot be read: {where}{error.problem}. Nothing was started") from None
     except (yaml.YAMLError, AttributeError):
-        raise CommandError(f"{name} cannot be read: it is no YAML document of a stack. Nothing was started") from None
+        raise CommandError(
+            f"{name} cannot be read: it is not a YAML document of a stack. Nothing was started"
+        ) from None

@@ -124,7 +124,7 @@ class _StateFile:
 
 
 def is_unsound(errors: str) -> bool:
-    """Whether the engine's standard error says that it has read what is no JSON."""
+    """Whether the engine's standard error says that it has read what is not JSON."""
     return _UNSOUND.search(errors) is not None
 
 

@@ -48,7 +48,7 @@ class Understood:
     Attributes:
         query: names of query options, in lower case.
         headers: headers beside those that say nothing about the operation, in lower case.
-        body: the members of its JSON body; None: the body is no JSON object, and the operation checks it.
+        body: the members of its JSON body; None: the body is not a JSON object, and the operation checks it.
     """
 
     query: frozenset[str] = frozenset()

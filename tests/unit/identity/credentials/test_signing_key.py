@@ -78,8 +78,8 @@ def test_the_discovery_document_is_that_of_ccoctl() -> None:
 @pytest.mark.parametrize(
     ("document", "why"),
     [
-        (b"<html>", "one of its documents is no JSON"),
-        (b"[]", "one of its documents is no JSON object"),
+        (b"<html>", "one of its documents is not JSON"),
+        (b"[]", "one of its documents is not a JSON object"),
         (b'{"issuer": "https://other"}', 'its discovery document names the issuer "https://other"'),
         (
             json.dumps({"issuer": ISSUER, "jwks_uri": "http://x"}).encode(),

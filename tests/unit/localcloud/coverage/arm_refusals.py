@@ -224,7 +224,7 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "absent group": lambda cloud: cloud.call("GET", f"{SUBSCRIPTION}/resourceGroups/nowhere"),
     "absent resource": lambda cloud: cloud.call("GET", IDENTITY),
     "absent parent": lambda cloud: cloud.call("GET", f"{VAULT}-2/secrets/one"),
-    "body that is no JSON object": lambda cloud: cloud.call("PUT", VAULT, []),
+    "body that is not a JSON object": lambda cloud: cloud.call("PUT", VAULT, []),
     "unknown member of the envelope": lambda cloud: cloud.call("PUT", IDENTITY, {**LOCATION, "x": 1}),
     "no location": lambda cloud: cloud.call("PUT", IDENTITY, {}),
     "another location": lambda cloud: cloud.call("PUT", VAULT, {**vault_body(), "location": "westus"}),

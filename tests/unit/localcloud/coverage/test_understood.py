@@ -36,7 +36,7 @@ _HEADINGS: Final = {
 # Roles that may do everything which ARM and the data planes emulate.
 _ROLES: Final = ("Contributor", "User Access Administrator", "Key Vault Administrator", "Storage Blob Data Contributor")
 _METHODS: Final = {"list": "GET", "POST": "POST"}
-# The content of a blob is no JSON, and these forms are checked by a test of their own.
+# The content of a blob is not JSON, and these forms are checked by a test of their own.
 _NO_MEMBERS: Final = frozenset({"PUT /{container}/{name:path}", "POST /common/oauth2/deviceauth"})
 
 

@@ -84,7 +84,7 @@ def test_every_identity_of_the_file_arrives(tmp_path: Path, given: dict[str, tup
 @rewritten
 @given(st.dictionaries(st.sampled_from(MANAGED), st.uuids(), min_size=1))
 def test_client_ids_have_no_quotes_in_the_scripts_file(tmp_path: Path, given: dict[str, UUID]) -> None:
-    """`setup_dataplane_identities.sh` prints what `az --output tsv` prints, which is no JSON."""
+    """`setup_dataplane_identities.sh` prints what `az --output tsv` prints, which is not JSON."""
     lines = ",\n".join(f'  "{field}": {client_id}' for field, client_id in given.items())
 
     found = files.data_plane(written(tmp_path, f"{{\n{lines}\n}}\n"))

@@ -165,8 +165,8 @@ def test_preparing_keeps_what_the_engine_has_written(project: Path, engine: Fake
     ("text", "reason"),
     [
         ("secretsprovider: passphrase\n", "has the secrets provider passphrase, and the fleet file azurekeyvault://"),
-        ("- a\n", "is no stack's file"),
-        ("a: [", "is no stack's file"),
+        ("- a\n", "is not a stack file"),
+        ("a: [", "is not a stack file"),
     ],
 )
 def test_a_file_that_cannot_be_kept_is_refused(

@@ -191,7 +191,7 @@ FAULTS: Final = (
         ),
     ),
     InjectedFault(
-        "a document that is no JSON",
+        "a document that is not JSON",
         Stage.DOCUMENT,
         "document",
         IMPORTED,

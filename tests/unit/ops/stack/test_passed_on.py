@@ -51,19 +51,19 @@ def test_what_the_engine_knows_is_passed_on(dev: Engine, arguments: list[str]) -
     [
         (
             ["--stak", "dev"],
-            '--stak is no option of `idstack`, and none of `pulumi up`; did you mean "--stack"? Nothing was started',
+            '--stak is an option neither of `idstack` nor of `pulumi up`; did you mean "--stack"? Nothing was started',
         ),
         (
             ["--yes", "--xyzzy=1"],
-            "--xyzzy is no option of `idstack`, and none of `pulumi up`. Nothing was started",
+            "--xyzzy is an option neither of `idstack` nor of `pulumi up`. Nothing was started",
         ),
-        (["-q"], "-q is no option of `idstack`, and none of `pulumi up`. Nothing was started"),
+        (["-q"], "-q is an option neither of `idstack` nor of `pulumi up`. Nothing was started"),
         (
             ["dev"],
-            "dev is no option, and `pulumi up` takes options alone here; a stack is named with an option: "
+            "dev is not an option, and `pulumi up` takes options alone here; a stack is named with an option: "
             "`--stack dev`. Nothing was started",
         ),
-        (["--yes", "now"], "now is no option, and `pulumi up` takes options alone here. Nothing was started"),
+        (["--yes", "now"], "now is not an option, and `pulumi up` takes options alone here. Nothing was started"),
     ],
     ids=["typing error", "unknown", "unknown letter", "a stack", "a word"],
 )
