@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from identity.settings import types
+from identity.settings import identity_fields, types
 from identity.settings.base import Model
 
 
@@ -17,7 +17,7 @@ class DataPlaneIdentitySettings(Model):
     location: types.Location | None = Field(
         None, description="Region of the managed identity; without it the stack's `location`."
     )
-    federated_credentials: dict[types.FederatedSuffix, types.FederatedCredentialName] = Field(
+    federated_credentials: dict[identity_fields.FederatedSuffix, types.FederatedCredentialName] = Field(
         default_factory=dict,
         description="Names of its federated credentials by the last word of the names that the stack gives: "
         "`<cluster>-<identity>-fed-id-<word>`; of a sole one, whose name has no such word, by `account`.",

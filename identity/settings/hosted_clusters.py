@@ -11,7 +11,7 @@ from identity import naming
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity, Scope
 from identity.infrastructure import InfrastructureNames
-from identity.settings import arm_ids, types
+from identity.settings import arm_ids, identity_fields, types
 from identity.settings.base import FilledIn, Model
 from identity.settings.data_plane import DataPlaneIdentitySettings
 from identity.settings.dns import DnsSettings
@@ -211,20 +211,20 @@ class HostedClusterSettings(Model):
         None, description="Private access to the API server, with `PublicAndPrivate` and `Private`."
     )
     identities: Annotated[
-        dict[types.IdentityField, IdentitySettings],
+        dict[identity_fields.IdentityField, IdentitySettings],
         FilledIn("all of them, each with its defaults; none with `authentication: workload-identities`"),
     ] = Field(description="The control-plane identities, by field of the HostedCluster API.")
-    data_plane_identities: dict[types.DataPlaneField, DataPlaneIdentitySettings] = Field(
+    data_plane_identities: dict[identity_fields.DataPlaneField, DataPlaneIdentitySettings] = Field(
         default_factory=dict,
         description="Data-plane identities that existed before the stack, by field of the HostedCluster API "
         "(`docs/guides/migration.md`).",
     )
-    workload_identities: dict[types.WorkloadIdentityField, DataPlaneIdentitySettings] = Field(
+    workload_identities: dict[identity_fields.WorkloadIdentityField, DataPlaneIdentitySettings] = Field(
         default_factory=dict,
         description="With `authentication: workload-identities`: identities that existed before the stack, by field of "
         "the HostedCluster API (`docs/guides/self-managed.md`).",
     )
-    managed_identities: tuple[types.OptionalIdentityField, ...] = Field(
+    managed_identities: tuple[identity_fields.OptionalIdentityField, ...] = Field(
         (), description="Managed identities that few hosted clusters need (`docs/reference/optional-identities.md`)."
     )
     container_registry_id: arm_ids.RegistryId | None = Field(

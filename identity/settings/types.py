@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic_core import PydanticCustomError
-
-from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.naming import RESOURCE_GROUP_PATTERN, VAULT_NAME_PATTERN
-from identity.settings.problems import NAMESPACE, enumerate_words
-from identity.settings.value_spec import CREDENTIAL, PLACEHOLDER, ValueSpec, matching, uuid
+from identity.settings.problems import NAMESPACE
+from identity.settings.value_spec import PLACEHOLDER, ValueSpec, matching, uuid, without_credentials
 
 
 def _with_hyphens(text: str) -> str:
@@ -92,18 +87,6 @@ ManagedResourceGroup = Annotated[
         check=matching(r"(?=..)" + RESOURCE_GROUP_PATTERN),
     ),
 ]
-
-
-def without_credentials(pattern: str) -> Callable[[str], str]:
-    """A check that refuses a key or a signature in an address, and what does not match the whole pattern."""
-    matches = matching(pattern)
-
-    def check(text: str) -> str:
-        if "@" in text or "sig=" in text:
-            raise PydanticCustomError(CREDENTIAL, "{reason}", {"reason": "it seems to have a credential in it"})
-        return matches(text)
-
-    return check
 
 
 # The schemes that the engine takes (pulumi/pulumi `pkg/backend/diy/backend.go`, IsDIYBackendURL), and Pulumi Cloud's.
@@ -277,35 +260,6 @@ StackName = Annotated[
     ),
 ]
 
-
-def _one_of(fields: tuple[str, ...], rule: str) -> ValueSpec:
-    def check(name: str) -> str:
-        if name not in fields:
-            raise ValueError
-        return name
-
-    return ValueSpec(
-        rule=rule,
-        accepted=f"one of {enumerate_words(fields, last='or')}",
-        blank=fields[0],
-        check=check,
-        guess=lambda text: next(iter(get_close_matches(text, fields, n=1)), text),
-    )
-
-
-IdentityField = Annotated[str, _one_of(tuple(row.field for row in CONTROL_PLANE), rule="identity-field")]
-WorkloadIdentityField = Annotated[
-    str, _one_of(tuple(row.field for row in CONTROL_PLANE if row.workload), rule="workload-identity-field")
-]
-DataPlaneField = Annotated[str, _one_of(tuple(row.field for row in DATA_PLANE), rule="data-plane-field")]
-FederatedSuffix = Annotated[
-    str,
-    _one_of(
-        tuple(dict.fromkeys(subject.word for row in FEDERATED_IDENTITIES for subject in row.subjects)),
-        rule="federated-suffix",
-    ),
-]
-OptionalIdentityField = Annotated[str, _one_of(tuple(row.field for row in OPTIONAL), rule="optional-identity")]
 NonEmpty = Annotated[
     str,
     ValueSpec(

@@ -74,6 +74,18 @@ def matching(pattern: str) -> Callable[[str], str]:
     return check
 
 
+def without_credentials(pattern: str) -> Callable[[str], str]:
+    """A check that refuses a key or a signature in an address, and what does not match the whole pattern."""
+    matches = matching(pattern)
+
+    def check(text: str) -> str:
+        if "@" in text or "sig=" in text:
+            raise PydanticCustomError(CREDENTIAL, "{reason}", {"reason": "it seems to have a credential in it"})
+        return matches(text)
+
+    return check
+
+
 def integer(low: int, high: int, unit: str) -> ValueSpec:
     """The form of an integer from `low` to `high`."""
 

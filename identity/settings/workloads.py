@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, StrictInt
 
-from identity.settings import types
+from identity.settings import identity_fields, types
 from identity.settings.base import FilledIn, Model
 from identity.settings.problems import enumerate_words
 from identity.settings.value_spec import ValueSpec, integer, matching
@@ -119,7 +119,7 @@ class WorkloadSettings(Model):
         (), description="Command of the container."
     )
     args: Annotated[tuple[Word, ...], FilledIn("the image's own")] = Field((), description="Arguments of the command.")
-    identities: tuple[types.IdentityField, ...] = Field(
+    identities: tuple[identity_fields.IdentityField, ...] = Field(
         description="Identities that the workload mounts, each as in its own consumer's pod."
     )
     replicas: Annotated[StrictInt, integer(1, 100, "pods")] = Field(1, description="Number of pods.")

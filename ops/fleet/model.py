@@ -14,7 +14,7 @@ from pydantic import Field, StrictBool, StrictInt
 
 from identity.settings import types
 from identity.settings.base import Model
-from identity.settings.value_spec import ValueSpec, integer, matching
+from identity.settings.value_spec import ValueSpec, integer, matching, without_credentials
 
 # The Kubernetes objects of a stack have its name: the pods of its workspace carry it, with `-drift-workspace` and a
 # hash of 11 characters, in a label of at most 63.
@@ -52,9 +52,7 @@ Backend = Annotated[
         rule="backend",
         accepted="the storage account of the states: azblob://<container>?storage_account=<account>",
         blank="azblob://<container>?storage_account=<account>",
-        check=types.without_credentials(
-            r"azblob://[a-z0-9](-?[a-z0-9]){2,62}(/[\w./-]*)?\?storage_account=[a-z0-9]{3,24}"
-        ),
+        check=without_credentials(r"azblob://[a-z0-9](-?[a-z0-9]){2,62}(/[\w./-]*)?\?storage_account=[a-z0-9]{3,24}"),
         hint="whoever runs the stack signs in to it; no key belongs into the file",
     ),
 ]

@@ -268,21 +268,19 @@ class Engine(PulumiRuns):
 
     def configured(self) -> dict[str, Any]:
         """The stack's configuration without its secrets, the project's keys without their namespace."""
-        return {
-            key.removeprefix(f"{NAMESPACE}:"): value.get("objectValue", value.get("value"))
-            for key, value in self.configured_values().items()
-            if key.startswith(f"{NAMESPACE}:") and not value["secret"]
-        }
+        own = self._own_values().items()
+        return {key: each.get("objectValue", each.get("value")) for key, each in own if not each["secret"]}
 
     def raw_configuration(self) -> tuple[dict[str, str], list[str]]:
         """The project's keys without their namespace, values as text as the program gets them; and the secret keys."""
-        own = {
-            key.removeprefix(f"{NAMESPACE}:"): value
-            for key, value in self.configured_values().items()
-            if key.startswith(f"{NAMESPACE}:")
-        }
+        own = self._own_values()
         texts = {key: each["value"] for key, each in own.items() if not each["secret"]}
         return texts, [key for key, each in own.items() if each["secret"]]
+
+    def _own_values(self) -> dict[str, Any]:
+        prefix = f"{NAMESPACE}:"
+        values = self.configured_values().items()
+        return {key.removeprefix(prefix): value for key, value in values if key.startswith(prefix)}
 
     def decryption_refusal(self) -> str | None:
         """Why what is secret in the state cannot be decrypted; None if it can. Nothing of it comes into this process.
