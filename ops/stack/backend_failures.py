@@ -36,8 +36,12 @@ def failure(errors: str, stack: str, backend: str | None) -> CommandError | None
     where = "the backend that you are logged in to" if backend is None else f"the backend {backend}"
     if missing := _NO_STACK.search(errors):
         name = missing["stack"].rpartition("/")[2]
-        create = f"`make up STACK={name}`" if is_local(name) else f"`idstack init {name}`"
-        return NoSuchStackError(f"{where} has no stack {name}: {create} creates it")
+        if is_local(name):
+            return NoSuchStackError(f"{where} has no stack {name}: `make up STACK={name}` creates it")
+        return NoSuchStackError(
+            f"{where} has no stack {name}. If it is in another one, name that as `idstack:backend` in "
+            f"Pulumi.{name}.yaml; `idstack init {name}` creates a new one"
+        )
     if _NOT_LOGGED_IN in errors:
         return CommandError(
             f"nobody knows where the state of the stack {stack} is: Pulumi.{stack}.yaml records no `idstack:backend`, "

@@ -178,7 +178,8 @@ def test_a_stack_that_does_not_exist_is_the_engines_error(engine: FakeEngine, id
     printed = idstack("status", "--stack", "dev")
     assert (printed.code, printed.output) == (1, "")
     assert printed.error == (
-        "idstack: the backend that you are logged in to has no stack dev: `idstack init dev` creates it\n"
+        "idstack: the backend that you are logged in to has no stack dev. If it is in another one, name that as "
+        "`idstack:backend` in Pulumi.dev.yaml; `idstack init dev` creates a new one\n"
     )
 
 

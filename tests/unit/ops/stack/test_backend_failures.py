@@ -32,7 +32,8 @@ SET = "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file 
         (
             "error: no stack named 'dev' found",
             AZURE,
-            f"the backend {AZURE} has no stack dev: `idstack init dev` creates it",
+            f"the backend {AZURE} has no stack dev. If it is in another one, name that as `idstack:backend` in "
+            "Pulumi.dev.yaml; `idstack init dev` creates a new one",
         ),
         (
             "error: no stack named 'organization/idstack/local' found",
