@@ -10,23 +10,23 @@ from components.azure.management_cluster import create_management_cluster
 from components.azure.plugin_resources import StackOwner
 from components.azure.providers import register_providers
 from components.kubernetes.provider import with_kubernetes_provider
-from components.lookups import configuration
-from components.lookups.access_check import check_access
-from components.lookups.backup_cloud_check import warn_of_backups
-from components.lookups.control_plane_check import check_control_planes
-from components.lookups.credential_loss_check import check_credential_losses
-from components.lookups.key_rotation_check import check_key_rotations
-from components.lookups.last_outputs import last_outputs
-from components.lookups.own_namespaces import own_namespaces
-from components.lookups.prerequisites import look_up
-from components.lookups.shared_stack import take_outputs
-from components.lookups.signing_key_secret_check import check_signing_key_secrets
-from components.lookups.tenant_check import check_tenant, check_tenant_of_last_run
+from components.preflight import configuration
+from components.preflight.access_check import check_access
+from components.preflight.backup_cloud_check import warn_of_backups
+from components.preflight.control_plane_check import check_control_planes
+from components.preflight.credential_loss_check import check_credential_losses
+from components.preflight.key_rotation_check import check_key_rotations
+from components.preflight.last_outputs import last_outputs
+from components.preflight.own_namespaces import own_namespaces
+from components.preflight.prerequisites import look_up
+from components.preflight.shared_stack import take_outputs
+from components.preflight.signing_key_secret_check import check_signing_key_secrets
+from components.preflight.tenant_check import check_tenant, check_tenant_of_last_run
 from components.renewed_outputs import renewed_outputs
 from components.stack import IdentityStack
 from identity.credentials import renewal_request
 from identity.settings import ConfigurationError
-from identity.settings.problems import for_stack
+from identity.settings.schema.problems import for_stack
 
 
 async def identity_stack() -> pulumi.Inputs:

@@ -15,7 +15,7 @@ from components.hypershift.hosted_cluster import Leaf
 from identity.outputs import HostedClusterOutput, StackOutputs
 
 _RENEWED: Final = ("notAfter", "renewAfter", "thumbprint", "generation")
-# The credential source of an identity whose certificates the stack issues (`identity/settings/hosted_clusters.py`).
+# The credential source of an identity whose certificates the stack issues (`schema/hosted_clusters.py`).
 _ISSUED_HERE: Final = "entra-application"
 
 

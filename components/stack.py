@@ -19,11 +19,11 @@ from components.azure.vault import Vault, VaultArgs
 from components.azure.vault_monitoring import VaultMonitoring, VaultMonitoringArgs
 from components.hypershift.base_manifest import base_manifest
 from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs, Leaf
-from components.lookups.prerequisites import Prerequisites
+from components.preflight.prerequisites import Prerequisites
 from identity import checkout
 from identity.outputs import HostedClusterOutput, StackOutputs, delivered
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.credential_loss import addresses, reader_address
+from identity.settings.rules.credential_loss import addresses, reader_address
 
 
 class IdentityStack:
@@ -76,7 +76,7 @@ class IdentityStack:
         }
 
     def outputs(self) -> StackOutputs[Leaf]:
-        """The stack's outputs. Stacks that share its vault read some of them (`lookups/shared_stack.py`)."""
+        """The stack's outputs. Stacks that share its vault read some of them (`preflight/shared_stack.py`)."""
         outputs: StackOutputs[Leaf] = {
             "tenantId": self._settings.tenant_id,
             "clusterSide": self._settings.cluster_side,

@@ -6,7 +6,7 @@
 The emulated plugins refuse every tenant but the local cloud's. A real one would serve any, also in `refresh` and
 `destroy`, which do not run the program. So whatever it asks for by name goes to the local cloud's proxy, which reaches
 no other host, and the authority that it trusts has signed for no other. Go asks no proxy for addresses of this machine:
-of the clusters there, the settings accept the local cloud's alone (`identity/settings/rules.py`).
+of the clusters there, the settings accept the local cloud's alone (`identity/settings/rules/stack.py`).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class ControlPlaneIdentityOutput(TypedDict, Generic[Leaf]):
 
 
 class CredentialAddress(TypedDict):
-    """Where one credential in use is found (`identity/settings/credential_loss.py`).
+    """Where one credential in use is found (`identity/settings/rules/credential_loss.py`).
 
     `secret` is an ARM id; the guest cluster's identities have none. `principal` is the ARM id of a managed identity, or
     the credential source if the stack makes the identity itself; of an issuer that the stack makes, its storage

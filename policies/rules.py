@@ -23,7 +23,7 @@ from identity.roles import (
     STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
     Role,
 )
-from identity.settings.waivers import PolicyName
+from identity.settings.schema.waivers import PolicyName
 from policies.stack import PolicedStack
 
 # learn.microsoft.com/entra/identity/enterprise-apps/tutorial-enforce-secret-standards: the lifetime it recommends.

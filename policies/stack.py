@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from identity.naming import control_plane_identity_name
-from identity.settings.problems import NAMESPACE
+from identity.settings.schema.problems import NAMESPACE
 
 _VARIABLE: Final = "PULUMI_CONFIG"
 

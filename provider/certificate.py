@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from identity.access.errors import AccessError
-from identity.access.registered_certificates import withdraw
+from identity.azure.errors import AccessError
+from identity.azure.registered_certificates import withdraw
 from identity.credentials import rfc3339
 from identity.credentials.certificate import KEY_SIZES, issue, key_id
 from plugin import (

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
-from identity.access.errors import AccessError
+from identity.azure.errors import AccessError
 from plugin import PluginError, Props
 from provider.vault_secrets import SecretSeen, VaultSecret
 

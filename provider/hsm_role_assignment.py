@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AccessError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AccessError
 from plugin import (
     Checked,
     Created,

@@ -15,8 +15,8 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AccessError, AzureRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AccessError, AzureRefusedError
 from identity.credentials import rfc3339, signing_keys
 from identity.credentials.backoff import Backoff
 from identity.credentials.signing_key import DISCOVERY_PATH, JWKS_PATH, discovery_document, jwks_document

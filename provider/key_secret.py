@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Final
 
 import httpx
 
-from identity.access.api_server import ApiServer
-from identity.access.azure_rbac import AksCluster
-from identity.access.errors import AccessError
-from identity.access.kubeconfig import Kubeconfig
+from identity.aks.api_server import ApiServer
+from identity.aks.azure_rbac import AksCluster
+from identity.aks.kubeconfig import Kubeconfig
+from identity.azure.errors import AccessError
 from identity.credentials.signing_key import UnusableKeyError
 from plugin import (
     Checked,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from identity.access.api_server import ApiServer
-from identity.access.azure_rbac import AksCluster
-from identity.access.control_planes import control_planes, refusal, unreadable
-from identity.access.errors import AccessError
-from identity.access.kubeconfig import Kubeconfig
+from identity.aks.api_server import ApiServer
+from identity.aks.azure_rbac import AksCluster
+from identity.aks.control_planes import control_planes, refusal, unreadable
+from identity.aks.kubeconfig import Kubeconfig
+from identity.azure.errors import AccessError
 from plugin import Checked, Created, Diff, PluginError, PropertyChange, Props, diff_properties, unwrap
 from provider import schema
 from provider.inputs import Inputs

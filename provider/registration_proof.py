@@ -6,7 +6,7 @@ this process has its key, or the vault shows that it was delivered (decision rec
 
 from __future__ import annotations
 
-from identity.access.errors import AccessError
+from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from identity.credentials.secret_tags import THUMBPRINT
 from plugin import PluginError, Props

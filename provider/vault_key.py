@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import ClassVar, Final
 
-from identity.access.errors import AccessError
+from identity.azure.errors import AccessError
 from identity.credentials.secret_tags import OWNER
 from identity.credentials.signing_key import UnusableKeyError
 from plugin import (

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.errors import AzureRefusedError
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.errors import AzureRefusedError
 from identity.naming import parse_arm_id, vault_id
 from plugin import PluginError, Props
 from provider import cloud

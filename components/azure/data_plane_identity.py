@@ -13,7 +13,7 @@ from identity.catalogue import FEDERATED_AUDIENCE
 from identity.catalogue_rows import DataPlaneIdentity
 from identity.naming import federated_credential_name, parse_arm_id
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.managed_identities import managed_identity_of
+from identity.settings.schema.managed_identities import managed_identity_of
 
 
 @dataclass(frozen=True, kw_only=True)

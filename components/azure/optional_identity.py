@@ -15,7 +15,7 @@ from identity.catalogue_rows import OptionalManagedIdentity
 from identity.naming import parse_arm_id
 from identity.roles import MANAGED_IDENTITY_OPERATOR_ROLE
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.managed_identities import managed_identity_of
+from identity.settings.schema.managed_identities import managed_identity_of
 
 
 @dataclass(frozen=True, kw_only=True)

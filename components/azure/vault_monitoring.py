@@ -11,7 +11,7 @@ from pulumi_azure_native import eventgrid, monitor
 from components.azure.vault import Vault
 from identity.naming import expiry_alerts_name, vault_topic_name
 from identity.settings import MonitoringSettings, Settings
-from identity.settings.monitoring import AuditLogSettings, ExpiryAlertSettings
+from identity.settings.schema.monitoring import AuditLogSettings, ExpiryAlertSettings
 
 # azure-docs `event-grid/event-schema-key-vault`: the current version of a secret has 30 days left, or none.
 _TOLD: Final = ("Microsoft.KeyVault.SecretNearExpiry", "Microsoft.KeyVault.SecretExpired")

@@ -35,7 +35,7 @@ from identity.naming import (
 )
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec, ManagedIdentityOutput
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.managed_identities import managed_identity_of
+from identity.settings.schema.managed_identities import managed_identity_of
 
 # A value in the outputs that Azure assigns (`identity/outputs.py`).
 Leaf: TypeAlias = pulumi.Input[str | None]

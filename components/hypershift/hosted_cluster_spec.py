@@ -9,7 +9,7 @@ from components.kubernetes.cloud_config import Platform
 from identity.catalogue import CONTROL_PLANE
 from identity.outputs import HostedClusterSpec, KmsKeySpec
 from identity.settings import HostedClusterSettings, KmsKey, KmsSettings
-from identity.settings.hosted_clusters import AUTHENTICATION_TYPES
+from identity.settings.schema.hosted_clusters import AUTHENTICATION_TYPES
 
 # A client id, or its placeholder until Azure gives it out.
 ClientId = TypeVar("ClientId")

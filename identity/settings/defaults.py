@@ -7,11 +7,11 @@ from typing import Any, Final
 from identity import naming
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud, LocalEnvironment, local_cloud
-from identity.settings.hosted_clusters import DEFAULT_ENCODING
 from identity.settings.infrastructure_defaults import fill_in_infrastructure
-from identity.settings.invalid import INVALID
-from identity.settings.kms import key_vault_type_of
-from identity.settings.problems import Place
+from identity.settings.schema.hosted_clusters import DEFAULT_ENCODING
+from identity.settings.schema.invalid import INVALID
+from identity.settings.schema.kms import key_vault_type_of
+from identity.settings.schema.problems import Place
 
 _WITHOUT_CREDENTIALS: Final = "workload-identities"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from identity.infrastructure import InfrastructureNames
 from identity.naming import parse_arm_id
-from identity.settings.infrastructure_rules import LONGEST_STEM
-from identity.settings.invalid import INVALID
-from identity.settings.problems import Place
+from identity.settings.rules.infrastructure import LONGEST_STEM
+from identity.settings.schema.invalid import INVALID
+from identity.settings.schema.problems import Place
 
 
 def fill_in_infrastructure(

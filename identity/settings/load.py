@@ -13,10 +13,11 @@ from pydantic_core import ErrorDetails
 
 from identity.clouds import LocalEnvironment
 from identity.settings.defaults import fill_in
-from identity.settings.invalid import INVALID
-from identity.settings.model import Settings
-from identity.settings.placeholders import refuse_placeholders
-from identity.settings.problems import (
+from identity.settings.rules.placeholders import refuse_placeholders
+from identity.settings.rules.stack import validate_settings
+from identity.settings.schema.invalid import INVALID
+from identity.settings.schema.model import Settings
+from identity.settings.schema.problems import (
     CLI,
     ConfigurationError,
     Place,
@@ -28,9 +29,8 @@ from identity.settings.problems import (
     to_remove,
     to_set,
 )
-from identity.settings.rules import validate_settings
-from identity.settings.schema_node import SchemaNode
-from identity.settings.value_spec import CREDENTIAL, REFUSED
+from identity.settings.schema.schema_node import SchemaNode
+from identity.settings.schema.value_spec import CREDENTIAL, REFUSED
 from identity.similar import similar
 
 _SETTINGS: Final = SchemaNode(Settings)

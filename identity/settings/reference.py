@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from identity.settings.base import FilledIn
-from identity.settings.model import Settings
-from identity.settings.schema_node import SchemaNode
+from identity.settings.schema.base import FilledIn
+from identity.settings.schema.model import Settings
+from identity.settings.schema.schema_node import SchemaNode
 from identity.yaml_text import dump
 
 PROJECT: Final = Path(__file__).parents[2]

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from identity.catalogue_rows import ControlPlaneIdentity, RoleGrant, Scope
 from identity.naming import parse_arm_id, resource_group_id, vault_id
 from identity.roles import Role
-from identity.settings.hosted_clusters import HostedClusterSettings
-from identity.settings.model import Settings
+from identity.settings.schema.hosted_clusters import HostedClusterSettings
+from identity.settings.schema.model import Settings
 
 
 def control_plane_grant(settings: Settings, cluster: HostedClusterSettings, row: ControlPlaneIdentity) -> RoleGrant:

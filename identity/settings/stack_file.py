@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from identity.settings.problems import NAMESPACE
+from identity.settings.schema.problems import NAMESPACE
 
 
 def written(text: str) -> dict[str, Any]:

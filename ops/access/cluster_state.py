@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AccessError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AccessError
 from identity.outputs import StackOutputs
 from ops.access.azure import deployer
 from ops.access.management_cluster import api_server

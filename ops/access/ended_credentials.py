@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.registered_certificates import thumbprint
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.registered_certificates import thumbprint
 from identity.credentials import rfc3339
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterOutput, StackOutputs

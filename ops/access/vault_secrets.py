@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient, AzureObject
+from identity.azure.client import AzureClient, AzureObject
 
 # ARM refills 25 reads a second for each subscription and caller (request-limits-and-throttling, 2024).
 _AT_ONCE: Final = 8

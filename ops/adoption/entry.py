@@ -8,8 +8,8 @@ from typing import Any, Final
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from identity.catalogue_rows import DataPlaneIdentity
 from identity.naming import data_plane_identity_name, federated_credential_name
-from identity.settings.hosted_clusters import DEFAULT_ENCODING
-from identity.settings.problems import Place, path_of
+from identity.settings.schema.hosted_clusters import DEFAULT_ENCODING
+from identity.settings.schema.problems import Place, path_of
 from ops.adoption.existing import FoundIdentity, FoundResources
 from ops.adoption.files import ControlPlaneFile
 from ops.stack.errors import CommandError

@@ -17,7 +17,7 @@ from typing import Any, Final
 import yaml
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
-from identity.settings.hosted_clusters import DEFAULT_ENCODING
+from identity.settings.schema.hosted_clusters import DEFAULT_ENCODING
 from ops.stack.errors import CommandError, why_unreadable
 
 _VAULT: Final = "managedIdentitiesKeyVault"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
-from identity.settings.problems import path_of
+from identity.settings.schema.problems import path_of
 from ops.adoption.matching import Match
 from ops.stack.errors import CommandError
 

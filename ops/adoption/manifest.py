@@ -12,7 +12,7 @@ import yaml
 from identity.catalogue import CONTROL_PLANE
 from identity.hypershift import KIND
 from identity.naming import parse_arm_id
-from identity.settings.problems import Place
+from identity.settings.schema.problems import Place
 from ops.adoption.files import ControlPlaneFile
 from ops.stack.errors import CommandError, why_unreadable
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
 from identity.naming import control_plane_identity_name, federated_identity_name
 from ops.adoption.existing import FoundResources

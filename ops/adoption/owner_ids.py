@@ -9,7 +9,7 @@ from typing import Any, Final
 from identity import resource_types
 from identity.clouds import LocalEnvironment
 from identity.naming import stack_tag
-from identity.settings.problems import NAMESPACE
+from identity.settings.schema.problems import NAMESPACE
 from ops.siblings.stacks import Contents, Stacks
 from ops.siblings.whose import Whose, owner_of_application, signed_in
 from ops.stack.engine import Engine

@@ -16,9 +16,9 @@ import typer
 from typer.core import TyperGroup
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.clouds import DEFAULT_CLOUD
-from identity.settings.problems import Place
+from identity.settings.schema.problems import Place
 from ops.access.azure import deployer
 from ops.adoption import entry, files, manifest
 from ops.adoption.existing import FoundResources, look_up, look_up_identities

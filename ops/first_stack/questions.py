@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, get_args
 
-from identity.settings import arm_ids, types
-from identity.settings.value_spec import ValueSpec, matching
+from identity.settings.schema import arm_ids, types
+from identity.settings.schema.value_spec import ValueSpec, matching
 from ops.first_stack.template import Side
 from ops.stack.errors import CommandError
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 
 from identity.settings import ConfigurationError, Settings
-from identity.settings.problems import for_stack
+from identity.settings.schema.problems import for_stack
 from identity.settings.stack_file import written, written_for
 from ops.first_stack.template import SAMPLE, Answers, stack_text
 from ops.stack import files, recorded_backend

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from identity.clouds import LOCAL_CLOUD, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
-from identity.settings.problems import NAMESPACE, Place, ProblemReport, path_of
-from identity.settings.rules import validate_settings
+from identity.settings.rules.stack import validate_settings
+from identity.settings.schema.problems import NAMESPACE, Place, ProblemReport, path_of
 from ops.fleet.layers import Layered
 from ops.fleet.model import LONGEST_STACK_NAME, EnvironmentSettings, FleetSettings, duration
 from ops.fleet.problems import FleetFileError, FleetReport

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from identity.settings.problems import Place, enumerate_words
+from identity.settings.schema.problems import Place, enumerate_words
 from ops.fleet.problems import FleetReport
 
 # `${x}` is a shell's, not ours.

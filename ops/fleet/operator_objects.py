@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from identity.settings.problems import NAMESPACE as PROJECT
+from identity.settings.schema.problems import NAMESPACE as PROJECT
 from ops.fleet.model import OperatorSettings
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 

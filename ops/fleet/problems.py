@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from identity.settings.problems import CLI, Place, Problem, path_of, show
+from identity.settings.schema.problems import CLI, Place, Problem, path_of, show
 from ops.stack.errors import CommandError
 
 # The commands in the fixes of `identity/settings`, which write to a stack's file: verb, path (maybe quoted), value.

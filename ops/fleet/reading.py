@@ -9,9 +9,9 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from identity.settings.problems import Place, enumerate_words, path_of
-from identity.settings.schema_node import SchemaNode
-from identity.settings.value_spec import CREDENTIAL, REFUSED
+from identity.settings.schema.problems import Place, enumerate_words, path_of
+from identity.settings.schema.schema_node import SchemaNode
+from identity.settings.schema.value_spec import CREDENTIAL, REFUSED
 from identity.similar import similar
 from ops.fleet.model import FleetSettings
 from ops.fleet.problems import FleetFileError, FleetReport

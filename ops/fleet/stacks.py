@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from identity.clouds import LOCAL_CLOUD
 from identity.settings import Settings
-from identity.settings.problems import NAMESPACE
+from identity.settings.schema.problems import NAMESPACE
 from ops.fleet.model import OperatorSettings
 from ops.stack.environment import is_local
 

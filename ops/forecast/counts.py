@@ -18,7 +18,7 @@ from identity.credentials.schedule import SlotName
 from identity.credentials.secret_tags import OWN_TAGS
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings
-from identity.settings.managed_identities import managed_identity_of
+from identity.settings.schema.managed_identities import managed_identity_of
 from identity.settings.scopes import control_plane_grant, hsm_keys, outermost, scope_ids
 from ops.forecast.stack import ForecastStack
 

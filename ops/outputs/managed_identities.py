@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from identity import resource_types
-from identity.access.azure_client import AzureObject
-from identity.access.errors import AccessError
+from identity.azure.client import AzureObject
+from identity.azure.errors import AccessError
 from identity.catalogue import FEDERATED_AUDIENCE, OPTIONAL, WORKLOAD
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
 from identity.naming import parse_arm_id

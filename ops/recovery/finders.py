@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.registered_certificates import thumbprint
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.registered_certificates import thumbprint
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.naming import owner_mark, resource_group_id, resource_id
 from ops.access import vault_secrets

@@ -5,8 +5,8 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any
 
-from identity.access.api_server import ApiServer
-from identity.access.errors import AccessError
+from identity.aks.api_server import ApiServer
+from identity.azure.errors import AccessError
 from ops.stack.errors import CommandError
 
 

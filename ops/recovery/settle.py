@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from identity import resource_types
-from identity.access.api_server import ApiServer
-from identity.access.azure_rbac import AksCluster
-from identity.access.errors import AccessError
-from identity.access.kubeconfig import Kubeconfig
+from identity.aks.api_server import ApiServer
+from identity.aks.azure_rbac import AksCluster
+from identity.aks.kubeconfig import Kubeconfig
+from identity.azure.errors import AccessError
 from identity.clouds import LocalEnvironment
 from ops.access.azure import deployer
 from ops.access.management_cluster import stack_access

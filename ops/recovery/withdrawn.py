@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.naming import secret_id
 from ops.stack.renewable import RenewedType

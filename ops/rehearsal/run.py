@@ -14,8 +14,8 @@ from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.naming import vault_id
 from identity.outputs import StackOutputs
-from identity.settings.credential_loss import losses
-from identity.settings.problems import NAMESPACE
+from identity.settings.rules.credential_loss import losses
+from identity.settings.schema.problems import NAMESPACE
 from ops.rehearsal.configuration import Copied, Names, copied, families
 from ops.rehearsal.moves import moves
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
@@ -206,7 +206,7 @@ class _Run:
         self._head.outputs[copy.stack] = engine.outputs()
 
     def _compare(self, copy: Copied, last: StackOutputs[str]) -> None:
-        """Note the credentials that the stack would lose (`identity/settings/credential_loss.py`)."""
+        """Note the credentials that the stack would lose (`identity/settings/rules/credential_loss.py`)."""
         settings = copy.settings
         for loss in losses(settings, self._vault(copy), last):
             is_approved = loss.successor is None and loss.cluster in settings.allow_credential_loss

@@ -1,6 +1,6 @@
 """What must exist before a stack's first run: the seed of a local cloud, derived from the typed settings.
 
-Everything that the configuration names and the stack does not make itself, as `components/lookups` demands it. The
+Everything that the configuration names and the stack does not make itself, as `components/preflight` demands it. The
 documents are those of `localcloud/README.md`.
 """
 
@@ -14,7 +14,7 @@ from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.infrastructure import ADDRESS_PREFIX
 from identity.naming import ArmId, managed_identity_id, parse_arm_id, resource_id
 from identity.settings import HostedClusterSettings, KmsSettings, MonitoringSettings, Settings
-from identity.settings.endpoint_access import PrivateSettings
+from identity.settings.schema.endpoint_access import PrivateSettings
 
 # With which a pipeline deploys stacks (docs/guides/first-stack.md).
 _DEPLOYER_ROLES: Final = ("Contributor", "User Access Administrator", "Key Vault Secrets Officer")

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.errors import AzureRefusedError
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.errors import AzureRefusedError
 from identity.clouds import DEFAULT_CLOUD, LocalEnvironment
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark

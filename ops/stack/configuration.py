@@ -17,7 +17,7 @@ from typing import Any, Final
 import yaml
 
 from identity.clouds import LOCAL_CLOUD
-from identity.settings.problems import NAMESPACE
+from identity.settings.schema.problems import NAMESPACE
 from ops.stack import files
 from ops.stack.chosen_stack import no_such_stack
 from ops.stack.environment import local_paths

@@ -15,11 +15,11 @@ from typing import Any, Final, cast
 
 import yaml
 
-from identity.access.errors import AccessError
+from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings import stack_file
-from identity.settings.problems import NAMESPACE
+from identity.settings.schema.problems import NAMESPACE
 from ops.stack import backend_failures, configuration, disk, existing, files, hints, plugins, state_file, unreadable
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterruptedError
@@ -122,7 +122,7 @@ class Engine(PulumiRuns):
         """Raise CommandError where the providers would sign in as different identities."""
         if self.is_local:
             return
-        from identity.access.arm_environment import require_azure_native  # azure-identity takes a third of a second
+        from identity.azure.arm_environment import require_azure_native  # azure-identity takes a third of a second
 
         try:
             require_azure_native(self.environment)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from identity.settings.problems import NAMESPACE
+from identity.settings.schema.problems import NAMESPACE
 from ops.stack.configuration import shared_stack_of
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError

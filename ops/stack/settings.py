@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from contextlib import chdir
 from typing import Any
 
-from identity.access.permissions import Permission, needed, permissions
-from identity.access.stack_rights import rights_of
+from identity.aks.permissions import Permission, needed, permissions
+from identity.aks.stack_rights import rights_of
 from identity.clouds import LOCAL_CLOUD
 from identity.settings import ConfigurationError, Settings, load_settings
-from identity.settings.problems import NAMESPACE, for_stack
+from identity.settings.schema.problems import NAMESPACE, for_stack
 from identity.settings.stack_file import written_for
 from ops.stack import local_cloud
 from ops.stack.configuration import require_local_cloud

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from identity.credentials import rfc3339
-from identity.settings.problems import NAMESPACE
+from identity.settings.schema.problems import NAMESPACE
 from ops.stack import disk
 from ops.stack.errors import CommandError
 

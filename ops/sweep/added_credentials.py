@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.registered_certificates import thumbprint, thumbprint_of_ours
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.registered_certificates import thumbprint, thumbprint_of_ours
 from ops.sweep.model import CERTIFICATE, LeftOver, Swept
 
 _NOT_OURS: Final = "this program did not add it"

@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from identity.access.azure_client import AzureObject
-from identity.access.registered_certificates import thumbprint_of_ours
+from identity.azure.client import AzureObject
+from identity.azure.registered_certificates import thumbprint_of_ours
 from identity.credentials import rfc3339
 from identity.credentials.schedule import OVERLAP
 from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT

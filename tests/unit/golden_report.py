@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from identity.settings import Problem
-from identity.settings.problems import path_of
+from identity.settings.schema.problems import path_of
 
 GOLDEN: Final = Path(__file__).parent / "identity/settings/golden/report.txt"
 IS_REWRITING: Final = os.environ.get("UPDATE_GOLDEN") == "1"

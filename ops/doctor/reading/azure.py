@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.errors import AccessError
-from identity.access.registered_certificates import thumbprint
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.errors import AccessError
+from identity.azure.registered_certificates import thumbprint
 from identity.credentials import rfc3339
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.secrets_store import ADD_ON

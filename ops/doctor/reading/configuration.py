@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import ConfigurationError, Problem, Settings
-from identity.settings.problems import NAMESPACE, for_stack, path_of
+from identity.settings.schema.problems import NAMESPACE, for_stack, path_of
 from identity.settings.stack_file import written_for
 from ops.doctor.model.seen import Unread
 from ops.doctor.model.world import RefusedValue, SeenConfiguration

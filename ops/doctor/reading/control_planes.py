@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar, cast
 
 import httpx
 
-from identity.access.api_server import ApiServer
-from identity.access.errors import AccessError
+from identity.aks.api_server import ApiServer
+from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from ops.doctor.model.check import Part
 from ops.doctor.model.expected import Cluster, StackState

@@ -5,8 +5,8 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
 from identity.credentials.signing_key import UnusableIssuerError, keys_of_issuer
 from ops.doctor.model.expected import FederatedTrust
 from ops.doctor.model.world import SeenIssuer, SeenManagedIdentity

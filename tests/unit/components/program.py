@@ -50,7 +50,7 @@ def run_program(
         patch.setenv("PULUMI_CONFIG", json.dumps(config))
         patch.setenv("PULUMI_CONFIG_SECRET_KEYS", json.dumps([f"idstack:{key}" for key in secret_keys]))
         patch.setattr(
-            "components.lookups.control_plane_check._read",
+            "components.preflight.control_plane_check._read",
             control_planes if callable(control_planes) else lambda *_: control_planes,
         )
         if lookups_only:

@@ -13,9 +13,9 @@ from typing import Any, Final, get_args, get_origin
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.clouds import CLOUDS
 from identity.settings import ConfigurationError
-from identity.settings.base import FilledIn
-from identity.settings.model import Settings
-from identity.settings.schema_node import SchemaNode
+from identity.settings.schema.base import FilledIn
+from identity.settings.schema.model import Settings
+from identity.settings.schema.schema_node import SchemaNode
 from tests.hosted_clusters import ABSENT, changed
 from tests.unit.components import world
 from tests.unit.components.world import GROUPS, VNET, hosted_cluster

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from identity.settings.model import Settings
-from identity.settings.schema_node import SchemaNode
+from identity.settings.schema.model import Settings
+from identity.settings.schema.schema_node import SchemaNode
 from tests.unit.components import world
 from tests.unit.components.configurations import AZURE, CONFIGURATIONS
 

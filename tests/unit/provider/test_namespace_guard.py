@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.kubeconfig import Kubeconfig
+from identity.aks.kubeconfig import Kubeconfig
 from plugin import PluginError, Props, Secret
 from provider.namespace_guard import NamespaceGuardResource
 from tests.unit.access_world import TOKEN, FakeApiServer, skeleton

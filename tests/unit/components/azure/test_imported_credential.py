@@ -16,7 +16,7 @@ from components.azure.imported_credential import (
     ImportedDocument,
     StoredDocument,
 )
-from components.lookups.imported_documents import read_document
+from components.preflight.imported_documents import read_document
 from identity.credentials.document import InvalidCredentialError
 from identity.settings import ImportedCredentialSettings
 from tests.unit.components.recorder import RecordingMonitor, run

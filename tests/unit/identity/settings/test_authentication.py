@@ -8,8 +8,8 @@ import pytest
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.settings import HostedClusterSettings
-from identity.settings.authentication_rules import refuse_changed_authentication
-from identity.settings.problems import ConfigurationError
+from identity.settings.rules.authentication import refuse_changed_authentication
+from identity.settings.schema.problems import ConfigurationError
 from tests.unit.golden_report import reviewed
 from tests.unit.identity.settings.world import (
     ABSENT,

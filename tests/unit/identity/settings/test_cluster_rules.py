@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from identity.catalogue import CONTROL_PLANE
-from identity.settings.cluster_rules import _LONGEST_NAMESPACE
+from identity.settings.rules.hosted_cluster import _LONGEST_NAMESPACE
 from tests.unit.identity.settings.world import (
     MANAGED_IDENTITY,
     NETWORK,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from identity.settings.model import PropagationSettings
+from identity.settings.schema.model import PropagationSettings
 from tests.unit.identity.settings.world import configuration, load, refusals
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from identity.settings import Settings
-from identity.settings.key_rotation import dropped_keys, dropped_places, finished, moved_keys, unfinished
+from identity.settings.rules.key_rotation import dropped_keys, dropped_places, finished, moved_keys, unfinished
 from tests.unit.golden_report import reviewed
 from tests.unit.identity.settings import world
 from tests.unit.identity.settings.world import ABSENT, KEY_VERSION, configuration, domains, load

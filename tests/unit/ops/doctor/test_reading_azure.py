@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
 from ops.doctor.model.check import Part
 from ops.doctor.model.seen import Unread, known
 from ops.doctor.model.world import (

@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import pytest
 
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
 from identity.clouds import CLOUDS, Cloud
 from ops.doctor.model.seen import Unread, known
 from ops.doctor.model.world import SeenRun

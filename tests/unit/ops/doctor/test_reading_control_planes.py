@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.api_server import ApiServer
+from identity.aks.api_server import ApiServer
 from ops.doctor.model.check import Part
 from ops.doctor.model.expected import StackState
 from ops.doctor.model.seen import Unread, known

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from identity.settings.problems import path_of
+from identity.settings.schema.problems import path_of
 from ops.fleet.file import fleet_of
 from ops.fleet.problems import FleetFileError
 from ops.fleet.stacks import Fleet

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from identity.access.api_server import ApiServer
-from identity.access.errors import AzureRefusedError
+from identity.aks.api_server import ApiServer
+from identity.azure.errors import AzureRefusedError
 from ops.outputs import cluster_tables
 from ops.outputs.cluster_state import ClusterState, HostedClusterCondition, MountedVersion, read
 from tests.unit.access_world import FakeApiServer

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.settings import Settings
 from ops.siblings.stacks import Contents
 from ops.sweep.left_over import delete

@@ -1,0 +1,124 @@
+"""Whether HyperShift has a control plane in a namespace that the stack makes, or has made.
+
+Such a namespace is neither made, nor adopted, nor deleted: the run ends before the first resource, or leaves it to
+HyperShift.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import pulumi
+
+from components.azure.providers import Providers, management_cluster_id
+from components.preflight.access_check import cluster_kubeconfig
+from components.preflight.own_namespaces import OwnNamespaces
+from identity.aks.api_server import ApiServer
+from identity.aks.azure_rbac import AksCluster, explained
+from identity.aks.control_planes import control_planes, described, unreadable
+from identity.aks.kubeconfig import Kubeconfig
+from identity.azure.errors import AccessError
+from identity.settings import ConfigurationError, ManagementClusterSettings, Problem, Settings
+from identity.settings.schema.problems import to_set
+
+_LEAVE_IT: Final = "Then the namespace stays in the cluster, with what HyperShift has in it"
+
+
+async def check_control_planes(
+    settings: Settings,
+    providers: Providers,
+    own: OwnNamespaces,
+    aks: AksCluster | None,
+    kubeconfig: Kubeconfig | None,
+) -> frozenset[str]:
+    """Names of the hosted clusters whose namespaces this run hands over to HyperShift.
+
+    Those are the stack's `own` namespaces that hold a control plane, if the configuration has changed to
+    `clusterSide: hypershift`. `aks` is the management cluster as ARM describes it, None if there is none, or none yet;
+    `kubeconfig` is what AKS has given out for it, None if that was not asked.
+    Raises ConfigurationError if the run would make or delete a namespace with a control plane, and RunError if an
+    update cannot see that. A preview goes on with a warning, as the preview identity may not reach the cluster.
+    """
+    owned = own.names
+    is_stack = settings.cluster_side == "stack"
+    configured = {each.name: each.namespace_name for each in settings.hosted_clusters}
+    namespaces = {*owned.values(), *(configured.values() if is_stack else ())}
+    cluster = settings.management_cluster
+    if not namespaces:
+        return frozenset()
+    if cluster is None:
+        raise ConfigurationError([_without_cluster(owned)])
+    if cluster.kubeconfig is None and aks is None:
+        return frozenset()
+    found = await _found(settings, cluster, providers, aks, kubeconfig, sorted(namespaces))
+    if problems := list(_problems(settings, configured, owned, found)):
+        raise ConfigurationError(problems)
+    handed_over = frozenset(name for name, namespace in owned.items() if namespace in found)
+    for name in sorted(handed_over):
+        pulumi.log.info(
+            f"{owned[name]} is left to HyperShift: it stays in the cluster with all that HyperShift has in it, and the "
+            "next run takes it out of the stack's state"
+        )
+    return handed_over
+
+
+async def _found(
+    settings: Settings,
+    cluster: ManagementClusterSettings,
+    providers: Providers,
+    aks: AksCluster | None,
+    kubeconfig: Kubeconfig | None,
+    namespaces: list[str],
+) -> Mapping[str, str]:
+    try:
+        kubeconfig = await cluster_kubeconfig(settings, cluster, providers, kubeconfig)
+        server = AksCluster(management_cluster_id(settings, cluster))
+        return await asyncio.to_thread(_read, kubeconfig, server, cluster.context, namespaces)
+    except AccessError as error:
+        text = f"idstack:managementCluster: {unreadable(namespaces, explained(error, aks))}"
+        if pulumi.runtime.is_dry_run():
+            pulumi.log.warn(f"{text}. This is a preview: `up` looks again")
+            return {}
+        raise pulumi.RunError(f"{text}. Nothing was changed.") from None
+
+
+def _read(kubeconfig: Kubeconfig, aks: AksCluster, context: str | None, namespaces: list[str]) -> Mapping[str, str]:
+    with ApiServer(kubeconfig, aks, context=context) as server:
+        return control_planes(server, namespaces)
+
+
+def _problems(
+    settings: Settings, configured: Mapping[str, str], owned: Mapping[str, str], found: Mapping[str, str]
+) -> Iterator[Problem]:
+    is_stack = settings.cluster_side == "stack"
+    for index, cluster in enumerate(settings.hosted_clusters):
+        if is_stack and (namespace := cluster.namespace_name) in found:
+            holds = described({namespace: found[namespace]})
+            yield Problem(
+                place=("hostedClusters", index, "name"),
+                rule="namespace-in-use",
+                found=f'"{cluster.name}" with clusterSide: stack, but {holds}',
+                accepted="a hosted cluster of which HyperShift has no control plane, or clusterSide: hypershift",
+                fix=f"{to_set(('clusterSide',), 'hypershift')}. {_LEAVE_IT}",
+            )
+    for name, namespace in owned.items():
+        if namespace in found and configured.get(name) != namespace:
+            yield Problem(
+                place=("hostedClusters",),
+                rule="namespace-left-behind",
+                found=f'no "{name}" in {namespace} any more, but {described({namespace: found[namespace]})}',
+                accepted="every hosted cluster whose namespace the stack has made and HyperShift uses",
+                fix=f'put "{name}" back with clusterSide: hypershift for one run. {_LEAVE_IT}, and "{name}" may go',
+            )
+
+
+def _without_cluster(owned: Mapping[str, str]) -> Problem:
+    return Problem(
+        place=("managementCluster",),
+        rule="namespace-out-of-sight",
+        found=f"nothing, but the stack has made {', '.join(owned.values())} there with clusterSide: stack",
+        accepted="the management cluster, until a run with clusterSide: hypershift has left them to HyperShift",
+        fix="put managementCluster back",
+    )

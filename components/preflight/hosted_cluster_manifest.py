@@ -1,0 +1,184 @@
+"""Reads the user's part of a HostedCluster and validates it against the stack's part, before the first resource.
+
+A HostedCluster of a release that the configuration names gets the defaults of `base_manifest.py` as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from components.hypershift.base_manifest import completed, defaults
+from components.hypershift.hosted_cluster_object import Conflict, conflicts, stack_part
+from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
+from components.kubernetes.cloud_config import Platform
+from identity.catalogue import CONTROL_PLANE
+from identity.settings import HostedClusterSettings, Problem, Settings
+from identity.settings.schema.problems import Place, enumerate_words, path_of, show
+
+_KEYS: Final = ("apiVersion", "kind", "metadata", "spec")
+# `hypershift create cluster azure --render` prints an empty one.
+_STATUS: Final = "status"
+# Placeholder of the client ids: Azure assigns them, so no manifest can agree with them.
+_ASSIGNED_BY_AZURE: Final = object()
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as Kubernetes reads it: a date is a string."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+@dataclass(frozen=True)
+class Manifests:
+    """By hosted cluster what the stack's part is merged into, and the problems. Usable only if there is no problem."""
+
+    documents: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_manifests(settings: Settings, vault_name: str) -> Manifests:
+    """Read the key `hostedCluster` of each hosted cluster: a manifest in place, the name of a file, or neither."""
+    found = Manifests()
+    for index, cluster in enumerate(settings.hosted_clusters):
+        given = cluster.hosted_cluster
+        if given is None:
+            continue
+        place: Place = ("hostedClusters", index, "hostedCluster", "manifest" if given.file is None else "file")
+        try:
+            document = _cleaned((given.manifest or {}) if given.file is None else _read(Path(given.file)))
+        except (OSError, ValueError) as error:
+            found.problems.append(_unusable(place, given.file, error))
+            continue
+        whole = document if given.release_image is None else completed(document, defaults(cluster))
+        found.documents[cluster.name] = whole
+        is_inline = given.file is None
+        found.problems.extend(_validate(document, settings, cluster, vault_name, place, is_inline=is_inline))
+        if given.manifest is not None or given.file is not None:
+            found.problems.extend(_without_signing_key(document, cluster, place))
+        found.problems.extend(_capabilities(whole, cluster, place, is_inline=is_inline))
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The only document of the file. Raises OSError, and ValueError (also UnicodeDecodeError) with the reason."""
+    try:
+        documents = [each for each in yaml.load_all(path.read_text(encoding="utf-8"), _Loader) if each is not None]
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    if len(documents) != 1:
+        raise ValueError(f"it holds {len(documents)} YAML documents")
+    if not isinstance(documents[0], dict):
+        raise ValueError("it holds no mapping")
+    return documents[0]
+
+
+def _unusable(place: Place, file: str | None, error: Exception) -> Problem:
+    reason = error.__class__.__name__ if isinstance(error, (OSError, UnicodeDecodeError)) else str(error)
+    return Problem(
+        place=place,
+        rule="hosted-cluster-file-unusable",
+        found=f'"{file}", which cannot be used: {reason}',
+        accepted="the path, from the project's folder, of a YAML file with one HostedCluster",
+        fix="put the HostedCluster there, or correct the path",
+    )
+
+
+def _cleaned(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in _without_nulls(document).items() if key != _STATUS}
+
+
+def _validate(
+    document: Mapping[str, Any],
+    settings: Settings,
+    cluster: HostedClusterSettings,
+    vault_name: str,
+    place: Place,
+    *,
+    is_inline: bool,
+) -> Iterator[Problem]:
+    for key in document:
+        if key not in _KEYS:
+            yield Problem(
+                place=(*place, key) if is_inline else place,
+                rule="hosted-cluster-unknown-key",
+                found=f"the key {key}",
+                accepted=f"the keys {enumerate_words(_KEYS)} of a HostedCluster",
+                fix="remove it",
+            )
+    spec = hosted_cluster_spec(
+        Platform.of(settings, cluster),
+        cluster,
+        vault_name=vault_name,
+        control_plane={row.field: _ASSIGNED_BY_AZURE for row in CONTROL_PLANE if cluster.identity(row).enabled},
+        data_plane={row.field: _ASSIGNED_BY_AZURE for row in cluster.federated_rows},
+    )
+    for each in conflicts(document, stack_part(cluster, spec)):
+        yield _conflict_problem(each, (*place, *each.path) if is_inline else place)
+
+
+def _without_signing_key(
+    document: Mapping[str, Any], cluster: HostedClusterSettings, place: Place
+) -> Iterator[Problem]:
+    named = _at(document, "spec", "serviceAccountSigningKey", "name")
+    if named is None and cluster.signing_key_reference is None:
+        yield Problem(
+            place=place,
+            rule="hosted-cluster-without-signing-key",
+            found="a HostedCluster without spec.serviceAccountSigningKey.name",
+            accepted="the Secret with the key whose public half the issuer publishes: without one HyperShift makes a "
+            "key of its own, and Entra ID refuses every data-plane identity",
+            fix=f"name it there, or set {path_of((*place[:-1], 'serviceAccountSigningKey'))}",
+        )
+
+
+def _capabilities(
+    whole: Mapping[str, Any], cluster: HostedClusterSettings, place: Place, *, is_inline: bool
+) -> Iterator[Problem]:
+    """A capability that is on starts an operator, which waits for ever for an identity that is off."""
+    steps = ("spec", "capabilities", "disabled")
+    disabled = _at(whole, *steps)
+    found = disabled if isinstance(disabled, list) else []
+    for capability in cluster.disabled_capabilities:
+        if capability not in found:
+            yield Problem(
+                place=(*place, *steps) if is_inline else place,
+                rule="hosted-cluster-capability",
+                found=f"{path_of(steps)} without {capability}, whose identity is switched off",
+                accepted=f"a list with {capability}, or the identity switched on",
+                fix=f"add {capability} to {path_of(steps)} of the HostedCluster",
+            )
+
+
+def _at(document: Any, *path: str) -> Any:
+    """The value at a path; None where there is none."""
+    for key in path:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document
+
+
+def _conflict_problem(conflict: Conflict, place: Place) -> Problem:
+    is_assigned = conflict.written is _ASSIGNED_BY_AZURE
+    written = "a client id that Azure assigns" if is_assigned else show(conflict.written)
+    return Problem(
+        place=place,
+        rule="hosted-cluster-conflict",
+        found=f"{show(conflict.given)} at {path_of(conflict.path)}, where the stack writes {written}",
+        accepted="nothing there" if is_assigned else f"nothing there, or {written}",
+        fix="remove it" if is_assigned else "remove it, or correct the setting that the stack's value comes from",
+    )
+
+
+def _without_nulls(value: Any) -> Any:
+    """A copy without nulls: to Kubernetes, null is the same as absent."""
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value

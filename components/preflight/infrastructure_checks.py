@@ -1,0 +1,197 @@
+"""Compares what exists in Azure for a hosted cluster: locations, the subnet's security group, the way out, the zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from components.preflight.azure_objects import (
+    AzureLookup,
+    egress,
+    private_zone,
+    private_zone_link,
+    resource_group,
+    security_group,
+    subnet,
+    virtual_network,
+)
+from identity.naming import parse_arm_id
+from identity.settings import HostedClusterSettings, Problem, Settings
+from identity.settings.schema.problems import Place, path_of, to_remove, to_set
+
+Answers = Mapping[AzureLookup, Mapping[str, Any]]
+
+
+def compare_infrastructure(
+    cluster: HostedClusterSettings, place: Place, answers: Answers, settings: Settings
+) -> Iterator[Problem]:
+    """What differs from the configuration of the cluster at `place`; what is not among the answers is left out.
+
+    The control-plane operator stops unless network, security group and managed resource group have one location
+    (openshift/hypershift control-plane-operator/controllers/hostedcontrolplane/hostedcontrolplane_controller.go:
+    3285-3345), and nodes can only be where their network is.
+    """
+    for key, lookup in (
+        ("resourceGroup", resource_group(cluster.resource_group)),
+        ("vnetID", virtual_network(cluster.vnet_id)),
+        ("securityGroupID", security_group(cluster.security_group_id)),
+        ("infraID", egress(cluster)),
+    ):
+        answer = answers.get(lookup)
+        if answer is not None and not _is_at(answer, cluster.location):
+            yield different_location((*place, key), lookup, answer, cluster, (*place, "location"))
+    yield from _security_group_of_the_subnet(cluster, place, answers)
+    yield from _attached_to_the_subnet(cluster, place, answers, settings.roles)
+    yield from _way_out(cluster, place, answers)
+    yield from _linked_zone(cluster, place, answers, settings.subscription_id)
+
+
+def different_location(
+    place: Place, lookup: AzureLookup, answer: Mapping[str, Any], cluster: HostedClusterSettings, location: Place
+) -> Problem:
+    """An object that is not where the hosted cluster is."""
+    return Problem(
+        place=place,
+        rule="location-differs",
+        found=f'{lookup.description}, which is in "{answer.get("location")}"',
+        accepted=f'one in "{cluster.location}": the hosted cluster, its network, its security group and its managed '
+        "resource group have one location",
+        fix=f"name one that is there, or correct {path_of(location)}",
+    )
+
+
+def _is_at(answer: Mapping[str, Any], location: str) -> bool:
+    return _plain(str(answer.get("location"))) == _plain(location)
+
+
+def _plain(location: str) -> str:
+    """`East US` is `eastus`, as ARM prints it."""
+    return location.replace(" ", "").lower()
+
+
+def _security_group_of_the_subnet(cluster: HostedClusterSettings, place: Place, answers: Answers) -> Iterator[Problem]:
+    """`securityGroupID` is "an existing security group on the SubnetID" (api/hypershift/v1beta1/azure.go:450).
+
+    A standard load balancer lets nothing in to a subnet without one.
+    """
+    lookup = subnet(cluster.subnet_id)
+    answer = answers.get(lookup)
+    if answer is None or security_group(cluster.security_group_id) not in answers:
+        return
+    found = (answer.get("networkSecurityGroup") or {}).get("id")
+    if str(found).lower() != cluster.security_group_id.lower():
+        has = f'whose network security group is "{found}"' if found else "which has no network security group"
+        yield Problem(
+            place=(*place, "subnetID"),
+            rule="security-group-of-other-subnet",
+            found=f"{lookup.description}, {has}",
+            accepted=f"a subnet with the network security group of {path_of((*place, 'securityGroupID'))}",
+            fix=f"`az network vnet subnet update --ids {cluster.subnet_id} --network-security-group "
+            f"{cluster.security_group_id}`, or correct one of the two",
+        )
+
+
+def _attached_to_the_subnet(
+    cluster: HostedClusterSettings, place: Place, answers: Answers, roles: str
+) -> Iterator[Problem]:
+    """Route table and NAT gateway of the subnet: with `roles: builtin` a role is at each of them.
+
+    Without it every write of the subnet is refused, as the writer may not join what the subnet refers to.
+    """
+    lookup = subnet(cluster.subnet_id)
+    answer = answers.get(lookup)
+    if answer is None:
+        return
+    for key, property_, what, given in (
+        ("routeTableID", "routeTable", "route table", cluster.route_table_id),
+        ("natGatewayID", "natGateway", "NAT gateway", cluster.nat_gateway_id),
+    ):
+        found = (answer.get(property_) or {}).get("id")
+        if (given or "").lower() == (found or "").lower() or (given is None and roles != "builtin"):
+            continue
+        at = (*place, key)
+        yield Problem(
+            place=at,
+            rule="subnet-attachment-differs",
+            found=f'"{given}"' if given is not None else "nothing",
+            accepted=f'"{found}", which is the {what} of {lookup.description}'
+            if found
+            else f"nothing: {lookup.description} has no {what}",
+            fix=to_set(at, found) if found else to_remove(at),
+        )
+
+
+def _way_out(cluster: HostedClusterSettings, place: Place, answers: Answers) -> Iterator[Problem]:
+    """The nodes join the backend pool with the name of the infrastructure id, whose outbound rule lets them out.
+
+    Source: hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:450-452 and
+    cmd/infra/azure/networking.go:432-451.
+    """
+    lookup = egress(cluster)
+    answer = answers.get(lookup)
+    if answer is None:
+        return
+    frontends = {str(each.get("id")).lower() for each in _list(answer, "frontendIPConfigurations") if _is_public(each)}
+    rules = [
+        rule
+        for rule in _list(answer, "outboundRules")
+        if _id(rule.get("backendAddressPool")).endswith(f"/backendaddresspools/{cluster.infra_id}")
+        and not frontends.isdisjoint(_id(each) for each in _list(rule, "frontendIPConfigurations"))
+    ]
+    if not rules:
+        yield Problem(
+            place=(*place, "infraID"),
+            rule="egress-without-outbound-rule",
+            found=f"{lookup.description}, which has no outbound rule from the backend pool "
+            f'"{cluster.infra_id}" to a public address',
+            accepted=f'a load balancer with a backend pool "{cluster.infra_id}" and an outbound rule: the nodes join '
+            "that pool, and reach the internet by that rule",
+            fix=f"`az network lb address-pool create --resource-group {cluster.resource_group} --lb-name "
+            f"{cluster.infra_id} --name {cluster.infra_id}` and `az network lb outbound-rule create --resource-group "
+            f"{cluster.resource_group} --lb-name {cluster.infra_id} --name {cluster.infra_id} --address-pool "
+            f"{cluster.infra_id} --frontend-ip-configs <frontend> --protocol All`",
+        )
+
+
+def _linked_zone(
+    cluster: HostedClusterSettings, place: Place, answers: Answers, subscription: str
+) -> Iterator[Problem]:
+    """The nodes resolve the names of the private zone only if it is linked to their network, under whatever name."""
+    if cluster.dns is None or cluster.dns.private_zone_id is None:
+        return
+    lookup = private_zone(cluster.dns.private_zone_id)
+    zone = answers.get(lookup)
+    if zone is None:
+        return
+    link = answers.get(private_zone_link(cluster, cluster.dns.private_zone_id, subscription))
+    linked = _id(link.get("virtualNetwork")) if link is not None else None
+    if linked == cluster.vnet_id.lower() or (linked is None and zone.get("numberOfVirtualNetworkLinks")):
+        return
+    name = cluster.names(subscription).stem
+    yield Problem(
+        place=(*place, "dns", "privateZoneID"),
+        rule="private-zone-not-linked",
+        found=f"{lookup.description}, "
+        + (f'whose link "{name}" is to "{linked}"' if linked else "which is linked to no network"),
+        accepted=f"a zone with a link to the network of {path_of((*place, 'vnetID'))}",
+        fix=f"`az network private-dns link vnet create --resource-group {_group(cluster.dns.private_zone_id)} "
+        f"--zone-name {lookup.arguments[-1][1]} --name {name} --virtual-network {cluster.vnet_id} "
+        "--registration-enabled false`",
+    )
+
+
+def _group(arm_id: str) -> str:
+    return parse_arm_id(arm_id).resource_group
+
+
+def _is_public(frontend: Mapping[str, Any]) -> bool:
+    return bool(frontend.get("publicIPAddress") or frontend.get("publicIPPrefix"))
+
+
+def _list(holder: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    return list(holder.get(key) or ())
+
+
+def _id(reference: object) -> str:
+    """The id in a reference, in lower case."""
+    return str(reference.get("id")).lower() if isinstance(reference, Mapping) else ""

@@ -1,0 +1,95 @@
+"""Refuses an update or a preview that takes the role on a vault away whose key HyperShift still needs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pulumi
+
+from components.azure.providers import Providers, management_cluster_id
+from components.preflight.access_check import cluster_kubeconfig
+from identity.aks.api_server import ApiServer
+from identity.aks.azure_rbac import AksCluster, explained
+from identity.aks.kubeconfig import Kubeconfig
+from identity.azure.errors import AccessError
+from identity.outputs import StackOutputs, encryption_keys
+from identity.settings import ConfigurationError, HostedClusterSettings, Settings
+from identity.settings.rules.key_rotation import dropped_keys, dropped_places, finished, moved_keys, unfinished
+
+_PATH: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedclusters/{}"
+
+
+async def check_key_rotations(
+    settings: Settings,
+    providers: Providers,
+    last: StackOutputs[Any],
+    aks: AksCluster | None,
+    kubeconfig: Kubeconfig | None,
+) -> None:
+    """Compare the keys with those of the `last` complete run, and with what HyperShift's status says of them.
+
+    `aks` is the management cluster as ARM describes it, None if there is none, or none yet; `kubeconfig` is what AKS
+    has given out for it, None if that was not asked. Raises ConfigurationError. Where the status cannot be read,
+    the run warns and goes on.
+    """
+    if problems := [*moved_keys(settings, last), *dropped_keys(settings, last)]:
+        raise ConfigurationError(problems)
+    asked = {index: each for index, each in enumerate(settings.hosted_clusters) if _is_asked(settings, each, last)}
+    if not asked:
+        return
+    try:
+        found = await _found(settings, providers, aks, kubeconfig, asked)
+    except AccessError as error:
+        for each in asked.values():
+            for place in dropped_places(each, encryption_keys(last, each.name)):
+                pulumi.log.warn(
+                    f"the KMS identity of {each.name} loses its role on {place}, and whether HyperShift still needs "
+                    f"the key there cannot be seen ({explained(error, aks)}): status.secretEncryption of the "
+                    "HostedCluster must say Completed"
+                )
+        return
+    problems = [problem for index, document in found.items() for problem in unfinished(settings, index, document)]
+    if problems:
+        raise ConfigurationError(problems)
+    for index, document in found.items():
+        if (text := finished(settings, index, document)) is not None:
+            pulumi.log.info(text)
+
+
+def _is_asked(settings: Settings, cluster: HostedClusterSettings, last: StackOutputs[Any]) -> bool:
+    """Whether HyperShift's status of the cluster counts: the stack writes its keys, or takes a role away."""
+    if settings.cluster_side != "hypershift" or cluster.kms is None:
+        return False
+    return cluster.hosted_cluster is not None or bool(dropped_places(cluster, encryption_keys(last, cluster.name)))
+
+
+async def _found(
+    settings: Settings,
+    providers: Providers,
+    aks: AksCluster | None,
+    kubeconfig: Kubeconfig | None,
+    asked: Mapping[int, HostedClusterSettings],
+) -> dict[int, Mapping[str, Any]]:
+    """The HostedClusters that exist, by index; raises AccessError."""
+    cluster = settings.management_cluster
+    if cluster is None:
+        raise AccessError("the stack has no managementCluster")
+    if cluster.kubeconfig is None and aks is None:
+        return {}  # the stack makes the cluster, and it is not there, or nothing can run there yet
+    kubeconfig = await cluster_kubeconfig(settings, cluster, providers, kubeconfig)
+    aks = AksCluster(management_cluster_id(settings, cluster))
+    return await asyncio.to_thread(_read, kubeconfig, aks, cluster.context, asked)
+
+
+def _read(
+    kubeconfig: Kubeconfig, aks: AksCluster, context: str | None, asked: Mapping[int, HostedClusterSettings]
+) -> dict[int, Mapping[str, Any]]:
+    found: dict[int, Mapping[str, Any]] = {}
+    with ApiServer(kubeconfig, aks, context=context) as server:
+        for index, cluster in asked.items():
+            document = server.read(_PATH.format(cluster.namespace, cluster.name))
+            if document is not None:
+                found[index] = document
+    return found

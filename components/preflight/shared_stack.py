@@ -1,0 +1,151 @@
+"""What a stack of hosted clusters takes from the stack it shares with others: the vault and the key-vault-user.
+
+If a StackReference names no stack, the engine ends the program with the words `unknown stack` alone. So the function
+that a StackReference uses looks the stack up first: the program can explain its failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, cast
+
+import pulumi
+
+from components.azure.credential_store import CredentialStore
+from components.azure.providers import management_cluster_id, provider_error
+from identity.naming import parse_arm_id, parse_vault_id
+from identity.outputs import StackOutputs
+from identity.settings import ConfigurationError, Problem, Settings
+from identity.settings.schema.problems import enumerate_words, to_remove, to_set
+
+READ_STACK_OUTPUTS: Final = "pulumi:pulumi:readStackOutputs"
+_PLACE: Final = ("sharedStack",)
+# Every stack with a vault of its own exports them (`components/stack.py`).
+_REQUIRED: Final = ("keyVaultId", "keyVaultUri", "keyVaultUserClientId", "tenantId")
+_OPTIONAL: Final = ("managementClusterId", "keyVaultUserObjectId")
+
+
+async def take_outputs(settings: Settings) -> CredentialStore | None:
+    """The shared stack's vault and key-vault-user; None if the stack shares none.
+
+    Raises ConfigurationError if there is no such stack, if it lacks an output or has a secret one, and if it is for
+    another tenant, subscription or management cluster.
+    """
+    name = settings.shared_stack
+    if name is None:
+        return None
+    await _must_exist(name)
+    outputs = await _outputs(pulumi.StackReference(name), name)
+    problems = list(_mismatches(settings, name, outputs))
+    if problems:
+        raise ConfigurationError(problems)
+    return CredentialStore(
+        vault_id=outputs["keyVaultId"],
+        vault_uri=outputs["keyVaultUri"],
+        key_vault_user_client_id=outputs["keyVaultUserClientId"],
+        reader=outputs.get("keyVaultUserObjectId"),
+    )
+
+
+async def _must_exist(name: str) -> None:
+    if name == this_stack():
+        raise _refused(
+            rule="shared-stack-is-this-stack",
+            found=f'"{name}", which is this stack itself',
+            accepted="another stack",
+            fix=to_remove(_PLACE),
+        )
+    try:
+        await pulumi.runtime.invoke_async(READ_STACK_OUTPUTS, {"name": name})
+    except Exception as error:
+        reason = provider_error(error)
+        is_missing = "unknown stack" in reason
+        raise _refused(
+            rule="shared-stack-missing" if is_missing else "shared-stack-unreadable",
+            found=f'"{name}", which {"does not exist" if is_missing else f"cannot be read: {reason}"}',
+            accepted="a stack in the same backend that has been brought up",
+            fix=f"`idstack pulumi -- stack ls --all` lists them; {to_set(_PLACE, '<organization>/<project>/<stack>')}, "
+            f"or bring it up with `idstack up --stack {name.rpartition('/')[2]}`",
+        ) from None
+
+
+async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[str]:
+    """The outputs that this stack takes; raises ConfigurationError for missing and secret ones."""
+    found = {key: await reference.get_output_details(key) for key in (*_REQUIRED, *_OPTIONAL)}
+    secret = [key for key, each in found.items() if each.secret_value is not None]
+    missing = [key for key in _REQUIRED if key not in secret and not isinstance(found[key].value, str)]
+    if secret:
+        raise _refused(
+            rule="shared-stack-output-secret",
+            found=f'"{name}", which marks {enumerate_words(secret)} as secret',
+            accepted="outputs that are not secret: no secret crosses from one stack to another",
+            fix=f"export it without a secret mark, then `idstack up --stack {name.rpartition('/')[2]}`",
+        )
+    if missing:
+        raise _refused(
+            rule="shared-stack-output-missing",
+            found=f'"{name}", which has no output {enumerate_words(missing)}',
+            accepted="a stack of this program with a vault of its own, brought up to the end",
+            fix=f"`idstack up --stack {name.rpartition('/')[2]}`, then try again",
+        )
+    outputs = cast("StackOutputs[str]", {key: each.value for key, each in found.items() if each.value is not None})
+    if malformed := list(_malformed(outputs)):
+        raise _refused(
+            rule="shared-stack-output-malformed",
+            found=f'"{name}", whose output {enumerate_words(malformed)} is not of the form that this program exports',
+            accepted="the ARM ids of a key vault and an AKS cluster: a vault's name becomes the host that gets a token",
+            fix=f"see who wrote it (`idstack pulumi --stack {name.rpartition('/')[2]} -- stack history`), and "
+            f"`idstack up --stack {name.rpartition('/')[2]}`",
+        )
+    return outputs
+
+
+def _malformed(outputs: StackOutputs[str]) -> Iterator[str]:
+    """The outputs that requests are made of and that are not what they must be."""
+    for key, parse, given in (
+        ("keyVaultId", parse_vault_id, outputs["keyVaultId"]),
+        ("managementClusterId", parse_arm_id, outputs.get("managementClusterId")),
+    ):
+        try:
+            if given is not None:
+                parse(str(given))
+        except ValueError:
+            yield key
+
+
+def _mismatches(settings: Settings, name: str, outputs: StackOutputs[str]) -> Iterator[Problem]:
+    vault = parse_arm_id(outputs["keyVaultId"])
+    for key, found, shared in (
+        ("tenantId", settings.tenant_id, outputs["tenantId"]),
+        ("subscriptionId", settings.subscription_id, vault.subscription),
+    ):
+        if found != shared.lower():
+            yield Problem(
+                place=(key,),
+                rule="shared-stack-id-mismatch",
+                found=f'"{found}"',
+                accepted=f'"{shared}", as in {name}, whose vault holds the credentials',
+                fix=to_set((key,), shared),
+            )
+    cluster, shared_cluster = settings.management_cluster, outputs.get("managementClusterId")
+    if cluster is None or shared_cluster is None:
+        return
+    if management_cluster_id(settings, cluster).lower() != shared_cluster.lower():
+        known = parse_arm_id(shared_cluster)
+        yield Problem(
+            place=("managementCluster", "name"),
+            rule="shared-stack-cluster-mismatch",
+            found=f'"{cluster.name}" in the resource group "{cluster.resource_group}"',
+            accepted=f'"{known.name}" in "{known.resource_group}", as in {name}: its nodes have the key-vault-user',
+            fix=f"{to_set(('managementCluster', 'name'), known.name)} and "
+            f"{to_set(('managementCluster', 'resourceGroup'), known.resource_group)}",
+        )
+
+
+def this_stack() -> str:
+    """The full name of the current stack: `organization/project/stack`."""
+    return f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
+
+
+def _refused(*, rule: str, found: str, accepted: str, fix: str) -> ConfigurationError:
+    return ConfigurationError([Problem(place=_PLACE, rule=rule, found=found, accepted=accepted, fix=fix)])

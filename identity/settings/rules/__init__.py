@@ -1,0 +1,1 @@
+"""What must fit together in the configuration, and what a change of it must keep."""

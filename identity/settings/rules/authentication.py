@@ -1,0 +1,161 @@
+"""What must fit together in the way in which a hosted cluster's identities sign in; see `hosted_cluster.py`.
+
+Source: openshift/hypershift at 3ee9615, api/hypershift/v1beta1/azure.go:362-366, 1006-1051, whose rules would refuse
+the object only after everything else is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from identity.catalogue import CONTROL_PLANE
+from identity.outputs import StackOutputs, is_managed_cluster
+from identity.settings.schema.hosted_clusters import AUTHENTICATION_TYPES, HostedClusterSettings
+from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.model import Settings
+from identity.settings.schema.problems import (
+    ConfigurationError,
+    Place,
+    Problem,
+    ProblemReport,
+    path_of,
+    to_remove,
+    to_set,
+)
+
+_MANAGED, _WORKLOAD = AUTHENTICATION_TYPES
+# The keys of each way that the other has no use for, with the attributes of the settings.
+_KEYS_OF: Final[Mapping[str, Mapping[str, str]]] = {
+    _MANAGED: {
+        "objectEncoding": "object_encoding",
+        "identities": "identities",
+        "dataPlaneIdentities": "data_plane_identities",
+        "workloads": "workloads",
+    },
+    _WORKLOAD: {"workloadIdentities": "workload_identities"},
+}
+
+
+def validate_authentication(
+    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+) -> None:
+    """Apply every rule to the hosted cluster at `place`."""
+    with suppress(DependsOnInvalidError):
+        _other_way_has_no_keys(cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        _topology_is_given(cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        _workload_identities_are_used(cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        _side_is_hypershifts(settings, cluster, place, report)
+
+
+def applied_clusters_sign_in_in_one_way(settings: Settings, report: ProblemReport) -> None:
+    """HyperShift's operator has one way for all HostedClusters of a management cluster.
+
+    `MANAGED_SERVICE` of its Deployment decides (support/azureutil/azureutil.go:305).
+    """
+    first: tuple[int, str] | None = None
+    for index, cluster in enumerate(settings.hosted_clusters):
+        with suppress(DependsOnInvalidError):
+            if cluster.hosted_cluster is None:
+                continue
+            first = first or (index, cluster.authentication)
+            if cluster.authentication != first[1]:
+                place: Place = ("hostedClusters", index, "hostedCluster")
+                report.refuse(
+                    place,
+                    {},
+                    rule="hosted-clusters-of-both-ways",
+                    accepted=f"nothing with authentication: {cluster.authentication}: the HyperShift of a management "
+                    f"cluster has one way for all, and {path_of(('hostedClusters', first[0]))} has {first[1]}",
+                    fix=f"{to_remove(place)}, and apply it on a management cluster of its own",
+                )
+
+
+def refuse_changed_authentication(settings: Settings, last: StackOutputs[Any]) -> None:
+    """Raise ConfigurationError for every hosted cluster that signed in in the other way in the `last` complete run."""
+    before = last.get("hostedClusters") or {}
+    problems = []
+    for index, cluster in enumerate(settings.hosted_clusters):
+        known = before.get(cluster.name)
+        if known is None or "hostedClusterSpec" not in known:
+            continue
+        was = _MANAGED if is_managed_cluster(known) else _WORKLOAD
+        if was != cluster.authentication:
+            place: Place = ("hostedClusters", index, "authentication")
+            problems.append(
+                Problem(
+                    place=place,
+                    rule="authentication-changed",
+                    found=f"{cluster.authentication}, but {cluster.name} was made with {was}",
+                    accepted=f"{was}: HyperShift never changes the way in which a HostedCluster signs in",
+                    fix=f"{to_set(place, was)}; a new cluster of another name and infraID may sign in in the other "
+                    "way (docs/guides/self-managed.md)",
+                )
+            )
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _other_way_has_no_keys(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    for way, keys in _KEYS_OF.items():
+        for key, attribute in keys.items():
+            if way == cluster.authentication or attribute not in cluster.model_fields_set:
+                continue
+            value = getattr(cluster, attribute)
+            if not value:
+                continue
+            at = (*place, key)
+            report.refuse(
+                at,
+                value if isinstance(value, str) else list(value) if isinstance(value, tuple) else {},
+                rule="key-of-other-authentication",
+                accepted=f"nothing with authentication: {cluster.authentication}",
+                fix=f"{to_remove(at)}, or {to_set((*place, 'authentication'), way)}",
+            )
+
+
+def _topology_is_given(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    at = (*place, "topology")
+    if cluster.authentication == _WORKLOAD and cluster.topology is None:
+        report.refuse(
+            at,
+            None,
+            rule="topology-missing",
+            accepted=f"Public, PublicAndPrivate or Private: with authentication: {_WORKLOAD} a HostedCluster needs one "
+            "from its beginning",
+            fix=to_set(at, "Public"),
+        )
+
+
+def _workload_identities_are_used(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    for row in CONTROL_PLANE:
+        if row.field not in cluster.workload_identities or row.setting is None:
+            continue
+        if getattr(cluster, row.setting) is None:
+            at = (*place, "workloadIdentities", row.field)
+            report.refuse(
+                at,
+                {},
+                rule="workload-identity-without-purpose",
+                accepted=f"nothing: without {path_of((*place, row.setting))} nobody uses this identity",
+                fix=f"{to_remove(at)}, or write {path_of((*place, row.setting))} in the stack file",
+            )
+
+
+def _side_is_hypershifts(
+    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+) -> None:
+    if settings.cluster_side == "stack" and cluster.authentication == _WORKLOAD:
+        at = (*place, "authentication")
+        report.refuse(
+            at,
+            cluster.authentication,
+            rule="workload-identities-with-stack-side",
+            accepted=f"{_MANAGED} with clusterSide: stack: the tokens of a hosted cluster's service accounts are from "
+            "its API server, which HyperShift runs",
+            fix=f"{to_set(('clusterSide',), 'hypershift')}, or {to_set(at, _MANAGED)}",
+        )

@@ -1,0 +1,210 @@
+"""Which credentials in use a change of the configuration would drop.
+
+A credential is in use once a complete run of the stack has handed it over: it is among the stack's outputs. There its
+address is kept, made of what the configuration alone decides, so the next run knows before it begins which addresses
+it would leave behind. Decision record 0011.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
+from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
+from identity.naming import managed_identity_id, resource_id, secret_id
+from identity.outputs import CredentialAddress, HostedClusterOutput, StackOutputs
+from identity.settings.schema.hosted_clusters import HostedClusterSettings, IdentitySettings
+from identity.settings.schema.managed_identities import managed_identity_of
+from identity.settings.schema.model import Settings
+from identity.settings.schema.problems import ConfigurationError, Place, Problem, to_remove, to_set
+
+_PLACE: Final = ("allowCredentialLoss",)
+_LOCATION: Final = ("location",)
+# The signing key's place among the credentials of a cluster whose issuer the stack makes.
+_ISSUER: Final = "issuer"
+# What `allowCredentialLoss` names for the identity that all clusters' secrets are read with.
+_READER: Final = "key-vault-user"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The credentials that one hosted cluster would lose, a line for each; or that all of them would, of the vault.
+
+    `successor` is the index of a new cluster with its `infraID`: no run can replace the one by the other. `regions` are
+    those that keep what would be replaced only because its region is another, by the place in the configuration.
+    """
+
+    cluster: str
+    lines: tuple[str, ...]
+    successor: int | None = None
+    regions: Mapping[Place, str] = field(default_factory=dict)
+
+
+def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str) -> dict[str, CredentialAddress]:
+    """By field: the secret (ARM id) and whose credential is in it, or the managed identity that the stack makes.
+
+    An address has whatever forces Azure's resource to be replaced: its id, and its region. Besides, `issuer` is the
+    storage account of an issuer that the stack makes, without which no token of a service account is good.
+    """
+    found: dict[str, CredentialAddress] = {
+        row.field: {
+            "secret": secret_id(vault_id, cluster.identity(row).secret_name),
+            "principal": _principal(cluster.identity(row)),
+        }
+        for row in CONTROL_PLANE
+        if cluster.identity(row).enabled
+    }
+    managed: tuple[DataPlaneIdentity | OptionalManagedIdentity, ...] = (*cluster.federated_rows, *cluster.optional_rows)
+    for identity in managed:
+        found[identity.field] = {
+            "principal": managed_identity_of(settings, cluster, identity),
+            "location": _location(settings, cluster, identity.field),
+        }
+    if cluster.issuer == "create" and cluster.issuer_name is not None:
+        account = ("Microsoft.Storage/storageAccounts", cluster.issuer_name)
+        issuer = resource_id(settings.subscription_id, settings.resource_group, *account)
+        found[_ISSUER] = {"principal": issuer, "location": settings.location}
+    return found
+
+
+def reader_address(settings: Settings) -> CredentialAddress | None:
+    """The key-vault-user that the stack makes; None if it makes none."""
+    name = settings.key_vault_user.name
+    if name is None or settings.shared_stack is not None:
+        return None
+    identity = managed_identity_id(settings.subscription_id, settings.resource_group, name)
+    return {"principal": identity, "location": settings.location}
+
+
+def losses(settings: Settings, vault_id: str, outputs: StackOutputs[str]) -> list[Loss]:
+    """What the configuration would lose of what the stack's outputs have; `vault_id` is the vault's from now on.
+
+    A cluster that is gone altogether loses nothing: its own credentials go with it.
+    """
+    before = outputs.get("hostedClusters") or {}
+    now = {cluster.name: cluster for cluster in settings.hosted_clusters}
+    new = [(index, each) for index, each in enumerate(settings.hosted_clusters) if each.name not in before]
+    found = []
+    for name, described in sorted(before.items()):
+        in_use = described["credentialsInUse"]
+        loss = (
+            _loss(name, in_use, addresses(settings, now[name], vault_id), partial(_location_place, settings, name))
+            if name in now
+            else _renamed(name, described, new)
+        )
+        if loss.lines and in_use:
+            found.append(loss)
+    if reader := outputs.get("keyVaultUserInUse"):
+        address = reader_address(settings)
+        known = {} if address is None else {_READER: address}
+        loss = _loss(_READER, {_READER: reader}, known, lambda _: _LOCATION)
+        found += [loss] if loss.lines else []
+    return found
+
+
+def refuse_losses(settings: Settings, found: list[Loss]) -> None:
+    """Raise ConfigurationError with every loss that `allowCredentialLoss` does not name."""
+    problems = [
+        _problem(loss, settings) if loss.successor is None else _two_runs(loss.cluster, loss.successor, settings)
+        for loss in found
+        if loss.successor is not None or loss.cluster not in settings.allow_credential_loss
+    ]
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def without_effect(settings: Settings, found: list[Loss]) -> list[str]:
+    """The clusters in `allowCredentialLoss` that lose nothing."""
+    losing = {loss.cluster for loss in found}
+    return [name for name in settings.allow_credential_loss if name not in losing]
+
+
+def _principal(identity: IdentitySettings) -> str:
+    return identity.resource_id or identity.source
+
+
+def _location(settings: Settings, cluster: HostedClusterSettings, field: str) -> str:
+    given = cluster.given_identity(field)
+    return given.location or settings.location
+
+
+def _location_place(settings: Settings, cluster: str, field: str) -> Place:
+    """The key that the region of a managed identity, or of an issuer, is taken from."""
+    for index, each in enumerate(settings.hosted_clusters):
+        if each.name == cluster and each.given_identity(field).location is not None:
+            return ("hostedClusters", index, each.federated_key, field, "location")
+    return _LOCATION
+
+
+def _loss(
+    name: str,
+    before: Mapping[str, CredentialAddress],
+    now: Mapping[str, CredentialAddress],
+    place_of: Callable[[str], Place],
+) -> Loss:
+    lines, regions = [], {}
+    fields = (*(row.field for row in (*CONTROL_PLANE, *DATA_PLANE, *OPTIONAL)), _ISSUER, _READER)
+    for each in (each for each in fields if each in before):
+        old, new = before[each], now.get(each)
+        pairs = zip(_parts(old), _parts(new), strict=True)
+        if changed := next((pair for pair in pairs if pair[0].lower() != pair[1].lower()), None):
+            lines.append(f"{each}: {' -> '.join(_shortened(changed[0], changed[1] or 'nothing'))}")
+        elif new is not None and (region := old.get("location", "")) != new.get("location", "") and region:
+            lines.append(
+                f"{each}: {old['principal'].rpartition('/')[2]} in {region} -> in {new.get('location', 'no region')}"
+            )
+            regions[place_of(each)] = region
+    return Loss(name, tuple(lines), regions=regions)
+
+
+def _parts(address: CredentialAddress | None) -> tuple[str, str]:
+    """Secret and principal, the telling one first; empty if there is none."""
+    return (address.get("secret", ""), address["principal"]) if address else ("", "")
+
+
+def _shortened(old: str, new: str) -> tuple[str, str]:
+    """The last names of two ids, or all of both where those are equal."""
+    names = old.rpartition("/")[2], new.rpartition("/")[2]
+    return names if names[0].lower() != names[1].lower() else (old, new)
+
+
+def _renamed(name: str, described: HostedClusterOutput[str], new: list[tuple[int, HostedClusterSettings]]) -> Loss:
+    """What a cluster that is gone loses to a new one that is the same HostedCluster; nothing if there is none."""
+    spec = described["hostedClusterSpec"]
+    for index, cluster in new:
+        if spec["infraID"] == cluster.infra_id:
+            return Loss(name, (f"all of it: {cluster.name} has its infraID",), index)
+    lines = (f"all of it: {each.name} has its issuerURL" for _, each in new if spec["issuerURL"] == each.issuer_url)
+    return Loss(name, tuple(lines))
+
+
+def _problem(loss: Loss, settings: Settings) -> Problem:
+    index = len(settings.allow_credential_loss)
+    kept = "put back what changed"
+    if loss.regions:
+        commands = ", ".join(to_set(place, region) for place, region in loss.regions.items())
+        kept += (
+            f" ({commands}: Azure moves nothing from region to region, and a managed identity is good in all of them)"
+        )
+    return Problem(
+        place=_PLACE,
+        found="".join((f"{loss.cluster} would lose credentials in use:", *(f"\n    - {each}" for each in loss.lines))),
+        rule="credential-loss",
+        accepted=f"a configuration that keeps them, or {loss.cluster} named here",
+        fix=f"{kept}; or, once nobody uses them, {to_set((*_PLACE, index), loss.cluster)}, "
+        f"and after `idstack up` {to_remove(_PLACE)}",
+    )
+
+
+def _two_runs(cluster: str, successor: int, settings: Settings) -> Problem:
+    place = ("hostedClusters", successor, "name")
+    return Problem(
+        place=place,
+        found=f'"{settings.hosted_clusters[successor].name}" in the place of {cluster}, whose infraID it has',
+        rule="cluster-replaced-in-one-run",
+        accepted=f'"{cluster}": names of role assignments are made of infraID, so the old ones must be gone before',
+        fix=f"{to_set(place, cluster)}; or take {cluster} out, run `idstack up`, and only then add the new name",
+    )

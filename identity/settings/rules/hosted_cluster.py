@@ -1,0 +1,263 @@
+"""What must fit together in a hosted cluster and in each of its identities; see `stack.py`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+from identity.catalogue import CONTROL_PLANE
+from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity
+from identity.naming import parse_arm_id
+from identity.roles import OWNER_ROLE, RBAC_ADMINISTRATOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE
+from identity.settings.rules.authentication import validate_authentication
+from identity.settings.rules.dns import validate_dns
+from identity.settings.rules.endpoint_access import validate_endpoint_access
+from identity.settings.rules.hosted_cluster_object import validate_hosted_cluster_object
+from identity.settings.rules.infrastructure import validate_infrastructure
+from identity.settings.rules.issuer import validate_issuer
+from identity.settings.rules.kms import validate_kms
+from identity.settings.rules.optional_identities import validate_optional_identities
+from identity.settings.rules.workloads import validate_workloads
+from identity.settings.schema.hosted_clusters import HostedClusterSettings, IdentitySettings
+from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.model import Settings
+from identity.settings.schema.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
+
+# A Kubernetes namespace is a DNS label.
+_LONGEST_NAMESPACE: Final = 63
+
+
+def validate_cluster(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    """Apply every rule to the hosted cluster at `place`."""
+    with suppress(DependsOnInvalidError):
+        _namespace_is_short_enough(cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        _subnet_is_in_the_network(cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        _network_is_in_the_subscription(settings.subscription_id, cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        validate_authentication(settings, cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        validate_issuer(settings.cloud, cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        validate_infrastructure(settings, cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        validate_dns(settings, cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        validate_hosted_cluster_object(settings, cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        validate_kms(settings, cluster.kms, (*place, "kms"), report)
+    with suppress(DependsOnInvalidError):
+        validate_endpoint_access(cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        validate_workloads(settings, cluster, (*place, "workloads"), report)
+    validate_optional_identities(settings, cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        if cluster.has_credentials:
+            _validate_identities(cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        for federated in cluster.federated_rows:
+            with suppress(DependsOnInvalidError):
+                _federated_credentials_are_its_own(federated, cluster, place, report)
+
+
+def _validate_identities(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    for row in CONTROL_PLANE:
+        for rule in _IDENTITY_RULES:
+            with suppress(DependsOnInvalidError):
+                rule(row, cluster.identity(row), (*place, "identities", row.field), report)
+        with suppress(DependsOnInvalidError):
+            _identity_has_its_setting(row, cluster, place, report)
+
+
+def _federated_credentials_are_its_own(
+    row: DataPlaneIdentity, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+) -> None:
+    own = [each.word for each in row.subjects]
+    for suffix, name in cluster.data_plane_identity(row).federated_credentials.items():
+        if suffix not in own:
+            at = (*place, cluster.federated_key, row.field, "federatedCredentials", suffix)
+            report.refuse(
+                at,
+                name,
+                rule="federated-credential-of-other-identity",
+                accepted=f"{enumerate_words(own, last='or')} with {row.field}",
+                fix=to_remove(at),
+            )
+
+
+def _namespace_is_short_enough(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    length = len(cluster.namespace_name)
+    if length > _LONGEST_NAMESPACE:
+        name = (*place, "name")
+        report.refuse(
+            name,
+            cluster.name,
+            rule="namespace-too-long",
+            accepted=f"a name with which the namespace <namespace>-<name> has at most {_LONGEST_NAMESPACE} characters",
+            fix=f"{to_set(name, '<cluster>')}, or a shorter {path_of((*place, 'namespace'))}",
+            reason=f"the namespace has {length}",
+        )
+
+
+def _network_is_in_the_subscription(
+    subscription: str, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+) -> None:
+    for key, arm_id in (
+        ("vnetID", cluster.vnet_id),
+        ("subnetID", cluster.subnet_id),
+        ("securityGroupID", cluster.security_group_id),
+        ("routeTableID", cluster.route_table_id),
+        ("natGatewayID", cluster.nat_gateway_id),
+    ):
+        with suppress(DependsOnInvalidError):
+            if arm_id is not None and parse_arm_id(arm_id.lower()).subscription != subscription:
+                report.refuse(
+                    (*place, key),
+                    arm_id,
+                    rule="network-in-other-subscription",
+                    accepted="a resource in the subscription of subscriptionId: a HostedCluster has one for all",
+                    fix=to_set((*place, key), "<resource id>"),
+                )
+
+
+def _subnet_is_in_the_network(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    vnet, subnet = cluster.vnet_id.lower(), cluster.subnet_id.lower()
+    if not subnet.startswith(f"{vnet}/subnets/"):
+        at = (*place, "subnetID")
+        accepted = f"a subnet of {path_of((*place, 'vnetID'))}"
+        report.refuse(
+            at, cluster.subnet_id, rule="subnet-outside-vnet", accepted=accepted, fix=to_set(at, "<resource id>")
+        )
+
+
+def _identity_has_its_setting(
+    row: ControlPlaneIdentity, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+) -> None:
+    if row.setting is None:
+        return
+    at, is_given = (*place, "identities", row.field, "enabled"), getattr(cluster, row.setting) is not None
+    if cluster.identity(row).enabled and not is_given:
+        report.refuse(
+            at,
+            True,
+            rule="identity-without-purpose",
+            accepted=f"false, or nothing: without {path_of((*place, row.setting))} nobody uses this identity",
+            fix=f"{to_remove(at)}, or write {path_of((*place, row.setting))} in the stack file",
+        )
+    if is_given and not cluster.identity(row).enabled:
+        report.refuse(
+            at,
+            False,
+            rule="identity-required",
+            accepted=f"true: {path_of((*place, row.setting))} needs this identity",
+            fix=f"{to_remove(at)}, or {to_remove((*place, row.setting))}",
+        )
+
+
+def _needed_identities_are_on(
+    row: ControlPlaneIdentity, identity: IdentitySettings, place: Place, report: ProblemReport
+) -> None:
+    if not identity.enabled and not row.optional and row.setting is None:
+        at = (*place, "enabled")
+        optional = enumerate_words((each.field for each in CONTROL_PLANE if each.optional), last="or")
+        accepted = f"true: a HostedCluster needs this identity; only {optional} may be switched off"
+        report.refuse(at, False, rule="identity-required", accepted=accepted, fix=to_remove(at))
+
+
+def _managed_identities_are_described(
+    row: ControlPlaneIdentity, identity: IdentitySettings, place: Place, report: ProblemReport
+) -> None:
+    if identity.source != "managed-identity" or not identity.enabled:
+        return
+    if identity.resource_id is None:
+        at = (*place, "resourceId")
+        accepted = "the resource id of the managed identity, to which the roles are assigned"
+        report.refuse(
+            at, None, rule="managed-identity-without-resource-id", accepted=accepted, fix=to_set(at, "<resource id>")
+        )
+    if identity.credential is None:
+        at = (*place, "credential")
+        accepted = "the credential of the managed identity, issued elsewhere, as one of file and secretName"
+        report.refuse(
+            at, None, rule="managed-identity-without-credential", accepted=accepted, fix=to_set((*at, "file"), "<path>")
+        )
+
+
+def _applications_have_nothing_imported(
+    row: ControlPlaneIdentity, identity: IdentitySettings, place: Place, report: ProblemReport
+) -> None:
+    if identity.source != "entra-application":
+        return
+    for key, value in (
+        ("resourceId", identity.resource_id),
+        ("clientId", identity.client_id),
+        ("credential", identity.credential),
+    ):
+        if value is not None:
+            at = (*place, key)
+            report.refuse(
+                at,
+                value if isinstance(value, str) else {},
+                rule="application-with-managed-identity-key",
+                accepted="nothing with source: entra-application, where the stack issues the credential itself",
+                fix=f"{to_remove(at)}, or {to_set((*place, 'source'), 'managed-identity')}",
+            )
+
+
+def _one_credential_is_imported(
+    row: ControlPlaneIdentity, identity: IdentitySettings, place: Place, report: ProblemReport
+) -> None:
+    credential = identity.credential
+    if credential is None:
+        return
+    given = [
+        key for key, value in (("file", credential.file), ("secretName", credential.secret_name)) if value is not None
+    ]
+    if len(given) != 1:
+        at = (*place, "credential")
+        report.refuse(
+            at,
+            {},
+            rule="one-imported-credential",
+            accepted="exactly one of file and secretName",
+            fix=" or ".join(to_remove((*at, key)) for key in given) or to_set((*at, "file"), "<path>"),
+            reason=f"it holds {enumerate_words(given)}" if given else "it is empty",
+        )
+
+
+def _existing_secrets_keep_their_name(
+    row: ControlPlaneIdentity, identity: IdentitySettings, place: Place, report: ProblemReport
+) -> None:
+    existing = identity.credential.secret_name if identity.credential is not None else None
+    if existing is not None and identity.secret_name != existing:
+        at = (*place, "secretName")
+        accepted = (
+            f"nothing beside {path_of((*place, 'credential', 'secretName'))}: the secret is used under its own name"
+        )
+        report.refuse(at, identity.secret_name, rule="existing-secret-renamed", accepted=accepted, fix=to_remove(at))
+
+
+def _kept_roles_assign_no_roles(
+    row: ControlPlaneIdentity, identity: IdentitySettings, place: Place, report: ProblemReport
+) -> None:
+    names = {each.guid: each.name for each in (OWNER_ROLE, RBAC_ADMINISTRATOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE)}
+    if identity.custom_role is not None and (name := names.get(identity.custom_role.lower())):
+        at = (*place, "customRole")
+        report.refuse(
+            at,
+            identity.custom_role,
+            rule="custom-role-assigns-roles",
+            accepted=f"a role that assigns no roles; this one is {name}",
+            fix=to_remove(at),
+        )
+
+
+_IDENTITY_RULES: Final = (
+    _kept_roles_assign_no_roles,
+    _needed_identities_are_on,
+    _managed_identities_are_described,
+    _applications_have_nothing_imported,
+    _one_credential_is_imported,
+    _existing_secrets_keep_their_name,
+)

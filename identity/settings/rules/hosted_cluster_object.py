@@ -1,0 +1,162 @@
+"""What must fit together in a HostedCluster that the stack applies; see `hosted_cluster.py`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from identity.settings.schema.hosted_clusters import HostedClusterObjectSettings, HostedClusterSettings
+from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.model import Settings
+from identity.settings.schema.problems import Place, ProblemReport, path_of, to_remove, to_set
+
+
+def validate_hosted_cluster_object(
+    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+) -> None:
+    """Apply every rule about `hostedCluster` to the hosted cluster at `place`."""
+    given, at = cluster.hosted_cluster, (*place, "hostedCluster")
+    if given is None:
+        return
+    with suppress(DependsOnInvalidError):
+        _side_is_hypershifts(settings, at, report)
+    with suppress(DependsOnInvalidError):
+        _users_part_is_given_once(given, at, report)
+    with suppress(DependsOnInvalidError):
+        _release_comes_with_a_pull_secret(given, at, report)
+    with suppress(DependsOnInvalidError):
+        _written_cluster_has_its_domains(cluster, given, place, report)
+    with suppress(DependsOnInvalidError):
+        _written_cluster_has_its_host_names(cluster, given, place, report)
+    with suppress(DependsOnInvalidError):
+        _signing_key_is_named(cluster, given, place, report)
+    with suppress(DependsOnInvalidError):
+        _etcd_is_encrypted_once(cluster, given, place, report)
+
+
+def _side_is_hypershifts(settings: Settings, at: Place, report: ProblemReport) -> None:
+    if settings.cluster_side != "hypershift":
+        report.refuse(
+            at,
+            {},
+            rule="hosted-cluster-with-stack-side",
+            accepted="nothing with clusterSide: stack, which writes what HyperShift's operators would make of it",
+            fix=f"{to_remove(at)}, or {to_set(('clusterSide',), 'hypershift')}",
+        )
+
+
+def _users_part_is_given_once(given: HostedClusterObjectSettings, at: Place, report: ProblemReport) -> None:
+    if given.manifest is not None and given.file is not None:
+        report.refuse(
+            at,
+            {},
+            rule="hosted-cluster-given-once",
+            accepted="at most one of manifest (a HostedCluster) and file (the path of one)",
+            fix=to_remove((*at, "manifest")),
+            reason="it holds both",
+        )
+    elif given.manifest is None and given.file is None and given.release_image is None and given.pull_secret is None:
+        report.refuse(
+            at,
+            {},
+            rule="hosted-cluster-missing",
+            accepted="releaseImage and pullSecret, for a HostedCluster that the stack writes, or one of your own as "
+            "manifest or file",
+            fix=f"{to_set((*at, 'releaseImage'), '<image>')} and {to_set((*at, 'pullSecret'), '<secret>')}, "
+            f"or {to_set((*at, 'file'), '<path>')}",
+        )
+
+
+def _release_comes_with_a_pull_secret(given: HostedClusterObjectSettings, at: Place, report: ProblemReport) -> None:
+    for key, value, other, blank in (
+        ("releaseImage", given.release_image, given.pull_secret, "<image>"),
+        ("pullSecret", given.pull_secret, given.release_image, "<secret>"),
+    ):
+        if value is None and other is not None:
+            report.refuse(
+                (*at, key),
+                None,
+                rule="release-without-pull-secret",
+                accepted="both or neither of releaseImage and pullSecret: with both the stack writes the HostedCluster",
+                fix=to_set((*at, key), blank),
+            )
+
+
+def _written_cluster_has_its_domains(
+    cluster: HostedClusterSettings, given: HostedClusterObjectSettings, place: Place, report: ProblemReport
+) -> None:
+    if given.release_image is None:
+        return
+    for at, value, blank in (
+        ((*place, "dns", "baseDomain"), cluster.dns and cluster.dns.base_domain, "<domain>"),
+        ((*place, "dns", "publicZoneID"), cluster.dns and cluster.dns.public_zone_id, "<resource id>"),
+        ((*place, "dns", "privateZoneID"), cluster.dns and cluster.dns.private_zone_id, "<resource id>"),
+    ):
+        if value is None:
+            report.refuse(
+                at,
+                None,
+                rule="hosted-cluster-without-domain",
+                accepted=f"a value with {path_of((*place, 'hostedCluster', 'releaseImage'))}: the HostedCluster that "
+                "the stack writes has both zones",
+                fix=to_set(at, blank),
+            )
+
+
+def _written_cluster_has_its_host_names(
+    cluster: HostedClusterSettings, given: HostedClusterObjectSettings, place: Place, report: ProblemReport
+) -> None:
+    at = (*place, "externalDnsDomain")
+    if given.release_image is not None and cluster.external_dns_domain is None and cluster.needs_host_names:
+        report.refuse(
+            at,
+            None,
+            rule="hosted-cluster-without-host-names",
+            accepted=f"a domain with {path_of((*place, 'hostedCluster', 'releaseImage'))}: HyperShift tells the "
+            "control plane's services apart by host names in it, unless "
+            f"{path_of((*place, 'topology'))} is Private with a Private Link",
+            fix=to_set(at, "<domain>"),
+        )
+
+
+def _signing_key_is_named(
+    cluster: HostedClusterSettings, given: HostedClusterObjectSettings, place: Place, report: ProblemReport
+) -> None:
+    at = (*place, "hostedCluster", "serviceAccountSigningKey")
+    if cluster.signing_key is not None and given.service_account_signing_key is not None:
+        report.refuse(
+            at,
+            given.service_account_signing_key,
+            rule="signing-key-named-twice",
+            accepted=f"nothing: the stack itself makes the Secret, {cluster.signing_key_secret}",
+            fix=to_remove(at),
+        )
+    # A manifest may name the Secret: it is read later (`components/preflight/hosted_cluster_manifest.py`).
+    elif cluster.signing_key_reference is None and given.manifest is None and given.file is None:
+        report.refuse(
+            at,
+            None,
+            rule="signing-key-missing",
+            accepted="a Secret with the key whose public half the issuer publishes: without one HyperShift makes a key "
+            "of its own, and Entra ID refuses every data-plane identity",
+            fix=f"{to_set(at, '<secret>')}, or {to_set((*place, 'issuer'), 'create')}, or name the key in "
+            f"{path_of((*place, 'serviceAccountSigningKey'))}",
+        )
+
+
+def _etcd_is_encrypted_once(
+    cluster: HostedClusterSettings, given: HostedClusterObjectSettings, place: Place, report: ProblemReport
+) -> None:
+    at = (*place, "hostedCluster", "etcdEncryption")
+    if given.etcd_encryption is None:
+        return
+    if given.release_image is None:
+        accepted = "nothing without releaseImage: the HostedCluster that you give says it"
+        report.refuse(at, given.etcd_encryption, rule="etcd-encryption-of-given", accepted=accepted, fix=to_remove(at))
+    elif cluster.kms is not None:
+        report.refuse(
+            at,
+            given.etcd_encryption,
+            rule="etcd-encryption-twice",
+            accepted=f"nothing with {path_of((*place, 'kms'))}, which encrypts etcd",
+            fix=f"{to_remove(at)}, or {to_remove((*place, 'kms'))}",
+        )

@@ -1,0 +1,156 @@
+"""What must fit together in the keys of a hosted cluster's issuer and of its signing key; see `hosted_cluster.py`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+from identity.clouds import Cloud
+from identity.naming import issuer_url
+from identity.settings.schema.hosted_clusters import HostedClusterSettings
+from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.issuer import SigningKeySettings
+from identity.settings.schema.model import Settings
+from identity.settings.schema.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
+
+_EXISTING_ONLY: Final = (("vaultSecretName", "vault_secret_name"), ("file", "file"))
+_CREATED_ONLY: Final = ("published", "signing", "leaked")
+
+
+def validate_issuer(cloud: Cloud, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    """Apply every rule to the issuer of the hosted cluster at `place`."""
+    with suppress(DependsOnInvalidError):
+        _name_goes_with_creation(cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        _url_is_the_created_issuers(cloud, cluster, place, report)
+    with suppress(DependsOnInvalidError):
+        key = cluster.service_account_signing_key
+        if key is not None:
+            at = (*place, "serviceAccountSigningKey")
+            if cluster.issuer == "create":
+                _created_key_has_no_source(key, at, report)
+                _signing_key_is_published(key, at, report)
+                _leaked_key_is_not_published(key, at, report)
+            else:
+                _existing_key_is_not_numbered(key, at, report)
+                _existing_key_has_one_source(key, at, report)
+
+
+def created_issuers_have_names_of_their_own(settings: Settings, report: ProblemReport) -> None:
+    """A storage account belongs to one issuer."""
+    owners: dict[str, Place] = {}
+    for index, cluster in enumerate(settings.hosted_clusters):
+        with suppress(DependsOnInvalidError):
+            place: Place = ("hostedClusters", index, "issuerName")
+            name = cluster.issuer_name
+            if name is not None and (first := owners.setdefault(name, place)) != place:
+                report.refuse(
+                    place,
+                    name,
+                    rule="duplicate-issuer-name",
+                    accepted=f"a name other than {path_of(first)}: a storage account holds one issuer",
+                    fix=to_set(place, "<name>"),
+                )
+
+
+def _name_goes_with_creation(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    at = (*place, "issuerName")
+    if cluster.issuer == "create" and cluster.issuer_name is None:
+        report.refuse(
+            at,
+            None,
+            rule="issuer-name-missing",
+            accepted="the name of the storage account that issuer: create makes, unique in Azure",
+            fix=to_set(at, "<name>"),
+        )
+    if cluster.issuer == "existing" and cluster.issuer_name is not None:
+        report.refuse(
+            at,
+            cluster.issuer_name,
+            rule="issuer-name-unused",
+            accepted="nothing with issuer: existing, whose address is issuerURL",
+            fix=f"{to_remove(at)}, or {to_set((*place, 'issuer'), 'create')}",
+        )
+
+
+def _url_is_the_created_issuers(
+    cloud: Cloud, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+) -> None:
+    if cluster.issuer != "create" or cluster.issuer_name is None:
+        return
+    written, at = issuer_url(cluster.issuer_name, cloud.storage_suffix), (*place, "issuerURL")
+    if cluster.issuer_url != written:
+        report.refuse(
+            at,
+            cluster.issuer_url,
+            rule="issuer-url-of-created",
+            accepted=f"nothing with issuer: create, which makes {written}",
+            fix=f"{to_remove(at)}, or {to_set((*place, 'issuer'), 'existing')}",
+        )
+
+
+def _created_key_has_no_source(key: SigningKeySettings, place: Place, report: ProblemReport) -> None:
+    for name, attribute in _EXISTING_ONLY:
+        value = getattr(key, attribute)
+        if value is not None:
+            at = (*place, name)
+            report.refuse(
+                at,
+                value,
+                rule="signing-key-of-created-issuer",
+                accepted="nothing with issuer: create, where the stack makes the key itself",
+                fix=to_remove(at),
+            )
+
+
+def _signing_key_is_published(key: SigningKeySettings, place: Place, report: ProblemReport) -> None:
+    if key.signing not in key.published:
+        at = (*place, "signing")
+        published = enumerate_words(map(str, key.published), last="or")
+        report.refuse(
+            at,
+            key.signing,
+            rule="signing-key-not-published",
+            accepted=f"{published}, of {path_of((*place, 'published'))}: Entra ID refuses tokens of any other key",
+            fix=to_set(at, str(key.published[-1])),
+        )
+
+
+def _leaked_key_is_not_published(key: SigningKeySettings, place: Place, report: ProblemReport) -> None:
+    if both := set(key.leaked) & set(key.published):
+        at = (*place, "published")
+        report.refuse(
+            at,
+            list(key.published),
+            rule="leaked-key-published",
+            accepted=f"numbers that are not in {path_of((*place, 'leaked'))}: the holder of such a key signs tokens of "
+            "any service account with it, and takes the roles of the cluster's identities",
+            fix=f"publish a key that is new in the place of {enumerate_words(map(str, sorted(both)))}, and let it sign",
+        )
+
+
+def _existing_key_is_not_numbered(key: SigningKeySettings, place: Place, report: ProblemReport) -> None:
+    for name in _CREATED_ONLY:
+        if name in key.model_fields_set:
+            at = (*place, name)
+            report.refuse(
+                at,
+                list(value) if isinstance(value := getattr(key, name), tuple) else value,
+                rule="signing-key-of-existing-issuer",
+                accepted="nothing with issuer: existing, whose keys are made and published elsewhere",
+                fix=f"{to_remove(at)}, or {to_set((*place[:-1], 'issuer'), 'create')}",
+            )
+
+
+def _existing_key_has_one_source(key: SigningKeySettings, place: Place, report: ProblemReport) -> None:
+    given = [name for name, attribute in _EXISTING_ONLY if getattr(key, attribute) is not None]
+    if len(given) != 1:
+        report.refuse(
+            place,
+            {},
+            rule="one-signing-key",
+            accepted="exactly one of vaultSecretName and file",
+            fix=" or ".join(to_remove((*place, name)) for name in given)
+            or to_set((*place, "vaultSecretName"), "<secret>"),
+            reason=f"it holds {enumerate_words(given)}" if given else "it is empty",
+        )

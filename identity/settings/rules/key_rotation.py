@@ -1,0 +1,180 @@
+"""What the KMS plugin still needs while the key that encrypts etcd changes, and what would take it away.
+
+In a vault that is the vault, whose role is about all its keys; in a managed HSM it is each key.
+
+HyperShift decrypts with the key before until it has re-encrypted all data. It records how far it is in the
+HostedCluster's `status.secretEncryption`: `activeKey` has encrypted everything, `targetKey` is the one it is changing
+to, and is gone once `history[0].state` is Completed. Sources inside openshift/hypershift at 3ee9615:
+api/hypershift/v1beta1/hostedcluster_types.go:2467-2487,
+control-plane-operator/hostedclusterconfigoperator/controllers/reencryption/reencryption.go:108-180,440-460.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from identity.outputs import EncryptionKeys, KmsKeySpec, StackOutputs, encryption_key_secret, encryption_keys
+from identity.settings.schema.hosted_clusters import HostedClusterSettings
+from identity.settings.schema.kms import KmsSettings
+from identity.settings.schema.model import Settings
+from identity.settings.schema.problems import Place, Problem, to_remove, to_set
+
+_KEYS: Final = ("activeKey", "targetKey")
+
+
+def moved_keys(settings: Settings, outputs: StackOutputs[Any]) -> Iterator[Problem]:
+    """The clusters whose active key leaves its vault, or is another one in an HSM, and does not stay as backup key.
+
+    `outputs` are those of the last complete run. A cluster that gives KMS up altogether loses the credential of its
+    identity (`credential_loss.py`).
+    """
+    for index, cluster in enumerate(settings.hosted_clusters):
+        last = encryption_keys(outputs, cluster.name)
+        if cluster.kms is None or last is None or _keeps(cluster.kms, last["activeKey"]):
+            continue
+        place: Place = ("hostedClusters", index, "kms", "backupKey")
+        before, active = last["activeKey"], cluster.kms.active_key
+        group = (
+            "" if _is_in(active.key_vault_name, before) else ", and the vault's group as backupKeyVaultResourceGroup"
+        )
+        yield Problem(
+            place=place,
+            rule="kms-key-moved",
+            found=f"{_none_there(cluster.kms, before)}, which has the key that encrypts etcd, while "
+            f"activeKey moves to {cluster.kms.place_of(active.key_vault_name, active.key_name)}",
+            accepted="the key before, until HyperShift has re-encrypted everything: it needs its role on both "
+            f"{'keys' if cluster.kms.is_managed_hsm else 'vaults'}",
+            fix=f"{to_set(place, _url(settings, cluster.kms, before))}{group}",
+        )
+
+
+def dropped_keys(settings: Settings, outputs: StackOutputs[Any]) -> Iterator[Problem]:
+    """The clusters whose etcd is encrypted with a key that the stack made, and would make no longer.
+
+    HyperShift decrypts with keys of one kind alone (openshift/hypershift at 3ee9615,
+    control-plane-operator/controllers/hostedcontrolplane/v2/kas/secretencryption.go:48-65).
+    """
+    for index, cluster in enumerate(settings.hosted_clusters):
+        last = encryption_key_secret(outputs, cluster.name)
+        if last is None or cluster.encryption_key_secret == last:
+            continue
+        place: Place = ("hostedClusters", index)
+        written = cluster.hosted_cluster
+        if cluster.kms is not None:
+            at, found, fix = (*place, "kms"), "a key in Azure", to_remove((*place, "kms"))
+        elif written is not None and written.etcd_encryption == "none":
+            at = (*place, "hostedCluster", "etcdEncryption")
+            found, fix = "none", to_remove(at)
+        else:
+            at = (*place, "hostedCluster", "releaseImage")
+            found, fix = "nothing", to_set(at, "<image>")
+        yield Problem(
+            place=at,
+            rule="etcd-encryption-changed",
+            found=f"{found}, while the etcd of {cluster.name} is encrypted with the key in the Secret {last}",
+            accepted="that key as long as the HostedCluster is there: without it nobody can read its etcd",
+            fix=fix,
+        )
+
+
+def dropped_places(cluster: HostedClusterSettings, last: EncryptionKeys[Any] | None) -> list[str]:
+    """The vaults, or keys in HSMs, on which the role goes, compared with the keys of the last complete run."""
+    if cluster.kms is None or last is None:
+        return []
+    before = [last["activeKey"], *([last["backupKey"]] if "backupKey" in last else [])]
+    return [_place(cluster.kms, key) for key in before if not _keeps(cluster.kms, key)]
+
+
+def unfinished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]) -> Iterator[Problem]:
+    """What HyperShift still needs according to the HostedCluster, and the configuration would take away."""
+    cluster = settings.hosted_clusters[index]
+    kms = cluster.kms
+    if kms is None:
+        return
+    place: Place = ("hostedClusters", index, "kms")
+    status, written = _status(hosted_cluster), _written(hosted_cluster)
+    needed = {f"status.secretEncryption.{name}": key for name in _KEYS if (key := _azure(status.get(name)))}
+    if written is not None:
+        needed["spec.secretEncryption.kms.azure.activeKey"] = written
+    for where, key in needed.items():
+        if not _keeps(kms, key):
+            at = (*place, "backupKey")
+            yield Problem(
+                place=at,
+                rule="kms-rotation-unfinished",
+                found=f"{_none_there(kms, key)}, but HyperShift still uses the one there: {where}{_progress(status)}",
+                accepted="that key, until status.secretEncryption of the HostedCluster names it no more",
+                fix=f"{to_set(at, _url(settings, kms, key))}; remove it once history[0].state is Completed",
+            )
+            return
+    if written is not None and not status.get("activeKey") and not _is_in(kms.active_key.key_vault_name, written):
+        at = (*place, "activeKey")
+        yield Problem(
+            place=at,
+            rule="kms-rotation-untracked",
+            found=f"a key in {kms.active_key.key_vault_name}, but this HyperShift does not record the key before "
+            "(status.secretEncryption.activeKey), and takes no backup key in another vault",
+            accepted=f"a key in {written['keyVaultName']}",
+            fix=f"{to_set(at, _url(settings, kms, written))}, or bring HyperShift's operator up to date first",
+        )
+
+
+def finished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]) -> str | None:
+    """What to tell somebody who may remove the backup key; None as long as it is needed, or if there is none."""
+    cluster, status = settings.hosted_clusters[index], _status(hosted_cluster)
+    kms, active = cluster.kms, _azure(status.get("activeKey"))
+    if kms is None or kms.backup_key is None or active is None or status.get("targetKey"):
+        return None
+    if active != kms.active_key.model_dump(by_alias=True):
+        return None
+    return (
+        f"HyperShift has encrypted the etcd of {cluster.name} with the active key: "
+        f"{to_remove(('hostedClusters', index, 'kms', 'backupKey'))} takes the role on the "
+        f"{'key' if kms.is_managed_hsm else 'vault'} before away"
+    )
+
+
+def _keeps(kms: KmsSettings, key: KmsKeySpec) -> bool:
+    kept = {kms.place_of(each.key_vault_name, each.key_name).lower() for each in kms.keys}
+    return _place(kms, key).lower() in kept
+
+
+def _place(kms: KmsSettings, key: KmsKeySpec) -> str:
+    return kms.place_of(key["keyVaultName"], key["keyName"])
+
+
+def _none_there(kms: KmsSettings, key: KmsKeySpec) -> str:
+    return f"no key {'at' if kms.is_managed_hsm else 'in'} {_place(kms, key)}"
+
+
+def _is_in(vault: str, key: KmsKeySpec) -> bool:
+    return vault.lower() == key["keyVaultName"].lower()
+
+
+def _status(hosted_cluster: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = (hosted_cluster.get("status") or {}).get("secretEncryption") or {}
+    return found
+
+
+def _written(hosted_cluster: Mapping[str, Any]) -> KmsKeySpec | None:
+    """The active key that stands in the specification already: HyperShift may begin with it at any moment."""
+    encryption = (hosted_cluster.get("spec") or {}).get("secretEncryption") or {}
+    found: KmsKeySpec | None = ((encryption.get("kms") or {}).get("azure") or {}).get("activeKey")
+    return found
+
+
+def _azure(key: Mapping[str, Any] | None) -> KmsKeySpec | None:
+    found: KmsKeySpec | None = (key or {}).get("azure")
+    return found
+
+
+def _progress(status: Mapping[str, Any]) -> str:
+    history = status.get("history") or [{}]
+    state = history[0].get("state")
+    return f" (its rotation is {state})" if state else ""
+
+
+def _url(settings: Settings, kms: KmsSettings, key: KmsKeySpec) -> str:
+    suffix = settings.cloud.managed_hsm_suffix if kms.is_managed_hsm else settings.cloud.vault_suffix
+    return f"https://{key['keyVaultName']}.{suffix}/keys/{key['keyName']}/{key['keyVersion']}"

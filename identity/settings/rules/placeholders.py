@@ -1,0 +1,73 @@
+"""Refuses what only an example has: domains and networks of documentation, and the names of this project's samples.
+
+The zeros of an id and of a key's version are refused with their own types. The local cloud has domains of documentation
+itself, so its stacks may name them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+from identity.clouds import LOCAL_CLOUD, Cloud
+from identity.settings.schema.problems import Place, ProblemReport, to_set
+from identity.settings.schema.schema_node import SchemaNode
+from identity.settings.schema.value_spec import PLACEHOLDER
+
+# RFC 5737 and RFC 3849.
+_NETWORKS: Final = tuple(
+    ipaddress.ip_network(each) for each in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32")
+)
+# RFC 2606, section 3.
+_DOMAIN: Final = re.compile(r"(?:^|[./@])example\.(?:com|net|org)(?=$|[:/])", re.IGNORECASE)
+# The samples' names begin with this prefix (`ops/first_stack/template.py`); a storage account's name has no hyphen.
+SAMPLE_PREFIX: Final = "example"
+_SAMPLE: Final = re.compile(
+    rf"(?:^|[-/]){SAMPLE_PREFIX}(?:$|[-/])|(?:^|[/=]){SAMPLE_PREFIX}(?:dev|stage|prod)[a-z0-9]*"
+)
+# Texts of the user's own, which name nothing.
+_FREE: Final = frozenset({"tag-name", "tag-value", "non-empty", "file-path", "document-path"})
+
+
+def refuse_placeholders(
+    raw: Mapping[str, Any], filled: Collection[Place], schema: SchemaNode, report: ProblemReport
+) -> None:
+    """Report every placeholder in the configuration of a stack on Azure; what is `filled` in follows from others."""
+    cloud = raw.get("cloud")
+    if isinstance(cloud, Cloud) and cloud.name == LOCAL_CLOUD:
+        return
+    refused = {problem.place for problem in report.problems}
+    for place, node, value in _texts(raw, schema, ()):
+        if place in filled or place in refused or not _is_placeholder(value):
+            continue
+        spec = node.spec
+        assert spec is not None
+        fix = to_set(place, spec.blank) + (f"; {spec.hint}" if spec.hint else "")
+        report.refuse(place, value, rule="placeholder", accepted=spec.accepted, fix=fix, reason=PLACEHOLDER)
+
+
+def _texts(value: Any, node: SchemaNode | None, place: Place) -> Iterator[tuple[Place, SchemaNode, str]]:
+    """Each text that has a rule, with its place."""
+    if node is None:
+        return
+    if isinstance(value, str):
+        if node.spec is not None and node.spec.rule not in _FREE:
+            yield place, node, value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _texts(each, node.step(key), (*place, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _texts(each, node.step(index), (*place, index))
+
+
+def _is_placeholder(text: str) -> bool:
+    if _DOMAIN.search(text) or _SAMPLE.search(text):
+        return True
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return any(network.version == each.version and network.overlaps(each) for each in _NETWORKS)

@@ -1,0 +1,120 @@
+"""What must fit together in the workloads of a hosted cluster; see `stack.py`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from identity.catalogue import CONTROL_PLANE
+from identity.mounts import MountCollisionError, side_by_side
+from identity.settings.schema.hosted_clusters import HostedClusterSettings
+from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.model import Settings
+from identity.settings.schema.problems import Place, ProblemReport, path_of, to_remove, to_set
+from identity.settings.schema.workloads import TolerationSettings, WorkloadSettings
+
+_ROWS = {row.field: row for row in CONTROL_PLANE}
+
+
+def validate_workloads(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    """Apply every rule to the workloads at `place`."""
+    if cluster.workloads and settings.cluster_side != "stack":
+        report.refuse(
+            place,
+            list(cluster.workloads),
+            rule="workloads-with-hypershift-side",
+            accepted="nothing with clusterSide: hypershift, where HyperShift's operators make all objects",
+            fix=f"{to_remove(place)}, or {to_set(('clusterSide',), 'stack')}",
+        )
+        return
+    with suppress(DependsOnInvalidError):
+        _workloads_have_names_of_their_own(cluster, place, report)
+    for index, workload in enumerate(cluster.workloads):
+        with suppress(DependsOnInvalidError):
+            _identities_are_there(cluster, workload, (*place, index, "identities"), report)
+        with suppress(DependsOnInvalidError):
+            for number, toleration in enumerate(workload.tolerations):
+                with suppress(DependsOnInvalidError):
+                    _toleration_is_whole(toleration, (*place, index, "tolerations", number), report)
+
+
+def _workloads_have_names_of_their_own(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    taken = {row.probe_name(mount): "a credential probe" for row in CONTROL_PLANE for mount in row.mounts}
+    for index, workload in enumerate(cluster.workloads):
+        with suppress(DependsOnInvalidError):
+            at = (*place, index, "name")
+            if (owner := taken.get(workload.name)) is not None:
+                accepted = f"another name than {owner} has: both would be the same Deployment"
+                report.refuse(
+                    at, workload.name, rule="duplicate-workload-name", accepted=accepted, fix=to_set(at, "<name>")
+                )
+            taken.setdefault(workload.name, path_of(at))
+
+
+def _identities_are_there(
+    cluster: HostedClusterSettings, workload: WorkloadSettings, place: Place, report: ProblemReport
+) -> None:
+    fields = workload.identities
+    if not fields:
+        accepted = "the fields of one or more identities: a workload without one has no place in this stack"
+        report.refuse(
+            place,
+            fields,
+            rule="workload-without-identity",
+            accepted=accepted,
+            fix=to_set((*place, 0), "<identity>"),
+            reason="it is empty",
+        )
+    for index, field in enumerate(fields):
+        at = (*place, index)
+        if field in fields[:index]:
+            report.refuse(
+                at, field, rule="duplicate-workload-identity", accepted="each identity once", fix=to_remove(at)
+            )
+        with suppress(DependsOnInvalidError):
+            if not cluster.identity(_ROWS[field]).enabled:
+                report.refuse(
+                    at,
+                    field,
+                    rule="workload-identity-disabled",
+                    accepted="an identity that is on; this one is switched off",
+                    fix=to_remove(at),
+                )
+    try:
+        side_by_side([_ROWS[field] for field in dict.fromkeys(fields)])
+    except MountCollisionError as error:
+        report.refuse(
+            place,
+            fields,
+            rule="workload-mounts-collide",
+            accepted="identities that fit into one container: each is mounted as in its own consumer's pod",
+            fix=f"give {error.first} and {error.second} a workload each",
+            reason=str(error),
+        )
+
+
+def _toleration_is_whole(toleration: TolerationSettings, place: Place, report: ProblemReport) -> None:
+    if toleration.operator == "Equal" and toleration.key is None:
+        at = (*place, "key")
+        fix = f"{to_set(at, '<taint>')}, or {to_set((*place, 'operator'), 'Exists')} to tolerate every taint"
+        report.refuse(
+            at, None, rule="toleration-without-key", accepted="the key of a taint with operator: Equal", fix=fix
+        )
+    if toleration.operator == "Exists" and toleration.value:
+        at = (*place, "value")
+        report.refuse(
+            at,
+            toleration.value,
+            rule="toleration-value-unused",
+            accepted="nothing with operator: Exists",
+            fix=to_remove(at),
+        )
+    if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
+        at = (*place, "tolerationSeconds")
+        fix = f"{to_remove(at)}, or {to_set((*place, 'effect'), 'NoExecute')}"
+        report.refuse(
+            at,
+            toleration.toleration_seconds,
+            rule="toleration-seconds-unused",
+            accepted="nothing without effect: NoExecute",
+            fix=fix,
+        )

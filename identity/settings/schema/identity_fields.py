@@ -1,0 +1,40 @@
+"""The names of identities in a configuration: those of the catalogue's rows and of their federated credentials."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Annotated
+
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_IDENTITIES, OPTIONAL
+from identity.settings.schema.problems import enumerate_words
+from identity.settings.schema.value_spec import ValueSpec
+
+
+def _one_of(fields: tuple[str, ...], rule: str) -> ValueSpec:
+    def check(name: str) -> str:
+        if name not in fields:
+            raise ValueError
+        return name
+
+    return ValueSpec(
+        rule=rule,
+        accepted=f"one of {enumerate_words(fields, last='or')}",
+        blank=fields[0],
+        check=check,
+        guess=lambda text: next(iter(get_close_matches(text, fields, n=1)), text),
+    )
+
+
+IdentityField = Annotated[str, _one_of(tuple(row.field for row in CONTROL_PLANE), rule="identity-field")]
+WorkloadIdentityField = Annotated[
+    str, _one_of(tuple(row.field for row in CONTROL_PLANE if row.workload), rule="workload-identity-field")
+]
+DataPlaneField = Annotated[str, _one_of(tuple(row.field for row in DATA_PLANE), rule="data-plane-field")]
+FederatedSuffix = Annotated[
+    str,
+    _one_of(
+        tuple(dict.fromkeys(subject.word for row in FEDERATED_IDENTITIES for subject in row.subjects)),
+        rule="federated-suffix",
+    ),
+]
+OptionalIdentityField = Annotated[str, _one_of(tuple(row.field for row in OPTIONAL), rule="optional-identity")]

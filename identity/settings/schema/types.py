@@ -1,0 +1,387 @@
+"""What single values look like; resource ids are in `arm_ids.py`.
+
+Sources: HyperShift's CRD (api/hypershift/v1beta1/azure.go and the generated manifest), the Secrets Store CSI provider
+(pkg/provider/provider.go:99-108) and Azure's naming rules
+(learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import replace
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from identity.naming import RESOURCE_GROUP_PATTERN, VAULT_NAME_PATTERN
+from identity.settings.schema.problems import NAMESPACE
+from identity.settings.schema.value_spec import PLACEHOLDER, ValueSpec, matching, uuid, without_credentials
+
+
+def _with_hyphens(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9-]+", "-", text)
+
+
+def _uuid_spec(rule: str, what: str, hint: str) -> ValueSpec:
+    return ValueSpec(
+        rule=rule,
+        accepted=f"the UUID of {what}, 8-4-4-4-12 hexadecimal digits",
+        blank="<uuid>",
+        check=uuid,
+        hint=hint,
+        guess=lambda text: text.strip("{} \n"),
+    )
+
+
+TenantId = Annotated[
+    str, _uuid_spec("tenant-id", "the Entra ID tenant", "`az account show --query tenantId` prints it")
+]
+SubscriptionId = Annotated[
+    str, _uuid_spec("subscription-id", "the subscription", "`az account show --query id` prints it")
+]
+ClientId = Annotated[
+    str, _uuid_spec("client-id", "the identity (client id)", "`az identity show --query clientId` prints it")
+]
+ObjectId = Annotated[
+    str, _uuid_spec("object-id", "the principal (object id)", "`az identity show --query principalId` prints it")
+]
+RoleDefinitionGuid = Annotated[
+    str,
+    _uuid_spec(
+        "role-definition", "the role definition", "`az role definition list --name <role> --query [].name` prints it"
+    ),
+]
+
+GroupId = Annotated[
+    str, _uuid_spec("group-id", "the Entra ID group", "`az ad group show --group <name> --query id` prints it")
+]
+
+# HyperShift's operator compares locations of VNet, security group and resource group as plain strings. No region is
+# called as YAML's booleans, which Pulumi hands over as text.
+Location = Annotated[
+    str,
+    ValueSpec(
+        rule="location",
+        accepted="the short name of an Azure region, lower-case letters and digits, such as eastus",
+        blank="<region>",
+        check=matching(r"(?!(true|false)$)[a-z][a-z0-9]{2,49}"),
+        hint="`az account list-locations --query [].name` lists them",
+        guess=lambda text: re.sub(r"[\s_-]+", "", text.lower()),
+    ),
+]
+
+_RESOURCE_GROUP: Final = ValueSpec(
+    rule="resource-group",
+    accepted='the name of a resource group: 1-90 letters, digits, "_", "-", "(", ")" and ".", not ending with "."',
+    blank="<resource-group>",
+    check=matching(RESOURCE_GROUP_PATTERN),
+)
+ResourceGroup = Annotated[str, _RESOURCE_GROUP]
+# `spec.platform.azure.resourceGroup` of a HostedCluster, whose pattern asks for two characters.
+ManagedResourceGroup = Annotated[
+    str,
+    replace(
+        _RESOURCE_GROUP,
+        rule="managed-resource-group",
+        accepted=_RESOURCE_GROUP.accepted.replace("1-90", "2-90"),
+        check=matching(r"(?=..)" + RESOURCE_GROUP_PATTERN),
+    ),
+]
+
+
+# The schemes that the engine takes (pulumi/pulumi `pkg/backend/diy/backend.go`, IsDIYBackendURL), and Pulumi Cloud's.
+StateBackend = Annotated[
+    str,
+    ValueSpec(
+        rule="state-backend",
+        accepted="where the stack's state is: azblob://<container>?storage_account=<account>, s3://, gs://, file:// "
+        "with a path, or https:// for Pulumi Cloud",
+        blank="azblob://<container>?storage_account=<account>",
+        check=without_credentials(r"(azblob|s3|gs|file|https)://[^\s/?#][^\s]*|file:///[^\s]*"),
+        hint="a key or a signature does not belong into the file: sign in to the storage account with `az login`",
+    ),
+]
+
+# Vaults: Azure and the CSI provider; the HostedCluster API alone would take 255 characters.
+VaultName = Annotated[
+    str,
+    ValueSpec(
+        rule="vault-name",
+        accepted="the name of a key vault: 3-24 letters, digits and single hyphens, from a letter to a letter or digit",
+        blank="<vault>",
+        check=matching(VAULT_NAME_PATTERN),
+        guess=_with_hyphens,
+    ),
+]
+SecretName = Annotated[
+    str,
+    ValueSpec(
+        rule="secret-name",
+        accepted="the name of a Key Vault secret: 1-127 letters, digits and hyphens",
+        blank="<secret>",
+        check=matching(r"[a-zA-Z0-9-]{1,127}"),
+        guess=_with_hyphens,
+    ),
+]
+KeyName = Annotated[
+    str,
+    ValueSpec(
+        rule="key-name",
+        accepted="the name of a Key Vault key: 1-127 letters, digits and hyphens",
+        blank="<key>",
+        check=matching(r"[a-zA-Z0-9-]{1,127}"),
+        guess=_with_hyphens,
+    ),
+]
+
+
+def _key_version(text: str) -> str:
+    matching(r"[0-9a-fA-F]{32}")(text)
+    if not text.strip("0"):
+        raise ValueError(PLACEHOLDER)
+    return text
+
+
+KeyVersion = Annotated[
+    str,
+    ValueSpec(
+        rule="key-version",
+        accepted="the version of a Key Vault key, 32 hexadecimal digits",
+        blank="<version>",
+        check=_key_version,
+        hint="`az keyvault key show --vault-name <vault> --name <key> --query key.kid` ends with it",
+    ),
+]
+ManagedIdentityName = Annotated[
+    str,
+    ValueSpec(
+        rule="managed-identity-name",
+        accepted='the name of a managed identity: 3-128 letters, digits, "-" and "_", starting with a letter or digit',
+        blank="<name>",
+        check=matching(r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,127}"),
+        guess=_with_hyphens,
+    ),
+]
+# Resource name rules, Microsoft.ManagedIdentity (federatedIdentityCredentials).
+FederatedCredentialName = Annotated[
+    str,
+    ValueSpec(
+        rule="federated-credential-name",
+        accepted='the name of a federated credential: 3-120 letters, digits, "-" and "_", starting with a letter or '
+        "digit",
+        blank="<name>",
+        check=matching(r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,119}"),
+        guess=_with_hyphens,
+    ),
+]
+ManagedClusterName = Annotated[
+    str,
+    ValueSpec(
+        rule="managed-cluster-name",
+        accepted='the name of an AKS cluster: 1-63 letters, digits, "-" and "_", neither mark at an end',
+        blank="<aks-cluster>",
+        check=matching(r"[a-zA-Z0-9]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9])?"),
+        guess=_with_hyphens,
+    ),
+]
+
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+ClusterName = Annotated[
+    str,
+    ValueSpec(
+        rule="cluster-name",
+        accepted='the name of a hosted cluster: 1-54 lower-case letters, digits, "-" and ".", as a Kubernetes object',
+        blank="<cluster>",
+        check=matching(rf"(?=.{{1,54}}$){_LABEL}(\.{_LABEL})*"),
+        guess=lambda text: _with_hyphens(text.lower()),
+    ),
+]
+Namespace = Annotated[
+    str,
+    ValueSpec(
+        rule="namespace",
+        accepted='a Kubernetes namespace: 1-63 lower-case letters, digits and "-", which is not at an end',
+        blank="<namespace>",
+        check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
+        guess=lambda text: _with_hyphens(text.lower()),
+    ),
+]
+KubernetesSecretName = Annotated[
+    str,
+    ValueSpec(
+        rule="kubernetes-secret-name",
+        accepted='the name of a Secret in Kubernetes: 1-253 lower-case letters, digits, "-" and "."',
+        blank="<secret>",
+        check=matching(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*"),
+        guess=lambda text: _with_hyphens(text.lower()),
+    ),
+]
+PodNetworkInstance = Annotated[
+    str,
+    ValueSpec(
+        rule="pod-network-instance",
+        accepted='the name of a PodNetworkInstance: 1-63 lower-case letters, digits and "-", which is not at an end',
+        blank="<name>",
+        check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
+        guess=lambda text: _with_hyphens(text.lower()),
+    ),
+]
+InfraId = Annotated[
+    str,
+    ValueSpec(
+        rule="infra-id",
+        accepted='an infrastructure id: 1-253 lower-case letters, digits and "-", which is not at an end',
+        blank="<infra-id>",
+        check=matching(rf"(?=.{{1,253}}$){_LABEL}"),
+        guess=lambda text: _with_hyphens(text.lower()),
+    ),
+]
+# `spec.dns.baseDomain` (api/hypershift/v1beta1/hostedcluster_types.go:1138-1139); Azure has its zones in lower case.
+DomainName = Annotated[
+    str,
+    ValueSpec(
+        rule="domain-name",
+        accepted="a DNS domain with at least two labels, such as example.com: lower-case letters, digits and hyphens, "
+        "at most 253 characters",
+        blank="<domain>",
+        check=matching(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}"),
+        guess=lambda text: text.strip().rstrip(".").lower(),
+    ),
+]
+StackName = Annotated[
+    str,
+    ValueSpec(
+        rule="stack-name",
+        accepted=f"the full name of a stack, such as organization/{NAMESPACE}/shared-dev",
+        blank=f"<organization>/{NAMESPACE}/<stack>",
+        check=matching(r"[\w.-]{1,100}/[\w.-]{1,100}/[\w.-]{1,100}"),
+        hint='outside of Pulumi Cloud the organization is the word "organization"',
+        guess=lambda text: f"organization/{NAMESPACE}/{text}",
+    ),
+]
+
+NonEmpty = Annotated[
+    str,
+    ValueSpec(
+        rule="non-empty", accepted="a string that is not empty", blank="<value>", check=matching(r"(?s)\S(.*\S)?")
+    ),
+]
+FilePath = Annotated[
+    str,
+    ValueSpec(
+        rule="file-path",
+        accepted="the path of a file, from the project's folder",
+        blank="<path>",
+        check=matching(r"[^\0\n]*\S"),
+    ),
+]
+# Longer than a path that somebody would write, shorter than any credential document.
+_LONGEST_DOCUMENT_PATH: Final = 500
+
+
+def _document_path(text: str) -> str:
+    if len(text) > _LONGEST_DOCUMENT_PATH or re.search(r'[{"]|-----', text):
+        raise ValueError("it seems to be the document itself")
+    return matching(r"[^\0\n]*\S")(text)
+
+
+DocumentPath = Annotated[
+    str,
+    ValueSpec(
+        rule="document-path",
+        accepted=f"the path of a file, from the project's folder, of at most {_LONGEST_DOCUMENT_PATH} characters",
+        blank="<path>",
+        check=_document_path,
+        hint="keep the document outside of the repository",
+    ),
+]
+Image = Annotated[
+    str,
+    ValueSpec(
+        rule="image",
+        accepted="a container image such as registry.example.com/idstack/credential-probe:1.0 or ...@sha256:<digest>",
+        blank="<image>",
+        check=matching(
+            r"(?=.{1,512}$)([a-zA-Z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?"
+        ),
+    ),
+]
+
+
+def _issuer(text: str) -> str:
+    if not 1 <= len(text) <= 255 or not text.isascii() or re.search(r"\s|[?#@\\]", text):
+        raise ValueError
+    url = urlsplit(text)
+    host = url.hostname
+    if url.scheme != "https" or not host or url.port == 0:
+        raise ValueError
+    if "." not in host or host.endswith((".svc", ".local")) or re.fullmatch(r"[0-9.]+|.*:.*", host):
+        raise ValueError("Entra ID has to read the issuer's keys there, over the internet")
+    return text
+
+
+IssuerUrl = Annotated[
+    str,
+    ValueSpec(
+        rule="issuer-url",
+        accepted="the public https URL of the cluster's OIDC issuer, exactly as in its tokens, at most 255 characters",
+        blank="<url>",
+        check=_issuer,
+    ),
+]
+
+# RFC 1918: Key Vault takes public addresses only.
+_PRIVATE: Final = tuple(ipaddress.IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+
+
+def _ip_range(text: str) -> str:
+    try:
+        interface = ipaddress.IPv4Interface(text)
+    except ValueError:
+        raise ValueError from None
+    network = interface.network
+    if interface.ip != network.network_address:
+        raise ValueError("bits of the host are set")
+    if any(network.overlaps(private) for private in _PRIVATE):
+        raise ValueError("a private network, which Key Vault refuses: allow its subnet in allowedSubnetIds")
+    return text
+
+
+def _network_of(text: str) -> str:
+    try:
+        return str(ipaddress.IPv4Network(text.strip(), strict=False))
+    except ValueError:
+        return text
+
+
+IpRange = Annotated[
+    str,
+    ValueSpec(
+        rule="ip-range",
+        accepted="a public IPv4 address or range, such as 203.0.113.7 or 203.0.113.0/24",
+        blank="<range>",
+        check=_ip_range,
+        guess=_network_of,
+    ),
+]
+
+
+# Azure's limits for tags of a resource.
+TagName = Annotated[
+    str,
+    ValueSpec(
+        rule="tag-name",
+        accepted=r"a tag name: 1-512 characters without < > % & \ ? /, not beginning with azure, microsoft or windows",
+        blank="<name>",
+        check=matching(r"(?i:(?!azure|microsoft|windows))[^<>%&\\?/\x00-\x1f]{1,512}"),
+    ),
+]
+TagValue = Annotated[
+    str,
+    ValueSpec(
+        rule="tag-value",
+        accepted="a string of at most 256 characters",
+        blank="<value>",
+        check=matching(r"(?s).{0,256}"),
+    ),
+]

@@ -1,0 +1,133 @@
+"""The keys of a workload of the user's own: a Deployment in the control plane's namespace that mounts identities.
+
+Single values follow Kubernetes' own validation (apimachinery `pkg/util/validation`, `pkg/api/resource`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, StrictInt
+
+from identity.settings.schema import identity_fields, types
+from identity.settings.schema.base import FilledIn, Model
+from identity.settings.schema.problems import enumerate_words
+from identity.settings.schema.value_spec import ValueSpec, integer, matching
+
+_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+_PART: Final = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+
+
+def _resource(name: str) -> str:
+    if name not in _RESOURCES:
+        raise ValueError
+    return name
+
+
+WorkloadName = Annotated[
+    str,
+    ValueSpec(
+        rule="workload-name",
+        accepted='the name of a Deployment: 1-63 lower-case letters, digits and "-", which is not at an end',
+        blank="<name>",
+        check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
+    ),
+]
+ServiceAccountName = Annotated[
+    str,
+    ValueSpec(
+        rule="service-account-name",
+        accepted='the name of a ServiceAccount: 1-253 lower-case letters, digits, "-" and "."',
+        blank="<service-account>",
+        check=matching(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*"),
+    ),
+]
+Word = Annotated[
+    str,
+    ValueSpec(rule="word", accepted="a word of a command line, in quotes", blank="<word>", check=matching(r"[^\0]*")),
+]
+ResourceName = Annotated[
+    str,
+    ValueSpec(
+        rule="resource-name",
+        accepted=f"one of {enumerate_words(_RESOURCES, last='or')}",
+        blank=_RESOURCES[0],
+        check=_resource,
+    ),
+]
+Quantity = Annotated[
+    str,
+    ValueSpec(
+        rule="quantity",
+        accepted='a quantity that is not negative, in quotes if it is a number: "100m", "0.5", "2", "64Mi" or "1G"',
+        blank="<quantity>",
+        check=matching(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?"),
+    ),
+]
+LabelName = Annotated[
+    str,
+    ValueSpec(
+        rule="label-name",
+        accepted='the name of a label: at most 63 letters, digits, "-", "_" and ".", after an optional <domain>/',
+        blank="<label>",
+        check=matching(rf"((?=[^/]{{1,253}}/){_LABEL}(\.{_LABEL})*/)?{_PART}"),
+    ),
+]
+LabelValue = Annotated[
+    str,
+    ValueSpec(
+        rule="label-value",
+        accepted='the value of a label, in quotes if it is a number or true: at most 63 letters, digits, "-", "_", "."',
+        blank="<value>",
+        check=matching(rf"({_PART})?"),
+    ),
+]
+
+
+class ResourceSettings(Model):
+    """What a pod asks of its node, and what it may not exceed."""
+
+    requests: dict[ResourceName, Quantity] = Field(
+        default_factory=dict, description="What the pod requests of its node, by resource."
+    )
+    limits: dict[ResourceName, Quantity] = Field(
+        default_factory=dict, description="What the pod may not exceed, by resource."
+    )
+
+
+class TolerationSettings(Model):
+    """A taint that a pod tolerates, as Kubernetes spells it."""
+
+    key: LabelName | None = Field(None, description="Key of the taint; without it every taint is tolerated.")
+    operator: Literal["Equal", "Exists"] = Field("Equal", description="Whether the taint's value counts.")
+    value: LabelValue | None = Field(None, description="Value of the taint, with `operator: Equal`.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
+        None, description="Effect of the taint; every effect unless given."
+    )
+    toleration_seconds: Annotated[StrictInt, integer(0, 31_536_000, "seconds")] | None = Field(
+        None, description="How long the pod stays, with `effect: NoExecute`; without a limit unless given."
+    )
+
+
+class WorkloadSettings(Model):
+    """One workload. Its command finds each identity where the identity's own consumer finds it."""
+
+    name: WorkloadName = Field(description="Name of the Deployment.")
+    image: types.Image = Field(description="Container image of the workload.")
+    command: Annotated[tuple[Word, ...], FilledIn("the image's own")] = Field(
+        (), description="Command of the container."
+    )
+    args: Annotated[tuple[Word, ...], FilledIn("the image's own")] = Field((), description="Arguments of the command.")
+    identities: tuple[identity_fields.IdentityField, ...] = Field(
+        description="Identities that the workload mounts, each as in its own consumer's pod."
+    )
+    replicas: Annotated[StrictInt, integer(1, 100, "pods")] = Field(1, description="Number of pods.")
+    resources: ResourceSettings = Field(ResourceSettings(), description="CPU, memory and storage of a pod.")
+    service_account: ServiceAccountName | None = Field(
+        None, description="ServiceAccount of the pods; without it no token is mounted."
+    )
+    node_selector: dict[LabelName, LabelValue] = Field(
+        default_factory=dict, description="Labels that a node of its pods must have."
+    )
+    tolerations: tuple[TolerationSettings, ...] = Field((), description="Taints that its pods tolerate.")

@@ -1,0 +1,244 @@
+"""A namespace with a control plane of HyperShift is neither made nor deleted, and the switch hands it over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from identity.azure.errors import AccessError
+from tests.unit.components.program import Program
+from tests.unit.components.recorder import RecordingMonitor
+from tests.unit.components.world import SECOND_CLUSTER, hosted_cluster, lookups
+
+GUARD = "idstack:index:NamespaceGuard"
+HC1 = {"clusters-hc1": "hc1"}
+# What a run has made that ended when it had made the namespace.
+NAMESPACE = ("hc1-cluster-side-namespace",)
+UNREADABLE = Exception("blob: connection refused")
+
+Run = Callable[..., RecordingMonitor]
+
+
+@pytest.fixture
+def next_run(program: Program, stack: RecordingMonitor) -> Run:
+    """Runs the program after a complete run with `clusterSide: stack` and the cluster hc1."""
+
+    def run(*, lookups_only: bool = True, options: Any = None, **changes: Any) -> RecordingMonitor:
+        given = {"refused": True, **(options or {})}
+        return program(invokes=after(stack), options=given, lookups_only=lookups_only, **changes)
+
+    return run
+
+
+@pytest.fixture
+def cut_off(program: Program, stack: RecordingMonitor) -> Run:
+    """Runs the program after a stack's first run, which ended when it had made the namespace."""
+
+    def run(**changes: Any) -> RecordingMonitor:
+        answers = {**lookups(), "pulumi:pulumi:readStackResourceOutputs": {"outputs": state(stack, *NAMESPACE)}}
+        return program(invokes=answers, control_planes=HC1, options={"refused": True}, **changes)
+
+    return run
+
+
+def after(run: RecordingMonitor) -> dict[str, Any]:
+    """What the look-ups find after a complete run."""
+    last = {"name": "", "outputs": run.stack_outputs.values, "secretOutputNames": []}
+    return {
+        **lookups(),
+        "pulumi:pulumi:readStackOutputs": last,
+        "pulumi:pulumi:readStackResourceOutputs": {"outputs": state(run)},
+    }
+
+
+def state(run: RecordingMonitor, *names: str) -> dict[str, Any]:
+    """The resources that a run has registered, or those of these names alone, as the engine reads them."""
+    return {
+        each.urn: {"type": each.type, "outputs": dict(each.inputs)}
+        for each in run.registered
+        if not names or each.name in names
+    }
+
+
+def _raising(error: Exception) -> Callable[..., Mapping[str, str]]:
+    def read(*_: object) -> Mapping[str, str]:
+        raise error
+
+    return read
+
+
+def test_a_namespace_that_hypershift_uses_already_is_not_adopted(program: Program) -> None:
+    recorder = program(control_planes=HC1, options={"refused": True}, lookups_only=True)
+
+    assert recorder.problems == [("hostedClusters[0].name", "namespace-in-use")]
+    assert [each for each in recorder.names() if not each.startswith("pulumi:providers:azure")] == []
+
+
+def test_a_stack_whose_namespace_hypershift_has_taken_does_not_go_on(next_run: Run) -> None:
+    both = [hosted_cluster(), SECOND_CLUSTER]
+
+    recorder = next_run(hostedClusters=both, control_planes={**HC1, "clusters-hc2": "hc2"})
+
+    assert recorder.problems == [
+        ("hostedClusters[0].name", "namespace-in-use"),
+        ("hostedClusters[1].name", "namespace-in-use"),
+    ]
+
+
+@pytest.mark.parametrize("side", ["stack", "hypershift"])
+def test_a_hosted_cluster_that_runs_is_not_taken_out(next_run: Run, side: str) -> None:
+    changes = {"hostedClusters": [SECOND_CLUSTER], "allowCredentialLoss": ["hc1"], "clusterSide": side}
+
+    assert next_run(**changes, control_planes=HC1).problems == [("hostedClusters", "namespace-left-behind")]
+    assert next_run(**changes).failure is None, "without a control plane it goes"
+
+
+def test_the_switch_needs_the_cluster_whose_namespaces_it_leaves(next_run: Run) -> None:
+    user = {
+        "source": "existing",
+        "clientId": "aaaaaaaa-0000-4000-8000-000000000001",
+        "objectId": "aaaaaaaa-0000-4000-8000-000000000002",
+    }
+    recorder = next_run(managementCluster=None, clusterSide="hypershift", keyVaultUser=user)
+
+    assert recorder.problems == [("managementCluster", "namespace-out-of-sight")]
+
+
+def test_what_cannot_be_seen_stops_an_update_and_warns_a_preview(
+    next_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr("pulumi.log.warn", warned.append)
+    forbidden = _raising(AccessError("somebody may not read it"))
+
+    update = next_run(control_planes=forbidden)
+    preview = next_run(control_planes=forbidden, options={"preview": True})
+
+    assert str(update.failure).startswith(
+        "idstack:managementCluster: whether clusters-hc1 holds a control plane of HyperShift cannot be seen "
+        "(somebody may not read it), so nothing is deleted."
+    )
+    assert preview.failure is None
+    assert warned[0].endswith("This is a preview: `up` looks again")
+
+
+def test_for_hypershift_nothing_is_asked_of_the_cluster(two_clusters: RecordingMonitor, program: Program) -> None:
+    both = [hosted_cluster(), SECOND_CLUSTER]
+
+    program(
+        invokes=after(two_clusters),
+        hostedClusters=both,
+        clusterSide="hypershift",
+        lookups_only=True,
+        control_planes=_raising(AssertionError("the cluster was asked")),
+    )
+
+
+@pytest.fixture(scope="module")
+def switch(program: Program, stack: RecordingMonitor) -> RecordingMonitor:
+    """The run with `clusterSide: hypershift` after one with `stack`, while HyperShift uses the namespace."""
+    return program(invokes=after(stack), clusterSide="hypershift", control_planes=HC1)
+
+
+def test_the_switch_keeps_what_hypershift_uses_as_it_is(stack: RecordingMonitor, switch: RecordingMonitor) -> None:
+    objects = {each.urn: each for each in switch.registered if each.type.startswith("kubernetes:")}
+    shared = {each.urn for each in stack.registered if each.type.startswith("kubernetes:") and "probe" not in each.name}
+
+    assert objects.keys() == shared
+    assert all(each.request.retainOnDelete for each in objects.values())
+    assert all(list(each.request.ignoreChanges) == ["*"] for each in objects.values())
+    assert not any(each.request.retainOnDelete for each in stack.registered)
+
+
+def test_the_switch_says_what_it_leaves(next_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("pulumi.log.info", told.append)
+
+    next_run(clusterSide="hypershift", control_planes=HC1)
+
+    assert [each.partition(":")[0] for each in told] == ["clusters-hc1 is left to HyperShift"]
+
+
+def test_the_switch_opens_the_guard(stack: RecordingMonitor, switch: RecordingMonitor) -> None:
+    assert [each.inputs["handedOver"] for each in stack.all(GUARD)] == [False, False]
+    assert [each.inputs["handedOver"] for each in switch.all(GUARD)] == [True, True]
+    assert not any(each.request.retainOnDelete for each in switch.all(GUARD))
+    assert switch.stack_outputs.values["clusterSide"] == "hypershift"
+
+
+def test_a_switch_without_a_control_plane_takes_the_objects_away(next_run: Run) -> None:
+    recorder = next_run(clusterSide="hypershift", lookups_only=False)
+
+    assert [each for each in recorder.registered if each.type == GUARD or each.type.startswith("kubernetes:")] == []
+
+
+def test_the_guard_goes_before_all_that_a_control_plane_needs(stack: RecordingMonitor) -> None:
+    guard = stack.one(GUARD, "hc1-namespace-guard")
+    needed = [
+        each
+        for each in stack.registered
+        if each.type.startswith(("kubernetes:", "azure-native:", "azuread:", "idstack:index:"))
+        and "probe" not in each.name
+        and each != guard
+    ]
+
+    assert len(needed) > 100
+    assert [each.name for each in needed if not stack.waits_for(guard, each)] == []
+    assert guard.secrets == {"kubeconfig"}
+
+
+def test_what_is_in_the_namespace_comes_after_a_guard_of_it(stack: RecordingMonitor) -> None:
+    guard = stack.one(GUARD, "hc1-cluster-side-guard")
+    [namespace] = stack.all("kubernetes:core/v1:Namespace")
+    inside = [each for each in stack.registered if each.type.startswith("kubernetes:") and each != namespace]
+
+    assert [each.name for each in inside if not stack.waits_for(each, guard)] == []
+    assert [
+        each.name for each in stack.registered if "-cluster-side-" in each.name and stack.waits_for(guard, each)
+    ] == [namespace.name]
+
+
+def test_a_run_that_was_cut_off_has_made_its_namespace_all_the_same(cut_off: Run) -> None:
+    other = {"hostedClusters": [SECOND_CLUSTER], "clusterSide": "hypershift"}
+
+    assert cut_off().problems == [("hostedClusters[0].name", "namespace-in-use")]
+    assert cut_off(**other).problems == [("hostedClusters", "namespace-left-behind")]
+
+
+def test_of_a_run_that_was_cut_off_what_is_in_the_state_is_left_alone(cut_off: Run) -> None:
+    switch = cut_off(clusterSide="hypershift")
+    [namespace] = [each for each in switch.registered if each.type.startswith("kubernetes:")]
+
+    assert namespace.name == "hc1-cluster-side-namespace"
+    assert namespace.request.retainOnDelete
+    assert [each.inputs["handedOver"] for each in switch.all(GUARD)] == [True, True]
+
+
+def test_what_was_left_leaves_the_state_with_the_next_run(program: Program, switch: RecordingMonitor) -> None:
+    recorder = program(invokes=after(switch), clusterSide="hypershift", control_planes=HC1)
+
+    assert [each for each in recorder.registered if each.type == GUARD or each.type.startswith("kubernetes:")] == []
+
+
+def test_a_switch_that_was_cut_off_before_its_last_guard_goes_on(
+    program: Program, stack: RecordingMonitor, switch: RecordingMonitor
+) -> None:
+    halfway = {**state(switch), **state(stack, "hc1-namespace-guard")}
+    answers = {**after(stack), "pulumi:pulumi:readStackResourceOutputs": {"outputs": halfway}}
+
+    recorder = program(invokes=answers, clusterSide="hypershift", control_planes=HC1)
+
+    assert {each.urn for each in recorder.registered} == {each.urn for each in switch.registered}
+
+
+def test_a_state_that_cannot_be_read_ends_the_run(program: Program) -> None:
+    answers = {**lookups(), "pulumi:pulumi:readStackResourceOutputs": UNREADABLE}
+
+    recorder = program(invokes=answers, options={"refused": True}, lookups_only=True)
+
+    assert str(recorder.failure) == (
+        "this stack's state, which has the namespaces that it made, cannot be read: blob: connection refused. "
+        "Nothing was changed; try again once the backend answers."
+    )
