@@ -11,9 +11,9 @@ import pytest
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials import signing_key
 from identity.credentials.signing_key import public_half
+from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import UNKNOWN, PluginError, PropertyChange, Props
 from provider.signing_key import SigningKeyResource
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.provider.conftest import SignIn
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SigningKey::hc1-issuer-key-1"

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from localcloud.tests.hosts import Serve
 from ops.commands.status import judged_by
 from ops.stack import local_cloud
 from tests.records import write_record
-from tests.unit.hosts import Serve
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.world import (
     FakeCluster,

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from localcloud.tests.hosts import Serve
 from ops.outputs.probes import ProbeResult, ProbeResults, ProbesUnreachableError, read
-from tests.unit.hosts import Serve
 from tests.unit.ops.world import FakeCluster, probe, refused, report, running, write_kubeconfig
 
 INGRESS = ("managed-azure-ingress", "ingress-hc1-json", "probe-ingress")
