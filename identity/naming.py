@@ -23,6 +23,10 @@ def owner_mark(owner_id: str) -> str:
     return f"{OWNER}:{owner_id}"
 
 
+# Takes the place of HyperShift's RBAC key in the name of the deployer's own role assignments.
+DEPLOYER_COMPONENT: Final = "deployer"
+
+
 def role_assignment_name(infra_id: str, component: str, scope: str) -> str:
     """HyperShift's name of a role assignment: UUIDv5 of `<infraID>-<component>-<scope>` (`cmd/util/azure.go:90-93`).
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
+from identity.credentials.renewal_date import least_renew_before_days
 from identity.settings.rules.access import cluster_is_reached_in_one_way, login_is_described
 from identity.settings.rules.authentication import applied_clusters_sign_in_in_one_way
 from identity.settings.rules.creation import (
@@ -92,16 +93,19 @@ def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment 
         )
 
 
-def _spare_outlives_the_current(settings: Settings, report: ProblemReport) -> None:
+def _failed_renewals_have_time(settings: Settings, report: ProblemReport) -> None:
     lifetime, before = settings.credentials.lifetime_days, settings.credentials.renew_before_days
-    if not lifetime <= 2 * before < 2 * lifetime:
+    is_shorter = before < lifetime  # first: it ends the rule if one of them was refused
+    least = least_renew_before_days(lifetime)
+    if not is_shorter or before < least:
         place = ("credentials", "renewBeforeDays")
         report.refuse(
             place,
             before,
-            rule="renewal-leaves-no-spare",
-            accepted="less than credentials.lifetimeDays and at least half of it: the spare must live until its turn",
-            fix=f"{to_set(place, '<days>')}, or change credentials.lifetimeDays",
+            rule="renewal-date",
+            accepted=f"{least} to {lifetime - 1} with credentials.lifetimeDays {lifetime}: a third of the lifetime, or "
+            "30 days of a long one, is the time in which renewals may fail and pods may load late",
+            fix=f"{to_set(place, f'<{least}-{lifetime - 1}>')}, or change credentials.lifetimeDays",
         )
 
 
@@ -354,7 +358,7 @@ _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     created_cluster_has_one_authority,
     created_cluster_is_reached_through_entra,
     created_cluster_belongs_to_the_vaults_stack,
-    _spare_outlives_the_current,
+    _failed_renewals_have_time,
     _gate_has_time_to_settle,
     monitored_vault_is_the_stacks_own,
     audit_log_goes_somewhere,
