@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Final
 
 from identity.catalogue import CONTROL_PLANE
@@ -26,19 +25,16 @@ from identity.settings.rules.monitoring import (
     monitored_vault_is_the_stacks_own,
 )
 from identity.settings.rules.optional_identities import used_once_is_switched_on_once
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 
 
 def validate_settings(settings: Settings, local: LocalEnvironment | None, report: ProblemReport) -> None:
     """Apply every rule; `settings` may hold `INVALID` wherever a value was."""
-    for rule in _RULES:
-        with suppress(DependsOnInvalidError):
-            rule(settings, report)
-    with suppress(DependsOnInvalidError):
-        _kubeconfig_is_the_local_clouds(settings, local, report)
-    with suppress(DependsOnInvalidError):
+    apply(_RULES, settings, report)
+    apply((_kubeconfig_is_the_local_clouds,), settings, local, report)
+    with unless_refused():
         for index, cluster in enumerate(settings.hosted_clusters):
             validate_cluster(settings, cluster, ("hostedClusters", index), report)
 
@@ -164,7 +160,7 @@ def _vault_lists_have_an_effect(settings: Settings, report: ProblemReport) -> No
     else:
         return
     for key, networks in (("allowedIpRanges", vault.allowed_ip_ranges), ("allowedSubnetIds", vault.allowed_subnet_ids)):
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             if networks:
                 place = ("vault", key)
                 report.refuse(
@@ -234,7 +230,7 @@ def _creating(settings: Settings) -> Iterator[str]:
         yield "clusterSide: stack"
         return
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             if cluster.hosted_cluster is not None:
                 yield path_of(("hostedClusters", index, "hostedCluster"))
                 return
@@ -288,7 +284,7 @@ def _clusters_have_names_of_their_own(settings: Settings, report: ProblemReport)
     infra_ids: dict[str, Place] = {}
     for index, cluster in enumerate(settings.hosted_clusters):
         name, infra_id = ("hostedClusters", index, "name"), ("hostedClusters", index, "infraID")
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             first = names.setdefault(_as_in_derived_names(cluster.name), name)
             if first != name:
                 accepted = f"a name other than {path_of(first)}; a dot counts as a hyphen"
@@ -312,13 +308,13 @@ def _secrets_have_names_of_their_own(settings: Settings, report: ProblemReport) 
     owners: dict[str, Place] = {}
     names: set[str] = set()
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             name = _as_in_derived_names(cluster.name)
             if name in names:
                 continue  # refused for its name
             names.add(name)
         for row in CONTROL_PLANE:
-            with suppress(DependsOnInvalidError):
+            with unless_refused():
                 identity = cluster.identity(row)
                 place: Place = ("hostedClusters", index, "identities", row.field, "secretName")
                 # Key Vault ignores the case of letters.
