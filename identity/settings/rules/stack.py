@@ -7,6 +7,7 @@ from typing import Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
+from identity.naming import dashed
 from identity.settings.rules.access import cluster_is_reached_in_one_way, login_is_described
 from identity.settings.rules.authentication import applied_clusters_sign_in_in_one_way
 from identity.settings.rules.creation import (
@@ -285,7 +286,7 @@ def _clusters_have_names_of_their_own(settings: Settings, report: ProblemReport)
     for index, cluster in enumerate(settings.hosted_clusters):
         name, infra_id = ("hostedClusters", index, "name"), ("hostedClusters", index, "infraID")
         with unless_refused():
-            first = names.setdefault(_as_in_derived_names(cluster.name), name)
+            first = names.setdefault(dashed(cluster.name), name)
             if first != name:
                 accepted = f"a name other than {path_of(first)}; a dot counts as a hyphen"
                 report.refuse(
@@ -309,7 +310,7 @@ def _secrets_have_names_of_their_own(settings: Settings, report: ProblemReport) 
     names: set[str] = set()
     for index, cluster in enumerate(settings.hosted_clusters):
         with unless_refused():
-            name = _as_in_derived_names(cluster.name)
+            name = dashed(cluster.name)
             if name in names:
                 continue  # refused for its name
             names.add(name)
@@ -328,11 +329,6 @@ def _secrets_have_names_of_their_own(settings: Settings, report: ProblemReport) 
                         accepted=accepted,
                         fix=to_set(place, "<secret>"),
                     )
-
-
-def _as_in_derived_names(cluster: str) -> str:
-    """A cluster's name as it appears in its namespace and in its secrets' names."""
-    return cluster.replace(".", "-")
 
 
 _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
