@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from identity.clouds import LOCAL_CLOUD
+from identity.naming import dashed
 from identity.settings import Settings
 from identity.settings.schema.problems import NAMESPACE
 from ops.fleet.model import OperatorSettings
@@ -29,7 +30,7 @@ def cluster_stack_name(environment: str, cluster: str) -> str:
 
     A dot counts as a hyphen, as in the names that the stack derives from the cluster's.
     """
-    word = cluster.replace(".", "-")
+    word = dashed(cluster)
     return f"{environment}-{word}" if is_local(environment) else f"{word}-{environment}"
 
 

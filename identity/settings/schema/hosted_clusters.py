@@ -116,7 +116,7 @@ class HostedClusterSettings(Model):
 
     name: types.ClusterName = Field(description="Name of the HostedCluster.")
     namespace: types.Namespace = Field("clusters", description="Namespace of the HostedCluster.")
-    infra_id: Annotated[types.InfraId, FilledIn("the cluster's name")] = Field(
+    infra_id: Annotated[types.InfraId, FilledIn("the cluster's name, a hyphen for each dot")] = Field(
         alias="infraID",
         description="Infrastructure id of the HostedCluster, which must be the same there: the names of the role "
         "assignments are made of it.",
