@@ -135,10 +135,6 @@ class CertificateOutputs(TypedDict, Generic[Text]):
     notAfter: Text
 
 
-class CertificateState(CertificateInputs[str], CertificateOutputs[str]):
-    """A certificate in a state."""
-
-
 class SignInGateInputs(TypedDict, Generic[Text]):
     """`registration` is the id under which the certificate is registered, which orders the gate after it; `scope` is
     what a token is asked for, `successes` times in a row over `settleSeconds`, within `timeoutSeconds`.
@@ -159,10 +155,6 @@ class SignInGateOutputs(TypedDict, Generic[Text]):
     """When the sign-in was proven."""
 
     provenAt: Text
-
-
-class SignInGateState(SignInGateInputs[str], SignInGateOutputs[str]):
-    """A gate in a state."""
 
 
 class CredentialValidity(TypedDict, Generic[Text]):
@@ -236,10 +228,6 @@ class ClusterGateOutputs(TypedDict, Generic[Text]):
     openedAt: Text
 
 
-class ClusterGateState(ClusterGateInputs[str], ClusterGateOutputs[str]):
-    """A gate in a state."""
-
-
 class ClusterAddress(TypedDict, Generic[Text]):
     """How to reach a namespace of the management cluster; without `context`, by the kubeconfig's current one."""
 
@@ -270,15 +258,21 @@ class HsmRoleAssignmentInputs(TypedDict, Generic[Text]):
     principalId: Text
 
 
-class VaultKeyInputs(VaultAddress, SecretTags[Text], Generic[Text]):
+class SigningKeyInputs(VaultAddress, SecretTags[Text], Generic[Text]):
     """A key in the vault, and who makes it: the plugin, or somebody else, in a file or in the vault already.
 
     `file` is a path from the project's folder, `fileKeyId` the id of the key in it.
     """
 
-    source: Literal["made", "file", "vault"]
+    source: NotRequired[Literal["made", "file", "vault"]]
     file: NotRequired[str | None]
     fileKeyId: NotRequired[str | None]
+
+
+class EncryptionKeyInputs(VaultAddress, SecretTags[Text], Generic[Text]):
+    """A key in the vault that the plugin makes."""
+
+    source: NotRequired[Literal["made"]]
 
 
 class VaultKeyOutputs(TypedDict, Generic[Text]):
@@ -288,15 +282,11 @@ class VaultKeyOutputs(TypedDict, Generic[Text]):
     version: Text
 
 
-class CheckedVaultKey(VaultKeyInputs[str]):
-    """Inputs after Check. After a refresh `rewritten` marks a version that the state does not have."""
+class CheckedVaultKey(SigningKeyInputs[str]):
+    """Inputs of either key after Check. After a refresh `rewritten` marks a version that the state does not have."""
 
     enabled: bool
     rewritten: NotRequired[bool]
-
-
-class VaultKeyState(CheckedVaultKey, VaultKeyOutputs[str]):
-    """A key in a state."""
 
 
 class SigningKeyOutputs(VaultKeyOutputs[Text], Generic[Text, JsonObject]):

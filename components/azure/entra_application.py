@@ -23,6 +23,7 @@ from identity import resource_types
 from identity.credentials import rfc3339
 from identity.credentials.certificate import thumbprint
 from identity.credentials.renewal_date import age_when_due
+from identity.plugin_schema import CertificateSlot, RegistrableCertificate
 from identity.settings import Settings
 
 SLOTS: Final = ("a", "b")
@@ -124,7 +125,7 @@ class EntraApplication(pulumi.ComponentResource):
         slots = {slot: self._slot(slot, decided[slot]) for slot in SLOTS if decided[slot]}
         return slots[decided["current"]]
 
-    def _slot(self, slot: str, issue: Mapping[str, Any]) -> _Slot:
+    def _slot(self, slot: str, issue: CertificateSlot) -> _Slot:
         args, child = self._args, pulumi.ResourceOptions(parent=self)
         credentials, cloud = args.settings.credentials, args.settings.cloud
         number = int(issue["generation"])  # the engine knows numbers with a fraction only
@@ -196,7 +197,7 @@ class EntraApplication(pulumi.ComponentResource):
         value = await pulumi.Output.from_input((creation.new_inputs or {})["value"]).future()
         certificate = x509.load_pem_x509_certificate(str(value).encode())
         args, settings = self._args, self._args.settings
-        question = {
+        question: RegistrableCertificate = {
             "cloud": settings.cloud.name,
             "tenantId": settings.tenant_id,
             "vaultId": args.vault_id,
@@ -205,7 +206,7 @@ class EntraApplication(pulumi.ComponentResource):
             "notBefore": rfc3339.render(certificate.not_valid_before_utc),
         }
         try:
-            await pulumi.runtime.invoke_async(resource_types.REQUIRE_REGISTRABLE, question)
+            await pulumi.runtime.invoke_async(resource_types.REQUIRE_REGISTRABLE, {**question})
         except Exception as error:
             raise pulumi.RunError(provider_error(error)) from None
 

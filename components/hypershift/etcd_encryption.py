@@ -34,7 +34,6 @@ def encryption_key_secret(
         tenantId=settings.tenant_id,
         vaultId=args.store.vault_id,
         secretName=secret_name,
-        source="made",
         tags=settings.tags,
         ownerId=args.stack_owner,
         opts=pulumi.ResourceOptions(parent=parent, depends_on=args.store.vault),

@@ -18,6 +18,7 @@ _SECRET: Final = "kubeconfig"
 _Outputs = TypeVar("_Outputs")
 _In: TypeAlias = pulumi.Input[str]
 _Out: TypeAlias = pulumi.Output[str]
+_Options: TypeAlias = pulumi.ResourceOptions | None
 
 
 class PluginResource(pulumi.CustomResource, Generic[_Outputs]):
@@ -27,7 +28,7 @@ class PluginResource(pulumi.CustomResource, Generic[_Outputs]):
     # The TypedDict of the outputs that are no inputs.
     added: ClassVar[Any] = None
 
-    def __init__(self, name: str, opts: pulumi.ResourceOptions | None, inputs: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, opts: _Options, inputs: Mapping[str, Any]) -> None:
         secret = [_SECRET] if _SECRET in inputs else None
         options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(additional_secret_outputs=secret))
         outputs = () if self.added is None else self.added.__annotations__
@@ -45,7 +46,7 @@ class StackOwner(PluginResource[schema.StackOwnerOutputs[_Out]]):
     token = resource_types.STACK_OWNER
     added = schema.StackOwnerOutputs
 
-    def __init__(self, resource: str, /, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, resource: str, /, opts: _Options = None) -> None:
         super().__init__(resource, opts, {})
 
 
@@ -59,7 +60,7 @@ class RenewalSchedule(PluginResource[schema.RenewalScheduleOutputs[_Out, pulumi.
         self,
         resource: str,
         /,
-        opts: pulumi.ResourceOptions | None = None,
+        opts: _Options = None,
         **inputs: Unpack[schema.RenewalScheduleInputs[_In]],
     ) -> None:
         super().__init__(resource, opts, inputs)
@@ -78,7 +79,7 @@ class Certificate(PluginResource[schema.CertificateOutputs[_Out]]):
         self,
         resource: str,
         /,
-        opts: pulumi.ResourceOptions | None = None,
+        opts: _Options = None,
         **inputs: Unpack[schema.CertificateInputs[_In]],
     ) -> None:
         super().__init__(resource, opts, inputs)
@@ -94,7 +95,7 @@ class SignInGate(PluginResource[schema.SignInGateOutputs[_Out]]):
         self,
         resource: str,
         /,
-        opts: pulumi.ResourceOptions | None = None,
+        opts: _Options = None,
         **inputs: Unpack[schema.SignInGateInputs[_In]],
     ) -> None:
         super().__init__(resource, opts, inputs)
@@ -110,7 +111,7 @@ class CredentialSecret(PluginResource[schema.CredentialSecretOutputs[_Out]]):
         self,
         resource: str,
         /,
-        opts: pulumi.ResourceOptions | None = None,
+        opts: _Options = None,
         **inputs: Unpack[schema.CredentialSecretInputs[_In]],
     ) -> None:
         super().__init__(resource, opts, inputs)
@@ -126,7 +127,7 @@ class ClusterGate(PluginResource[schema.ClusterGateOutputs[_Out]]):
         self,
         resource: str,
         /,
-        opts: pulumi.ResourceOptions | None = None,
+        opts: _Options = None,
         **inputs: Unpack[schema.ClusterGateInputs[_In]],
     ) -> None:
         super().__init__(resource, opts, inputs)
@@ -144,7 +145,7 @@ class NamespaceGuard(PluginResource[None]):
         self,
         resource: str,
         /,
-        opts: pulumi.ResourceOptions | None = None,
+        opts: _Options = None,
         **inputs: Unpack[schema.NamespaceGuardInputs[_In]],
     ) -> None:
         super().__init__(resource, opts, inputs)
@@ -159,7 +160,7 @@ class HsmRoleAssignment(PluginResource[None]):
         self,
         resource: str,
         /,
-        opts: pulumi.ResourceOptions | None = None,
+        opts: _Options = None,
         **inputs: Unpack[schema.HsmRoleAssignmentInputs[_In]],
     ) -> None:
         super().__init__(resource, opts, inputs)
@@ -172,7 +173,11 @@ class SigningKey(PluginResource[schema.SigningKeyOutputs[_Out, pulumi.Output[Map
     added = schema.SigningKeyOutputs
 
     def __init__(
-        self, resource: str, /, opts: pulumi.ResourceOptions | None = None, **inputs: Unpack[schema.VaultKeyInputs[_In]]
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.SigningKeyInputs[_In]],
     ) -> None:
         super().__init__(resource, opts, inputs)
 
@@ -187,7 +192,7 @@ class IssuerDocuments(PluginResource[schema.IssuerDocumentsOutputs]):
         self,
         resource: str,
         /,
-        opts: pulumi.ResourceOptions | None = None,
+        opts: _Options = None,
         **inputs: Unpack[schema.IssuerDocumentsInputs[pulumi.Input[Mapping[str, Any]]]],
     ) -> None:
         super().__init__(resource, opts, inputs)
@@ -200,7 +205,11 @@ class EncryptionKey(PluginResource[schema.VaultKeyOutputs[_Out]]):
     added = schema.VaultKeyOutputs
 
     def __init__(
-        self, resource: str, /, opts: pulumi.ResourceOptions | None = None, **inputs: Unpack[schema.VaultKeyInputs[_In]]
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.EncryptionKeyInputs[_In]],
     ) -> None:
         super().__init__(resource, opts, inputs)
 
@@ -214,7 +223,7 @@ class SigningKeySecret(PluginResource[None]):
         self,
         resource: str,
         /,
-        opts: pulumi.ResourceOptions | None = None,
+        opts: _Options = None,
         **inputs: Unpack[schema.SigningKeySecretInputs[_In]],
     ) -> None:
         super().__init__(resource, opts, inputs)
@@ -229,7 +238,7 @@ class EncryptionKeySecret(PluginResource[None]):
         self,
         resource: str,
         /,
-        opts: pulumi.ResourceOptions | None = None,
+        opts: _Options = None,
         **inputs: Unpack[schema.KeySecretInputs[_In]],
     ) -> None:
         super().__init__(resource, opts, inputs)
