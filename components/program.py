@@ -7,9 +7,9 @@ import os
 import pulumi
 
 from components.azure.management_cluster import create_management_cluster
-from components.azure.plugin_resources import StackOwner
 from components.azure.providers import register_providers
 from components.kubernetes.provider import with_kubernetes_provider
+from components.plugin.resources import StackOwner
 from components.preflight import configuration
 from components.preflight.access_check import check_access
 from components.preflight.backup_cloud_check import warn_of_backups
