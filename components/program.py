@@ -5,8 +5,8 @@ from __future__ import annotations
 import pulumi
 
 from components.azure.management_cluster import create_management_cluster
-from components.azure.plugin_resources import StackOwner
 from components.kubernetes.provider import with_kubernetes_provider
+from components.plugin.resources import StackOwner
 from components.preflight import configuration
 from components.preflight.preflight import preflight
 from components.renewed_outputs import renewed_outputs

@@ -10,12 +10,12 @@ from components.azure.credential_store import CredentialStore
 from components.azure.imported_credential import ExistingIdentity
 from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
 from components.azure.management_cluster import AddOnIdentity, ManagementCluster
-from components.azure.plugin_resources import StackOwner
 from components.azure.providers import Providers, management_cluster_id
 from components.azure.vault import Vault, VaultArgs
 from components.azure.vault_monitoring import VaultMonitoring, VaultMonitoringArgs
 from components.hypershift.base_manifest import base_manifest
 from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs, Leaf
+from components.plugin.resources import StackOwner
 from components.preflight.preflight import Preflight
 from components.preflight.prerequisites import Prerequisites
 from identity import checkout
@@ -82,7 +82,7 @@ class IdentityStack:
         if self._store.key_vault_user_client_id:
             outputs["keyVaultUserClientId"] = self._store.key_vault_user_client_id
         if self._owner is not None:
-            outputs["ownerId"] = self._owner.owner_id
+            outputs["ownerId"] = self._owner.outputs["ownerId"]
         if self._settings.management_cluster is not None:
             outputs["managementClusterId"] = management_cluster_id(self._settings, self._settings.management_cluster)
         if self._attach_command is not None:
@@ -98,7 +98,7 @@ class IdentityStack:
 
     @property
     def _owner_id(self) -> pulumi.Output[str] | None:
-        return None if self._owner is None else self._owner.owner_id
+        return None if self._owner is None else self._owner.outputs["ownerId"]
 
     def _exported(self, settings: HostedClusterSettings) -> HostedClusterOutput[Leaf]:
         cluster = self.hosted_clusters[settings.name]

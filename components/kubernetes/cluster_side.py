@@ -11,7 +11,6 @@ from pulumi_kubernetes.meta import v1 as meta
 
 from components.azure.control_plane_identity import ControlPlaneIdentityComponent
 from components.azure.credential_store import CredentialStore
-from components.azure.plugin_resources import NamespaceGuard
 from components.azure.providers import ClusterConnection
 from components.kubernetes.cloud_config import Platform
 from components.kubernetes.consumer_config import (
@@ -29,6 +28,7 @@ from components.kubernetes.metadata_block import MetadataBlock, MetadataBlockArg
 from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
 from components.kubernetes.user_workload import MountedIdentity, UserWorkload, UserWorkloadArgs
 from components.kubernetes.wiring import credential_path
+from components.plugin.resources import NamespaceGuard
 from identity import catalogue, catalogue_rows
 from identity.hypershift import CLUSTER_ANNOTATION
 from identity.mounts import side_by_side
@@ -92,11 +92,11 @@ class ClusterSide(pulumi.ComponentResource):
         """A guard of the namespace: what it depends on is not deleted while HyperShift has a control plane there."""
         return NamespaceGuard(
             name,
-            cluster_id=self._args.connection.cluster_id,
+            clusterId=self._args.connection.cluster_id,
             kubeconfig=self._args.connection.kubeconfig,
             context=self._args.connection.context,
             namespace=self._namespace,
-            handed_over=self._args.handed_over is not None,
+            handedOver=self._args.handed_over is not None,
             opts=opts,
         )
 

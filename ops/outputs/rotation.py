@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import cast
 
 from identity import resource_types
 from identity.catalogue import CONTROL_PLANE
@@ -14,6 +14,7 @@ from identity.credentials import rfc3339
 from identity.credentials.schedule import Delivery, Slot, Slots, spare_is_free
 from identity.naming import control_plane_identity_name
 from identity.outputs import StackOutputs
+from identity.plugin_schema import CertificateSlot, CredentialSecretState, RenewalScheduleState
 from identity.similar import similar
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource, name_of
@@ -102,16 +103,16 @@ def _ancestors(resource: StateResource, by_urn: Mapping[str, StateResource]) -> 
 
 
 def _slots(schedule: StateResource) -> Slots:
-    written = schedule["inputs"]
-    return Slots(written["current"], *(_slot(written.get(name)) for name in ("a", "b")))
+    written = cast(RenewalScheduleState, schedule["inputs"])
+    return Slots(written["current"], _slot(written.get("a")), _slot(written.get("b")))
 
 
-def _slot(written: Mapping[str, Any] | None) -> Slot | None:
+def _slot(written: CertificateSlot | None) -> Slot | None:
     if written is None:
         return None
     return Slot(written["generation"], rfc3339.parse(written["notBefore"]), written["validDays"])
 
 
 def _delivery(secret: StateResource) -> Delivery | None:
-    written = secret.get("outputs", {})
+    written = cast(CredentialSecretState, secret.get("outputs", {}))
     return Delivery.named(written.get("generation", ""), rfc3339.parse(written["deliveredAt"]))

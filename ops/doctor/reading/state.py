@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
@@ -14,6 +14,7 @@ from identity.naming import (
     federated_identity_name,
     secret_reader_name,
 )
+from identity.plugin_schema import IssuerDocumentsState, VaultKeyOutputs
 from ops.doctor.model.expected import (
     Cluster,
     ExpectedIssuer,
@@ -138,18 +139,18 @@ def _issuer(
     name: str, cluster: Mapping[str, Any], address: str, resources: Sequence[StateResource]
 ) -> ExpectedIssuer | None:
     """The issuer of a cluster; None for a managed cluster whose documents the stack does not publish."""
-    published = [
-        each.get("inputs", {})["keys"]
+    documents = (
+        cast(IssuerDocumentsState, each.get("inputs", {}))
         for each in resources
-        if each["type"] == resource_types.ISSUER_DOCUMENTS and each.get("inputs", {}).get("issuer") == address
-    ]
-    if published:
-        return ExpectedIssuer(address=address, keys=tuple(key["jwk"]["kid"] for key in published[0]), is_ours=True)
+        if each["type"] == resource_types.ISSUER_DOCUMENTS
+    )
+    if published := next((each["keys"] for each in documents if each.get("issuer") == address), None):
+        return ExpectedIssuer(address=address, keys=tuple(key["jwk"]["kid"] for key in published), is_ours=True)
     if cluster["controlPlane"] or not address:
         return None
     own = f"{name}-signing-key"
     keys = [
-        each.get("outputs", {})["keyId"]
+        cast(VaultKeyOutputs[str], each.get("outputs", {}))["keyId"]
         for each in resources
         if each["type"] == resource_types.SIGNING_KEY and name_of(each["urn"]) == own
     ]
