@@ -29,7 +29,7 @@ from components.kubernetes.secret_provider_class import SecretProviderClass, Sec
 from components.kubernetes.user_workload import MountedIdentity, UserWorkload, UserWorkloadArgs
 from components.kubernetes.wiring import credential_path
 from components.plugin.resources import NamespaceGuard
-from identity import catalogue, catalogue_rows
+from identity import catalogue, catalogue_rows, resource_types
 from identity.hypershift import CLUSTER_ANNOTATION
 from identity.mounts import side_by_side
 from identity.naming import kebab
@@ -64,7 +64,7 @@ class ClusterSide(pulumi.ComponentResource):
     def __init__(self, name: str, args: ClusterSideArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if args.handed_over is not None:
             opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(transformations=[_left_as_it_is]))
-        super().__init__("idstack:kubernetes:ClusterSide", name, None, opts)
+        super().__init__(resource_types.CLUSTER_SIDE, name, None, opts)
         self._name, self._args = name, args
         self._namespace = args.cluster.namespace_name
         self._platform = Platform.of(args.settings, args.cluster)

@@ -11,14 +11,14 @@ from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption,
 from ops.commands.status import show
 from ops.commands.up import start_local_cloud
 from ops.outputs.rows import rows
+from ops.renewal.renewable import renewable
+from ops.renewal.run import RenewalRun
 from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_half_moves
 from ops.stack.passed_on import require_known
-from ops.stack.renewable import renewable
-from ops.stack.renewal_run import RenewalRun
 from ops.stack.settings import require_sound_configuration
 
 
@@ -45,7 +45,7 @@ def renew(
     require_sound_configuration(engine)
     refuse_half_moves(engine)
     resources = of_known_schema(engine.resources())
-    identities = renewable(outputs, resources)
+    identities = renewable(resources)
     clusters = outputs.get("hostedClusters", {}).values()
     if clusters and not any(each["controlPlane"] for each in clusters):
         screen.console.print(f"no identity of the stack {stack} has a certificate: nothing of it expires")

@@ -14,7 +14,9 @@ from ops.commands import completions
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, own_options
 from ops.commands.status import show
 from ops.commands.up import start_local_cloud
-from ops.outputs.rotation import Rotatable, chosen, rotatable
+from ops.renewal.renewable import renewable
+from ops.renewal.rotation import Rotatable, chosen, rotatable
+from ops.renewal.run import RenewalRun
 from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -22,8 +24,6 @@ from ops.stack.known_schema import of_known_schema
 from ops.stack.lock import LockedError
 from ops.stack.moved_clusters import refuse_half_moves
 from ops.stack.passed_on import require_known
-from ops.stack.renewable import renewable
-from ops.stack.renewal_run import RenewalRun
 from ops.stack.settings import require_sound_configuration
 
 IdentityOption = Annotated[
@@ -125,7 +125,7 @@ def _run(
     requests = {each.schedule: request for each in identities}
     outputs, resources = engine.outputs(), engine.resources()
     run = RenewalRun(engine, screen.console, requests, arguments, is_settled=brought_up.is_clean(outputs.get("commit")))
-    chosen_ones = [each for each in renewable(outputs, resources) if each.schedule in requests]
+    chosen_ones = [each for each in renewable(resources) if each.schedule in requests]
     renewed = run.renew(chosen_ones, resources).renewed
     if missing := [each.name for each in chosen_ones if each.name not in renewed]:
         raise CommandError(f"not rotated: {', '.join(missing)}; the reasons are printed above")
