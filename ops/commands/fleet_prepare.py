@@ -31,7 +31,7 @@ def prepare(
         if one.is_local:
             continue
         with backend_of(one):
-            known = set(Engine(one.shared.name, ROOT, screen.output).stacks())
+            known = set(Engine(one.stacks[0].name, ROOT, screen.output).stacks())
             for stack in one.stacks:
                 if stack.name not in known:
                     Engine(stack.name, ROOT, screen.output).create()

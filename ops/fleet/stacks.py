@@ -80,7 +80,7 @@ class Wave:
 
 @dataclass(frozen=True, kw_only=True)
 class FleetEnvironment:
-    """One environment: its waves in order. The first is the shared stack alone, the second the canaries, if any.
+    """One environment: its waves in order: the shared stack alone, if there is one, then the canaries, if any.
 
     `operator` says how the Pulumi Kubernetes Operator runs it; None if it does not.
     """
@@ -88,13 +88,9 @@ class FleetEnvironment:
     name: str
     backend: str | None
     secrets_provider: str | None
+    shared: FleetStack | None
     waves: tuple[Wave, ...]
     operator: OperatorSettings | None = None
-
-    @property
-    def shared(self) -> FleetStack:
-        """The shared stack."""
-        return self.waves[0].stacks[0]
 
     @property
     def stacks(self) -> tuple[FleetStack, ...]:
@@ -104,7 +100,7 @@ class FleetEnvironment:
     @property
     def is_local(self) -> bool:
         """Whether its stacks use the cloud on this machine."""
-        return self.shared.is_local
+        return is_local(self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
