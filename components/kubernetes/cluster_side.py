@@ -23,7 +23,7 @@ from components.kubernetes.consumer_config import (
     PlatformConfig,
     PlatformConfigArgs,
 )
-from components.kubernetes.credential_probe import CredentialProbe, CredentialProbeArgs, proof_argument, proof_target
+from components.kubernetes.credential_probe import CredentialProbe, CredentialProbeArgs
 from components.kubernetes.metadata_block import MetadataBlock, MetadataBlockArgs
 from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
 from components.kubernetes.user_workload import MountedIdentity, UserWorkload, UserWorkloadArgs
@@ -33,6 +33,7 @@ from identity import catalogue, catalogue_rows, resource_types
 from identity.hypershift import CLUSTER_ANNOTATION
 from identity.mounts import side_by_side
 from identity.naming import kebab
+from identity.probe_pod import proof_argument, proof_target
 from identity.settings import HostedClusterSettings, Settings, WorkloadSettings
 
 

@@ -291,6 +291,15 @@ class HostedClusterSettings(Model):
         return self.service_account_signing_key
 
     @property
+    def signing_key_vault_secret(self) -> str | None:
+        """Key Vault secret of that key."""
+        if self.signing_key is None:
+            return None
+        if self.issuer_name is not None:
+            return naming.signing_key_vault_secret(self.name, self.signing_key.signing)
+        return self.signing_key.vault_secret_name or naming.signing_key_vault_secret(self.name)
+
+    @property
     def encryption_key_secret(self) -> str | None:
         """Secret with the key that encrypts etcd, which the stack makes; None if it writes nothing of the kind."""
         written = self.hosted_cluster

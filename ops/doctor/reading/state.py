@@ -127,11 +127,11 @@ def _issuer(
         return ExpectedIssuer(address=address, keys=tuple(key["jwk"]["kid"] for key in keys), is_ours=True)
     if cluster["controlPlane"] or not address:
         return None
-    keys = (
+    key_ids = (
         cast(VaultKeyOutputs[str], each.get("outputs", {}))["keyId"]
         for each in resources.of(owner, resource_types.SIGNING_KEY)
     )
-    return ExpectedIssuer(address=address, keys=tuple(keys), is_ours=False)
+    return ExpectedIssuer(address=address, keys=tuple(key_ids), is_ours=False)
 
 
 def _federated(
