@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from identity.similar import did_you_mean
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.doctor.diagnosis import CheckResult, ExitCode, diagnose, exit_code
 from ops.doctor.model.check import Stage
@@ -19,9 +20,25 @@ from ops.doctor.watching import INTERVAL, await_it, sleep, watch
 from ops.stack.engine import Engine
 
 
+def _stage(name: str) -> Stage:
+    try:
+        return Stage(name)
+    except ValueError:
+        raise typer.BadParameter(
+            f"there is no stage {name}{did_you_mean(name, Stage) or '.'} Stages: {', '.join(Stage)}"
+        ) from None
+
+
 def doctor(
     stages: Annotated[
-        list[Stage] | None, typer.Option("--stage", help="Check this stage alone; repeatable. Default: all, in order.")
+        list[Stage] | None,
+        typer.Option(
+            "--stage",
+            metavar=f"[{'|'.join(Stage)}]",
+            parser=_stage,
+            autocompletion=lambda: list(Stage),
+            help="Check this stage alone; repeatable. Default: all, in order.",
+        ),
     ] = None,
     cluster: Annotated[str | None, typer.Option("--cluster", help="Check this hosted cluster alone.")] = None,
     identity: Annotated[
