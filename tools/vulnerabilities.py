@@ -96,7 +96,7 @@ class AuditError(Exception):
 
 
 def main(parts: Sequence[str] = ()) -> int:
-    """Look at these parts, by default at all; returns 1 if something is found that is not accepted, or not known."""
+    """Audit these parts, by default all; returns 1 if something is found that is not accepted, or not known."""
     if unknown := set(parts) - set(_PARTS):
         print(f"audit: unknown parts: {', '.join(sorted(unknown))}; known are {', '.join(_PARTS)}", file=sys.stderr)
         return 1

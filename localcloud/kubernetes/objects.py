@@ -137,7 +137,7 @@ class Objects:
             document["metadata"].pop(field, None)
             if field in old["metadata"]:
                 document["metadata"][field] = old["metadata"][field]
-        # Clients may write it, to hand fields over; whoever does not know it keeps it.
+        # Clients may write it, to give up fields; a client that does not send it keeps it.
         if "managedFields" not in document["metadata"] and "managedFields" in old["metadata"]:
             document["metadata"]["managedFields"] = old["metadata"]["managedFields"]
         _complete(kind, document, old=old)

@@ -40,7 +40,7 @@ def explain(
 
 
 def _meant(text: str) -> Sequence[Symptom]:
-    """The row of that name, or what a message says: a line for whoever says it."""
+    """The row of that name, or what a message says: a line for each family of messages."""
     named = [each for each in SYMPTOMS if each.name.lower() == text.lower()]
     return named or [found for family in Family if (found := find(text, family))]
 

@@ -71,7 +71,7 @@ TimeLimitOption: TypeAlias = Annotated[
         "--time-limit",
         metavar="MINUTES",
         parser=Deadline.parse,
-        help="Interrupt the engine after so long, which then ends what it has begun and unlocks the stack.",
+        help="Interrupt the engine after this time: it completes what it has begun and unlocks the stack.",
     ),
 ]
 ProvidersOption: TypeAlias = Annotated[

@@ -148,7 +148,7 @@ def _revocation_now(identities: Iterable[Rotatable]) -> str:
     listed = "\n".join(f"  {each.name}: {', '.join(each.pods)}" for each in identities)
     return (
         "Every certificate is taken out of use now; then new ones are issued, proven and delivered.\n"
-        "From now on nobody can sign in with an old key. Tokens issued before stay valid for up to 90 minutes.\n"
+        "No old key signs in any more. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours after "
         f"the CSI driver has polled; restart them after this command to speed that up:\n{listed}"
     )
@@ -158,7 +158,7 @@ def _revocation(identities: Iterable[Rotatable]) -> str:
     listed = "\n".join(f"  {each.name}: {', '.join(each.pods)}" for each in identities)
     return (
         "Another certificate is delivered first; then the leaked one is taken out of use.\n"
-        "From then on nobody can sign in with the old key. Tokens issued before stay valid for up to 90 minutes.\n"
+        "From then on the old key signs in no more. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver "
         f"has polled; restart them to speed that up:\n{listed}"
     )

@@ -69,7 +69,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
     """Print the rows of a stack, write them to a file of metrics if one is named, and return them.
 
     Raises CommandError for a stack that does not exist or was never brought up, for an expired certificate, for a
-    managed identity that Azure does not have, for whatever the doctor's checks of Azure find, for metrics that cannot
+    managed identity that Azure does not have, for what the doctor's checks of Azure find, for metrics that cannot
     be written and, locally, for a row that is not green. The metrics of a stack that is not complete are not written.
     """
     stack = engine.stack

@@ -97,7 +97,7 @@ _ALWAYS: Final = (
     _of("--dns-zone", "The public DNS zone (`az network dns zone list --query '[].id'` lists them)", arm_ids.DnsZoneId),
     Question(
         "--backend",
-        "Where the state is kept (azblob://<container>?storage_account=<name>, or file://<folder> for a first look)",
+        "Where the state is kept (azblob://<container>?storage_account=<name>, or file://<folder> for a first try)",
         "the address of a backend: azblob://<container>?storage_account=<name>, s3://..., gs://..., https://... or "
         "file://<folder>",
         _backend,

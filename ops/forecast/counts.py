@@ -143,7 +143,7 @@ def subscription_reads(stack: ForecastStack) -> Iterator[Taken]:
 
 
 def mounted_secrets(stack: ForecastStack, cluster: HostedClusterSettings) -> int:
-    """Secrets mounted in pods, one for each pod that has it, at most."""
+    """Secrets mounted in pods, at most one for each pod that has it."""
     if stack.settings.cluster_side == "hypershift":
         return MOST_REPLICAS * sum(len(row.mounts) for row in _enabled(cluster))
     probes = sum(len(row.mounts) for row in _enabled(cluster))
@@ -164,7 +164,7 @@ def resource_groups(stack: ForecastStack) -> Iterator[Taken]:
 
 
 def secret_bytes(stack: ForecastStack) -> Iterator[Taken]:
-    """Bytes of each secret whose document the stack issues, at most."""
+    """Bytes of each secret whose document the stack issues: a maximum."""
     size = DOCUMENT_BYTES[stack.settings.credentials.key_size]
     for cluster in stack.clusters:
         for row in _applications(cluster):

@@ -22,7 +22,7 @@ _VERSION: Final = ("--condition-version", CONDITION_VERSION)
 
 
 class Purpose(StrEnum):
-    """Who gets the rights: whoever runs `up`, whoever previews, or a pipeline that only renews."""
+    """Who gets the rights: the deployer, the preview identity, or a pipeline that only renews."""
 
     DEPLOYER = "deployer"
     READER = "reader"

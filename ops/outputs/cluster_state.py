@@ -48,7 +48,7 @@ _SHOWN: Final = (
 class HostedClusterCondition:
     """One condition of a HostedCluster; `status` is True, False or Unknown.
 
-    `is_unverifiable`: HyperShift cannot know it of this cluster, so Unknown is as good as True.
+    `is_unverifiable`: HyperShift cannot know it of this cluster, so Unknown counts as True.
     """
 
     cluster: str

@@ -39,7 +39,7 @@ class PulumiRuns:
     `beside` is another stack: this one is read in that stack's backend, whatever a file of its own name records.
 
     Every run that fails raises CommandError, `LockedError` if another engine has locked the stack, and
-    `StateDamagedError` if the state's file is cut short. Those that print raise `RunInterruptedError` if they were
+    `StateDamagedError` if the state's file is truncated. Those that print raise `RunInterruptedError` if they were
     interrupted, by a signal or at the deadline.
     """
 

@@ -40,7 +40,7 @@ _OTHER_SLOT: Final = {"a": "b", "b": "a"}
 class Renewable:
     """One identity whose certificates the stack issues.
 
-    `name` is `<cluster>/<field>`, or the name of its component if no whole run has handed its credential over yet.
+    `name` is `<cluster>/<field>`, or the name of its component if no complete run has delivered its credential yet.
     `schedule` is the schedule's name in the program. `targets` has the type of each resource by its URN, whether it
     exists yet or not; `secret` is the vault secret's URN, None before the first one is written. `dependents` are the
     URNs of the other resources in the state that depend on a target, children and theirs included.

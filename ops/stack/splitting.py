@@ -95,7 +95,7 @@ def _of_states(
             f"{cluster} is in the states of both {source.stack} and {target.stack}, and they contradict each other: "
             f"{target.stack} has not, or has with another id, what the state of {source.stack} has:{listed}\n    One "
             f"of the two was changed alone since the move began, or restored. Run no `up` and no `down` of either, and "
-            "look for each of these in Azure. What is there no more, `idstack pulumi --stack "
+            "look for each of these in Azure. What no longer exists, `idstack pulumi --stack "
             f"{source.stack} -- state delete <URN>` takes out of the state, and touches nothing in Azure; then run "
             "this command again"
         )

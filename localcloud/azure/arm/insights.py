@@ -1,4 +1,4 @@
-"""Microsoft.Insights: diagnostic settings of vaults, and action groups. No log is written, and nobody is told anything.
+"""Microsoft.Insights: diagnostic settings of vaults, and action groups. No log is written, and no action is taken.
 
 Sources: azure-docs `key-vault/general/logging` (categories) and `azure-monitor/essentials/diagnostic-settings` (region
 of a storage account); messages in Azure/bicep-registry-modules issue 3407 (a sink used twice), azurerm issue 2985

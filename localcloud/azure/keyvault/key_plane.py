@@ -19,7 +19,7 @@ _MADE: Members = dict.fromkeys(
     ("kty", "key_size", "key_ops", "attributes", "tags", "release_policy", "crv", "public_exponent")
 )
 _USED: Members = dict.fromkeys(("alg", "value"))
-# Of an asymmetric key, whoever may read the public half can use it: `keys/read` opens these two as well (text of the
+# Of an asymmetric key, a reader of the public half can use it: `keys/read` opens these two as well (text of the
 # operations in Azure's own list, AzAdvertizer role page 12338af0, 2024-09-19).
 _PUBLIC_OPERATIONS: Final = {"encrypt": "encrypt", "wrapkey": "wrap"}
 _PRIVATE_OPERATIONS: Final = {"decrypt": "decrypt", "unwrapkey": "unwrap"}

@@ -1,4 +1,4 @@
-"""A state whose file is cut short: the file, the copy that takes its place, and the words for a person."""
+"""A state whose file is truncated: the file, the copy that takes its place, and the words for a person."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_state_that_is_cut_short_is_named_with_the_newest_copy(folder: Folder,
 
     found = state_file.find("dev", folder.url)
     assert found is not None
-    assert f"the state of dev cannot be read: {folder.state} is cut short or overwritten ({size} bytes)" in str(found)
+    assert f"the state of dev cannot be read: {folder.state} is truncated or overwritten ({size} bytes)" in str(found)
     assert f"`make recover STACK=dev` puts the copy of 2026-11-23T08:22:28Z in its place ({folder.finished})" in str(
         found
     )
@@ -172,7 +172,7 @@ def test_a_state_in_a_container_has_its_blobs_named(errors: str, backend: str | 
     found = state_file.damage(errors, "dev", backend)
 
     assert found is not None
-    assert f".pulumi/stacks/idstack/dev.json in {backend or 'the backend'} is cut short" in str(found)
+    assert f".pulumi/stacks/idstack/dev.json in {backend or 'the backend'} is truncated" in str(found)
     assert "which has .bak behind its name; then `make recover STACK=dev`" in str(found)
     assert state_file.damage(LISTED, "dev", backend) is None
 
