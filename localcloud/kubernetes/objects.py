@@ -189,7 +189,7 @@ class Objects:
         uid, namespace = owner["metadata"]["uid"], owner["metadata"].get("namespace")
         for kind in (each for each in KINDS if each.namespaced):
             for item in self.list(kind, namespace, lambda each: _is_owned_by(each, uid)):
-                others = [each for each in item["metadata"]["ownerReferences"] if each["uid"] != uid]
+                others = [reference for reference in item["metadata"]["ownerReferences"] if reference["uid"] != uid]
                 if others:
                     # The garbage collector deletes with the last owner, and drops the reference to one that is gone.
                     left = {**item, "metadata": {**item["metadata"], "ownerReferences": others}}
