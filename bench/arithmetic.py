@@ -13,7 +13,7 @@ def growth_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
         raise ValueError(
             f"{len(sizes)} sizes and {len(costs)} costs: at least two different sizes, and a cost for each"
         )
-    x, y = [math.log(each) for each in sizes], [math.log(each) for each in costs]
+    x, y = [math.log(size) for size in sizes], [math.log(cost) for cost in costs]
     mean_x, mean_y = math.fsum(x) / len(x), math.fsum(y) / len(y)
     covariance = math.fsum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
     return covariance / math.fsum((a - mean_x) ** 2 for a in x)

@@ -197,7 +197,7 @@ def _status_of(error: InitializationError) -> bytes:
 def _check_response(inputs: Props, failures: Iterable[CheckFailure]) -> provider_pb2.CheckResponse:
     return provider_pb2.CheckResponse(
         inputs=to_struct(inputs),
-        failures=[provider_pb2.CheckFailure(property=each.property, reason=each.reason) for each in failures],
+        failures=[provider_pb2.CheckFailure(property=failure.property, reason=failure.reason) for failure in failures],
     )
 
 

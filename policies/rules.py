@@ -215,7 +215,7 @@ def _of_both_sets(rows: Iterable[GrantedIdentity]) -> list[Role]:
 def _images(resource: PolicedResource) -> list[str]:
     spec = resource.inputs.get("spec") or {}
     if resource.kind == resource_types.DEPLOYMENT:
-        return [str(each["image"]) for each in spec["template"]["spec"]["containers"]]
+        return [str(container["image"]) for container in spec["template"]["spec"]["containers"]]
     if resource.kind.endswith(":HostedCluster") and resource.kind.startswith("kubernetes:"):
         return [str(spec["release"]["image"])] if spec.get("release") else []
     return []

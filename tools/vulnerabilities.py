@@ -132,9 +132,9 @@ def _python_findings(lock: str, done: subprocess.CompletedProcess[str]) -> Itera
     for package in packages:
         if "vulns" not in package:
             raise AuditError(f"{lock}: {package['name']}: {package.get('skip_reason', 'was skipped')}")
-        for each in package["vulns"]:
-            fixed = ", ".join(each["fix_versions"]) or "no version"
-            yield KnownVulnerability(each["id"], lock, f"{package['name']} {package['version']}, fixed in {fixed}")
+        for vuln in package["vulns"]:
+            fixed = ", ".join(vuln["fix_versions"]) or "no version"
+            yield KnownVulnerability(vuln["id"], lock, f"{package['name']} {package['version']}, fixed in {fixed}")
 
 
 def go() -> Iterator[KnownVulnerability]:
