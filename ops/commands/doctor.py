@@ -73,7 +73,7 @@ def doctor(
             pause=sleep,
         )
         if as_json:
-            screen.document([each.to_json() for each in results])
+            screen.document([result.to_json() for result in results])
         else:
             screen.console.print(report(stack, results))
     raise typer.Exit(exit_code(results))

@@ -97,7 +97,7 @@ _ENDLESS: Final = 100_000
 
 def own_options(context: typer.Context) -> list[str]:
     """The long options of the command itself."""
-    return [each for parameter in context.command.params for each in parameter.opts if each.startswith("--")]
+    return [opt for parameter in context.command.params for opt in parameter.opts if opt.startswith("--")]
 
 
 def policy_pack(stack: str, *, wanted: bool) -> list[str]:

@@ -78,7 +78,7 @@ def _write_table(engine: Engine, resources: Sequence[StateResource], events: Pat
     """Write the table of a preview, also of one that failed; raises CommandError."""
     lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
     log, clusters = steps.read(lines), tuple(sorted({*_configured(engine), *_of_last_run(resources)}))
-    planned = tuple(StackStep(engine.stack, each) for each in log.steps)
+    planned = tuple(StackStep(engine.stack, step) for step in log.steps)
     table = tables.plan_markdown(
         Rehearsal(engine.stack, "", "", 0, (engine.stack,), clusters, steps=planned, errors=log.errors)
     )
@@ -98,6 +98,6 @@ def _configured(engine: Engine) -> Iterator[str]:
 
 def _of_last_run(resources: Sequence[StateResource]) -> Iterator[str]:
     """Names of the hosted clusters that the stack has now, those among them that the configuration removes."""
-    for each in resources:
-        if each["type"] == resource_types.STACK:
-            yield from each.get("outputs", {}).get("hostedClusters", {})
+    for resource in resources:
+        if resource["type"] == resource_types.STACK:
+            yield from resource.get("outputs", {}).get("hostedClusters", {})

@@ -143,7 +143,7 @@ def _show_managed(managed: ManagedIdentities, screen: Screen) -> None:
 def _show_cluster(state: ClusterState, screen: Screen) -> None:
     """Print a table for each kind of report, and a line for each that could not be read."""
     width = screen.console.width
-    if any(each.is_shown for each in state.conditions):
+    if any(condition.is_shown for condition in state.conditions):
         _show_table(cluster_tables.conditions(state.conditions, width), screen)
     if state.mounts:
         _show_table(cluster_tables.mounts(state.mounts, width), screen)

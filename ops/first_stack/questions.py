@@ -53,7 +53,7 @@ def _of(option: str, asks: str, annotated: Any, default: str | None = None) -> Q
 
 def _spec(annotated: Any) -> ValueSpec:
     """The rule of a type of the configuration."""
-    return next(each for each in get_args(annotated) if isinstance(each, ValueSpec))
+    return next(part for part in get_args(annotated) if isinstance(part, ValueSpec))
 
 
 def _management_cluster(text: str) -> None:

@@ -145,8 +145,8 @@ def _use(limit: ServiceLimit, stacks: Sequence[ForecastStack], present: int, wan
             part[taken.holder] = before + amount if limit.grows else max(before, amount)
     holders = fixed | growing
     found = [
-        _at(limit, each, fixed.get(each, Fraction(0)), growing.get(each, Fraction(0)), present, wanted)
-        for each in holders
+        _at(limit, holder, fixed.get(holder, Fraction(0)), growing.get(holder, Fraction(0)), present, wanted)
+        for holder in holders
     ]
     return max(found, key=lambda use: (use.used, use.holder), default=None)
 

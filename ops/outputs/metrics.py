@@ -78,8 +78,8 @@ def render(
 def _states(mounts: Sequence[MountedVersion]) -> dict[tuple[str, str], set[str]]:
     """What the pods have mounted, by hosted cluster and identity."""
     found: dict[tuple[str, str], set[str]] = {}
-    for each in mounts:
-        found.setdefault((each.cluster, each.identity), set()).add(each.state)
+    for mount in mounts:
+        found.setdefault((mount.cluster, mount.identity), set()).add(mount.state)
     return found
 
 

@@ -51,7 +51,7 @@ class Rotatable:
 
 def rotatable(outputs: StackOutputs[str], resources: Iterable[StateResource]) -> list[Rotatable]:
     """The identities of the stack that have a schedule, in the order of clusters and catalogue."""
-    by_urn = {each["urn"]: each for each in resources}
+    by_urn = {resource["urn"]: resource for resource in resources}
     schedules = [each for each in by_urn.values() if each["type"] == resource_types.RENEWAL_SCHEDULE]
     found = []
     for name, cluster in outputs.get("hostedClusters", {}).items():
@@ -59,7 +59,7 @@ def rotatable(outputs: StackOutputs[str], resources: Iterable[StateResource]) ->
             component = control_plane_identity_name(name, row.field)
             for schedule in schedules:
                 if row.field in cluster["controlPlane"] and component in map(name_of, _ancestors(schedule, by_urn)):
-                    delivered = next((_delivery(each) for each in _secrets(by_urn, component)), None)
+                    delivered = next((_delivery(secret) for secret in _secrets(by_urn, component)), None)
                     found.append(Rotatable(name, row, name_of(schedule["urn"]), _slots(schedule), delivered))
     return found
 
@@ -89,7 +89,7 @@ def _meant(unknown: str, names: Collection[str]) -> str:
 def _secrets(by_urn: Mapping[str, StateResource], component: str) -> list[StateResource]:
     """The vault secret of an identity, if it was written."""
     secrets = (each for each in by_urn.values() if each["type"] == resource_types.CREDENTIAL_SECRET)
-    return [each for each in secrets if component in map(name_of, _ancestors(each, by_urn))]
+    return [secret for secret in secrets if component in map(name_of, _ancestors(secret, by_urn))]
 
 
 def _ancestors(resource: StateResource, by_urn: Mapping[str, StateResource]) -> list[str]:

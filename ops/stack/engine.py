@@ -359,7 +359,7 @@ class Engine(PulumiRuns):
 
     def siblings(self) -> list[str]:
         """Names of the other stacks of the project in the same backend, in alphabetical order."""
-        return [each for each in self.stacks() if each != self.stack]
+        return [stack for stack in self.stacks() if stack != self.stack]
 
     def _listed(self) -> list[dict[str, Any]]:
         directory = local_paths().engine if self.is_local else None

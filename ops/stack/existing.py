@@ -183,7 +183,9 @@ def _stale_assignments(stack: str) -> str:
 def _clusters_with_infrastructure(found: Sequence[Existing]) -> list[str]:
     """The hosted clusters of whose infrastructure parts exist already."""
     parents = (each.parent for each in found)
-    return sorted({cluster_of(name_of(each)) for each in parents if type_of(each) == resource_types.INFRASTRUCTURE})
+    return sorted(
+        {cluster_of(name_of(parent)) for parent in parents if type_of(parent) == resource_types.INFRASTRUCTURE}
+    )
 
 
 def _made_infrastructure(clusters: Sequence[str], stack: str) -> str:

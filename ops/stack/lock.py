@@ -65,7 +65,7 @@ class LockedError(CommandError):
     ) -> None:
         self._stack = stack
         self._unreadable = unreadable
-        found = {each: owner_runs(each, engines, is_local=is_local) for each in owners}
+        found = {owner: owner_runs(owner, engines, is_local=is_local) for owner in owners}
         self._elsewhere = [each for each, is_running in found.items() if is_running is None]
         self._alive = [each for each, is_running in found.items() if is_running]
         self._owners = owners

@@ -172,7 +172,7 @@ class PulumiRuns:
                 command, cwd=directory or self.root, env=whole, input=standard_input, capture_output=True, text=True
             )
         if done.returncode < 0:
-            name = " ".join(each for each in arguments[:2] if not each.startswith("-"))
+            name = " ".join(argument for argument in arguments[:2] if not argument.startswith("-"))
             raise RunInterruptedError(
                 f"`pulumi {name}` was killed by signal {-done.returncode}. Run the command again; "
                 f"`make recover STACK={self.stack}` goes on if the stack is locked then"

@@ -82,7 +82,7 @@ def other_slot(urn: str) -> str:
 
 def renewable(outputs: StackOutputs[str], resources: Iterable[StateResource]) -> list[Renewable]:
     """The identities that have a schedule in the state, in the order of the state."""
-    by_urn = {each["urn"]: each for each in resources}
+    by_urn = {resource["urn"]: resource for resource in resources}
     names = {
         control_plane_identity_name(name, row.field): f"{name}/{row.field}"
         for name in outputs.get("hostedClusters", {})
@@ -118,11 +118,15 @@ def _slots(schedule: str) -> dict[str, RenewedType]:
 def _dependents(resources: Iterable[StateResource]) -> Mapping[str, set[str]]:
     """By URN, those that depend on it."""
     found = defaultdict(set)
-    for each in resources:
-        properties = (each.get("propertyDependencies") or {}).values()
-        parents = [each["parent"]] if each.get("parent") else []
-        for urn in (*parents, *(each.get("dependencies") or ()), *(urn for urns in properties for urn in urns or ())):
-            found[urn].add(each["urn"])
+    for resource in resources:
+        properties = (resource.get("propertyDependencies") or {}).values()
+        parents = [resource["parent"]] if resource.get("parent") else []
+        for urn in (
+            *parents,
+            *(resource.get("dependencies") or ()),
+            *(urn for urns in properties for urn in urns or ()),
+        ):
+            found[urn].add(resource["urn"])
     return found
 
 

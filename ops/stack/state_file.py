@@ -132,7 +132,7 @@ def find(stack: str, backend: str | None) -> StateDamagedError | None:
     """What is wrong with the state's file; None if nothing is, or if the backend is no folder of this machine."""
     directory = disk.directory(backend)
     files = [] if directory is None else _files(directory)
-    return next((damage for each in files if each.stack == stack and (damage := each.damage())), None)
+    return next((damage for file in files if file.stack == stack and (damage := file.damage())), None)
 
 
 def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | None:
@@ -149,7 +149,7 @@ def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | 
         return None
     directory = disk.directory(backend)
     if directory is not None:
-        return next((found for each in _files(directory) if (found := each.damage())), None)
+        return next((found for file in _files(directory) if (found := file.damage())), None)
     if _CHECKPOINT not in errors:
         return None
     return StateDamagedError(
