@@ -56,7 +56,7 @@ class StateDamagedError(CommandError):
                 self.file.replace(damaged)
             except OSError as error:
                 raise CommandError(f"the truncated state cannot be put aside: {error}") from None
-            return f"the state was truncated before any run ended, and starts again, empty; it is kept as {damaged}"
+            return f"the state was truncated before any run ended, and begins again, empty; it is kept as {damaged}"
         draft = self.file.with_name(f"{self.file.name}.draft")
         try:
             shutil.copyfile(self.copy, draft)

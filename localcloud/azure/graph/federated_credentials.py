@@ -1,6 +1,6 @@
 """The federated credentials of an application, as Graph reads and checks them.
 
-Rules: Graph v1.0 reference of federatedIdentityCredential (names, one audience, 20 at most), "Upsert
+Rules: Graph v1.0 reference of federatedIdentityCredential (names, one audience, at most 20), "Upsert
 federatedIdentityCredential"; messages in azure-workload-identity issue 434 (issuer and subject) and azure-dev issue
 1482 (name).
 """

@@ -83,7 +83,7 @@ def test_without_a_whole_copy_a_backup_is_named(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 20, len(WHOLE) - 1])
-def test_a_stack_that_was_never_written_whole_is_made_anew(folder: Folder, size: int) -> None:
+def test_a_stack_that_was_never_written_whole_is_created_again(folder: Folder, size: int) -> None:
     folder.before.unlink()
     folder.finished.unlink()
     folder.cut(folder.state, size)
@@ -112,7 +112,7 @@ def test_a_first_run_that_left_no_whole_copy_says_how_to_find_what_it_made(folde
 
 
 @pytest.mark.parametrize("trace", ["backup", "history"])
-def test_a_stack_with_a_run_that_has_ended_never_begins_anew(folder: Folder, trace: str) -> None:
+def test_a_stack_with_a_run_that_has_ended_is_never_emptied(folder: Folder, trace: str) -> None:
     folder.before.unlink()
     folder.finished.unlink()
     kept = folder.finished if trace == "backup" else folder.history
