@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from identity.resource_types import OWN
+
 RECORDING: Final = "BENCH_RECORDING"
 """Environment variable with the path of the recording."""
 
@@ -91,7 +93,8 @@ def _argument(value: Any, owners: list[str], made: Mapping[str, Any]) -> dict[st
             return {OUTPUT: "id", "of": owner}
         for name, output in response["object"].items():
             if _plain(output)[0] == plain and not isinstance(plain, int):
-                return {OUTPUT: _snake_case(name), "of": owner}
+                is_own = made[owner]["request"]["type"].startswith(OWN)
+                return {OUTPUT: name if is_own else _snake_case(name), "of": owner}
     return {DERIVED: plain, "of": owners, "secret": is_secret}
 
 

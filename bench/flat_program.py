@@ -11,7 +11,6 @@ import importlib
 import inspect
 import json
 import os
-import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -24,10 +23,9 @@ import pydantic  # noqa: F401 - as our program does, for its settings
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from bench.flat import CONSTANT, DERIVED, OUTPUT, RECORDING, STACK_TYPE
+from identity.resource_types import OWN
 
 _registered: dict[str, pulumi.Resource] = {}
-# The argument of a credential's secret that takes whatever describes the document.
-_CREDENTIAL = "credential"
 
 
 @cache
@@ -38,7 +36,7 @@ def _class(token: str) -> Any:
         "azure-native": f"pulumi_azure_native.{module}",
         "azuread": "pulumi_azuread",
         "kubernetes": f"pulumi_kubernetes.{module.replace('/', '.')}",
-        "idstack": "components.azure.plugin_resources",
+        "idstack": "components.plugin.resources",
         "pulumi": f"pulumi_{name.replace('-', '_')}",
     }[package]
     try:
@@ -64,30 +62,13 @@ def _names(kind: Any) -> Mapping[str, str]:
     """The names of a class's arguments, by those of the properties."""
     if kind is CustomResource:
         return {"apiVersion": "api_version", "kind": "kind", "metadata": "metadata", "spec": "spec"}
-    return {_camel_case(name): name for name in _parameters(kind)}
-
-
-@cache
-def _left_out(kind: Any) -> frozenset[str]:
-    """The arguments that must be given, in our own classes: one that is None is not on the wire."""
-    return frozenset(
-        name
-        for name, each in _parameters(kind).items()
-        if each.kind is each.KEYWORD_ONLY and each.default is inspect.Parameter.empty
-    )
-
-
-def _parameters(kind: Any) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(getattr(kind, "_internal_init", kind.__init__)).parameters
+    parameters = inspect.signature(getattr(kind, "_internal_init", kind.__init__)).parameters
+    return {_camel_case(name): name for name in parameters}
 
 
 def _camel_case(name: str) -> str:
     head, *tail = name.rstrip("_").split("_")
     return head + "".join(word.capitalize() for word in tail)
-
-
-def _snake_case(name: str) -> str:
-    return re.sub("([A-Z])", r"_\1", name).lower()
 
 
 def _register(row: Mapping[str, Any]) -> None:
@@ -107,12 +88,11 @@ def _register(row: Mapping[str, Any]) -> None:
         _registered[row["urn"]] = component
         return
     kind = _class(row["type"])
-    names = _names(kind)
     given = {name: _argument(value) for name, value in row["inputs"].items()}
-    arguments = dict.fromkeys(_left_out(kind)) | {names[name]: value for name, value in given.items() if name in names}
-    if _CREDENTIAL in names:
-        arguments[_CREDENTIAL] = {_snake_case(name): value for name, value in given.items() if name not in names}
-    _registered[row["urn"]] = kind(row["name"], **arguments, opts=options)
+    if not row["type"].startswith(OWN):
+        names = _names(kind)
+        given = {names[name]: value for name, value in given.items() if name in names}
+    _registered[row["urn"]] = kind(row["name"], opts=options, **given)
 
 
 for registration in json.loads(Path(os.environ[RECORDING]).read_text(encoding="utf-8")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from identity import resource_types
 from identity.version import read_version
@@ -41,7 +41,7 @@ RESOURCES: Final[dict[str, Resource]] = {
     resource_types.STACK_OWNER: StackOwnerResource(),
 }
 # What a program asks besides; nothing comes back but a refusal.
-FUNCTIONS: Final[dict[str, Callable[[Props], None]]] = {
+FUNCTIONS: Final[dict[str, Callable[[Any], None]]] = {
     resource_types.LOOK_AT_SECRETS: _LOOKS.begin,
     resource_types.REQUIRE_REGISTRABLE: require_registrable,
 }

@@ -2,86 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from identity.azure.errors import AccessError
 from identity.azure.registered_certificates import withdraw
 from identity.credentials import rfc3339
 from identity.credentials.certificate import KEY_SIZES, issue, key_id
-from plugin import (
-    UNKNOWN,
-    Checked,
-    Created,
-    Diff,
-    PluginError,
-    PropertyChange,
-    Props,
-    contains_unknown,
-    diff_properties,
-    pause,
-)
-from provider import clock, cloud, keys, schema
+from identity.plugin_schema import CertificateInputs, CertificateOutputs
+from plugin import PluginError, Props, contains_unknown, pause
+from provider import cloud, keys
 from provider.inputs import Inputs
-from provider.state_only import StateOnly
+from provider.resource import TypedResource, explained
 
 # What a certificate was issued for; a change of the others waits for the next issue.
-_ISSUE: Final = ("generation", "notBefore")
-_AS_ISSUED: Final = ("commonName", "keySize", "lifetimeDays")
-# Whose it is. Another application takes another certificate by another schedule.
-_OWNER: Final = ("cloud", "tenantId", "applicationId")
+_ISSUE: Final = frozenset({"generation", "notBefore"})
+_AS_ISSUED: Final = frozenset({"commonName", "keySize", "lifetimeDays"})
 _LONGEST_COMMON_NAME: Final = 64
 
 
-class CertificateResource(StateOnly):
-    """Inputs: `commonName`, `keySize`, `lifetimeDays`, `generation`, `notBefore` (RFC 3339); `cloud`, `tenantId` and
-    `applicationId` (`/applications/<object id>`) for which it is issued.
+class CertificateResource(TypedResource[CertificateInputs[str], CertificateOutputs[str]]):
+    """Another issue takes the place of this one: it never reached the vault, or no pod needs it any more.
 
-    Outputs also: `certificatePem`, `thumbprint` (SHA-1, upper-case hexadecimal), `keyId` (under which to register it),
-    `notAfter`.
+    It goes first, so that whatever is left of it in Entra ID is gone before the next one is registered. Another owner
+    is only noted: another application takes another certificate by another schedule.
     """
 
-    def check(self, urn: str, old: Props | None, new: Props) -> Checked:
-        """Validate, and keep what the certificate was issued with.
+    inputs = CertificateInputs
+    outputs = CertificateOutputs
+    replacing = _ISSUE | _AS_ISSUED
+    delete_before_replace = True
+
+    def require(self, inputs: CertificateInputs[str], report: Inputs) -> None:
+        """Key size, length of the common name, and dates."""
+        if inputs.get("keySize") not in KEY_SIZES:
+            report.refuse("keySize", ", ".join(map(str, KEY_SIZES)))
+        common_name = inputs.get("commonName")
+        if isinstance(common_name, str) and len(common_name) > _LONGEST_COMMON_NAME:
+            report.refuse("commonName", f"at most {_LONGEST_COMMON_NAME} characters (RFC 5280)")
+        not_before = inputs.get("notBefore")
+        start = _timestamp(not_before) if isinstance(not_before, str) and not_before else None
+        if start is not None:
+            report.require_days("lifetimeDays", since=start)
+        elif isinstance(not_before, str) and not_before:
+            report.refuse("notBefore", f"RFC 3339 such as {rfc3339.EXAMPLE}")
+
+    def decide(self, urn: str, old: Mapping[str, Any] | None, inputs: CertificateInputs[str]) -> Props:
+        """Keep what the certificate was issued with.
 
         A changed key size or lifetime counts from the slot's next generation on. If it replaced the certificate at
         once, the registration of the one in use would go while pods still sign in with it.
         """
-        inputs = Inputs(new)
-        inputs.integer("generation", least=1)
-        if new.get("keySize") not in KEY_SIZES:
-            inputs.refuse("keySize", ", ".join(map(str, KEY_SIZES)))
-        common_name = inputs.string("commonName")
-        if common_name is not None and len(common_name) > _LONGEST_COMMON_NAME:
-            inputs.refuse("commonName", f"at most {_LONGEST_COMMON_NAME} characters (RFC 5280)")
-        for name in _OWNER:
-            inputs.string(name)
-        not_before = inputs.string("notBefore")
-        start = clock.now(new.get("cloud", "")) if not_before is None else _timestamp(not_before)
-        if start is None:
-            inputs.refuse("notBefore", f"RFC 3339 such as {rfc3339.EXAMPLE}")
-        else:
-            inputs.days("lifetimeDays", least=1, since=start)
-        if old is not None:
-            schema.require(old)
-        marked = schema.marked(new)
-        if not inputs.failures and old is not None and all(old.get(name) == new[name] for name in _ISSUE):
-            return Checked(marked | {name: old[name] for name in _AS_ISSUED})
-        return Checked(marked, inputs.failures)
+        known: Mapping[str, Any] = inputs
+        is_issued = old is not None and all(old.get(name) == known[name] for name in _ISSUE)
+        return {name: old[name] for name in _AS_ISSUED} if old is not None and is_issued else {}
 
-    def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
-        """Another issue takes the place of this one: it never reached the vault, or no pod needs it any more.
+    def planned(self, inputs: CertificateInputs[str]) -> Props:
+        """The end of the validity alone is known."""
+        begin, days = inputs["notBefore"], inputs["lifetimeDays"]
+        if contains_unknown([begin, days]):
+            return super().planned(inputs)
+        return super().planned(inputs) | {"notAfter": rfc3339.render(rfc3339.parse(begin) + timedelta(days=days))}
 
-        It goes first, so that whatever is left of it in Entra ID is gone before the next one is registered.
-        """
-        changes = diff_properties(old_inputs, new_inputs)
-        renewed = {path: PropertyChange(each.kind, replace=path not in _OWNER) for path, each in changes.items()}
-        return Diff(renewed, delete_before_replace=True)
-
-    def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
+    def make(self, urn: str, inputs: CertificateInputs[str]) -> tuple[str, CertificateOutputs[str]]:
         """Issue the certificate and remember its key; the id is the thumbprint."""
-        if preview:
-            return Created("", _planned_outputs(inputs))
         try:
             issued = issue(
                 inputs["commonName"],
@@ -92,47 +76,23 @@ class CertificateResource(StateOnly):
         except ValueError as error:
             raise PluginError(f"no certificate was issued: {error}") from None
         keys.remember(issued)
-        state = {
-            **inputs,
+        return issued.thumbprint, {
             "certificatePem": issued.certificate_pem,
             "thumbprint": issued.thumbprint,
             "keyId": key_id(issued.thumbprint),
             "notAfter": rfc3339.render(issued.not_after),
         }
-        return Created(issued.thumbprint, state)
 
-    def update(
-        self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
-    ) -> Props:
-        """Note another owner; the certificate stays."""
-        return {**old_state, **new_inputs}
-
-    def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
+    def remove(self, urn: str, id: str, inputs: CertificateInputs[str], outputs: CertificateOutputs[str]) -> None:
         """Remove a registration that the engine does not know of: its creation failed after it had taken effect."""
         keys.forget(id)
         application = inputs.get("applicationId")
         if application is None:
             return
-        try:
+        with explained(f"whether the certificate {id} is still registered cannot be seen"):
             azure = cloud.client(inputs["cloud"], inputs["tenantId"])
             # The first certificate of an application is alone there.
-            withdraw(azure, application, state["keyId"], pause, may_be_last=True)
-        except AccessError as error:
-            raise PluginError(f"whether the certificate {id} is still registered cannot be seen: {error}") from None
-
-
-def _planned_outputs(inputs: Props) -> Props:
-    """The outputs as far as a preview knows them."""
-    validity = (inputs["notBefore"], inputs["lifetimeDays"])
-    return {
-        **inputs,
-        "certificatePem": UNKNOWN,
-        "thumbprint": UNKNOWN,
-        "keyId": UNKNOWN,
-        "notAfter": UNKNOWN
-        if contains_unknown(list(validity))
-        else rfc3339.render(rfc3339.parse(validity[0]) + timedelta(days=validity[1])),
-    }
+            withdraw(azure, application, outputs["keyId"], pause, may_be_last=True)
 
 
 def _timestamp(text: str) -> datetime | None:

@@ -6,18 +6,19 @@ from typing import ClassVar
 
 from identity.credentials import encryption_key
 from identity.credentials.secret_tags import ENCRYPTION_KEY_ID
+from identity.plugin_schema import EncryptionKeyInputs, VaultKeyOutputs
 from plugin import Props
 from provider.vault_key import VaultKeyResource
 
 
 class EncryptionKeyResource(VaultKeyResource):
-    """Inputs and outputs are those of every key in the vault (`provider/vault_key.py`); of the key `keyId`."""
+    """A key of random bytes."""
 
+    inputs = EncryptionKeyInputs
+    outputs = VaultKeyOutputs
     noun: ClassVar[str] = "encryption key"
     content_type: ClassVar[str] = "application/octet-stream"
     tag: ClassVar[str] = ENCRYPTION_KEY_ID
-    sources: ClassVar[tuple[str, ...]] = ("made",)
-    facts: ClassVar[tuple[str, ...]] = ("keyId",)
     accepted: ClassVar[str] = f"{encryption_key.KEY_BYTES} bytes in base64"
 
     def made(self) -> str:

@@ -14,7 +14,7 @@ from provider.key_secret import KeySecretResource
 
 
 class EncryptionKeySecretResource(KeySecretResource):
-    """Inputs and outputs are those of every Secret with a key (`provider/key_secret.py`)."""
+    """A Secret with the key of etcd."""
 
     noun: ClassVar[str] = "encryption key"
     other_key: ClassVar[str] = "the one that encrypts etcd"

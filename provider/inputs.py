@@ -1,74 +1,82 @@
-"""The checks of a resource's inputs."""
+"""The checks of a resource's inputs, by the types that `identity/plugin_schema.py` gives them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from datetime import datetime, timedelta
+from types import UnionType
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from identity.credentials import rfc3339
 from plugin import UNKNOWN, CheckFailure, Props, Value
 
 
 class Inputs:
-    """Reads the plain inputs of Check and collects what is wrong with them; an unknown value is not wrong."""
+    """The plain inputs of Check, and what is wrong with them; an unknown value is not wrong."""
 
     def __init__(self, properties: Props) -> None:
         self._properties = properties
         self.failures: list[CheckFailure] = []
 
-    def integer(self, name: str, *, least: int) -> int | None:
-        """The integer called `name`; None if it is unknown or refused."""
-        value = self._properties.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= least:
-            return value
-        self.refuse(name, f"an integer, {least} at least")
-        return None
+    def require(self, schema: Any, *, optional: Set[str] = frozenset()) -> None:
+        """Refuse what has not the type of its key in a TypedDict; an optional one may be absent or empty.
 
-    def days(self, name: str, *, least: int, since: datetime) -> int | None:
-        """The number of days called `name`, which end before the calendar does; None if it is unknown or refused."""
-        days = self.integer(name, least=least)
-        if days is None:
-            return None
-        try:
-            since + timedelta(days=days)
-        except OverflowError:
-            self.refuse(name, f"days after {rfc3339.render(since)} that end before the year 10000")
-            return None
-        return days
+        Objects, and numbers without a least value, are left to the resource's own rules.
+        """
+        for name, hint in get_type_hints(schema, include_extras=True).items():
+            is_optional = get_origin(hint) is NotRequired
+            if self._properties.get(name) in (None, "") and (is_optional or name in optional):
+                continue
+            kind = get_args(hint)[0] if is_optional else hint
+            if not _fits(kind, self._properties.get(name)):
+                self.refuse(name, _accepted(kind))
 
-    def string(self, name: str) -> str | None:
-        """The string called `name`, which is not empty; None if it is unknown or refused."""
-        value = self._properties.get(name)
-        if isinstance(value, str) and value:
-            return value
-        self.refuse(name, "a string that is not empty")
-        return None
-
-    def integers(self, name: str, *, least: int) -> list[int]:
-        """The list of integers called `name`; empty if it is unknown or refused."""
-        value = self._properties.get(name)
-        if isinstance(value, list):
-            found = [each for each in value if isinstance(each, int) and not isinstance(each, bool) and each >= least]
-            if len(found) == len(value):
-                return found
-        self.refuse(name, f"a list of integers, {least} at least")
-        return []
-
-    def boolean(self, name: str) -> None:
-        """Refuse what is neither true nor false."""
-        if not isinstance(self._properties.get(name), bool):
-            self.refuse(name, "true or false")
-
-    def strings(self, name: str) -> None:
-        """Refuse what is not a list of strings."""
-        value = self._properties.get(name)
-        if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-            self.refuse(name, "a list of strings that are not empty")
+    def require_days(self, name: str, *, since: datetime) -> None:
+        """Refuse a number of days that end after the calendar does."""
+        days = self._properties.get(name)
+        if isinstance(days, int):
+            try:
+                since + timedelta(days=days)
+            except OverflowError:
+                self.refuse(name, f"days after {rfc3339.render(since)} that end before the year 10000")
 
     def refuse(self, name: str, accepted: str) -> None:
         """Note that the value called `name` is wrong, unless it is not known yet."""
         value = self._properties.get(name)
         if value is not UNKNOWN:
             self.failures.append(CheckFailure(name, f"found {_found(value)}; accepted: {accepted}"))
+
+
+def _fits(kind: Any, value: Value) -> bool:
+    if value is UNKNOWN:
+        return True
+    match get_origin(kind), get_args(kind):
+        case origin, (of, *_) if origin in (Union, UnionType):
+            return _fits(of, value)
+        case origin, (_, bound) if origin is Annotated:
+            return isinstance(value, int) and not isinstance(value, bool) and value >= bound.least
+        case origin, values if origin is Literal:
+            return value in values
+        case origin, (of,) if origin is Sequence:
+            return isinstance(value, list) and all(_fits(of, item) for item in value)
+    if kind is str or isinstance(kind, TypeVar):
+        return isinstance(value, str) and value != ""
+    return kind is not bool or isinstance(value, bool)
+
+
+def _accepted(kind: Any) -> str:
+    match get_origin(kind), get_args(kind):
+        case origin, (of, *_) if origin in (Union, UnionType):
+            return _accepted(of)
+        case origin, (_, bound) if origin is Annotated:
+            return f"an integer, {bound.least} at least"
+        case origin, values if origin is Literal:
+            return " or ".join(values)
+        case origin, (of,) if origin is Sequence:
+            return f"a list, each item {_accepted(of)}"
+    if kind is str or isinstance(kind, TypeVar):
+        return "a string that is not empty"
+    return "true or false" if kind is bool else "an object"
 
 
 def _found(value: Value) -> str:

@@ -21,22 +21,11 @@ from identity.credentials import rfc3339, signing_keys
 from identity.credentials.backoff import Backoff
 from identity.credentials.signing_key import DISCOVERY_PATH, JWKS_PATH, discovery_document, jwks_document
 from identity.credentials.signing_keys import Publication, TooEarlyError
-from plugin import (
-    Checked,
-    CheckFailure,
-    Created,
-    Diff,
-    PluginError,
-    PropertyChange,
-    Props,
-    ReadResult,
-    Resource,
-    diff_properties,
-    log_info,
-    pause,
-)
-from provider import clock, cloud, schema
+from identity.plugin_schema import IssuerDocumentsInputs, IssuerDocumentsOutputs, IssuerDocumentsState
+from plugin import PluginError, Props, log_info, pause
+from provider import clock, cloud
 from provider.inputs import Inputs
+from provider.resource import RefusedInputError, TypedResource, explained
 
 _CONTENT_TYPE: Final = "application/json"
 # A role takes effect within ten minutes (azure-docs `role-based-access-control/troubleshooting`), and a new account's
@@ -51,94 +40,73 @@ _AFTER_A_LEAK: Final = (
     "After a leak, name the key that has leaked in serviceAccountSigningKey.leaked of the hosted cluster: it goes at "
     "once, and pods whose tokens it signed cannot sign in to Azure until the kubelet has renewed them"
 )
-_SINCE, _SIGNING_SINCE = "publishedSince", "signingSince"
 # REST reference of Microsoft.Resources: the list of subscriptions is empty, and never refused, without a right in any.
 _SUBSCRIPTIONS, _SUBSCRIPTIONS_API = "/subscriptions", resource_types.SUBSCRIPTIONS_API
-# Only a refresh has it among the inputs, so the next update writes them again.
-_CHANGED: Final = "changed"
 
 
-class IssuerDocumentsResource(Resource):
-    """Inputs of a program: `cloud`, `tenantId`, `issuer` (its https URL), `keys` (each `generation` and `jwk`),
-    `signing` (the generation that signs), `leaked` (generations that go before the order of a rotation lets them).
+class IssuerDocumentsResource(TypedResource[IssuerDocumentsState, Mapping[str, Any]]):
+    """Another address is another issuer; everything else changes in place.
 
-    Inputs after Check, and outputs: the same but `leaked`, `publishedSince` (RFC 3339 by generation) and
-    `signingSince`; after a refresh `changed`, if what anybody gets there differs.
+    The container, which is deleted next, takes the documents along.
     """
 
-    def check(self, urn: str, old: Props | None, new: Props) -> Checked:
-        """Validate, and note since when each key is published and signs; refuse a step before its time.
+    inputs = IssuerDocumentsInputs
+    dropped = frozenset({_LEAKED})
+    replacing = frozenset({"issuer"})
+    no_import = (
+        "since when a key is published is known to its stack alone. Remove the import and let the next `up` write the "
+        "documents"
+    )
+
+    def require(self, inputs: IssuerDocumentsState, report: Inputs) -> None:
+        """The keys have a generation each."""
+        if not report.failures and not _generations(inputs["keys"]):
+            report.refuse("keys", "a list of one generation and jwk at least")
+
+    def decide(self, urn: str, old: Mapping[str, Any] | None, inputs: IssuerDocumentsState) -> Props:
+        """Note since when each key is published and signs; refuse a step before its time.
 
         Raises `PluginError` if something changes by a clock that differs from Azure's: a day would not be one.
         """
-        inputs = Inputs(new)
-        for name in ("cloud", "tenantId", "issuer"):
-            inputs.string(name)
-        inputs.integer("signing", least=1)
-        generations = _generations(new.get("keys"))
-        if not generations:
-            inputs.refuse("keys", "a list of one generation and jwk at least")
-        leaked = inputs.integers(_LEAKED, least=1)
-        if old is not None:
-            schema.require(old)
-        marked = schema.marked({name: value for name, value in new.items() if name != _LEAKED})
-        if inputs.failures:
-            return Checked(marked, inputs.failures)
-        now = clock.now(new["cloud"])
+        now, generations = clock.now(inputs["cloud"]), _generations(inputs["keys"])
         before = None if old is None else _publication(old)
         try:
             publication = (
-                signing_keys.first(generations, new["signing"], now)
+                signing_keys.first(generations, inputs["signing"], now)
                 if before is None
-                else signing_keys.changed(before, generations, new["signing"], now, leaked=leaked)
+                else signing_keys.changed(
+                    before, generations, inputs["signing"], now, leaked=inputs.get("leaked") or ()
+                )
             )
         except TooEarlyError as error:
-            return Checked(marked, [CheckFailure("keys", f"{error}. {_AFTER_A_LEAK}")])
+            raise RefusedInputError("keys", f"{error}. {_AFTER_A_LEAK}") from None
         if publication != before:
-            _require_right_clock(new)
-        return Checked(marked | _written(publication))
+            _require_right_clock(inputs)
+        return dict(_written(publication))
 
-    def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
-        """Another address is another issuer; everything else changes in place."""
-        changes = diff_properties(old_inputs, new_inputs)
-        return Diff({path: PropertyChange(each.kind, replace=path == "issuer") for path, each in changes.items()})
-
-    def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
+    def make(self, urn: str, inputs: IssuerDocumentsState) -> tuple[str, Mapping[str, Any]]:
         """Write both documents, and read them as Entra ID does; the id is the issuer's address."""
-        if preview:
-            return Created("", dict(inputs))
         _publish(inputs)
-        return Created(inputs["issuer"], dict(inputs))
+        return inputs["issuer"], {}
 
-    def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        """Whether anybody still gets these documents there; raises PluginError for an import."""
-        if not state:
-            raise PluginError(
-                f"{urn.rsplit('::', 1)[-1]} cannot be imported: since when a key is published is known to its stack "
-                "alone. Remove the import and let the next `up` write the documents"
-            )
-        try:
+    def live(self, urn: str, inputs: IssuerDocumentsState) -> Mapping[str, Any] | None:
+        """Whether anybody still gets these documents there."""
+        documents = _documents(inputs)
+        with explained("the issuer's documents cannot be read"):
             azure = cloud.client(inputs["cloud"], inputs["tenantId"])
-            found = {path: azure.public_document(f"{inputs['issuer']}{path}") for path in _documents(inputs)}
-        except AccessError as error:
-            raise PluginError(f"the issuer's documents cannot be read: {error}") from None
+            found = {path: azure.public_document(f"{inputs['issuer']}{path}") for path in documents}
         if not any(found.values()):
             return None
         # The members of a key come in any order from the engine.
-        same = all(_parsed(found[path]) == json.loads(content) for path, content in _documents(inputs).items())
-        live = dict(inputs) if same else inputs | {_CHANGED: True}
-        return ReadResult(id, live, state | live)
+        same = all(_parsed(found[path]) == json.loads(content) for path, content in documents.items())
+        return {} if same else {"changed": True}
 
-    def update(
-        self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
-    ) -> Props:
+    def amend(
+        self, urn: str, old: IssuerDocumentsState, outputs: Mapping[str, Any], new: IssuerDocumentsState
+    ) -> Mapping[str, Any]:
         """Write them again."""
-        if not preview:
-            _publish(new_inputs)
-        return dict(new_inputs)
-
-    def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
-        """Do nothing: the container, which is deleted next, takes them along."""
+        _publish(new)
+        return {}
 
 
 def _generations(keys: Any) -> list[int]:
@@ -148,22 +116,20 @@ def _generations(keys: Any) -> list[int]:
     return [each for each in found if isinstance(each, int)] if all(isinstance(each, int) for each in found) else []
 
 
-def _publication(inputs: Props) -> Publication:
-    since = {int(number): rfc3339.parse(moment) for number, moment in inputs[_SINCE].items()}
-    return Publication(since, inputs["signing"], rfc3339.parse(inputs[_SIGNING_SINCE]))
+def _publication(inputs: Mapping[str, Any]) -> Publication:
+    since = {int(number): rfc3339.parse(moment) for number, moment in inputs["publishedSince"].items()}
+    return Publication(since, inputs["signing"], rfc3339.parse(inputs["signingSince"]))
 
 
-def _written(publication: Publication) -> Props:
+def _written(publication: Publication) -> IssuerDocumentsOutputs:
     since = {str(number): rfc3339.render(moment) for number, moment in publication.since.items()}
-    return {_SINCE: since, _SIGNING_SINCE: rfc3339.render(publication.signing_since)}
+    return {"publishedSince": since, "signingSince": rfc3339.render(publication.signing_since)}
 
 
-def _require_right_clock(inputs: Props) -> None:
-    try:
+def _require_right_clock(inputs: IssuerDocumentsState) -> None:
+    with explained("this machine's clock could not be compared with Azure's"):
         azure = cloud.client(inputs["cloud"], inputs["tenantId"])
         answer = azure.resource_with_date(_SUBSCRIPTIONS, _SUBSCRIPTIONS_API)
-    except AccessError as error:
-        raise PluginError(f"this machine's clock could not be compared with Azure's: {error}") from None
     clock.require_right(datetime.now(UTC), answer.date, "no key was published or let sign")
 
 
@@ -175,7 +141,7 @@ def _parsed(document: bytes | None) -> Any:
         return None
 
 
-def _documents(inputs: Props) -> dict[str, bytes]:
+def _documents(inputs: IssuerDocumentsState) -> dict[str, bytes]:
     """The content of each document by its path below the issuer's address."""
     return {
         DISCOVERY_PATH: discovery_document(inputs["issuer"]),
@@ -183,7 +149,7 @@ def _documents(inputs: Props) -> dict[str, bytes]:
     }
 
 
-def _publish(inputs: Props) -> None:
+def _publish(inputs: IssuerDocumentsState) -> None:
     azure = cloud.client(inputs["cloud"], inputs["tenantId"])
     deadline = time.monotonic() + _LONGEST_WAIT
     for path, content in _documents(inputs).items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -18,46 +18,30 @@ import httpx
 from identity.aks.api_server import ApiServer
 from identity.aks.azure_rbac import AksCluster
 from identity.aks.kubeconfig import Kubeconfig
-from identity.azure.errors import AccessError
 from identity.credentials.signing_key import UnusableKeyError
-from plugin import (
-    Checked,
-    Created,
-    Diff,
-    PluginError,
-    PropertyChange,
-    Props,
-    ReadResult,
-    Resource,
-    Secret,
-    diff_properties,
-    unwrap,
-)
-from provider import schema
-from provider.inputs import Inputs
+from identity.plugin_schema import KeySecretInputs, KeySecretState
+from plugin import PluginError
+from provider.resource import TypedResource, explained
 from provider.vault_secrets import VaultSecret
 
-_STRINGS: Final = (
-    *("kubeconfig", "clusterId", "namespace", "name"),
-    *("cloud", "tenantId", "vaultId", "secretName", "keyId"),
-)
-_MOVED: Final = frozenset({"clusterId", "namespace", "name"})
-_KUBECONFIG: Final = "kubeconfig"
 # Only the way to the Secret, not what is in it.
-_WAY: Final = frozenset({_KUBECONFIG, "context"})
+_WAY: Final = frozenset({"kubeconfig", "context"})
 _KEY: Final = "key"
 _OWNER: Final = {"app.kubernetes.io/managed-by": "idstack"}
-# Only a refresh has it among the inputs, so the next update writes the Secret again.
-_CHANGED: Final = "changed"
+_READ_SECRETS: Final = (
+    ". Let the deployer read secrets of the vault (role Key Vault Secrets Officer) and reach it over the network"
+)
 
 
-class KeySecretResource(Resource, ABC):
-    """Inputs: `kubeconfig` (secret), `context` in it (absent: its current one), `clusterId` (ARM id), `namespace`,
-    `name`; of the key in the vault `cloud`, `tenantId`, `vaultId` (ARM id), `secretName`, `keyId`.
+class KeySecretResource(TypedResource[KeySecretState, Mapping[str, Any]]):
+    """Another cluster, namespace or name is another Secret; everything else changes in place."""
 
-    Outputs are the same; after a refresh `changed`, if the Secret holds something else.
-    """
-
+    inputs: ClassVar[Any] = KeySecretInputs
+    replacing = frozenset({"clusterId", "namespace", "name"})
+    no_import = (
+        "which key a Secret holds is known to its stack alone. Remove the import, delete the Secret and let the next "
+        "`up` write it"
+    )
     noun: ClassVar[str]
     # What else tells that it is another key than the one in the vault.
     other_key: ClassVar[str]
@@ -70,88 +54,57 @@ class KeySecretResource(Resource, ABC):
     def stored(self, held: bytes) -> str:
         """What the vault holds for the key in a Secret; raises UnicodeDecodeError."""
 
-    def beside(self, known: Props) -> dict[str, str | None]:
+    def beside(self, known: KeySecretState) -> dict[str, str | None]:
         """What the Secret holds beside the key; None takes it out of an existing one."""
         return {}
 
-    def check(self, urn: str, old: Props | None, new: Props) -> Checked:
-        """Validate, and mark the kubeconfig."""
-        inputs = Inputs(unwrap(new))
-        for name in _STRINGS:
-            inputs.string(name)
-        if old is not None:
-            schema.require(old)
-        return Checked(schema.marked(_marked(new)), inputs.failures)
-
-    def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
-        """Another cluster, namespace or name is another Secret; everything else changes in place."""
-        changes = diff_properties(old_inputs, new_inputs)
-        return Diff({path: PropertyChange(each.kind, replace=path in _MOVED) for path, each in changes.items()})
-
-    def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
+    def make(self, urn: str, inputs: KeySecretState) -> tuple[str, Mapping[str, Any]]:
         """Write the Secret; one that an earlier run of a stack has written is taken over."""
-        if preview:
-            return Created("", dict(inputs))
-        known = unwrap(inputs)
-        secret = self._body(known)
-        with _server(known) as server:
-            found = _expect(server.request("GET", _path(known)), HTTPStatus.OK, HTTPStatus.NOT_FOUND)
+        secret = self._body(inputs)
+        with _server(inputs) as server:
+            found = _expect(server.request("GET", _path(inputs)), HTTPStatus.OK, HTTPStatus.NOT_FOUND)
             if found.status_code == HTTPStatus.NOT_FOUND:
                 new = secret | {"data": {name: value for name, value in secret["data"].items() if value is not None}}
-                _expect(server.request("POST", _collection(known), new), HTTPStatus.CREATED)
+                _expect(server.request("POST", _collection(inputs), new), HTTPStatus.CREATED)
             elif not _is_own(found.json()):
                 raise PluginError(
-                    f"the Secret {known['namespace']}/{known['name']} exists already, and no stack made it; delete it, "
+                    f"the Secret {_name(inputs)} exists already, and no stack made it; delete it, "
                     "or give the cluster another name"
                 )
             else:
-                _expect(server.request("PATCH", _path(known), secret), HTTPStatus.OK)
-        return Created(f"{known['namespace']}/{known['name']}", dict(inputs))
+                _expect(server.request("PATCH", _path(inputs), secret), HTTPStatus.OK)
+        return _name(inputs), {}
 
-    def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        """Whether the Secret holds the key. Who may not read Secrets sees it unchanged. An import is refused."""
-        if not state:
-            raise PluginError(
-                f"{urn.rsplit('::', 1)[-1]} cannot be imported: which key a Secret holds is known to its stack alone. "
-                "Remove the import, delete the Secret and let the next `up` write it"
-            )
-        known = unwrap(inputs)
-        with _server(known) as server:
-            found = server.request("GET", _path(known))
+    def live(self, urn: str, inputs: KeySecretState) -> Mapping[str, Any] | None:
+        """Whether the Secret holds the key. Who may not read Secrets sees it unchanged."""
+        with _server(inputs) as server:
+            found = server.request("GET", _path(inputs))
         if found.status_code == HTTPStatus.FORBIDDEN:
-            return ReadResult(id, _marked(inputs), _marked(state))
+            return {}
         if _expect(found, HTTPStatus.OK, HTTPStatus.NOT_FOUND).status_code == HTTPStatus.NOT_FOUND:
             return None
-        changed = {} if self._holds(found.json(), known) else {_CHANGED: True}
-        return ReadResult(id, _marked(inputs | changed), _marked(state | changed))
+        return {} if self._holds(found.json(), inputs) else {"changed": True}
 
-    def update(
-        self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
-    ) -> Props:
+    def amend(
+        self, urn: str, old: KeySecretState, outputs: Mapping[str, Any], new: KeySecretState
+    ) -> Mapping[str, Any]:
         """Write the Secret again, unless only the way to it changed."""
-        changed = diff_properties(old_inputs, new_inputs).keys() - _WAY
-        if changed and not preview:
-            known = unwrap(new_inputs)
-            secret = self._body(known)
-            with _server(known) as server:
-                _expect(server.request("PATCH", _path(known), secret), HTTPStatus.OK)
-        return dict(new_inputs)
+        if {**old, **dict.fromkeys(_WAY)} != {**new, **dict.fromkeys(_WAY)}:
+            secret = self._body(new)
+            with _server(new) as server:
+                _expect(server.request("PATCH", _path(new), secret), HTTPStatus.OK)
+        return {}
 
-    def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
-        """Delete the Secret; one that is gone stays so."""
-        known = unwrap(inputs)
-        with _server(known) as server:
-            _expect(server.request("DELETE", _path(known)), HTTPStatus.OK, HTTPStatus.ACCEPTED, HTTPStatus.NOT_FOUND)
+    def remove(self, urn: str, id: str, inputs: KeySecretState, outputs: Mapping[str, Any]) -> None:
+        """Delete the Secret."""
+        with _server(inputs) as server:
+            _expect(server.request("DELETE", _path(inputs)), HTTPStatus.OK, HTTPStatus.ACCEPTED, HTTPStatus.NOT_FOUND)
 
-    def _body(self, known: Props) -> dict[str, Any]:
+    def _body(self, known: KeySecretState) -> dict[str, Any]:
         """The Secret with the key, fresh from the vault."""
         try:
-            key, key_id = self.usable(VaultSecret.of(known).value())
-        except AccessError as error:
-            raise PluginError(
-                f"the {self.noun} cannot be read: {error}. Let the deployer read secrets of the vault (role Key Vault "
-                "Secrets Officer) and reach it over the network"
-            ) from None
+            with explained(f"the {self.noun} cannot be read", _READ_SECRETS):
+                key, key_id = self.usable(VaultSecret.of(known).value())
         except UnusableKeyError as error:
             raise PluginError(
                 f"the secret {known['secretName']} of the vault holds {error}; store the key again"
@@ -170,7 +123,7 @@ class KeySecretResource(Resource, ABC):
             "data": {_KEY: _encoded(key), **beside},
         }
 
-    def _holds(self, found: Mapping[str, Any], known: Props) -> bool:
+    def _holds(self, found: Mapping[str, Any], known: KeySecretState) -> bool:
         data = found.get("data") or {}
         try:
             _, key_id = self.usable(self.stored(_decoded(data.get(_KEY))))
@@ -181,21 +134,19 @@ class KeySecretResource(Resource, ABC):
             return False
 
 
-def _marked(properties: Props) -> Props:
-    """The properties with the kubeconfig marked, whatever happened to the mark on the way."""
-    if _KUBECONFIG not in properties:
-        return properties
-    return properties | {_KUBECONFIG: Secret(unwrap(properties[_KUBECONFIG]))}
-
-
 @contextmanager
-def _server(known: Props) -> Iterator[ApiServer]:
-    kubeconfig = Kubeconfig.parse(known[_KUBECONFIG], "the kubeconfig of the management cluster")
-    try:
-        with ApiServer(kubeconfig, AksCluster(known["clusterId"], False), context=known.get("context")) as server:
-            yield server
-    except AccessError as error:
-        raise PluginError(f"the Secret {known['namespace']}/{known['name']} cannot be reached: {error}") from None
+def _server(known: KeySecretState) -> Iterator[ApiServer]:
+    kubeconfig = Kubeconfig.parse(known["kubeconfig"], "the kubeconfig of the management cluster")
+    aks = AksCluster(known["clusterId"], False)
+    with (
+        explained(f"the Secret {_name(known)} cannot be reached"),
+        ApiServer(kubeconfig, aks, context=known.get("context")) as server,
+    ):
+        yield server
+
+
+def _name(known: KeySecretState) -> str:
+    return f"{known['namespace']}/{known['name']}"
 
 
 def _is_own(found: Mapping[str, Any]) -> bool:
@@ -203,11 +154,11 @@ def _is_own(found: Mapping[str, Any]) -> bool:
     return _OWNER.items() <= labels.items()
 
 
-def _collection(known: Props) -> str:
+def _collection(known: KeySecretState) -> str:
     return f"/api/v1/namespaces/{known['namespace']}/secrets"
 
 
-def _path(known: Props) -> str:
+def _path(known: KeySecretState) -> str:
     return f"{_collection(known)}/{known['name']}"
 
 

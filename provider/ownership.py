@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from identity.credentials.secret_tags import OWNER
-from plugin import PluginError, Props
+from plugin import PluginError
 from provider.vault_secrets import SecretMetadata
 
 OWNER_ID: Final = "ownerId"
 
 
-def kept_owner(old: Props | None, new: Props) -> Props:
+def kept_owner(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> Mapping[str, Any]:
     """The new inputs, with the owner id of before where they have none: a run that only renews does not know it."""
     if old is None or OWNER_ID in new or OWNER_ID not in old:
         return new
-    return new | {OWNER_ID: old[OWNER_ID]}
+    return {**new, OWNER_ID: old[OWNER_ID]}
 
 
-def refuse_foreign(urn: str, found: SecretMetadata | None, *known: Props) -> None:
+def refuse_foreign(urn: str, found: SecretMetadata | None, *known: Mapping[str, Any]) -> None:
     """Raise `PluginError` if the secret carries the owner id of another stack; one without such a tag may be anybody's.
 
     Args:

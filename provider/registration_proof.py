@@ -6,27 +6,22 @@ this process has its key, or the vault shows that it was delivered (decision rec
 
 from __future__ import annotations
 
-from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from identity.credentials.secret_tags import THUMBPRINT
-from plugin import PluginError, Props
+from identity.plugin_schema import RegistrableCertificate
+from plugin import PluginError
 from provider import keys
+from provider.resource import explained
 from provider.vault_secrets import VaultSecret
 
 
-def require_registrable(args: Props) -> None:
-    """Raises `PluginError` for a certificate that nobody may register.
-
-    `args`: `cloud`, `tenantId`, `vaultId` and `secretName` of its identity's secret; `thumbprint` (SHA-1, upper-case
-    hexadecimal) and `notBefore` (RFC 3339) of the certificate.
-    """
+def require_registrable(args: RegistrableCertificate) -> None:
+    """Raises `PluginError` for a certificate that nobody may register."""
     if keys.find(args["thumbprint"]) is not None:
         return
     secret = VaultSecret.of(args)
-    try:
+    with explained(f"whether {secret.id} has the certificate cannot be seen"):
         found = secret.metadata()
-    except AccessError as error:
-        raise PluginError(f"whether {secret.id} has the certificate cannot be seen: {error}") from None
     begin = rfc3339.parse(args["notBefore"]).timestamp()
     if found is not None and found.tags.get(THUMBPRINT) == args["thumbprint"] and found.not_before == begin:
         return

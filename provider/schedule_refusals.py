@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from identity.credentials import rfc3339
 from identity.credentials.schedule import (
     BeginsInFutureError,
@@ -15,12 +12,13 @@ from identity.credentials.schedule import (
     RenewalRefusedError,
     Slots,
 )
+from identity.plugin_schema import RenewalScheduleInputs
 from provider import cloud
 from provider.vault_secrets import VaultSecret
 
 
 def in_words(
-    refusal: RenewalRefusedError, slots: Slots | None, vault: ObservedSecret, inputs: Mapping[str, Any]
+    refusal: RenewalRefusedError, slots: Slots | None, vault: ObservedSecret, inputs: RenewalScheduleInputs[str]
 ) -> str:
     """The refusal for the user; `slots` is None before the first certificate, `inputs` are the schedule's."""
     match refusal:
@@ -35,7 +33,7 @@ def in_words(
     raise AssertionError("without a slot there is nothing to contradict, and nothing to withdraw")
 
 
-def _too_soon(refusal: NotYetError, inputs: Mapping[str, Any]) -> str:
+def _too_soon(refusal: NotYetError, inputs: RenewalScheduleInputs[str]) -> str:
     return (
         f"a certificate is needed ({refusal.reason}), but one now would replace that of slot {refusal.spare}, with "
         f"which pods may still sign in until {rfc3339.render(refusal.until)}: they load a new one when the CSI driver "
@@ -52,7 +50,7 @@ def _not_delivered(slots: Slots) -> str:
     )
 
 
-def _contradiction(refusal: ContradictionError, slots: Slots, inputs: Mapping[str, Any]) -> str:
+def _contradiction(refusal: ContradictionError, slots: Slots, inputs: RenewalScheduleInputs[str]) -> str:
     return (
         f"no certificate is issued, as it would take the place of one that pods may use: {inputs['secretName']} in the "
         f"vault {refusal}. If the vault still has the version that the stack wrote last, make its value and its tags "
@@ -62,7 +60,7 @@ def _contradiction(refusal: ContradictionError, slots: Slots, inputs: Mapping[st
 
 
 def _in_future(
-    refusal: BeginsInFutureError, slots: Slots | None, vault: ObservedSecret, inputs: Mapping[str, Any]
+    refusal: BeginsInFutureError, slots: Slots | None, vault: ObservedSecret, inputs: RenewalScheduleInputs[str]
 ) -> str:
     at, secret = rfc3339.render(refusal.at), VaultSecret.of(inputs)
     if refusal.at != vault.not_before:

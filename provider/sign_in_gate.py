@@ -3,73 +3,43 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.sign_in import SignInFailedError, prove
-from plugin import UNKNOWN, Checked, Created, Diff, PluginError, Props, diff_properties, pause
-from provider import clock, keys, schema
-from provider.inputs import Inputs
-from provider.state_only import StateOnly
-
-_STRINGS: Final = ("authorityHost", "tenantId", "clientId", "thumbprint", "registration", "scope")
-# Another certificate, or another owner of it, needs another proof. The rest is where and how to prove.
-_PROVEN: Final = ("clientId", "thumbprint")
+from identity.plugin_schema import SignInGateInputs, SignInGateOutputs
+from plugin import PluginError, pause
+from provider import clock, keys
+from provider.resource import TypedResource, name_of
 
 
-class SignInGateResource(StateOnly):
-    """Inputs: `authorityHost`, `tenantId`, `clientId`, `thumbprint` of a certificate that this process issued (SHA-1),
-    `registration` (its id in Entra ID), `scope`, `successes`, `settleSeconds`, `timeoutSeconds`.
+class SignInGateResource(TypedResource[SignInGateInputs[str], SignInGateOutputs[str]]):
+    """The proof of a certificate that this process issued."""
 
-    Outputs also: `provenAt` (RFC 3339).
-    """
+    inputs = SignInGateInputs
+    outputs = SignInGateOutputs
 
-    def check(self, urn: str, old: Props | None, new: Props) -> Checked:
-        """Validate."""
-        inputs = Inputs(new)
-        for name in _STRINGS:
-            inputs.string(name)
-        for name, least in (("successes", 1), ("settleSeconds", 0), ("timeoutSeconds", 1)):
-            inputs.integer(name, least=least)
-        if old is not None:
-            schema.require(old)
-        return Checked(schema.marked(new), inputs.failures)
+    def make(self, urn: str, inputs: SignInGateInputs[str]) -> tuple[str, SignInGateOutputs[str]]:
+        """Prove the sign-in."""
+        issued = keys.find(inputs["thumbprint"])
+        if issued is None:
+            raise PluginError(
+                f"the key of the certificate {inputs['thumbprint']} is gone: the run that issued it ended before the "
+                "vault had it. Run the command again, which issues another certificate"
+            )
+        _require_valid(issued)
+        try:
+            return name_of(urn), {"provenAt": _proof(inputs, issued)}
+        except (SignInFailedError, ValueError) as error:
+            raise PluginError(str(error)) from None
 
-    def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
-        """Every property may change in place."""
-        return Diff(diff_properties(old_inputs, new_inputs))
+    def keeps_outputs(self, old: SignInGateInputs[str], new: SignInGateInputs[str]) -> bool:
+        """Another certificate, or another owner of it, needs another proof; the rest is where and how to prove.
 
-    def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
-        """Prove the sign-in; in a preview leave `provenAt` unknown."""
-        if preview:
-            return Created("", inputs | {"provenAt": UNKNOWN})
-        return Created(urn.rsplit("::", 1)[-1], _proven(inputs))
-
-    def update(
-        self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
-    ) -> Props:
-        """Prove another certificate. One that the vault has was proven before, and this process does not have its key:
-        if it is registered once more, there is nothing to write that would have to wait for a proof.
+        One that the vault has was proven before, and this process does not have its key: if it is registered once more,
+        there is nothing to write that would have to wait for a proof.
         """
-        changed = diff_properties(old_inputs, new_inputs)
-        if not changed.keys() & set(_PROVEN):
-            return new_inputs | {"provenAt": old_state["provenAt"]}
-        return new_inputs | {"provenAt": UNKNOWN} if preview else _proven(new_inputs)
-
-
-def _proven(inputs: Props) -> Props:
-    issued = keys.find(inputs["thumbprint"])
-    if issued is None:
-        raise PluginError(
-            f"the key of the certificate {inputs['thumbprint']} is gone: the run that issued it ended before the vault "
-            "had it. Run the command again, which issues another certificate"
-        )
-    _require_valid(issued)
-    try:
-        return inputs | {"provenAt": _proof(inputs, issued)}
-    except (SignInFailedError, ValueError) as error:
-        raise PluginError(str(error)) from None
+        return (old["clientId"], old["thumbprint"]) == (new["clientId"], new["thumbprint"])
 
 
 def _require_valid(issued: IssuedCertificate) -> None:
@@ -88,7 +58,7 @@ def _require_valid(issued: IssuedCertificate) -> None:
     )
 
 
-def _proof(inputs: Props, issued: IssuedCertificate) -> str:
+def _proof(inputs: SignInGateInputs[str], issued: IssuedCertificate) -> str:
     proven_at = prove(
         inputs["authorityHost"],
         inputs["tenantId"],

@@ -6,20 +6,19 @@ from typing import ClassVar
 
 from identity.credentials import signing_key
 from identity.credentials.secret_tags import SIGNING_KEY_ID
+from identity.plugin_schema import SigningKeyInputs, SigningKeyOutputs
 from plugin import Props
 from provider.vault_key import VaultKeyResource
 
 
 class SigningKeyResource(VaultKeyResource):
-    """Inputs and outputs are those of every key in the vault (`provider/vault_key.py`); of the key `keyId` (the `kid`
-    of its tokens), `jwk` (RFC 7517) and `publicKeyPem`.
-    """
+    """An RSA key, and its public half."""
 
+    inputs = SigningKeyInputs
+    outputs = SigningKeyOutputs
     noun: ClassVar[str] = "signing key"
     content_type: ClassVar[str] = "application/x-pem-file"
     tag: ClassVar[str] = SIGNING_KEY_ID
-    sources: ClassVar[tuple[str, ...]] = ("made", "file", "vault")
-    facts: ClassVar[tuple[str, ...]] = ("keyId", "jwk", "publicKeyPem")
     accepted: ClassVar[str] = "an RSA private key in PEM"
 
     def made(self) -> str:

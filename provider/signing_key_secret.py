@@ -10,25 +10,16 @@ from __future__ import annotations
 from typing import ClassVar
 
 from identity.credentials import signing_key
-from plugin import Checked, Props, unwrap
-from provider.inputs import Inputs
+from identity.plugin_schema import KeySecretState, SigningKeySecretInputs
 from provider.key_secret import KeySecretResource
 
 
 class SigningKeySecretResource(KeySecretResource):
-    """Inputs and outputs are those of every Secret with a key (`provider/key_secret.py`), and `oldPublicKeys` (PEM) of
-    other keys whose tokens are in use.
-    """
+    """A Secret with a key, and the public keys of others whose tokens are in use."""
 
+    inputs = SigningKeySecretInputs
     noun: ClassVar[str] = "signing key"
     other_key: ClassVar[str] = "the issuer publishes"
-
-    def check(self, urn: str, old: Props | None, new: Props) -> Checked:
-        """Validate the old public keys as well."""
-        inputs = Inputs(unwrap(new))
-        inputs.strings("oldPublicKeys")
-        checked = super().check(urn, old, new)
-        return Checked(checked.inputs, (*checked.failures, *inputs.failures))
 
     def usable(self, stored: str) -> tuple[bytes, str]:
         """PKCS#1 in PEM."""
@@ -39,6 +30,6 @@ class SigningKeySecretResource(KeySecretResource):
         """The same text."""
         return held.decode()
 
-    def beside(self, known: Props) -> dict[str, str | None]:
+    def beside(self, known: KeySecretState) -> dict[str, str | None]:
         """The old public keys."""
         return {"old-key.pub": "".join(known["oldPublicKeys"]) or None}

@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from typing import Final
 
-from plugin import UNKNOWN, Checked, Created, Diff, Props, diff_properties
-from provider import schema
-from provider.state_only import StateOnly
-
-_OWNER_ID: Final = "ownerId"
+from identity.plugin_schema import StackOwnerInputs, StackOwnerOutputs
+from provider.resource import TypedResource
 
 
-class StackOwnerResource(StateOnly):
-    """No inputs. Output: `ownerId`, a UUID that is made once and stays for as long as the state does."""
+class StackOwnerResource(TypedResource[StackOwnerInputs, StackOwnerOutputs[str]]):
+    """The id is made once and stays for as long as the state does."""
 
-    def check(self, urn: str, old: Props | None, new: Props) -> Checked:
-        """Nothing can be wrong but the state's schema."""
-        if old is not None:
-            schema.require(old)
-        return Checked(schema.marked(new), [])
+    inputs = StackOwnerInputs
+    outputs = StackOwnerOutputs
 
-    def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
-        """Every property may change in place."""
-        return Diff(diff_properties(old_inputs, new_inputs))
-
-    def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
-        """Make the id; in a preview leave it unknown."""
-        if preview:
-            return Created("", inputs | {_OWNER_ID: UNKNOWN})
-        made = str(uuid.uuid4())
-        return Created(made, inputs | {_OWNER_ID: made})
-
-    def update(
-        self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
-    ) -> Props:
-        """Keep the id."""
-        return new_inputs | {_OWNER_ID: old_state[_OWNER_ID]}
+    def make(self, urn: str, inputs: StackOwnerInputs) -> tuple[str, StackOwnerOutputs[str]]:
+        """Make the id."""
+        owner_id = str(uuid.uuid4())
+        return owner_id, {"ownerId": owner_id}

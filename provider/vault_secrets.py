@@ -15,6 +15,7 @@ from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.errors import AzureRefusedError
 from identity.naming import parse_arm_id, vault_id
+from identity.plugin_schema import VaultAddress
 from plugin import PluginError, Props
 from provider import cloud
 
@@ -69,7 +70,7 @@ class VaultSecret:
     name: str
 
     @classmethod
-    def of(cls, inputs: Mapping[str, Any]) -> Self:
+    def of(cls, inputs: VaultAddress) -> Self:
         """The secret that a resource's inputs name: `cloud`, `tenantId`, `vaultId`, `secretName`."""
         return cls(cloud.client(inputs["cloud"], inputs["tenantId"]), inputs["vaultId"], inputs["secretName"])
 

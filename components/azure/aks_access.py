@@ -13,7 +13,7 @@ import pulumi
 from pulumi_azure_native import containerservice
 
 from components.azure.management_cluster import ManagementCluster
-from components.azure.plugin_resources import ClusterGate
+from components.plugin.resources import ClusterGate
 from identity.aks import kinds
 from identity.aks.cluster_credentials import decode
 from identity.aks.exec_user import exec_user
@@ -104,12 +104,12 @@ def access_gate(settings: Settings, access: AksAccess, cluster: ManagementCluste
     """
     return ClusterGate(
         "cluster-access-gate",
-        cluster_id=cluster.cluster_id,
-        cluster_uid=cluster.uid,
-        has_azure_rbac=cluster.has_azure_rbac,
+        clusterId=cluster.cluster_id,
+        clusterUid=cluster.uid,
+        hasAzureRbac=cluster.has_azure_rbac,
         kubeconfig=access.kubeconfig,
         kinds=[kind.path for kind in required_kinds(settings)],
-        timeout_seconds=_NEW_CLUSTER_SECONDS,
+        timeoutSeconds=_NEW_CLUSTER_SECONDS,
         opts=pulumi.ResourceOptions(parent=access, depends_on=cluster.ready),
     )
 

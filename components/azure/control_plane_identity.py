@@ -12,8 +12,8 @@ from components.azure.credential_store import CredentialStore
 from components.azure.entra_application import EntraApplication, EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredential, ImportedCredentialArgs
 from components.azure.key_vault_user import READER_COMPONENT
-from components.azure.plugin_resources import HsmRoleAssignment
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from components.plugin.resources import HsmRoleAssignment
 from identity import resource_types
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import role_assignment_name, secret_id, secret_reader_name
@@ -99,12 +99,12 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
                 # With the key in its name: another key's assignment is made before this one goes.
                 f"{name}-roles-{kms_vault_word(hsm)}-{key.lower()}",
                 cloud=settings.cloud.name,
-                tenant_id=settings.tenant_id,
+                tenantId=settings.tenant_id,
                 hsm=hsm,
                 scope=scope,
-                name_=role_assignment_name(cluster.infra_id, args.row.component, f"{hsm}{scope}"),
-                role_definition=MANAGED_HSM_CRYPTO_USER,
-                principal_id=source.principal_id,
+                name=role_assignment_name(cluster.infra_id, args.row.component, f"{hsm}{scope}"),
+                roleDefinition=MANAGED_HSM_CRYPTO_USER,
+                principalId=source.principal_id,
                 opts=child,
             )
             self.usable.append(role)

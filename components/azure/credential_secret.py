@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import pulumi
 
 from components.azure.credential_store import CredentialStore
-from components.azure.plugin_resources import CredentialSecret
+from components.plugin.resources import CredentialSecret
 from identity.credentials import rfc3339
+from identity.plugin_schema import CredentialDocument, CredentialValidity
 from identity.settings import Settings
 
 
@@ -23,9 +24,14 @@ class CredentialDates:
     renew_after: datetime
     cannot_renew_after: datetime
 
-    def written(self) -> dict[str, str]:
+    def written(self) -> CredentialValidity[str]:
         """The inputs of the secret: RFC 3339."""
-        return {name: rfc3339.render(date) for name, date in vars(self).items()}
+        return {
+            "notBefore": rfc3339.render(self.not_before),
+            "notAfter": rfc3339.render(self.not_after),
+            "renewAfter": rfc3339.render(self.renew_after),
+            "cannotRenewAfter": rfc3339.render(self.cannot_renew_after),
+        }
 
 
 class CredentialSummary(TypedDict):
@@ -57,14 +63,21 @@ class IssuedDocument:
     dates: pulumi.Output[CredentialDates]
     proven_at: pulumi.Output[str]
 
-    def inputs(self) -> dict[str, pulumi.Input[Any]]:
+    def inputs(self) -> CredentialDocument[pulumi.Input[str]]:
         """The secret's inputs."""
-        named = {name: value for name, value in vars(self).items() if name != "dates"}
-        dates = {name: self._date(name) for name in CredentialDates.__dataclass_fields__}
-        return named | dates
-
-    def _date(self, name: str) -> pulumi.Output[str]:
-        return self.dates.apply(lambda known: known.written()[name])
+        dates = self.dates.apply(CredentialDates.written)
+        return {
+            "authorityHost": self.authority_host,
+            "clientId": self.client_id,
+            "objectId": self.object_id,
+            "thumbprint": self.thumbprint,
+            "generation": self.generation,
+            "provenAt": self.proven_at,
+            "notBefore": dates["notBefore"],
+            "notAfter": dates["notAfter"],
+            "renewAfter": dates["renewAfter"],
+            "cannotRenewAfter": dates["cannotRenewAfter"],
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +89,17 @@ class DocumentFile:
     thumbprint: str
     dates: CredentialDates
 
-    def inputs(self) -> dict[str, pulumi.Input[Any]]:
+    def inputs(self) -> CredentialDocument[pulumi.Input[str]]:
         """The secret's inputs."""
+        dates = self.dates.written()
         return {
             "file": self.path,
-            "client_id": self.client_id,
+            "clientId": self.client_id,
             "thumbprint": self.thumbprint,
-            **self.dates.written(),
+            "notBefore": dates["notBefore"],
+            "notAfter": dates["notAfter"],
+            "renewAfter": dates["renewAfter"],
+            "cannotRenewAfter": dates["cannotRenewAfter"],
         }
 
 
@@ -113,16 +130,16 @@ class StoredCredential(pulumi.ComponentResource):
         secret = CredentialSecret(
             f"{name}-secret",
             cloud=args.settings.cloud.name,
-            tenant_id=args.settings.tenant_id,
-            vault_id=args.store.vault_id,
-            secret_name=args.secret_name,
-            object_encoding=args.object_encoding,
+            tenantId=args.settings.tenant_id,
+            vaultId=args.store.vault_id,
+            secretName=args.secret_name,
+            objectEncoding=args.object_encoding,
             tags=args.settings.tags,
-            stack_owner=args.stack_owner,
-            credential=args.document.inputs(),
+            ownerId=args.stack_owner,
+            **args.document.inputs(),
             opts=pulumi.ResourceOptions(parent=self, depends_on=args.store.vault),
         )
-        self.delivered_at: pulumi.Output[str] = secret.delivered_at
+        self.delivered_at: pulumi.Output[str] = secret.outputs["deliveredAt"]
         self.register_outputs({})
 
 

@@ -17,12 +17,13 @@ from cryptography import x509
 
 from components.azure.credential_secret import CredentialDates, CredentialSummary, IssuedDocument, summary_of
 from components.azure.ownership import application_tags
-from components.azure.plugin_resources import Certificate, RenewalSchedule, SignInGate
 from components.azure.providers import provider_error
+from components.plugin.resources import Certificate, RenewalSchedule, SignInGate
 from identity import resource_types
 from identity.credentials import rfc3339
 from identity.credentials.certificate import thumbprint
 from identity.credentials.renewal_date import age_when_due
+from identity.plugin_schema import CertificateSlot, RegistrableCertificate
 from identity.settings import Settings
 
 SLOTS: Final = ("a", "b")
@@ -86,20 +87,21 @@ class EntraApplication(pulumi.ComponentResource):
         settings = args.settings
         schedule = RenewalSchedule(
             f"{name}-schedule",
-            lifetime_days=settings.credentials.lifetime_days,
-            renew_before_days=settings.credentials.renew_before_days,
+            lifetimeDays=settings.credentials.lifetime_days,
+            renewBeforeDays=settings.credentials.renew_before_days,
             mode=settings.credentials.renewal,
             cloud=settings.cloud.name,
-            tenant_id=settings.tenant_id,
-            vault_id=args.vault_id,
-            secret_name=args.secret_name,
-            object_encoding=args.object_encoding,
-            authority_host=settings.cloud.authority_host,
-            client_id=self._application.client_id,
+            tenantId=settings.tenant_id,
+            vaultId=args.vault_id,
+            secretName=args.secret_name,
+            objectEncoding=args.object_encoding,
+            authorityHost=settings.cloud.authority_host,
+            clientId=self._application.client_id,
             delivered=args.delivered,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        decided = pulumi.Output.all(current=schedule.current, a=schedule.a, b=schedule.b)
+        outputs = schedule.outputs
+        decided = pulumi.Output.all(current=outputs["current"], a=outputs["a"], b=outputs["b"])
         current = decided.apply(self._issued)
         self.client_id: pulumi.Output[str] = self._application.client_id
         self.principal_id: pulumi.Output[str] = self._principal.object_id
@@ -123,30 +125,30 @@ class EntraApplication(pulumi.ComponentResource):
         slots = {slot: self._slot(slot, decided[slot]) for slot in SLOTS if decided[slot]}
         return slots[decided["current"]]
 
-    def _slot(self, slot: str, issue: Mapping[str, Any]) -> _Slot:
+    def _slot(self, slot: str, issue: CertificateSlot) -> _Slot:
         args, child = self._args, pulumi.ResourceOptions(parent=self)
         credentials, cloud = args.settings.credentials, args.settings.cloud
         number = int(issue["generation"])  # the engine knows numbers with a fraction only
         certificate = Certificate(
             f"{self._name}-certificate-{slot}",
-            common_name=args.display_name[:_COMMON_NAME_LENGTH],
-            key_size=credentials.key_size,
-            lifetime_days=credentials.lifetime_days,
+            commonName=args.display_name[:_COMMON_NAME_LENGTH],
+            keySize=credentials.key_size,
+            lifetimeDays=credentials.lifetime_days,
             generation=number,
-            not_before=issue["notBefore"],
+            notBefore=issue["notBefore"],
             cloud=cloud.name,
-            tenant_id=args.settings.tenant_id,
-            application_id=self._application.id,
+            tenantId=args.settings.tenant_id,
+            applicationId=self._application.id,
             opts=child,
         )
         registration = azuread.ApplicationCertificate(
             f"{self._name}-registration-{slot}",
             application_id=self._application.id,
-            key_id=certificate.key_id,
+            key_id=certificate.outputs["keyId"],
             type="AsymmetricX509Cert",
-            value=certificate.certificate_pem,
-            start_date=certificate.not_before,
-            end_date=certificate.not_after,
+            value=certificate.outputs["certificatePem"],
+            start_date=issue["notBefore"],
+            end_date=certificate.outputs["notAfter"],
             # A slot that is issued again is not the one that pods have, and an application holds few keys.
             opts=pulumi.ResourceOptions(
                 parent=self,
@@ -156,33 +158,31 @@ class EntraApplication(pulumi.ComponentResource):
         )
         gate = SignInGate(
             f"{self._name}-gate-{slot}",
-            authority_host=cloud.authority_host,
-            tenant_id=args.settings.tenant_id,
-            client_id=self._application.client_id,
-            thumbprint=certificate.thumbprint,
+            authorityHost=cloud.authority_host,
+            tenantId=args.settings.tenant_id,
+            clientId=self._application.client_id,
+            thumbprint=certificate.outputs["thumbprint"],
             registration=registration.key_id,
             scope=cloud.arm_scope,
             successes=credentials.propagation.successes,
-            settle_seconds=credentials.propagation.settle_seconds,
-            timeout_seconds=credentials.propagation.timeout_seconds,
+            settleSeconds=credentials.propagation.settle_seconds,
+            timeoutSeconds=credentials.propagation.timeout_seconds,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[self._principal]),
         )
-        dates = pulumi.Output.all(start=certificate.not_before, end=certificate.not_after).apply(
-            lambda known: self._dates(known["start"], known["end"])
-        )
+        dates = certificate.outputs["notAfter"].apply(lambda end: self._dates(issue["notBefore"], end))
         generation = f"{slot}{number}"
         return _Slot(
             document=IssuedDocument(
                 authority_host=cloud.authority_host,
                 client_id=self._application.client_id,
                 object_id=self._principal.object_id,
-                thumbprint=certificate.thumbprint,
+                thumbprint=certificate.outputs["thumbprint"],
                 generation=pulumi.Output.from_input(generation),
                 dates=dates,
-                proven_at=gate.proven_at,
+                proven_at=gate.outputs["provenAt"],
             ),
             summary=dates.apply(
-                lambda validity: certificate.thumbprint.apply(
+                lambda validity: certificate.outputs["thumbprint"].apply(
                     lambda thumbprint: summary_of(validity, thumbprint, generation)
                 )
             ),
@@ -197,7 +197,7 @@ class EntraApplication(pulumi.ComponentResource):
         value = await pulumi.Output.from_input((creation.new_inputs or {})["value"]).future()
         certificate = x509.load_pem_x509_certificate(str(value).encode())
         args, settings = self._args, self._args.settings
-        question = {
+        question: RegistrableCertificate = {
             "cloud": settings.cloud.name,
             "tenantId": settings.tenant_id,
             "vaultId": args.vault_id,
@@ -206,7 +206,7 @@ class EntraApplication(pulumi.ComponentResource):
             "notBefore": rfc3339.render(certificate.not_valid_before_utc),
         }
         try:
-            await pulumi.runtime.invoke_async(resource_types.REQUIRE_REGISTRABLE, question)
+            await pulumi.runtime.invoke_async(resource_types.REQUIRE_REGISTRABLE, {**question})
         except Exception as error:
             raise pulumi.RunError(provider_error(error)) from None
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Literal
 
 import pulumi
 from pulumi_azure_native import storage
 
 from components.azure.credential_store import CredentialStore
 from components.azure.deployer import Deployer
-from components.azure.issuer_resources import IssuerDocuments, SigningKey
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from components.plugin.resources import IssuerDocuments, SigningKey
 from identity import resource_types
-from identity.naming import resource_id, signing_key_vault_secret
+from identity.naming import DEPLOYER_COMPONENT, resource_id, signing_key_vault_secret
 from identity.roles import STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE
 from identity.settings import HostedClusterSettings, Settings, SigningKeySettings
-
-# Takes the place of HyperShift's RBAC key in the name of the role assignment.
-_COMPONENT: Final = "deployer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +83,7 @@ class OidcIssuer(pulumi.ComponentResource):
             f"{name}-deployer",
             RoleGrantsArgs(
                 infra_id=args.name,
-                component=_COMPONENT,
+                component=DEPLOYER_COMPONENT,
                 role=STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
                 scopes={"account": account_id},
                 subscription_id=settings.subscription_id,
@@ -110,17 +107,19 @@ class OidcIssuer(pulumi.ComponentResource):
         documents = IssuerDocuments(
             f"{name}-documents",
             cloud=settings.cloud.name,
-            tenant_id=settings.tenant_id,
+            tenantId=settings.tenant_id,
             issuer=cluster.issuer_url,
-            keys=[{"generation": generation, "jwk": key.jwk} for generation, key in keys.items()],
+            keys=[{"generation": generation, "jwk": key.outputs["jwk"]} for generation, key in keys.items()],
             signing=wanted.signing,
             leaked=wanted.leaked,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[container, role]),
         )
         self.signing_key = SigningKeyFacts(
             secret_name=signing_key_vault_secret(cluster.name, wanted.signing),
-            key_id=keys[wanted.signing].key_id,
-            old_public_keys=tuple(key.public_key_pem for number, key in keys.items() if number != wanted.signing),
+            key_id=keys[wanted.signing].outputs["keyId"],
+            old_public_keys=tuple(
+                key.outputs["publicKeyPem"] for number, key in keys.items() if number != wanted.signing
+            ),
             # What is published first signs next.
             resources=(documents,),
         )
@@ -134,7 +133,7 @@ def signing_key(
     stack_owner: pulumi.Input[str] | None,
     *,
     secret_name: str,
-    source: str,
+    source: Literal["made", "file", "vault"],
     file: str | None = None,
     file_key_id: str | None = None,
     opts: pulumi.ResourceOptions,
@@ -145,13 +144,13 @@ def signing_key(
     return SigningKey(
         name,
         cloud=settings.cloud.name,
-        tenant_id=settings.tenant_id,
-        vault_id=store.vault_id,
-        secret_name=secret_name,
+        tenantId=settings.tenant_id,
+        vaultId=store.vault_id,
+        secretName=secret_name,
         source=source,
         file=file,
-        file_key_id=file_key_id,
+        fileKeyId=file_key_id,
         tags=settings.tags,
-        stack_owner=stack_owner,
+        ownerId=stack_owner,
         opts=pulumi.ResourceOptions.merge(opts, after),
     )

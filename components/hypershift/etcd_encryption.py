@@ -7,9 +7,8 @@ from typing import Any
 
 import pulumi
 
-from components.azure.encryption_key_resources import EncryptionKey
-from components.azure.key_secret_resources import EncryptionKeySecret
 from components.hypershift.signing_key import SigningKeyArgs
+from components.plugin.resources import EncryptionKey, EncryptionKeySecret
 from identity.naming import encryption_key_vault_secret
 
 
@@ -32,13 +31,13 @@ def encryption_key_secret(
     key = EncryptionKey(
         f"{name}-encryption-key",
         cloud=settings.cloud.name,
-        tenant_id=settings.tenant_id,
-        vault_id=args.store.vault_id,
-        secret_name=secret_name,
+        tenantId=settings.tenant_id,
+        vaultId=args.store.vault_id,
+        secretName=secret_name,
         tags=settings.tags,
-        stack_owner=args.stack_owner,
+        ownerId=args.stack_owner,
         opts=pulumi.ResourceOptions(parent=parent, depends_on=args.store.vault),
     )
-    of_key = args.key_secret(connection, name=secret, secret_name=secret_name, key_id=key.key_id)
+    of_key = args.key_secret(connection, name=secret, secret_name=secret_name, key_id=key.outputs["keyId"])
     opts = pulumi.ResourceOptions(parent=parent, depends_on=[key])
-    return [EncryptionKeySecret(f"{name}-encryption-key-secret", of_key, opts)]
+    return [EncryptionKeySecret(f"{name}-encryption-key-secret", opts, **of_key)]

@@ -9,10 +9,10 @@ import pulumi
 
 from components.azure.credential_store import CredentialStore
 from components.azure.deployer import Deployer
-from components.azure.key_secret_resources import KeySecretArgs, SigningKeySecret
 from components.azure.oidc_issuer import OidcIssuer, OidcIssuerArgs, SigningKeyFacts, signing_key
 from components.azure.providers import ClusterConnection
-from identity.naming import signing_key_vault_secret
+from components.plugin.resources import SigningKeySecret
+from identity.plugin_schema import KeySecretInputs
 from identity.settings import HostedClusterSettings, Settings
 
 
@@ -34,27 +34,27 @@ class SigningKeyArgs:
 
     def key_secret(
         self, connection: ClusterConnection, *, name: str, secret_name: str, key_id: pulumi.Input[str]
-    ) -> KeySecretArgs:
+    ) -> KeySecretInputs[pulumi.Input[str]]:
         """The inputs of the Secret `name` beside the HostedCluster, with the key of the vault's `secret_name`."""
-        return KeySecretArgs(
-            kubeconfig=connection.kubeconfig,
-            context=connection.context,
-            cluster_id=connection.cluster_id,
-            namespace=self.cluster.namespace,
-            name=name,
-            cloud=self.settings.cloud.name,
-            tenant_id=self.settings.tenant_id,
-            vault_id=self.store.vault_id,
-            secret_name=secret_name,
-            key_id=key_id,
-        )
+        return {
+            "kubeconfig": connection.kubeconfig,
+            "context": connection.context,
+            "clusterId": connection.cluster_id,
+            "namespace": self.cluster.namespace,
+            "name": name,
+            "cloud": self.settings.cloud.name,
+            "tenantId": self.settings.tenant_id,
+            "vaultId": self.store.vault_id,
+            "secretName": secret_name,
+            "keyId": key_id,
+        }
 
 
 def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs) -> SigningKeyFacts | None:
     """Make the issuer with its keys, or take the key of an existing one; None if the stack knows of none."""
-    cluster, wanted = args.cluster, args.cluster.signing_key
+    cluster, wanted, secret_name = args.cluster, args.cluster.signing_key, args.cluster.signing_key_vault_secret
     options = pulumi.ResourceOptions(parent=parent)
-    if wanted is None:
+    if wanted is None or secret_name is None:
         return None
     if cluster.issuer_name is not None:
         issuer = OidcIssuer(
@@ -71,7 +71,6 @@ def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs
             options,
         )
         return issuer.signing_key
-    secret_name = wanted.vault_secret_name or signing_key_vault_secret(cluster.name)
     key = signing_key(
         f"{name}-signing-key",
         args.settings,
@@ -83,7 +82,7 @@ def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs
         file_key_id=args.file_key_id,
         opts=options,
     )
-    return SigningKeyFacts(secret_name=secret_name, key_id=key.key_id, old_public_keys=(), resources=(key,))
+    return SigningKeyFacts(secret_name=secret_name, key_id=key.outputs["keyId"], old_public_keys=(), resources=(key,))
 
 
 def signing_key_secret(
@@ -96,4 +95,4 @@ def signing_key_secret(
         args.connection, name=args.cluster.signing_key_secret, secret_name=key.secret_name, key_id=key.key_id
     )
     opts = pulumi.ResourceOptions(parent=parent, depends_on=list(key.resources))
-    return [SigningKeySecret(name, of_key, key.old_public_keys, opts)]
+    return [SigningKeySecret(name, opts, **of_key, oldPublicKeys=key.old_public_keys)]

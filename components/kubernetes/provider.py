@@ -10,8 +10,8 @@ from pulumi_kubernetes.provider import Provider as KubernetesProvider
 
 from components.azure.aks_access import AksAccess, access_args, access_gate
 from components.azure.management_cluster import ManagementCluster
-from components.azure.plugin_resources import ClusterGate
 from components.azure.providers import ClusterConnection, Providers, management_cluster_id
+from components.plugin.resources import ClusterGate
 from identity.aks.kubeconfig import Kubeconfig
 from identity.azure.errors import AccessError
 from identity.settings import ManagementClusterSettings, Settings

@@ -10,6 +10,7 @@ import pulumi
 
 from identity import resource_types
 from identity.catalogue import CONTROL_PLANE
+from identity.plugin_schema import SecretAddresses
 from identity.settings import Settings
 
 
@@ -17,13 +18,13 @@ async def look_at_secrets(settings: Settings, vault: str) -> None:
     """Begin a look at each secret that a schedule decides by; `vault` is the vault's ARM id, empty without one."""
     if not vault:
         return
-    arguments = {
+    arguments: SecretAddresses = {
         "cloud": settings.cloud.name,
         "tenantId": settings.tenant_id,
         "vaultId": vault,
         "secretNames": _secret_names(settings),
     }
-    await pulumi.runtime.invoke_async(resource_types.LOOK_AT_SECRETS, arguments)
+    await pulumi.runtime.invoke_async(resource_types.LOOK_AT_SECRETS, {**arguments})
 
 
 def _secret_names(settings: Settings) -> list[str]:

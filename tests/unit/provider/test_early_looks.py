@@ -27,7 +27,8 @@ def looks() -> EarlyLooks:
 
 def begin(looks: EarlyLooks, *names: str) -> None:
     """Ask for looks as the program does."""
-    looks.begin({**COMMON, "secretNames": list(names)})
+    args: Any = {**COMMON, "secretNames": list(names)}
+    looks.begin(args)
 
 
 def put(world: ArmWorld, value: str) -> str:
@@ -38,7 +39,8 @@ def put(world: ArmWorld, value: str) -> str:
 
 def seen(looks: EarlyLooks) -> str | None:
     """The version that a schedule sees."""
-    found = looks.look(ADDRESS).found
+    address: Any = ADDRESS
+    found = looks.look(address).found
     return None if found is None else found.version
 
 
@@ -73,7 +75,8 @@ def test_looks_are_side_by_side(looks: EarlyLooks, in_azure: ArmWorld, monkeypat
     monkeypatch.setattr(VaultSecret, "look", wait)
     begin(looks, *names)
 
-    assert [looks.look({**ADDRESS, "secretName": name}).found for name in names] == [None] * len(names)
+    addresses: list[Any] = [{**ADDRESS, "secretName": name} for name in names]
+    assert [looks.look(address).found for address in addresses] == [None] * len(names)
 
 
 @pytest.mark.parametrize("error", [AzureRefusedError("503"), PluginError("no sign-in")])

@@ -227,7 +227,7 @@ def test_another_address_is_another_issuer(issuer: ArmWorld) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("keys", []), ("keys", "x"), ("signing", 0), ("leaked", None), ("leaked", [0])]
+    ("name", "value"), [("keys", []), ("keys", "x"), ("signing", 0), ("leaked", "x"), ("leaked", [0])]
 )
 def test_a_wrong_input_is_refused(name: str, value: Any) -> None:
     failures = resource.check(URN, None, {**program(), name: value}).failures

@@ -131,7 +131,7 @@ def test_a_withdrawal_takes_out_what_no_state_knows_and_nobody_elses(
     old = {**FIRST_ISSUE, "current": "b", "b": B2}
     deliver(vault, "b2")
     asked(monkeypatch, RenewalRequest.WITHDRAW)
-    new = checked(old)
+    new: Any = checked(old)
     seen = schedule._look(new)
     graph = RecordedGraph(monkeypatch)
     monkeypatch.setattr(schedule, "_look", lambda _: seen)
@@ -164,7 +164,7 @@ def test_a_tag_that_contradicts_what_is_registered_withdraws_nothing(
     old = {**FIRST_ISSUE, "current": "b", "b": B2}
     deliver(vault, "b2")
     asked(monkeypatch, RenewalRequest.WITHDRAW)
-    new = checked(old)
+    new: Any = checked(old)
     seen = schedule._look(new)
     assert seen.found is not None
     kept = {name: value for name, value in {**seen.found.tags, **tags}.items() if value is not None}

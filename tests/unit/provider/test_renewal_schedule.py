@@ -208,7 +208,7 @@ def test_a_state_of_another_version_is_refused_in_words(vault: ArmWorld, schema:
 def test_outputs_are_the_checked_inputs_with_empty_slots_in_previews_too() -> None:
     noted = {**FIRST_ISSUE, "delivered": DELIVERED}
     created = schedule.create(URN, noted, preview=False)
-    assert (created.id, created.state) == ("hc1-ingress-schedule", {**FIRST_ISSUE, "b": {}})
+    assert (created.id, created.state) == ("hc1-ingress-schedule", {**noted, "b": {}})
     assert schedule.create(URN, noted, preview=True).state == created.state
     assert schedule.update(URN, "id", {}, {}, noted, preview=True) == created.state
 

@@ -191,16 +191,16 @@ def test_the_document_is_the_current_slots(slot: str) -> None:
     recorder = built({SCHEDULE: {**RENEWED, "current": slot}})
 
     assert recorder.stack_outputs.values["document"] == {
-        "authority_host": "https://login.microsoftonline.com/",
-        "client_id": CLIENT_ID,
-        "object_id": a_uuid("cpo-principal"),
+        "authorityHost": "https://login.microsoftonline.com/",
+        "clientId": CLIENT_ID,
+        "objectId": a_uuid("cpo-principal"),
         "thumbprint": issued(slot).thumbprint,
         "generation": f"{slot}{NUMBER[slot]}",
-        "not_before": NOT_BEFORE[slot],
-        "not_after": NOT_AFTER[slot],
-        "renew_after": RENEW_AFTER[slot],
-        "cannot_renew_after": NOT_AFTER[slot],
-        "proven_at": PROVEN_AT,
+        "notBefore": NOT_BEFORE[slot],
+        "notAfter": NOT_AFTER[slot],
+        "renewAfter": RENEW_AFTER[slot],
+        "cannotRenewAfter": NOT_AFTER[slot],
+        "provenAt": PROVEN_AT,
     }
 
 
@@ -217,8 +217,8 @@ def test_what_is_shown_of_the_credential_is_not_secret(application: RecordingMon
 def test_a_preview_knows_the_dates_and_the_generation_of_what_it_would_issue() -> None:
     document = built(preview=True).stack_outputs.values["document"]
 
-    assert (document["generation"], document["not_after"]) == ("a1", NOT_AFTER["a"])
-    assert (document["thumbprint"], document["proven_at"]) == (UNKNOWN, UNKNOWN)
+    assert (document["generation"], document["notAfter"]) == ("a1", NOT_AFTER["a"])
+    assert (document["thumbprint"], document["provenAt"]) == (UNKNOWN, UNKNOWN)
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,8 @@ def test_changed_settings_leave_a_certificate_the_life_it_was_issued_for(
     credentials = {"lifetimeDays": lifetime_days, "renewBeforeDays": renew_before_days}
     got = built(credentials=credentials).stack_outputs.values["document"]
 
-    assert (got["not_after"], got["cannot_renew_after"]) == ("2027-02-19T08:55:00Z", "2027-02-19T08:55:00Z")
-    assert got["renew_after"] == renew_after
+    assert (got["notAfter"], got["cannotRenewAfter"]) == ("2027-02-19T08:55:00Z", "2027-02-19T08:55:00Z")
+    assert got["renewAfter"] == renew_after
 
 
 def test_its_outputs_are_ids_and_what_may_be_shown(application: RecordingMonitor) -> None:

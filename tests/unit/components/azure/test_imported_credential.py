@@ -51,12 +51,12 @@ def test_of_an_imported_document_the_path_is_passed_on_and_nothing_is_secret() -
 
     assert outputs.values["document"] == {
         "file": "ciro.json",
-        "client_id": REGISTRY["clientId"],
+        "clientId": REGISTRY["clientId"],
         "thumbprint": "0A1B",
-        "not_before": "2026-11-21T00:00:00Z",
-        "not_after": "2027-02-19T00:00:00Z",
-        "renew_after": "2027-01-05T00:00:00Z",
-        "cannot_renew_after": "2027-02-19T00:00:00Z",
+        "notBefore": "2026-11-21T00:00:00Z",
+        "notAfter": "2027-02-19T00:00:00Z",
+        "renewAfter": "2027-01-05T00:00:00Z",
+        "cannotRenewAfter": "2027-02-19T00:00:00Z",
     }
     assert outputs.secrets == frozenset()
 
@@ -98,7 +98,8 @@ def test_what_comes_in_is_json_whatever_form_it_will_be_stored_in(object_encodin
 
     known = json.loads(text)
     assert (found.path, found.thumbprint) == (str(tmp_path / "ciro.json"), issued.thumbprint)
-    assert found.dates.written() == {name: known[name] for name in CredentialDates.__dataclass_fields__}
+    names = ("not_before", "not_after", "renew_after", "cannot_renew_after")
+    assert [*found.dates.written().values()] == [known[name] for name in names]
 
 
 def test_a_document_of_another_identity_is_refused(msi_document: str, tmp_path: Path) -> None:

@@ -213,8 +213,10 @@ def test_a_local_cloud_that_does_not_answer_can_be_started_again(
     write_record(state / "environment.json", local_environment(state, kubeconfig))
     printed = idstack("status")
     assert printed.code == 1
-    assert printed.error.startswith(f"idstack: the Kubernetes API of {kubeconfig}: ")
-    assert printed.error.endswith("; `make up` starts the local cloud again\n")
+    assert printed.error == (
+        f"idstack: the credential probes cannot be read: the Kubernetes API of {kubeconfig} does not answer. "
+        "`make up` starts the local cloud again\n"
+    )
 
 
 def test_up_passes_options_to_the_engine_and_ends_with_the_status(engine: FakeEngine, idstack: Idstack) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from identity import resource_types
-from identity.catalogue import CONTROL_PLANE
-from identity.naming import control_plane_identity_name
-from identity.outputs import StackOutputs
 from ops.stack.state import StateResource, name_of
+from ops.world.ownership import by_owner
 
 
 class RenewedType(StrEnum):
@@ -40,10 +38,10 @@ _OTHER_SLOT: Final = {"a": "b", "b": "a"}
 class Renewable:
     """One identity whose certificates the stack issues.
 
-    `name` is `<cluster>/<field>`, or the name of its component if no complete run has delivered its credential yet.
-    `schedule` is the schedule's name in the program. `targets` has the type of each resource by its URN, whether it
-    exists yet or not; `secret` is the vault secret's URN, None before the first one is written. `dependents` are the
-    URNs of the other resources in the state that depend on a target, children and theirs included.
+    `name` is `<cluster>/<field>`, `schedule` the schedule's name in the program. `targets` has the type of each
+    resource by its URN, whether it exists yet or not; `secret` is the vault secret's URN, None before the first one is
+    written. `dependents` are the URNs of the other resources in the state that depend on a target, children and theirs
+    included.
     """
 
     name: str
@@ -80,31 +78,25 @@ def other_slot(urn: str) -> str:
     return urn[:-1] + _OTHER_SLOT[urn[-1]]
 
 
-def renewable(outputs: StackOutputs[str], resources: Iterable[StateResource]) -> list[Renewable]:
+def renewable(resources: Collection[StateResource]) -> list[Renewable]:
     """The identities that have a schedule in the state, in the order of the state."""
-    by_urn = {resource["urn"]: resource for resource in resources}
-    names = {
-        control_plane_identity_name(name, row.field): f"{name}/{row.field}"
-        for name in outputs.get("hostedClusters", {})
-        for row in CONTROL_PLANE
-    }
-    secrets = {name_of(urn): urn for urn, each in by_urn.items() if each["type"] == RenewedType.SECRET}
-    dependents = _dependents(by_urn.values())
+    secrets = by_owner(resources, RenewedType.SECRET)
+    dependents = _dependents(resources)
     found = []
-    for urn in (urn for urn, each in by_urn.items() if each["type"] == RenewedType.SCHEDULE):
-        schedule = name_of(urn)
-        component = schedule.removesuffix("-entra-schedule")
-        secret = secrets.get(f"{component}-credential-secret")
-        targets = {urn: RenewedType.SCHEDULE, **_slots(urn)} | ({secret: RenewedType.SECRET} if secret else {})
-        found.append(
-            Renewable(
-                name=names.get(component, component),
-                schedule=schedule,
-                targets=targets,
-                secret=secret,
-                dependents=frozenset(_closure(targets, dependents) - targets.keys()),
+    for owner, schedules in by_owner(resources, RenewedType.SCHEDULE).items():
+        for schedule in schedules:
+            secret = next((each["urn"] for each in secrets.get(owner, ())), None)
+            targets = {schedule["urn"]: RenewedType.SCHEDULE, **_slots(schedule["urn"])}
+            targets |= {secret: RenewedType.SECRET} if secret else {}
+            found.append(
+                Renewable(
+                    name=owner.name,
+                    schedule=name_of(schedule["urn"]),
+                    targets=targets,
+                    secret=secret,
+                    dependents=frozenset(_closure(targets, dependents) - targets.keys()),
+                )
             )
-        )
     return found
 
 
@@ -118,15 +110,11 @@ def _slots(schedule: str) -> dict[str, RenewedType]:
 def _dependents(resources: Iterable[StateResource]) -> Mapping[str, set[str]]:
     """By URN, those that depend on it."""
     found = defaultdict(set)
-    for resource in resources:
-        properties = (resource.get("propertyDependencies") or {}).values()
-        parents = [resource["parent"]] if resource.get("parent") else []
-        for urn in (
-            *parents,
-            *(resource.get("dependencies") or ()),
-            *(urn for urns in properties for urn in urns or ()),
-        ):
-            found[urn].add(resource["urn"])
+    for each in resources:
+        properties = (each.get("propertyDependencies") or {}).values()
+        parents = [each["parent"]] if each.get("parent") else []
+        for urn in (*parents, *(each.get("dependencies") or ()), *(urn for urns in properties for urn in urns or ())):
+            found[urn].add(each["urn"])
     return found
 
 

@@ -8,17 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.stack.renewable import Renewable, RenewedType, other_slot, renewable
-from ops.stack.renewal_guard import Verdict, changed_inputs, judge
+from ops.renewal.guard import Verdict, changed_inputs, judge
+from ops.renewal.renewable import Renewable, RenewedType, other_slot, renewable
 from tests.unit.ops.renewal_world import CLASS, SETTINGS, Identity, resource, step
 
 _DISK, _KMS = Identity("hc1-disk"), Identity("hc1-kms")
 _STATE = [*_DISK.resources(), *_KMS.resources()]
-_OUTPUTS: Any = {"hostedClusters": {"hc1": {"controlPlane": {}}}}
 
 
 def _identities() -> list[Renewable]:
-    return renewable(_OUTPUTS, _STATE)
+    return renewable(_STATE)
 
 
 def _judged(*steps: Any, is_settled: bool = False, errors: Any = ()) -> Verdict:
@@ -43,14 +42,8 @@ def test_an_identity_is_its_schedule_both_slots_and_the_secret_there_yet_or_not(
     assert disk.dependents == {_DISK.secret_provider_class}
 
 
-def test_an_identity_that_no_whole_run_has_handed_over_has_its_components_name() -> None:
-    [found] = renewable({}, _DISK.resources())
-
-    assert found.name == "hc1-disk"
-
-
 def test_an_identity_without_a_stored_credential_has_no_secret() -> None:
-    [found] = renewable({}, [each for each in _DISK.resources() if each["urn"] != _DISK.secret])
+    [found] = renewable([each for each in _DISK.resources() if each["urn"] != _DISK.secret])
 
     assert found.secret is None
 
@@ -66,7 +59,7 @@ def test_the_first_renewal_creates_the_other_slot() -> None:
     steps = [step("create", urn, inputs=_new(urn)) for urn in _DISK.slot("b")]
     plan: Any = {"config": {}, "steps": steps}
 
-    verdict = judge(renewable(_OUTPUTS, state), plan, state, is_settled=False)
+    verdict = judge(renewable(state), plan, state, is_settled=False)
 
     assert (_names(verdict), verdict.refused) == (["hc1/disk"], {})
 
@@ -146,8 +139,8 @@ def test_a_first_certificate_with_other_settings_than_its_sibling_is_refused() -
     state = [each for each in _STATE if each["urn"] != urn]
     plan: Any = {"config": {}, "steps": [step("create", urn, inputs={**_new(urn), "keySize": 4096})]}
 
-    refused = judge(renewable(_OUTPUTS, state), plan, state, is_settled=False).refused
-    settled = judge(renewable(_OUTPUTS, state), plan, state, is_settled=True).refused
+    refused = judge(renewable(state), plan, state, is_settled=False).refused
+    settled = judge(renewable(state), plan, state, is_settled=True).refused
 
     assert (refused, settled) == ({"hc1/disk": ("keySize of hc1-disk-entra-certificate-b",)}, {})
 
@@ -184,7 +177,7 @@ def test_a_slot_that_was_withdrawn_by_a_killed_run_is_deleted_by_the_next() -> N
             each["inputs"] = {key: value for key, value in each["inputs"].items() if key != "b"}
     steps: Any = {"config": {}, "steps": [step("delete", urn) for urn in _DISK.slot("b")]}
 
-    assert _names(judge(renewable(_OUTPUTS, state), steps, state, is_settled=False)) == ["hc1/disk"]  # type: ignore[arg-type]
+    assert _names(judge(renewable(state), steps, state, is_settled=False)) == ["hc1/disk"]  # type: ignore[arg-type]
 
 
 def test_what_a_killed_run_left_of_a_replacement_is_finished() -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pulumi
 
-from components.azure.key_secret_resources import KeySecretArgs, SigningKeySecret
-from components.azure.plugin_resources import (
+from components.plugin.resources import (
     Certificate,
     ClusterGate,
     CredentialSecret,
     NamespaceGuard,
     RenewalSchedule,
+    SigningKeySecret,
 )
+from identity.plugin_schema import CertificateOutputs
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import UNKNOWN, a_uuid, issued
 from tests.unit.components.world import TENANT, VAULT
@@ -21,51 +22,56 @@ def built(*, preview: bool = False) -> RecordingMonitor:
     def build() -> None:
         schedule = RenewalSchedule(
             "schedule",
-            lifetime_days=90,
-            renew_before_days=45,
+            lifetimeDays=90,
+            renewBeforeDays=45,
             mode="auto",
             cloud="AzurePublicCloud",
-            tenant_id=TENANT,
-            vault_id=VAULT,
-            secret_name="cpo",
-            object_encoding="utf-8",
-            authority_host="https://login.microsoftonline.com/",
-            client_id="client",
+            tenantId=TENANT,
+            vaultId=VAULT,
+            secretName="cpo",
+            objectEncoding="utf-8",
+            authorityHost="https://login.microsoftonline.com/",
+            clientId="client",
             delivered=None,
         )
         certificate = Certificate(
             "certificate-a",
-            common_name="x",
-            key_size=2048,
-            lifetime_days=90,
+            commonName="x",
+            keySize=2048,
+            lifetimeDays=90,
             generation=1,
-            not_before="2026-11-21T08:55:00Z",
+            notBefore="2026-11-21T08:55:00Z",
             cloud="AzurePublicCloud",
-            tenant_id=TENANT,
-            application_id="/applications/cpo",
+            tenantId=TENANT,
+            applicationId="/applications/cpo",
         )
         secret = CredentialSecret(
             "secret",
             cloud="AzurePublicCloud",
-            tenant_id=TENANT,
-            vault_id=VAULT,
-            secret_name="cpo",
-            object_encoding="utf-8",
+            tenantId=TENANT,
+            vaultId=VAULT,
+            secretName="cpo",
+            objectEncoding="utf-8",
             tags={"cost_center": "1", "tenant_id": "2"},
-            stack_owner="an-owner-id",
-            credential={"thumbprint": certificate.thumbprint},
+            ownerId="an-owner-id",
+            clientId="client",
+            thumbprint=certificate.outputs["thumbprint"],
+            notBefore="2026-11-21T08:55:00Z",
+            notAfter="2027-02-19T08:55:00Z",
+            renewAfter="2027-01-05T08:55:00Z",
+            cannotRenewAfter="2027-02-19T08:55:00Z",
         )
-        pulumi.export("slot", schedule.a)
-        pulumi.export("empty_slot", schedule.b)
-        pulumi.export("current", schedule.current)
-        pulumi.export("not_after", certificate.not_after)
-        pulumi.export("key_id", certificate.key_id)
-        pulumi.export("delivered_at", secret.delivered_at)
+        pulumi.export("slot", schedule.outputs["a"])
+        pulumi.export("empty_slot", schedule.outputs["b"])
+        pulumi.export("current", schedule.outputs["current"])
+        pulumi.export("not_after", certificate.outputs["notAfter"])
+        pulumi.export("key_id", certificate.outputs["keyId"])
+        pulumi.export("delivered_at", secret.outputs["deliveredAt"])
 
     return run(build, preview=preview)
 
 
-def test_inputs_are_camel_case_on_the_wire() -> None:
+def test_inputs_are_on_the_wire_as_they_are_but_what_is_none() -> None:
     assert built().one("idstack:index:RenewalSchedule").inputs == {
         "lifetimeDays": 90,
         "renewBeforeDays": 45,
@@ -89,7 +95,7 @@ def test_keys_inside_of_inputs_stay_as_they_are() -> None:
     )
 
 
-def test_outputs_are_snake_case_and_keys_inside_stay_as_they_are() -> None:
+def test_outputs_are_those_of_the_plugin() -> None:
     outputs = built().stack_outputs.values
 
     assert outputs == {
@@ -111,7 +117,7 @@ def test_a_preview_knows_the_slots_and_the_dates() -> None:
 def test_no_certificate_offers_its_private_key() -> None:
     recorder = built()
 
-    assert not hasattr(Certificate, "private_key_pem")
+    assert not [name for name in CertificateOutputs.__annotations__ if "private" in name.lower()]
     assert [each.name for each in recorder.registered if each.request.additionalSecretOutputs] == []
 
 
@@ -119,27 +125,28 @@ def test_a_kubeconfig_is_secret_as_an_output_too() -> None:
     def build() -> None:
         ClusterGate(
             "gate",
-            cluster_id="id",
-            cluster_uid="uid",
-            has_azure_rbac=False,
+            clusterId="id",
+            clusterUid="uid",
+            hasAzureRbac=False,
             kubeconfig="token: x",
             kinds=["v1/namespaces"],
-            timeout_seconds=1,
+            timeoutSeconds=1,
         )
-        NamespaceGuard("guard", cluster_id="id", kubeconfig="token: x", context=None, namespace="n", handed_over=False)
-        of_key = KeySecretArgs(
+        NamespaceGuard("guard", clusterId="id", kubeconfig="token: x", context=None, namespace="n", handedOver=False)
+        SigningKeySecret(
+            "key",
             kubeconfig="token: x",
             context=None,
-            cluster_id="id",
+            clusterId="id",
             namespace="n",
             name="key",
             cloud="AzurePublicCloud",
-            tenant_id=TENANT,
-            vault_id=VAULT,
-            secret_name="key",
-            key_id="kid",
+            tenantId=TENANT,
+            vaultId=VAULT,
+            secretName="key",
+            keyId="kid",
+            oldPublicKeys=[],
         )
-        SigningKeySecret("key", of_key, [])
 
     secrets = {each.name: list(each.request.additionalSecretOutputs) for each in run(build).registered}
 

@@ -9,10 +9,10 @@ from rich.console import Console
 
 from identity.credentials import renewal_request
 from identity.credentials.renewal_request import RenewalRequest
+from ops.renewal.guard import Verdict, judge
+from ops.renewal.renewable import Renewable
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.renewable import Renewable
-from ops.stack.renewal_guard import Verdict, judge
 from ops.stack.state import StateResource
 
 
@@ -33,7 +33,7 @@ class RenewalRun:
     """Renews the chosen identities in one `pulumi up`.
 
     `requests` are by the schedules' names; without one a schedule decides by itself what is due. `arguments` are more
-    options of `pulumi up`. `is_settled` as in `ops/stack/renewal_guard.py`.
+    options of `pulumi up`. `is_settled` as in `ops/renewal/guard.py`.
     """
 
     engine: Engine

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import cast
 
 from identity import resource_types
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
 from identity.credentials.schedule import Delivery, Slot, Slots, spare_is_free
-from identity.naming import control_plane_identity_name
 from identity.outputs import StackOutputs
+from identity.plugin_schema import CertificateSlot, CredentialSecretState, RenewalScheduleState
 from identity.similar import similar
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource, name_of
+from ops.world.ownership import ResourceOwner, by_owner
 
 
 @dataclass(frozen=True)
@@ -49,19 +50,18 @@ class Rotatable:
         return [f"{mount.container} in {mount.deployment}" for mount in self.row.mounts]
 
 
-def rotatable(outputs: StackOutputs[str], resources: Iterable[StateResource]) -> list[Rotatable]:
+def rotatable(outputs: StackOutputs[str], resources: Collection[StateResource]) -> list[Rotatable]:
     """The identities of the stack that have a schedule, in the order of clusters and catalogue."""
-    by_urn = {resource["urn"]: resource for resource in resources}
-    schedules = [each for each in by_urn.values() if each["type"] == resource_types.RENEWAL_SCHEDULE]
-    found = []
-    for name, cluster in outputs.get("hostedClusters", {}).items():
-        for row in CONTROL_PLANE:
-            component = control_plane_identity_name(name, row.field)
-            for schedule in schedules:
-                if row.field in cluster["controlPlane"] and component in map(name_of, _ancestors(schedule, by_urn)):
-                    delivered = next((_delivery(secret) for secret in _secrets(by_urn, component)), None)
-                    found.append(Rotatable(name, row, name_of(schedule["urn"]), _slots(schedule), delivered))
-    return found
+    schedules = by_owner(resources, resource_types.RENEWAL_SCHEDULE)
+    secrets = by_owner(resources, resource_types.CREDENTIAL_SECRET)
+    return [
+        Rotatable(owner.cluster, row, name_of(schedule["urn"]), _slots(schedule), _delivery(secrets.get(owner, ())))
+        for name, cluster in outputs.get("hostedClusters", {}).items()
+        for row in CONTROL_PLANE
+        if row.field in cluster["controlPlane"]
+        for owner in (ResourceOwner(name, row.field),)
+        for schedule in schedules.get(owner, ())
+    ]
 
 
 def chosen(every: Collection[Rotatable], identities: Collection[str]) -> list[Rotatable]:
@@ -86,32 +86,20 @@ def _meant(unknown: str, names: Collection[str]) -> str:
     return "" if close is None else f" (did you mean {close}?)"
 
 
-def _secrets(by_urn: Mapping[str, StateResource], component: str) -> list[StateResource]:
-    """The vault secret of an identity, if it was written."""
-    secrets = (each for each in by_urn.values() if each["type"] == resource_types.CREDENTIAL_SECRET)
-    return [secret for secret in secrets if component in map(name_of, _ancestors(secret, by_urn))]
-
-
-def _ancestors(resource: StateResource, by_urn: Mapping[str, StateResource]) -> list[str]:
-    """URNs of its parent, the parent's parent and so on."""
-    ancestors = []
-    while (urn := resource.get("parent")) and urn in by_urn:
-        ancestors.append(urn)
-        resource = by_urn[urn]
-    return ancestors
-
-
 def _slots(schedule: StateResource) -> Slots:
-    written = schedule["inputs"]
-    return Slots(written["current"], *(_slot(written.get(name)) for name in ("a", "b")))
+    written = cast(RenewalScheduleState, schedule["inputs"])
+    return Slots(written["current"], _slot(written.get("a")), _slot(written.get("b")))
 
 
-def _slot(written: Mapping[str, Any] | None) -> Slot | None:
+def _slot(written: CertificateSlot | None) -> Slot | None:
     if written is None:
         return None
     return Slot(written["generation"], rfc3339.parse(written["notBefore"]), written["validDays"])
 
 
-def _delivery(secret: StateResource) -> Delivery | None:
-    written = secret.get("outputs", {})
-    return Delivery.named(written.get("generation", ""), rfc3339.parse(written["deliveredAt"]))
+def _delivery(secrets: Sequence[StateResource]) -> Delivery | None:
+    """What the identity's vault secret was written with, None if it never was."""
+    for secret in secrets:
+        written = cast(CredentialSecretState, secret.get("outputs", {}))
+        return Delivery.named(written.get("generation", ""), rfc3339.parse(written["deliveredAt"]))
+    return None

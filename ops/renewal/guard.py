@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from identity import resource_types
-from ops.stack.renewable import SLOTS, Renewable, RenewedType, other_slot
+from ops.renewal.renewable import SLOTS, Renewable, RenewedType, other_slot
 from ops.stack.state import Plan, PlanStep, StateResource, errors_of, name_of
 
 # Steps after which everything is as it was.

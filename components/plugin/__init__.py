@@ -1,0 +1,1 @@
+"""The resources of the project's own provider plugin, as a program registers them."""

@@ -1,0 +1,244 @@
+"""The resources of the project's own provider plugin. `identity/plugin_schema.py` has their inputs and outputs.
+
+The modules in `provider/` describe what the resources do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, Unpack, cast
+
+import pulumi
+
+from identity import plugin_schema as schema
+from identity import resource_types
+
+# The one input that opens something.
+_SECRET: Final = "kubeconfig"
+_Outputs = TypeVar("_Outputs")
+_In: TypeAlias = pulumi.Input[str]
+_Out: TypeAlias = pulumi.Output[str]
+_Options: TypeAlias = pulumi.ResourceOptions | None
+
+
+class PluginResource(pulumi.CustomResource, Generic[_Outputs]):
+    """A resource of the plugin; every input is an output as well, and a kubeconfig is secret as both."""
+
+    token: ClassVar[str]
+    # The TypedDict of the outputs that are no inputs.
+    added: ClassVar[Any] = None
+
+    def __init__(self, name: str, opts: _Options, inputs: Mapping[str, Any]) -> None:
+        secret = [_SECRET] if _SECRET in inputs else None
+        options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(additional_secret_outputs=secret))
+        outputs = () if self.added is None else self.added.__annotations__
+        super().__init__(self.token, name, {**inputs, **dict.fromkeys(outputs)}, options)
+
+    @property
+    def outputs(self) -> _Outputs:
+        """The outputs that are no inputs."""
+        return cast(_Outputs, vars(self))
+
+
+class StackOwner(PluginResource[schema.StackOwnerOutputs[_Out]]):
+    """The id that tells the stack's things in Azure from every other stack's (`provider/stack_owner.py`)."""
+
+    token = resource_types.STACK_OWNER
+    added = schema.StackOwnerOutputs
+
+    def __init__(self, resource: str, /, opts: _Options = None) -> None:
+        super().__init__(resource, opts, {})
+
+
+class RenewalSchedule(PluginResource[schema.RenewalScheduleOutputs[_Out, pulumi.Output[schema.CertificateSlot]]]):
+    """Decides by the vault which of two certificate slots is issued again when (`provider/renewal_schedule.py`)."""
+
+    token = resource_types.RENEWAL_SCHEDULE
+    added = schema.RenewalScheduleOutputs
+
+    def __init__(
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.RenewalScheduleInputs[_In]],
+    ) -> None:
+        super().__init__(resource, opts, inputs)
+
+
+class Certificate(PluginResource[schema.CertificateOutputs[_Out]]):
+    """A self-signed RSA client certificate (`provider/certificate.py`); a new generation replaces it.
+
+    Its key is in the plugin's memory until the vault has it.
+    """
+
+    token = resource_types.CERTIFICATE
+    added = schema.CertificateOutputs
+
+    def __init__(
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.CertificateInputs[_In]],
+    ) -> None:
+        super().__init__(resource, opts, inputs)
+
+
+class SignInGate(PluginResource[schema.SignInGateOutputs[_Out]]):
+    """Proves that Entra ID knows a certificate before anything relies on it (`provider/sign_in_gate.py`)."""
+
+    token = resource_types.SIGN_IN_GATE
+    added = schema.SignInGateOutputs
+
+    def __init__(
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.SignInGateInputs[_In]],
+    ) -> None:
+        super().__init__(resource, opts, inputs)
+
+
+class CredentialSecret(PluginResource[schema.CredentialSecretOutputs[_Out]]):
+    """A Key Vault secret with a credential document (`provider/credential_secret.py`)."""
+
+    token = resource_types.CREDENTIAL_SECRET
+    added = schema.CredentialSecretOutputs
+
+    def __init__(
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.CredentialSecretInputs[_In]],
+    ) -> None:
+        super().__init__(resource, opts, inputs)
+
+
+class ClusterGate(PluginResource[schema.ClusterGateOutputs[_Out]]):
+    """Proves that a new management cluster can be used (`provider/cluster_gate.py`): name it in `depends_on`."""
+
+    token = resource_types.CLUSTER_GATE
+    added = schema.ClusterGateOutputs
+
+    def __init__(
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.ClusterGateInputs[_In]],
+    ) -> None:
+        super().__init__(resource, opts, inputs)
+
+
+class NamespaceGuard(PluginResource[None]):
+    """Refuses its deletion while HyperShift has a control plane in the namespace (`provider/namespace_guard.py`).
+
+    Name in `depends_on` whatever must not be deleted before it.
+    """
+
+    token = resource_types.NAMESPACE_GUARD
+
+    def __init__(
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.NamespaceGuardInputs[_In]],
+    ) -> None:
+        super().__init__(resource, opts, inputs)
+
+
+class HsmRoleAssignment(PluginResource[None]):
+    """A role in a managed HSM (`provider/hsm_role_assignment.py`)."""
+
+    token = resource_types.HSM_ROLE_ASSIGNMENT
+
+    def __init__(
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.HsmRoleAssignmentInputs[_In]],
+    ) -> None:
+        super().__init__(resource, opts, inputs)
+
+
+class SigningKey(PluginResource[schema.SigningKeyOutputs[_Out, pulumi.Output[Mapping[str, Any]]]]):
+    """A key that signs service-account tokens, in the vault (`provider/signing_key.py`)."""
+
+    token = resource_types.SIGNING_KEY
+    added = schema.SigningKeyOutputs
+
+    def __init__(
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.SigningKeyInputs[_In]],
+    ) -> None:
+        super().__init__(resource, opts, inputs)
+
+
+class IssuerDocuments(PluginResource[schema.IssuerDocumentsOutputs]):
+    """The discovery document and the keys of an issuer (`provider/issuer_documents.py`)."""
+
+    token = resource_types.ISSUER_DOCUMENTS
+    added = schema.IssuerDocumentsOutputs
+
+    def __init__(
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.IssuerDocumentsInputs[pulumi.Input[Mapping[str, Any]]]],
+    ) -> None:
+        super().__init__(resource, opts, inputs)
+
+
+class EncryptionKey(PluginResource[schema.VaultKeyOutputs[_Out]]):
+    """A key in the vault that encrypts a hosted cluster's etcd (`provider/encryption_key.py`)."""
+
+    token = resource_types.ENCRYPTION_KEY
+    added = schema.VaultKeyOutputs
+
+    def __init__(
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.EncryptionKeyInputs[_In]],
+    ) -> None:
+        super().__init__(resource, opts, inputs)
+
+
+class SigningKeySecret(PluginResource[None]):
+    """The Kubernetes Secret with a signing key (`provider/signing_key_secret.py`)."""
+
+    token = resource_types.SIGNING_KEY_SECRET
+
+    def __init__(
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.SigningKeySecretInputs[_In]],
+    ) -> None:
+        super().__init__(resource, opts, inputs)
+
+
+class EncryptionKeySecret(PluginResource[None]):
+    """The Kubernetes Secret with the key of etcd (`provider/encryption_key_secret.py`)."""
+
+    token = resource_types.ENCRYPTION_KEY_SECRET
+
+    def __init__(
+        self,
+        resource: str,
+        /,
+        opts: _Options = None,
+        **inputs: Unpack[schema.KeySecretInputs[_In]],
+    ) -> None:
+        super().__init__(resource, opts, inputs)
