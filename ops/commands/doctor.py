@@ -49,8 +49,8 @@ def doctor(
     ] = None,
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
-    watches: Annotated[bool, typer.Option("--watch", help="Look again and again, until Ctrl-C.")] = False,
-    waits: Annotated[bool, typer.Option("--wait", help="Look until nothing is broken, or until --timeout.")] = False,
+    watches: Annotated[bool, typer.Option("--watch", help="Repeat until Ctrl-C.")] = False,
+    waits: Annotated[bool, typer.Option("--wait", help="Repeat until nothing is broken, or until --timeout.")] = False,
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0, help="How long --wait waits.")] = 600,
 ) -> None:
     """Find the first broken stage of each identity, with the evidence and the command that fixes it; change nothing.
@@ -90,7 +90,7 @@ def doctor(
             pause=sleep,
         )
         if as_json:
-            screen.document([each.to_json() for each in results])
+            screen.document([result.to_json() for result in results])
         else:
             screen.console.print(report(stack, results))
     raise typer.Exit(exit_code(results))

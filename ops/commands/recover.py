@@ -21,7 +21,7 @@ from ops.stack.moved_clusters import refuse_moves
 
 UpOption: TypeAlias = Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)]
 UnlockOption: TypeAlias = Annotated[
-    bool, typer.Option("--unlock", help="The process that locked the stack is gone: I know it, on whatever machine.")
+    bool, typer.Option("--unlock", help="Remove the lock: its process is gone, on every machine.")
 ]
 OwnerOption: TypeAlias = Annotated[
     str | None,

@@ -70,7 +70,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
     """Print the rows of a stack, write them to a file of metrics if one is named, and return them.
 
     Raises CommandError for a stack that does not exist or was never brought up, for an expired certificate, for a
-    managed identity that Azure does not have, for whatever the doctor's checks of Azure find, for metrics that cannot
+    managed identity that Azure does not have, for what the doctor's checks of Azure find, for metrics that cannot
     be written and, locally, for a row that is not green. The metrics of a stack that is not complete are not written.
     """
     stack = engine.stack
@@ -153,7 +153,7 @@ def _show_managed(managed: ManagedIdentities, screen: Screen) -> None:
 def _show_cluster(state: ClusterState, screen: Screen) -> None:
     """Print a table for each kind of report, and a line for each that could not be read."""
     width = screen.console.width
-    if any(each.is_shown for each in state.conditions):
+    if any(condition.is_shown for condition in state.conditions):
         _show_table(cluster_tables.conditions(state.conditions, width), screen)
     if state.mounts:
         _show_table(cluster_tables.mounts(state.mounts, width), screen)

@@ -111,7 +111,7 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
     local_cloud.do("start", output=screen.output)
     environment = local_cloud.record()
     if environment is None:
-        raise CommandError("the local cloud started but wrote no record of its endpoints: look into .localcloud/*.log")
+        raise CommandError("the local cloud started but wrote no record of its endpoints: see .localcloud/*.log")
     return environment
 
 

@@ -48,7 +48,7 @@ _SHOWN: Final = (
 class HostedClusterCondition:
     """One condition of a HostedCluster; `status` is True, False or Unknown.
 
-    `is_unverifiable`: HyperShift cannot know it of this cluster, so Unknown is as good as True.
+    `is_unverifiable`: HyperShift cannot know it of this cluster, so Unknown counts as True.
     """
 
     cluster: str
@@ -116,9 +116,10 @@ class ClusterState:
 
     def wrong(self) -> Iterator[str]:
         """What is not as expected, and what could not be read, a line for each."""
-        for each in self.conditions:
-            if not each.is_expected:
-                yield f"{each.cluster}: {each.type} is {each.status} ({each.reason}): {each.message}".rstrip(": ")
+        for condition in self.conditions:
+            if not condition.is_expected:
+                reason = f"({condition.reason}): {condition.message}"
+                yield f"{condition.cluster}: {condition.type} is {condition.status} {reason}".rstrip(": ")
         for mount in self.mounts:
             if mount.state in ("old", "not mounted"):
                 version = f", version {mount.version}; the vault has {mount.current}" if mount.state == "old" else ""

@@ -74,7 +74,7 @@ class ManagedIdentities:
 
     def to_json(self) -> dict[str, Any]:
         """Rows and what was not read, for scripts."""
-        return {"rows": [each.to_json() for each in self.rows], "unread": list(self.unread)}
+        return {"rows": [row.to_json() for row in self.rows], "unread": list(self.unread)}
 
 
 def read(outputs: StackOutputs[str], resource_of: ResourceOf | None) -> ManagedIdentities:
@@ -106,7 +106,7 @@ def _row(
 ) -> ManagedIdentityRow:
     resource_id = output["resourceID"]
     state: State = "not known"
-    federated = tuple(FederatedCredential(each.word, each.subject, "not known") for each in row.subjects)
+    federated = tuple(FederatedCredential(subject.word, subject.subject, "not known") for subject in row.subjects)
     if resource_of is not None:
         try:
             state = _state(resource_of(resource_id, resource_types.MANAGED_IDENTITY_API), output["clientID"])
@@ -130,7 +130,7 @@ def _row(
 
 def _roles(row: OptionalManagedIdentity | DataPlaneIdentity) -> str:
     if isinstance(row, OptionalManagedIdentity):
-        return ", ".join(each.role.name for each in row.grants)
+        return ", ".join(grant.role.name for grant in row.grants)
     return " or ".join(dict.fromkeys(each.role.name for each in (row.hypershift, row.builtin)))
 
 
@@ -144,13 +144,13 @@ def _federated(
     row: OptionalManagedIdentity, resource_id: str, resource_of: ResourceOf
 ) -> Iterator[FederatedCredential]:
     """Each by its name; a credential of that name that trusts another service account is `replaced`."""
-    for each in row.subjects:
-        name = f"{parse_arm_id(resource_id).name}-{each.suffix}"
+    for subject in row.subjects:
+        name = f"{parse_arm_id(resource_id).name}-{subject.suffix}"
         found = resource_of(f"{resource_id}/federatedIdentityCredentials/{name}", resource_types.MANAGED_IDENTITY_API)
         state: State = "missing"
         if found is not None:
-            state = "exists" if found["properties"]["subject"] == each.subject else "replaced"
-        yield FederatedCredential(each.suffix, each.subject, state)
+            state = "exists" if found["properties"]["subject"] == subject.subject else "replaced"
+        yield FederatedCredential(subject.suffix, subject.subject, state)
 
 
 def _trusted(
@@ -162,7 +162,7 @@ def _trusted(
     """
     found = resource_of(f"{resource_id}/federatedIdentityCredentials", resource_types.MANAGED_IDENTITY_API) or {}
     trusted = [each["properties"] for each in found.get("value", ())]
-    for each in row.subjects:
-        own = [one for one in trusted if one["subject"] == each.subject]
+    for subject in row.subjects:
+        own = [one for one in trusted if one["subject"] == subject.subject]
         fits = any(one["issuer"] == issuer and FEDERATED_AUDIENCE in one["audiences"] for one in own)
-        yield FederatedCredential(each.word, each.subject, "exists" if fits else "replaced" if own else "missing")
+        yield FederatedCredential(subject.word, subject.subject, "exists" if fits else "replaced" if own else "missing")

@@ -119,7 +119,7 @@ def read(kubeconfig: Path) -> ProbeResults:
         read_one = partial(report_of, http)
         probes = {_deployment(pod): probe for pod, probe in zip(pods, pool.map(read_one, pods), strict=True)}
     return ProbeResults(
-        {key: each["metadata"]["namespace"] for each in classes["items"] for key in _fetched(each)}, probes
+        {key: item["metadata"]["namespace"] for item in classes["items"] for key in _fetched(item)}, probes
     )
 
 

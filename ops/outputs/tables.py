@@ -200,4 +200,4 @@ def _proof(probe: ProbeResult) -> Text:
 def _worst(row: Row, step: _Step) -> Text:
     """The first failure among the mounts, or ok."""
     outcomes = [_outcome(probe, step) for probe in row.probes]
-    return next((each for each in outcomes if each.plain != "ok"), Text("ok", "green"))
+    return next((outcome for outcome in outcomes if outcome.plain != "ok"), Text("ok", "green"))
