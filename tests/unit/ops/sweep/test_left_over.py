@@ -13,9 +13,9 @@ from identity.credentials.schedule import OVERLAP
 from identity.naming import STACK_TAG, role_assignment_name
 from identity.settings import Settings
 from localcloud.azure.tenant.objects import ServicePrincipal
-from ops.siblings.stacks import Contents
 from ops.sweep.left_over import delete
 from ops.sweep.model import LeftOver, Swept
+from ops.world.stacks import Contents
 from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.ops.sweep.left_over_world import (
     FOREIGN,
