@@ -13,9 +13,9 @@ from identity.azure.client import AzureClient, AzureObject
 from identity.azure.registered_certificates import registered, registered_at
 from identity.credentials import rfc3339
 from identity.naming import owner_mark, resource_group_id, resource_id
-from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.stack.errors import CommandError
 from ops.world import vault_secrets
+from ops.world.kubernetes_objects import KubernetesObjects
 from ops.world.whose import owner_of_application
 
 Inputs: TypeAlias = Mapping[str, Any]

@@ -89,6 +89,16 @@ class HostedClusterCondition:
         }
 
 
+@dataclass(frozen=True, kw_only=True)
+class SeenMount:
+    """A SecretProviderClassPodStatus: what the driver has mounted in a pod; `versions` are by object id."""
+
+    pod: str
+    secret_provider_class: str
+    is_mounted: bool
+    versions: Mapping[str, str]
+
+
 @dataclass(frozen=True)
 class MountedVersion:
     """The version of an identity's secret in one pod; `current` is the vault's, None if that could not be read."""
@@ -197,10 +207,18 @@ def hosted_cluster(server: ApiServer, name: str, namespace: str) -> dict[str, An
     return server.read(_HOSTED_CLUSTER.format(namespace, name))
 
 
-def pod_statuses(server: ApiServer, namespace: str) -> list[Mapping[str, Any]]:
-    """The `status` of each SecretProviderClassPodStatus of a namespace. Raises AccessError."""
+def mounts_in(server: ApiServer, namespace: str) -> tuple[SeenMount, ...]:
+    """What the driver has mounted in the pods of a namespace. Raises AccessError."""
     listed = (server.read(_POD_STATUSES.format(namespace)) or {}).get("items") or ()
-    return [each["status"] for each in listed if each.get("status")]
+    return tuple(
+        SeenMount(
+            pod=status.get("podName") or "",
+            secret_provider_class=status.get("secretProviderClassName") or "",
+            is_mounted=bool(status.get("mounted")),
+            versions={each["id"]: each["version"] for each in status.get("objects") or ()},
+        )
+        for status in (one["status"] for one in listed if one.get("status"))
+    )
 
 
 def _conditions(server: ApiServer, name: str, namespace: str) -> Iterator[HostedClusterCondition]:
@@ -242,10 +260,10 @@ def _mounts(
     server: ApiServer, name: str, cluster: HostedClusterOutput[str], version_of: VersionOf, unread: list[str]
 ) -> Iterator[MountedVersion]:
     namespace = control_plane_namespace(cluster["namespace"], name)
-    statuses = pod_statuses(server, namespace)
+    mounts = sorted(mounts_in(server, namespace), key=lambda each: each.pod)
     for identity, row in cluster["controlPlane"].items():
         secret = row["credentialsSecretName"]
-        of_class = [each for each in statuses if each.get("secretProviderClassName") == row["secretProviderClass"]]
+        of_class = [each for each in mounts if each.secret_provider_class == row["secretProviderClass"]]
         if not of_class:
             continue
         try:
@@ -253,9 +271,6 @@ def _mounts(
         except AccessError as error:
             unread.append(f"the vault's version of {secret}: {error}")
             current = None
-        for status in sorted(of_class, key=lambda each: str(each.get("podName"))):
-            for mounted in status.get("objects") or ():
-                if mounted["id"] == f"secret/{secret}":
-                    yield MountedVersion(
-                        name, identity, status["podName"], mounted["version"], bool(status.get("mounted")), current
-                    )
+        for mount in of_class:
+            if (version := mount.versions.get(f"secret/{secret}")) is not None:
+                yield MountedVersion(name, identity, mount.pod, version, mount.is_mounted, current)

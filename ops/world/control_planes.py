@@ -23,7 +23,6 @@ from ops.world.stack_world import (
     SeenContainer,
     SeenControlPlane,
     SeenHostedCluster,
-    SeenMount,
     SeenPod,
     SeenReport,
     SeenWarning,
@@ -65,7 +64,7 @@ def _control_plane(
     probes = [] if isinstance(pods, Unread) or not wants_reports else _probes(cluster, pods)
     return SeenControlPlane(
         classes=attempt(lambda: {_name(each): _class(each) for each in _items(server, classes)}),
-        mounts=attempt(lambda: tuple(map(_mount, cluster_state.pod_statuses(server, cluster.namespace)))),
+        mounts=attempt(lambda: cluster_state.mounts_in(server, cluster.namespace)),
         pods=pods if isinstance(pods, Unread) else tuple(map(_pod, pods)),
         warnings=attempt(lambda: tuple(_warnings(_items(server, f"{core}/events?fieldSelector=type%3DWarning")))),
         reports=_reports(server, probes, mounts),
@@ -88,15 +87,6 @@ def _name(found: Mapping[str, Any]) -> str:
 def _class(found: Mapping[str, Any]) -> SeenClass:
     spec = found.get("spec") or {}
     return SeenClass(provider=spec.get("provider") or "", parameters=spec.get("parameters") or {})
-
-
-def _mount(status: Mapping[str, Any]) -> SeenMount:
-    return SeenMount(
-        pod=status.get("podName") or "",
-        secret_provider_class=status.get("secretProviderClassName") or "",
-        is_mounted=bool(status.get("mounted")),
-        versions={each["id"]: each["version"] for each in status.get("objects") or ()},
-    )
 
 
 def _pod(found: Mapping[str, Any]) -> SeenPod:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from identity.azure.records import RoleAssignmentRecord, SecretMetadata
-from ops.world.cluster_state import HostedClusterCondition
+from ops.world.cluster_state import HostedClusterCondition, SeenMount
 from ops.world.expected import FederatedTrust, StackState
 from ops.world.seen import Unread
 
@@ -137,16 +137,6 @@ class SeenClass:
 
     provider: str
     parameters: Mapping[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeenMount:
-    """A SecretProviderClassPodStatus: what the driver has mounted in a pod; `versions` are by object id."""
-
-    pod: str
-    secret_provider_class: str
-    is_mounted: bool
-    versions: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)

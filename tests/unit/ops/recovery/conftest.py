@@ -14,7 +14,7 @@ from identity.aks.kubeconfig import Kubeconfig
 from identity.azure.client import AzureClient
 from localcloud.kubernetes.api import app as kubernetes
 from ops.recovery.finders import Finders
-from ops.recovery.kubernetes_objects import KubernetesObjects
+from ops.world.kubernetes_objects import KubernetesObjects
 from tests.unit.azure_world import azure, cloud, deployer
 from tests.unit.hosts import Certificates, Serve
 from tests.unit.localcloud.arm_world import ArmWorld, world

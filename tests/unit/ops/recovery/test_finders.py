@@ -23,8 +23,8 @@ from identity.credentials.certificate import issue
 from identity.naming import owner_mark
 from localcloud.azure.tenant.objects import Application, KeyCredential
 from ops.recovery.finders import Finders
-from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.stack.errors import CommandError
+from ops.world.kubernetes_objects import KubernetesObjects
 from tests.unit.azure_world import IssuedTokens
 from tests.unit.hosts import Certificates
 from tests.unit.localcloud import monitoring_world, network_world

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
 from identity.aks.api_server import ApiServer
 from identity.azure.errors import AccessError
+from ops.access.management_cluster import api_server
+from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
 
@@ -41,6 +45,17 @@ class KubernetesObjects:
                     each["kind"]: each["name"] for each in found.get("resources", ()) if "/" not in each["name"]
                 }
             return self._served[api_version]
+
+
+@contextmanager
+def management_cluster(engine: Engine) -> Iterator[KubernetesObjects]:
+    """Those of the management cluster, reached as the stack reaches it; raises CommandError."""
+    try:
+        with api_server(engine) as server:
+            server.check_sign_in()
+            yield KubernetesObjects(server)
+    except AccessError as error:
+        raise CommandError(f"the management cluster cannot be read: {error}") from None
 
 
 def _base(api_version: str) -> str:

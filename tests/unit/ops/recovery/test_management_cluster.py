@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import json
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -13,30 +13,30 @@ from identity.aks.azure_rbac import AksCluster
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.legacy_login import LegacyLogin
 from ops.access.management_cluster import StackAccess
-from ops.recovery import settle
-from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.world.kubernetes_objects import KubernetesObjects, management_cluster
 from tests.unit.hosts import Certificates
 from tests.unit.ops.conftest import FakeEngine
 
+AKS: Final = {"resourceGroup": "aks", "name": "aks"}
 
-def by_file(kubeconfig: Path, **more: str) -> AbstractContextManager[KubernetesObjects]:
+
+def by_file(engine: FakeEngine, kubeconfig: Path, **more: str) -> AbstractContextManager[KubernetesObjects]:
     """The cluster of a stack whose configuration names this file."""
-    return settle._management_cluster(
-        Engine("dev"), {"managementCluster": json.dumps({"kubeconfig": str(kubeconfig), **more})}
-    )
+    engine.configures(subscriptionId="a-subscription", managementCluster={**AKS, "kubeconfig": str(kubeconfig), **more})
+    return management_cluster(Engine("dev"))
 
 
 def test_a_cluster_that_does_not_answer_is_reported(tmp_path: Path, kubeconfig: Path, engine: FakeEngine) -> None:
     silent = tmp_path / "silent"
     silent.write_text(kubeconfig.read_text().replace("https://127.0.0.1:", "https://127.0.0.2:"))
-    with pytest.raises(CommandError, match=r"management cluster cannot be read.*127\.0\.0\.2"), by_file(silent):
+    with pytest.raises(CommandError, match=r"management cluster cannot be read.*127\.0\.0\.2"), by_file(engine, silent):
         pass
 
 
 def test_a_context_that_the_kubeconfig_does_not_have_is_reported(kubeconfig: Path, engine: FakeEngine) -> None:
-    with pytest.raises(CommandError, match=r"cannot be read.*nowhere"), by_file(kubeconfig, context="nowhere"):
+    with pytest.raises(CommandError, match=r"cannot be read.*nowhere"), by_file(engine, kubeconfig, context="nowhere"):
         pass
 
 
@@ -60,9 +60,9 @@ def test_without_a_kubeconfig_file_recovery_signs_in_as_the_stack_does(
         asked.append(of.stack)
         return StackAccess(known, LegacyLogin(), AksCluster("/id"))
 
-    monkeypatch.setattr(settle, "stack_access", as_the_stack)
-    configuration = {"managementCluster": '{"resourceGroup": "aks", "name": "aks"}'}
-    with settle._management_cluster(Engine("dev"), configuration) as found:
+    monkeypatch.setattr("ops.access.management_cluster.stack_access", as_the_stack)
+    engine.configures(managementCluster=AKS)
+    with management_cluster(Engine("dev")) as found:
         assert found.has("v1", "Namespace", None, "default")
         assert not found.has("v1", "Namespace", None, "clusters-hc1")
     assert asked == ["dev"]
@@ -70,10 +70,10 @@ def test_without_a_kubeconfig_file_recovery_signs_in_as_the_stack_does(
     known = known.only(known.chosen(), user={"token": "wrong"})
     with (
         pytest.raises(CommandError, match="does not accept the token"),
-        settle._management_cluster(Engine("dev"), configuration),
+        management_cluster(Engine("dev")),
     ):
         pass
 
-    with by_file(kubeconfig) as found:
+    with by_file(engine, kubeconfig) as found:
         assert found.has("v1", "Namespace", None, "default")
     assert asked == ["dev", "dev"], "a file that is named goes first"
