@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from identity.azure.errors import AccessError
+from identity.azure.records import SecretMetadata
 from identity.credentials import rfc3339
 from identity.credentials.document import InvalidCredentialError, encode, validate, wrap
 from identity.credentials.replacement import StoredBefore
@@ -38,7 +39,7 @@ from plugin import (
 from provider import clock, keys, schema
 from provider.inputs import Inputs
 from provider.ownership import OWNER_ID, kept_owner, refuse_foreign
-from provider.vault_secrets import SecretMetadata, VaultSecret, inputs_of_import
+from provider.vault_secrets import VaultSecret, inputs_of_import
 
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 CONTENT_TYPE: Final = "application/json"
@@ -169,7 +170,7 @@ class CredentialSecretResource(Resource):
         return written
 
     def _amended(self, secret: VaultSecret, inputs: Props, found: SecretMetadata) -> SecretMetadata:
-        tags = _tags(inputs, found.tags.get(DELIVERED_AT) or _moment(found.created))
+        tags = _tags(inputs, found.tags.get(DELIVERED_AT) or rfc3339.render(found.created))
         return secret.amend(_properties(inputs), tags)
 
 
@@ -201,8 +202,7 @@ def _not_ours(found: SecretMetadata, inputs: Props, state: Props) -> str:
 
 def _require_later(secret: VaultSecret, inputs: Props, found: SecretMetadata) -> None:
     """Raises PluginError for a document from a file that is older than the one in the vault."""
-    begins = None if found.not_before is None else datetime.fromtimestamp(found.not_before, UTC)
-    before = StoredBefore(parse_arm_id(secret.vault_id).name, secret.name, found.tags.get(THUMBPRINT), begins)
+    before = StoredBefore(parse_arm_id(secret.vault_id).name, secret.name, found.thumbprint, found.not_before)
     if why := before.why_it_stays(inputs["thumbprint"], rfc3339.parse(inputs["notBefore"])):
         raise PluginError(f"the document in {inputs[_FILE]} was not written: {why}. You can {before.ways_out}")
 
@@ -285,8 +285,8 @@ def _live(inputs: Props, found: SecretMetadata) -> Props:
     """The inputs with which the program would get what the vault has."""
     tags = {name: value for name, value in found.tags.items() if name not in OWN_TAGS}
     dates = {
-        "notBefore": None if found.not_before is None else _moment(found.not_before),
-        "notAfter": None if found.expires is None else _moment(found.expires),
+        "notBefore": None if found.not_before is None else rfc3339.render(found.not_before),
+        "notAfter": None if found.expires is None else rfc3339.render(found.expires),
         "renewAfter": found.tags.get(RENEW_AFTER),
         "cannotRenewAfter": found.tags.get(CANNOT_RENEW_AFTER),
     }
@@ -299,7 +299,7 @@ def _live(inputs: Props, found: SecretMetadata) -> Props:
 
 
 def _state(inputs: Props, found: SecretMetadata) -> Props:
-    delivered_at = found.tags.get(DELIVERED_AT) or _moment(found.created)
+    delivered_at = found.tags.get(DELIVERED_AT) or rfc3339.render(found.created)
     return inputs | {"version": found.version, "secretUri": found.uri, "deliveredAt": delivered_at}
 
 
@@ -309,7 +309,3 @@ def _planned(inputs: Props) -> Props:
 
 def _kept(state: Props) -> Props:
     return {name: state[name] for name in _OUTPUTS if name in state}
-
-
-def _moment(seconds: int) -> str:
-    return rfc3339.render(datetime.fromtimestamp(seconds, UTC))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from identity.azure.records import SecretMetadata
 from identity.credentials.secret_tags import OWNER
 from plugin import PluginError, Props
-from provider.vault_secrets import SecretMetadata
 
 OWNER_ID: Final = "ownerId"
 

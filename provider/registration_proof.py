@@ -27,7 +27,7 @@ def require_registrable(args: Props) -> None:
         found = secret.metadata()
     except AccessError as error:
         raise PluginError(f"whether {secret.id} has the certificate cannot be seen: {error}") from None
-    begin = rfc3339.parse(args["notBefore"]).timestamp()
+    begin = rfc3339.parse(args["notBefore"])
     if found is not None and found.tags.get(THUMBPRINT) == args["thumbprint"] and found.not_before == begin:
         return
     raise PluginError(

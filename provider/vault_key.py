@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from identity.azure.errors import AccessError
+from identity.azure.records import SecretMetadata
 from identity.credentials.secret_tags import OWNER
 from identity.credentials.signing_key import UnusableKeyError
 from plugin import (
@@ -29,7 +30,7 @@ from plugin import (
 from provider import schema
 from provider.inputs import Inputs
 from provider.ownership import OWNER_ID, refuse_foreign
-from provider.vault_secrets import SecretMetadata, VaultSecret, inputs_of_import
+from provider.vault_secrets import VaultSecret, inputs_of_import
 
 _PLACE: Final = ("cloud", "tenantId", "vaultId", "secretName")
 _MOVED: Final = frozenset({"vaultId", "secretName"})

@@ -25,11 +25,9 @@ from ops.commands.options import (
     policy_pack,
 )
 from ops.commands.status import show
-from ops.outputs import probes
+from ops.guards.infra_ids import refuse_duplicates
 from ops.outputs.rows import Row, has_probes, rows
 from ops.outputs.tables import sign_ins, with_caption
-from ops.siblings.infra_ids import refuse_duplicates
-from ops.siblings.whose import told
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -37,6 +35,8 @@ from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_moves
 from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration
+from ops.world import probes
+from ops.world.whose import told
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores
 # Between two looks at the probes, in seconds.
