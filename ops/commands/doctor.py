@@ -12,12 +12,13 @@ from identity.similar import did_you_mean
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.doctor.diagnosis import CheckResult, ExitCode, diagnose, exit_code
 from ops.doctor.model.check import Stage
-from ops.doctor.model.selection import Selection
-from ops.doctor.reading.world import DoctorSources, look
 from ops.doctor.registry import CHECKS
+from ops.doctor.registry import chosen as checks_of
 from ops.doctor.report import report, summary
 from ops.doctor.watching import INTERVAL, await_it, sleep, watch
 from ops.stack.engine import Engine
+from ops.world.look import DoctorSources, look
+from ops.world.selection import Selection
 
 
 def _stage(name: str) -> Stage:
@@ -68,7 +69,7 @@ def doctor(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     screen, sources = Screen(as_json), DoctorSources.of(Engine(stack))
-    chosen = [each for each in CHECKS if each.stage in stages] if stages else selection.checks(CHECKS)
+    chosen = [each for each in CHECKS if each.stage in stages] if stages else checks_of(selection)
     parts = {part for check in chosen for part in check.needs}
 
     def examine() -> list[CheckResult]:

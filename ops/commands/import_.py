@@ -30,13 +30,13 @@ from ops.adoption.providers import enter_providers
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, own_options
 from ops.commands.up import start_local_cloud
 from ops.recovery.orphans import shown
-from ops.siblings.whose import looking
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration
 from ops.stack.state import Plan, name_of
+from ops.world.whose import looking
 
 TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="Type token, such as azure-native:keyvault:Vault.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name in the program, as a preview shows it.")]

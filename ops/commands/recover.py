@@ -11,9 +11,9 @@ import typer
 from ops.adoption import owner_ids
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import start_local_cloud, up
+from ops.guards.infra_ids import refuse_duplicates
 from ops.recovery import settle
 from ops.recovery.orphans import Orphan
-from ops.siblings.infra_ids import refuse_duplicates
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema

@@ -12,14 +12,10 @@ from rich.table import Table
 
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
-from ops.access.cluster_state import read_cluster_state
-from ops.access.managed_identities import read_managed_identities
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.doctor.examination import examine
 from ops.doctor.report import findings
-from ops.outputs import cluster_tables, probes
-from ops.outputs.cluster_state import ClusterState
-from ops.outputs.managed_identities import ManagedIdentities
+from ops.outputs import cluster_tables
 from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
 from ops.outputs.rows import Row, has_probes, rows
@@ -28,6 +24,9 @@ from ops.outputs.token_rows import token_rows
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.world import probes
+from ops.world.cluster_state import ClusterState, read_cluster_state
+from ops.world.compared_identities import ManagedIdentities, read_managed_identities
 
 
 def status(

@@ -14,13 +14,13 @@ from rich.text import Text
 
 from ops.access.azure import deployer
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.siblings.stacks import Stacks
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
 from ops.sweep.left_over import delete, find
 from ops.sweep.model import LeftOver
+from ops.world.stacks import Stacks
 
 
 def sweep(

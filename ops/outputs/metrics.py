@@ -15,10 +15,10 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from ops.outputs.cluster_state import MountedVersion
-from ops.outputs.managed_identities import ManagedIdentityRow
 from ops.outputs.rows import Row
 from ops.stack.errors import CommandError
+from ops.world.cluster_state import MountedVersion
+from ops.world.compared_identities import ManagedIdentityRow
 
 _SUFFIX: Final = ".prom"
 _LABELS: Final = ("stack", "cluster", "identity")

@@ -17,9 +17,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from identity.credentials import rfc3339
-from ops.outputs.probes import ProbeResult
 from ops.outputs.rows import Row
 from ops.outputs.token_rows import TokenRow
+from ops.world.probes import ProbeResult
 
 # The two steps in a probe's report.
 _Step: TypeAlias = Literal["signIn", "proof"]

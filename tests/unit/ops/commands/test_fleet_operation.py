@@ -15,7 +15,7 @@ from ops.fleet.records import Record, Records
 from ops.stack import environment
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.fleet.world import AZURE
-from tests.unit.ops.world import output
+from tests.unit.ops.stacks import output
 
 NOW = datetime.now(UTC)
 STACKS = ("shared-dev", "hc1-dev", "hc2-dev")

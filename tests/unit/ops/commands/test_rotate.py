@@ -12,7 +12,7 @@ import pytest
 from identity.credentials import rfc3339
 from ops.renewal.renewable import RenewedType
 from tests.unit.ops.conftest import FakeEngine, Idstack
-from tests.unit.ops.world import output
+from tests.unit.ops.stacks import output
 
 _STACK = "urn:pulumi:dev::idstack"
 _CLUSTER = "idstack:hypershift:HostedCluster"
