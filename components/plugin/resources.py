@@ -167,7 +167,7 @@ class HsmRoleAssignment(PluginResource[None]):
 
 
 class SigningKey(PluginResource[schema.SigningKeyOutputs[_Out, pulumi.Output[Mapping[str, Any]]]]):
-    """A key that signs service-account tokens, in the vault (`provider/signing_key.py`)."""
+    """A key that signs service-account tokens, in the vault (`provider/vault_signing_key.py`)."""
 
     token = resource_types.SIGNING_KEY
     added = schema.SigningKeyOutputs
@@ -199,7 +199,7 @@ class IssuerDocuments(PluginResource[schema.IssuerDocumentsOutputs]):
 
 
 class EncryptionKey(PluginResource[schema.VaultKeyOutputs[_Out]]):
-    """A key in the vault that encrypts a hosted cluster's etcd (`provider/encryption_key.py`)."""
+    """A key in the vault that encrypts a hosted cluster's etcd (`provider/vault_etcd_key.py`)."""
 
     token = resource_types.ENCRYPTION_KEY
     added = schema.VaultKeyOutputs
@@ -215,7 +215,7 @@ class EncryptionKey(PluginResource[schema.VaultKeyOutputs[_Out]]):
 
 
 class SigningKeySecret(PluginResource[None]):
-    """The Kubernetes Secret with a signing key (`provider/signing_key_secret.py`)."""
+    """The Kubernetes Secret with a signing key (`provider/kubernetes_signing_key.py`)."""
 
     token = resource_types.SIGNING_KEY_SECRET
 
@@ -230,7 +230,7 @@ class SigningKeySecret(PluginResource[None]):
 
 
 class EncryptionKeySecret(PluginResource[None]):
-    """The Kubernetes Secret with the key of etcd (`provider/encryption_key_secret.py`)."""
+    """The Kubernetes Secret with the key of etcd (`provider/kubernetes_etcd_key.py`)."""
 
     token = resource_types.ENCRYPTION_KEY_SECRET
 

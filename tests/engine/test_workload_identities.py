@@ -19,7 +19,7 @@ from components.kubernetes.credential_probe import proof_argument, proof_target
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
-from identity.credentials.signing_key import make, public_half
+from identity.credentials.service_account_key import make, public_half
 from identity.resource_types import MANAGED_IDENTITY_API
 from identity.settings import HostedClusterSettings, Settings, load_settings
 from tests.engine.create_iam import create_iam

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
-from identity.credentials.signing_key import UnusableIssuerError, keys_of_issuer
+from identity.credentials.openid_documents import UnusableIssuerError, keys_of_issuer
 from ops.doctor.model.expected import FederatedTrust
 from ops.doctor.model.world import SeenIssuer, SeenManagedIdentity
 

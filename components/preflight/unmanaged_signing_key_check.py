@@ -18,7 +18,7 @@ from identity.aks.api_server import ApiServer
 from identity.aks.azure_rbac import AksCluster
 from identity.aks.kubeconfig import Kubeconfig
 from identity.azure.errors import AccessError
-from identity.credentials.signing_key import UnusableKeyError, is_read_by_hypershift
+from identity.credentials.service_account_key import UnusableKeyError, is_read_by_hypershift
 from identity.settings import ConfigurationError, Problem, Settings
 
 _KEY: Final = "key"
