@@ -72,7 +72,7 @@ e2e: ## The same program on a real kube-apiserver, and what only that can refuse
 	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not slow and not nightly and not kills' $(or $(ARGS),$(E2E))
 
 clients: setup ## Microsoft's clients on the local stack: installs the Azure CLI, libraries for Python and JavaScript, once
-	@$(PYTHON) -m pytest -n 0 -m '' tests/e2e/test_public_names.py tests/unit/localcloud/test_package.py tests/clients $(ARGS)
+	@$(PYTHON) -m pytest -n 0 -m '' tests/e2e/test_public_names.py localcloud/tests/test_package.py tests/clients $(ARGS)
 
 browser: setup ## The page and the drawings of `idstack graph` in Chromium, and their script in ESLint (installs both, once; needs Node)
 	@$(PYTHON) -m pytest -n 0 -m browser tests/browser $(ARGS)

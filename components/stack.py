@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pulumi
 
 from components.azure.credential_store import CredentialStore
-from components.azure.deployer import Deployer
 from components.azure.imported_credential import ExistingIdentity
 from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
 from components.azure.management_cluster import AddOnIdentity, ManagementCluster
@@ -19,6 +16,7 @@ from components.azure.vault_monitoring import VaultMonitoring, VaultMonitoringAr
 from components.hypershift.base_manifest import base_manifest
 from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs, Leaf
 from components.plugin.resources import StackOwner
+from components.preflight.preflight import Preflight
 from components.preflight.prerequisites import Prerequisites
 from identity import checkout
 from identity.outputs import HostedClusterOutput, StackOutputs, delivered
@@ -29,22 +27,17 @@ from identity.settings.rules.credential_loss import addresses, reader_address
 class IdentityStack:
     """Builds the components. They are at the top of the stack, so this class is no component itself.
 
-    `shared` is the shared stack's store; None if vault and key-vault-user are this stack's own. `cluster` is the
-    management cluster that this stack makes; None if it exists already; `last` are the outputs of the last complete
-    run; `handed_over` has, by hosted cluster whose namespace this run leaves to HyperShift, the names of the Kubernetes
-    resources in the state. `owner` is None in a run that leaves the stack's owner id, and the tags, as they are.
+    `providers` have the Kubernetes one, too, if something is in the cluster. `cluster` is the management cluster that
+    this stack makes; None if it exists already. `owner` is None in a run that leaves the stack's owner id, and the
+    tags, as they are.
     """
 
     def __init__(
         self,
         settings: Settings,
+        found: Preflight,
         providers: Providers,
-        deployer: Deployer,
-        prerequisites: Prerequisites,
-        shared: CredentialStore | None,
         cluster: ManagementCluster | None,
-        last: StackOutputs[Any],
-        handed_over: Mapping[str, frozenset[str]],
         owner: StackOwner | None,
     ) -> None:
         self._settings = settings
@@ -53,7 +46,7 @@ class IdentityStack:
         self._owner = owner
         self._attach_command: pulumi.Output[str] | None = None
         self._reader: pulumi.Output[str] | None = None
-        self._store = shared or self._own_store(prerequisites)
+        self._store = found.shared or self._own_store(found.prerequisites)
         self.hosted_clusters = {
             cluster.name: HostedCluster(
                 cluster.name,
@@ -61,13 +54,13 @@ class IdentityStack:
                     settings=settings,
                     cluster=cluster,
                     store=self._store,
-                    deployer=deployer,
-                    imported=prerequisites.imported_of(cluster.name),
-                    manifest=prerequisites.manifests.get(cluster.name),
-                    delivered=delivered(last, cluster.name),
+                    deployer=found.deployer,
+                    imported=found.prerequisites.imported_of(cluster.name),
+                    manifest=found.prerequisites.manifests.get(cluster.name),
+                    delivered=delivered(found.last, cluster.name),
                     connection=providers.connection,
-                    handed_over=handed_over.get(cluster.name),
-                    signing_key_file_id=prerequisites.signing_key_files.get(cluster.name),
+                    handed_over=found.handed_over.get(cluster.name),
+                    signing_key_file_id=found.prerequisites.signing_key_files.get(cluster.name),
                     stack_owner=self._owner_id,
                 ),
                 self._options,

@@ -194,6 +194,10 @@ class WorkloadColumns:
     private: bool = False  # a public hosted cluster has none
     token: str = "/var/run/secrets/openshift/serviceaccount/token"  # where that lies in the pod
 
+    def probe_name(self, subject: FederatedSubject) -> str:
+        """Name of the Deployment that proves the identity with a token of one of its service accounts."""
+        return "-".join(filter(None, ("probe", self.name, subject.suffix)))
+
 
 @dataclass(frozen=True, kw_only=True)
 class ControlPlaneIdentity(GrantedIdentity):

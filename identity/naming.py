@@ -23,6 +23,10 @@ def owner_mark(owner_id: str) -> str:
     return f"{OWNER}:{owner_id}"
 
 
+# Takes the place of HyperShift's RBAC key in the name of the deployer's own role assignments.
+DEPLOYER_COMPONENT: Final = "deployer"
+
+
 def role_assignment_name(infra_id: str, component: str, scope: str) -> str:
     """HyperShift's name of a role assignment: UUIDv5 of `<infraID>-<component>-<scope>` (`cmd/util/azure.go:90-93`).
 
@@ -31,14 +35,19 @@ def role_assignment_name(infra_id: str, component: str, scope: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{infra_id}-{component}-{scope}"))
 
 
+def dashed(hosted_cluster: str) -> str:
+    """A hosted cluster's name as it stands in derived names, and its `infraID` unless another is set."""
+    return hosted_cluster.replace(".", "-")
+
+
 def control_plane_namespace(hosted_cluster_namespace: str, hosted_cluster: str) -> str:
     """Namespace of a hosted control plane (`hypershift-operator/controllers/manifests/manifests.go:24-26`)."""
-    return f"{hosted_cluster_namespace}-{hosted_cluster.replace('.', '-')}"
+    return f"{hosted_cluster_namespace}-{dashed(hosted_cluster)}"
 
 
 def credentials_secret_name(stem: str, hosted_cluster: str) -> str:
     """Key Vault secret of a credential, as the managed-azure scripts name it. Vault names know no dots."""
-    return f"{stem}-{hosted_cluster.replace('.', '-')}-json"
+    return f"{stem}-{dashed(hosted_cluster)}-json"
 
 
 def signing_key_secret_name(hosted_cluster: str) -> str:
@@ -48,7 +57,7 @@ def signing_key_secret_name(hosted_cluster: str) -> str:
 
 def signing_key_vault_secret(hosted_cluster: str, generation: int | None = None) -> str:
     """Key Vault secret of a signing key; None: the one key of an issuer that exists already."""
-    stem = f"{hosted_cluster.replace('.', '-')}-sa-signing-key"
+    stem = f"{dashed(hosted_cluster)}-sa-signing-key"
     return stem if generation is None else f"{stem}-{generation}"
 
 
@@ -59,7 +68,7 @@ def encryption_key_secret_name(hosted_cluster: str) -> str:
 
 def encryption_key_vault_secret(hosted_cluster: str) -> str:
     """Key Vault secret of the key that encrypts etcd."""
-    return encryption_key_secret_name(hosted_cluster.replace(".", "-"))
+    return encryption_key_secret_name(dashed(hosted_cluster))
 
 
 def issuer_url(name: str, storage_suffix: str) -> str:

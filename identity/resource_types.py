@@ -62,6 +62,7 @@ SECRET_PROVIDER_CLASS: Final = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretP
 
 CONTROL_PLANE_IDENTITY: Final = "idstack:azure:ControlPlaneIdentity"
 """A component of the program, as the next ones are."""
+CLUSTER_SIDE: Final = "idstack:kubernetes:ClusterSide"
 DATA_PLANE_IDENTITY: Final = "idstack:azure:DataPlaneIdentity"
 HOSTED_CLUSTER: Final = "idstack:hypershift:HostedCluster"
 INFRASTRUCTURE: Final = "idstack:azure:Infrastructure"

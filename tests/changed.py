@@ -16,16 +16,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from tests.architecture.source import ROOT, files, imports, module_of, nodes
+from tests.architecture.source import ROOT, TESTS, files, imports, is_of_tests, module_of, nodes
 
-TESTS: Final = ROOT / "tests"
 _ROOMS: Final = (
     *("__main__", "bench", "components", "emulated", "identity", "localcloud", "ops", "plugin", "policies", "provider"),
     *("tests", "tools"),
 )
 # What the engine and the local cloud start for a stack of `tests/harness.py`.
-_HARNESS: Final = TESTS / "harness.py"
-_FIXTURES: Final = TESTS / "conftest.py"
+_HARNESS: Final = ROOT / "tests/harness.py"
+_FIXTURES: Final = ROOT / "conftest.py"
 _EMULATED: Final = ("emulated.azure_native", "emulated.azuread", "emulated.kubernetes")
 _STARTED: Final = ("__main__", "localcloud", "ops", "policies", "provider", *_EMULATED)
 # Everything depends on them.
@@ -47,15 +46,15 @@ def reached(changed: Iterable[Path], needs: Mapping[Path, set[Path]]) -> set[Pat
 
 
 def reachable(changed: Iterable[Path]) -> list[Path]:
-    """The files of tests that files of the project, changed or deleted, can reach; the whole folder if they all can."""
+    """The files of tests that files of the project, changed or deleted, can reach; the folders if they all can."""
     changed = list(changed)
     if any(each.parent == ROOT and each.name in _EVERYTHING for each in changed):
-        return [TESTS]
+        return [*TESTS]
     sources = _all_sources()
     begun = {source for each in changed for source in _sources(each, sources)}
     found = reached(begun, _needs())
-    rules = set((TESTS / "architecture").glob("test_*.py"))
-    return sorted(each for each in found | rules if each.name.startswith("test_") and each.is_relative_to(TESTS))
+    rules = set((ROOT / "tests/architecture").glob("test_*.py"))
+    return sorted(each for each in found | rules if each.name.startswith("test_") and is_of_tests(each))
 
 
 def _sources(changed: Path, sources: list[Path]) -> Iterator[Path]:
@@ -84,7 +83,7 @@ def _needs() -> dict[Path, set[Path]]:
     named = {module_of(file): file for file in sources}
     needs = {file: set(_needed(file, named)) for file in sources}
     for file in sources:
-        if file.is_relative_to(TESTS):
+        if is_of_tests(file):
             needs[file] |= {each for each in _conftests(file) if each in needs and each != file}
     # A test imports the types of the fixtures that it uses, so what the fixtures of all need counts for those alone.
     needs[_FIXTURES] = set()
@@ -125,7 +124,7 @@ def _run(module: str, named: Mapping[str, Path]) -> Iterator[Path]:
 def _conftests(file: Path) -> Iterator[Path]:
     for folder in file.parents:
         yield folder / "conftest.py"
-        if folder == TESTS:
+        if folder == ROOT:
             return
 
 

@@ -14,14 +14,12 @@ from components.azure.providers import Providers
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity import resource_types
 from identity.aks.cluster_credentials import cluster_id
-from identity.naming import dns_prefix, node_resource_group
+from identity.naming import DEPLOYER_COMPONENT, dns_prefix, node_resource_group
 from identity.roles import AKS_RBAC_CLUSTER_ADMIN_ROLE
 from identity.secrets_store import ADD_ON
 from identity.settings import CreationSettings, ManagementClusterSettings, Settings
 
 _POOL: Final = "system"
-# Takes the place of HyperShift's RBAC key in the name of the role assignment.
-_COMPONENT: Final = "deployer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +142,7 @@ class ManagementCluster(pulumi.ComponentResource):
             f"{name}-deployer",
             RoleGrantsArgs(
                 infra_id=args.cluster.name,
-                component=_COMPONENT,
+                component=DEPLOYER_COMPONENT,
                 role=AKS_RBAC_CLUSTER_ADMIN_ROLE,
                 scopes={"cluster": self.cluster_id},
                 subscription_id=args.settings.subscription_id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 import pulumi
 from pulumi_azure_native import storage
@@ -13,12 +13,9 @@ from components.azure.deployer import Deployer
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.plugin.resources import IssuerDocuments, SigningKey
 from identity import resource_types
-from identity.naming import resource_id, signing_key_vault_secret
+from identity.naming import DEPLOYER_COMPONENT, resource_id, signing_key_vault_secret
 from identity.roles import STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE
 from identity.settings import HostedClusterSettings, Settings, SigningKeySettings
-
-# Takes the place of HyperShift's RBAC key in the name of the role assignment.
-_COMPONENT: Final = "deployer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +83,7 @@ class OidcIssuer(pulumi.ComponentResource):
             f"{name}-deployer",
             RoleGrantsArgs(
                 infra_id=args.name,
-                component=_COMPONENT,
+                component=DEPLOYER_COMPONENT,
                 role=STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
                 scopes={"account": account_id},
                 subscription_id=settings.subscription_id,

@@ -12,7 +12,6 @@ from components.azure.deployer import Deployer
 from components.azure.oidc_issuer import OidcIssuer, OidcIssuerArgs, SigningKeyFacts, signing_key
 from components.azure.providers import ClusterConnection
 from components.plugin.resources import SigningKeySecret
-from identity.naming import signing_key_vault_secret
 from identity.plugin_schema import KeySecretInputs
 from identity.settings import HostedClusterSettings, Settings
 
@@ -53,9 +52,9 @@ class SigningKeyArgs:
 
 def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs) -> SigningKeyFacts | None:
     """Make the issuer with its keys, or take the key of an existing one; None if the stack knows of none."""
-    cluster, wanted = args.cluster, args.cluster.signing_key
+    cluster, wanted, secret_name = args.cluster, args.cluster.signing_key, args.cluster.signing_key_vault_secret
     options = pulumi.ResourceOptions(parent=parent)
-    if wanted is None:
+    if wanted is None or secret_name is None:
         return None
     if cluster.issuer_name is not None:
         issuer = OidcIssuer(
@@ -72,7 +71,6 @@ def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs
             options,
         )
         return issuer.signing_key
-    secret_name = wanted.vault_secret_name or signing_key_vault_secret(cluster.name)
     key = signing_key(
         f"{name}-signing-key",
         args.settings,

@@ -23,16 +23,17 @@ from components.kubernetes.consumer_config import (
     PlatformConfig,
     PlatformConfigArgs,
 )
-from components.kubernetes.credential_probe import CredentialProbe, CredentialProbeArgs, proof_argument, proof_target
+from components.kubernetes.credential_probe import CredentialProbe, CredentialProbeArgs
 from components.kubernetes.metadata_block import MetadataBlock, MetadataBlockArgs
 from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
 from components.kubernetes.user_workload import MountedIdentity, UserWorkload, UserWorkloadArgs
 from components.kubernetes.wiring import credential_path
 from components.plugin.resources import NamespaceGuard
-from identity import catalogue, catalogue_rows
+from identity import catalogue, catalogue_rows, resource_types
 from identity.hypershift import CLUSTER_ANNOTATION
 from identity.mounts import side_by_side
 from identity.naming import kebab
+from identity.probe_pod import proof_argument, proof_target
 from identity.settings import HostedClusterSettings, Settings, WorkloadSettings
 
 
@@ -64,7 +65,7 @@ class ClusterSide(pulumi.ComponentResource):
     def __init__(self, name: str, args: ClusterSideArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if args.handed_over is not None:
             opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(transformations=[_left_as_it_is]))
-        super().__init__("idstack:kubernetes:ClusterSide", name, None, opts)
+        super().__init__(resource_types.CLUSTER_SIDE, name, None, opts)
         self._name, self._args = name, args
         self._namespace = args.cluster.namespace_name
         self._platform = Platform.of(args.settings, args.cluster)

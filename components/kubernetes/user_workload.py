@@ -11,9 +11,9 @@ from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.meta import v1 as meta
 from pulumi_kubernetes.policy import v1 as policy
 
-from components.kubernetes.security_context import CONTAINER_SECURITY, POD_SECURITY
 from components.kubernetes.wiring import wire
 from identity.catalogue_rows import Mount
+from identity.security_context import CONTAINER_SECURITY, POD_SECURITY
 from identity.settings import WorkloadSettings
 
 # The label `app.kubernetes.io/name` of all user workloads; `instance` has the name of one.

@@ -6,38 +6,26 @@ HyperShift.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 import pulumi
 
-from components.azure.providers import Providers, management_cluster_id
-from components.preflight.access_check import cluster_kubeconfig
+from components.preflight.cluster_reader import ClusterReader
 from components.preflight.own_namespaces import OwnNamespaces
-from identity.aks.api_server import ApiServer
-from identity.aks.azure_rbac import AksCluster, explained
 from identity.aks.control_planes import control_planes, described, unreadable
-from identity.aks.kubeconfig import Kubeconfig
 from identity.azure.errors import AccessError
-from identity.settings import ConfigurationError, ManagementClusterSettings, Problem, Settings
+from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.schema.problems import to_set
 
 _LEAVE_IT: Final = "Then the namespace stays in the cluster, with what HyperShift has in it"
 
 
-async def check_control_planes(
-    settings: Settings,
-    providers: Providers,
-    own: OwnNamespaces,
-    aks: AksCluster | None,
-    kubeconfig: Kubeconfig | None,
-) -> frozenset[str]:
+async def check_control_planes(settings: Settings, own: OwnNamespaces, reader: ClusterReader | None) -> frozenset[str]:
     """Names of the hosted clusters whose namespaces this run hands over to HyperShift.
 
     Those are the stack's `own` namespaces that hold a control plane, if the configuration has changed to
-    `clusterSide: hypershift`. `aks` is the management cluster as ARM describes it, None if there is none, or none yet;
-    `kubeconfig` is what AKS has given out for it, None if that was not asked.
+    `clusterSide: hypershift`.
     Raises ConfigurationError if the run would make or delete a namespace with a control plane, and RunError if an
     update cannot see that. A preview goes on with a warning, as the preview identity may not reach the cluster.
     """
@@ -45,14 +33,13 @@ async def check_control_planes(
     is_stack = settings.cluster_side == "stack"
     configured = {each.name: each.namespace_name for each in settings.hosted_clusters}
     namespaces = {*owned.values(), *(configured.values() if is_stack else ())}
-    cluster = settings.management_cluster
     if not namespaces:
         return frozenset()
-    if cluster is None:
+    if settings.management_cluster is None:
         raise ConfigurationError([_without_cluster(owned)])
-    if cluster.kubeconfig is None and aks is None:
+    if reader is None:
         return frozenset()
-    found = await _found(settings, cluster, providers, aks, kubeconfig, sorted(namespaces))
+    found = await _seen(reader, sorted(namespaces))
     if problems := list(_problems(settings, configured, owned, found)):
         raise ConfigurationError(problems)
     handed_over = frozenset(name for name, namespace in owned.items() if namespace in found)
@@ -64,29 +51,20 @@ async def check_control_planes(
     return handed_over
 
 
-async def _found(
-    settings: Settings,
-    cluster: ManagementClusterSettings,
-    providers: Providers,
-    aks: AksCluster | None,
-    kubeconfig: Kubeconfig | None,
-    namespaces: list[str],
-) -> Mapping[str, str]:
+async def _seen(reader: ClusterReader, namespaces: list[str]) -> Mapping[str, str]:
+    """The control planes in these namespaces; none for a preview that cannot see them."""
     try:
-        kubeconfig = await cluster_kubeconfig(settings, cluster, providers, kubeconfig)
-        server = AksCluster(management_cluster_id(settings, cluster))
-        return await asyncio.to_thread(_read, kubeconfig, server, cluster.context, namespaces)
+        return await _fetch_control_planes(reader, namespaces)
     except AccessError as error:
-        text = f"idstack:managementCluster: {unreadable(namespaces, explained(error, aks))}"
+        text = f"idstack:managementCluster: {unreadable(namespaces, str(error))}"
         if pulumi.runtime.is_dry_run():
             pulumi.log.warn(f"{text}. This is a preview: `up` looks again")
             return {}
         raise pulumi.RunError(f"{text}. Nothing was changed.") from None
 
 
-def _read(kubeconfig: Kubeconfig, aks: AksCluster, context: str | None, namespaces: list[str]) -> Mapping[str, str]:
-    with ApiServer(kubeconfig, aks, context=context) as server:
-        return control_planes(server, namespaces)
+async def _fetch_control_planes(reader: ClusterReader, namespaces: list[str]) -> Mapping[str, str]:
+    return await reader.ask(lambda server: control_planes(server, namespaces))
 
 
 def _problems(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
 import pulumi
 
-from components.azure.providers import Providers, management_cluster_id
-from components.preflight.access_check import cluster_kubeconfig
+from components.preflight.cluster_reader import ClusterReader
 from identity.aks.api_server import ApiServer
-from identity.aks.azure_rbac import AksCluster, explained
-from identity.aks.kubeconfig import Kubeconfig
 from identity.azure.errors import AccessError
 from identity.outputs import StackOutputs, encryption_keys
 from identity.settings import ConfigurationError, HostedClusterSettings, Settings
@@ -21,18 +17,10 @@ from identity.settings.rules.key_rotation import dropped_keys, dropped_places, f
 _PATH: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedclusters/{}"
 
 
-async def check_key_rotations(
-    settings: Settings,
-    providers: Providers,
-    last: StackOutputs[Any],
-    aks: AksCluster | None,
-    kubeconfig: Kubeconfig | None,
-) -> None:
+async def check_key_rotations(settings: Settings, last: StackOutputs[Any], reader: ClusterReader | None) -> None:
     """Compare the keys with those of the `last` complete run, and with what HyperShift's status says of them.
 
-    `aks` is the management cluster as ARM describes it, None if there is none, or none yet; `kubeconfig` is what AKS
-    has given out for it, None if that was not asked. Raises ConfigurationError. Where the status cannot be read,
-    the run warns and goes on.
+    Raises ConfigurationError. Where the status cannot be read, the run warns and goes on.
     """
     if problems := [*moved_keys(settings, last), *dropped_keys(settings, last)]:
         raise ConfigurationError(problems)
@@ -40,13 +28,13 @@ async def check_key_rotations(
     if not asked:
         return
     try:
-        found = await _found(settings, providers, aks, kubeconfig, asked)
+        found = await _fetch_hosted_clusters(settings, reader, asked)
     except AccessError as error:
         for each in asked.values():
             for place in dropped_places(each, encryption_keys(last, each.name)):
                 pulumi.log.warn(
                     f"the KMS identity of {each.name} loses its role on {place}, and whether HyperShift still needs "
-                    f"the key there cannot be seen ({explained(error, aks)}): status.secretEncryption of the "
+                    f"the key there cannot be seen ({error}): status.secretEncryption of the "
                     "HostedCluster must say Completed"
                 )
         return
@@ -65,31 +53,17 @@ def _is_asked(settings: Settings, cluster: HostedClusterSettings, last: StackOut
     return cluster.hosted_cluster is not None or bool(dropped_places(cluster, encryption_keys(last, cluster.name)))
 
 
-async def _found(
-    settings: Settings,
-    providers: Providers,
-    aks: AksCluster | None,
-    kubeconfig: Kubeconfig | None,
-    asked: Mapping[int, HostedClusterSettings],
+async def _fetch_hosted_clusters(
+    settings: Settings, reader: ClusterReader | None, asked: Mapping[int, HostedClusterSettings]
 ) -> dict[int, Mapping[str, Any]]:
     """The HostedClusters that exist, by index; raises AccessError."""
-    cluster = settings.management_cluster
-    if cluster is None:
+    if settings.management_cluster is None:
         raise AccessError("the stack has no managementCluster")
-    if cluster.kubeconfig is None and aks is None:
+    if reader is None:
         return {}  # the stack makes the cluster, and it is not there, or nothing can run there yet
-    kubeconfig = await cluster_kubeconfig(settings, cluster, providers, kubeconfig)
-    aks = AksCluster(management_cluster_id(settings, cluster))
-    return await asyncio.to_thread(_read, kubeconfig, aks, cluster.context, asked)
 
+    def read(server: ApiServer) -> dict[int, Mapping[str, Any]]:
+        found = {index: server.read(_PATH.format(each.namespace, each.name)) for index, each in asked.items()}
+        return {index: document for index, document in found.items() if document is not None}
 
-def _read(
-    kubeconfig: Kubeconfig, aks: AksCluster, context: str | None, asked: Mapping[int, HostedClusterSettings]
-) -> dict[int, Mapping[str, Any]]:
-    found: dict[int, Mapping[str, Any]] = {}
-    with ApiServer(kubeconfig, aks, context=context) as server:
-        for index, cluster in asked.items():
-            document = server.read(_PATH.format(cluster.namespace, cluster.name))
-            if document is not None:
-                found[index] = document
-    return found
+    return await reader.ask(read)

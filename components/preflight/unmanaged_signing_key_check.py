@@ -6,42 +6,38 @@ everything else, once the cluster exists. Keys that the stack itself writes are 
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from components.azure.providers import Providers, management_cluster_id
-from components.preflight.access_check import cluster_kubeconfig
+from components.preflight.cluster_reader import ClusterReader
 from identity.aks.api_server import ApiServer
-from identity.aks.azure_rbac import AksCluster
-from identity.aks.kubeconfig import Kubeconfig
 from identity.azure.errors import AccessError
 from identity.credentials.service_account_key import UnusableKeyError, is_read_by_hypershift
 from identity.settings import ConfigurationError, Problem, Settings
 
 _KEY: Final = "key"
+_PATH: Final = "/api/v1/namespaces/{}/secrets/{}"
 
 
-async def check_signing_key_secrets(
-    settings: Settings, providers: Providers, aks: AksCluster | None, kubeconfig: Kubeconfig | None
-) -> None:
+async def check_signing_key_secrets(settings: Settings, reader: ClusterReader | None) -> None:
     """Look at the Secrets that somebody else made, as far as they are there and the deployer may read them.
 
-    `aks` is the management cluster as ARM describes it, None if there is none, or none yet; `kubeconfig` is what AKS
-    has given out for it, None if that was not asked. Raises ConfigurationError.
+    Raises ConfigurationError.
     """
-    cluster, named = settings.management_cluster, _named(settings)
-    if not named or cluster is None or (cluster.kubeconfig is None and aks is None):
+    named = _named(settings)
+    if not named or reader is None:
         return
+
+    def read(server: ApiServer) -> dict[int, dict[str, Any] | None]:
+        return {index: server.read(_PATH.format(*secret)) for index, secret in named.items()}
+
     try:
-        kubeconfig = await cluster_kubeconfig(settings, cluster, providers, kubeconfig)
-        server = AksCluster(management_cluster_id(settings, cluster))
-        found = await asyncio.to_thread(_read, kubeconfig, server, cluster.context, named)
+        found = await reader.ask(read)
     except AccessError:
         return  # most deployers may read no Secret, and HyperShift says the same later
-    problems = [each for index, secret in found.items() for each in _problems(index, *named[index], secret)]
+    problems = [each for index, secret in found.items() if secret for each in _problems(index, *named[index], secret)]
     if problems:
         raise ConfigurationError(problems)
 
@@ -53,17 +49,6 @@ def _named(settings: Settings) -> dict[int, tuple[str, str]]:
         for index, cluster in enumerate(settings.hosted_clusters)
         if cluster.hosted_cluster is not None and cluster.hosted_cluster.service_account_signing_key is not None
     }
-
-
-def _read(
-    kubeconfig: Kubeconfig, aks: AksCluster, context: str | None, named: Mapping[int, tuple[str, str]]
-) -> dict[int, dict[str, Any]]:
-    with ApiServer(kubeconfig, aks, context=context) as server:
-        found = {
-            index: server.read(f"/api/v1/namespaces/{namespace}/secrets/{name}")
-            for index, (namespace, name) in named.items()
-        }
-    return {index: secret for index, secret in found.items() if secret is not None}
 
 
 def _problems(index: int, namespace: str, name: str, secret: Mapping[str, Any]) -> Iterator[Problem]:

@@ -1,6 +1,7 @@
 """The device code flow (RFC 8628) and the session it leaves: a person signs in once, refresh tokens do the rest.
 
-`azure.identity.DeviceCodeCredential` has the flow as well, but keeps its session where no other process finds it.
+`azure.identity.DeviceCodeCredential` has the flow as well, but does not slow down when Entra ID asks for it, and
+keeps its session where no other process finds it.
 """
 
 from __future__ import annotations

@@ -11,11 +11,14 @@ from datetime import datetime
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import pkcs12
 
 from identity.azure.errors import LoginRefusedError
 from identity.credentials import document, rfc3339
 from identity.credentials.certificate import CLOCK_SKEW, thumbprint
-from identity.credentials.key_material import unlock
+from identity.credentials.key_material import KeyMaterial
 
 _ACCEPTED = "a credential document (JSON), PEM with key and certificate, or PKCS#12"
 
@@ -67,8 +70,9 @@ def _document(path: str, data: bytes) -> CertificateFile:
 
 
 def _bundle(path: str, data: bytes, password: bytes | None) -> CertificateFile:
+    is_pem = b"-----BEGIN " in data
     try:
-        material = unlock(data, password)
+        material = _pem(data, password) if is_pem else _pkcs12(data, password)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         secured = "with its password in --certificate-password-file" if password is None else "and its own password"
         raise LoginRefusedError(f"{path} cannot be read; accepted is {_ACCEPTED}, {secured} if it has one") from None
@@ -77,3 +81,21 @@ def _bundle(path: str, data: bytes, password: bytes | None) -> CertificateFile:
             f"{path}: there is no RSA key with its certificate in it; accepted is {_ACCEPTED}, RSA only"
         )
     return CertificateFile(pem=material.pem(), certificate=material.chain[0])
+
+
+def _pem(data: bytes, password: bytes | None) -> KeyMaterial | None:
+    encrypted = b"ENCRYPTED" in data
+    key = serialization.load_pem_private_key(data, password if encrypted else None)
+    return _material(key, x509.load_pem_x509_certificates(data))
+
+
+def _pkcs12(data: bytes, password: bytes | None) -> KeyMaterial | None:
+    key, certificate, others = pkcs12.load_key_and_certificates(data, password)
+    return _material(key, [*([certificate] if certificate else []), *others])
+
+
+def _material(key: object, certificates: list[x509.Certificate]) -> KeyMaterial | None:
+    if not isinstance(key, RSAPrivateKey):
+        return None
+    own = [each for each in certificates if each.public_key() == key.public_key()]
+    return KeyMaterial(key, (own[0], *(each for each in certificates if each is not own[0]))) if own else None

@@ -1,8 +1,7 @@
-"""Reads a private key with its certificates: a PEM bundle, or PKCS#12.
+"""Reads the decoded `client_secret` of a credential document: a PEM bundle, or PKCS#12 without a password.
 
-Of the decoded `client_secret` of a credential document `parse` accepts what azure-sdk-for-go accepts
-(`azidentity.ParseCertificates` with an empty password, then MSAL), because the loader in every control-plane pod uses
-it. `unlock` accepts more. Problems are reported without the string they were found in.
+What is accepted is what azure-sdk-for-go accepts (`azidentity.ParseCertificates` with an empty password, then MSAL),
+because the loader in every control-plane pod uses it. Problems are reported without the string they were found in.
 """
 
 from __future__ import annotations
@@ -56,14 +55,6 @@ class KeyMaterial:
 
     private_key: RSAPrivateKey = field(repr=False)
     chain: tuple[x509.Certificate, ...]
-
-    @classmethod
-    def of(cls, key: RSAPrivateKey, certificates: Sequence[x509.Certificate]) -> KeyMaterial | None:
-        """A key with the certificates of a file; None if none of them is its own."""
-        own = [certificate for certificate in certificates if _belongs_to(certificate, key)]
-        # MSAL for Go signs with the last certificate of the key.
-        others = (certificate for certificate in certificates if certificate not in own)
-        return cls(key, (*reversed(own), *others)) if own else None
 
     def pem(self) -> bytes:
         """Key (PKCS#8) and chain as one PEM bundle, the form azure-identity takes."""
@@ -142,27 +133,14 @@ def parse(data: bytes) -> KeyMaterial:
         raise UnreadableKeyMaterialError(
             f"found a private key of type {kind}; accepted: RSA; issue the certificate with an RSA key"
         )
-    material = KeyMaterial.of(key, certificates)
-    if material is None:
+    own = [certificate for certificate in certificates if _belongs_to(certificate, key)]
+    if not own:
         raise UnreadableKeyMaterialError(
             f"found a private key that belongs to none of the {len(certificates)} certificate(s); "
             "store the certificate that was issued for this key"
         )
-    return material
-
-
-def unlock(data: bytes, password: bytes | None) -> KeyMaterial | None:
-    """The key material in `data`, whatever its form and its algorithms; None if it has no RSA key with a certificate.
-
-    Raises ValueError, TypeError or UnsupportedAlgorithm for what cannot be read with this password.
-    """
-    key: PrivateKeyTypes | None
-    if b"-----BEGIN " in data:
-        key = serialization.load_pem_private_key(data, password if b"ENCRYPTED" in data else None)
-        certificates = x509.load_pem_x509_certificates(data)
-    else:
-        key, certificates = _opened(data, password)
-    return KeyMaterial.of(key, certificates) if isinstance(key, RSAPrivateKey) else None
+    # MSAL for Go signs with the last certificate of the key.
+    return KeyMaterial(key, (*reversed(own), *(certificate for certificate in certificates if certificate not in own)))
 
 
 def _from_pem(blocks: Sequence[Block]) -> tuple[PrivateKeyTypes, Sequence[x509.Certificate]]:
@@ -257,12 +235,13 @@ def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificat
             f"found PKCS#12 with too many iterations ({found}); accepted: {_MOST_ITERATIONS} at most, for the pod "
             f"waits until it is open; better: {_FIX_PEM}"
         )
-    bundle = _opened_without_password(data)
+    bundle = _load_pkcs12(data)
     if bundle is None:
         raise UnreadableKeyMaterialError(f"found PKCS#12 that does not open with an empty password; {_FIX_PEM}")
-    key, certificates = bundle
+    key, certificate, others = bundle
     if key is None:
         raise UnreadableKeyMaterialError(f"found PKCS#12 without a private key; {_FIX_PEM}")
+    certificates = [*([certificate] if certificate else []), *others]
     if not certificates:
         raise UnreadableKeyMaterialError(f"found PKCS#12 without a certificate; {_FIX_PEM}")
     if not all(map(_is_sound, certificates)):
@@ -270,16 +249,11 @@ def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificat
     return key, certificates
 
 
-def _opened(data: bytes, password: bytes | None) -> tuple[PrivateKeyTypes | None, list[x509.Certificate]]:
-    key, certificate, others = pkcs12.load_key_and_certificates(data, password)
-    return key, [*([certificate] if certificate else []), *others]
-
-
-def _opened_without_password(data: bytes) -> tuple[PrivateKeyTypes | None, list[x509.Certificate]] | None:
+def _load_pkcs12(data: bytes) -> tuple[PrivateKeyTypes | None, x509.Certificate | None, list[x509.Certificate]] | None:
     # Writers disagree on what "no password" means in PKCS#12: absent, or the empty string.
     for password in (None, b""):
         try:
-            return _opened(data, password)
+            return pkcs12.load_key_and_certificates(data, password)
         except (ValueError, TypeError, UnsupportedAlgorithm):
             continue
     return None

@@ -9,6 +9,7 @@ from runs that fail.
 from __future__ import annotations
 
 import hashlib
+import math
 from datetime import timedelta
 from fractions import Fraction
 from typing import Final
@@ -17,6 +18,12 @@ from typing import Final
 LEAST_AGE: Final = timedelta(days=1)
 # The part of the time between two renewals over which the identities are spread: seven and a half days of 45.
 SPREAD: Final = Fraction(1, 6)
+# The part of a lifetime that is kept for runs that fail (cert-manager renews at two thirds of it), and how many days
+# are enough of a long one.
+_KEPT: Final = 3
+_ENOUGH_DAYS: Final = 30
+# A daily run comes up to a day late, and pods may need the certificate before for the overlap of a third of a day.
+_LEAST_DAYS: Final = 2
 _BYTES: Final = 8
 
 
@@ -28,6 +35,16 @@ def age_when_due(valid_days: int, renew_before_days: int, secret_name: str) -> t
     """
     latest = max(timedelta(days=valid_days - renew_before_days), LEAST_AGE)
     return max(latest - timedelta(seconds=int(latest / timedelta(seconds=1) * SPREAD * share(secret_name))), LEAST_AGE)
+
+
+def least_renew_before_days(lifetime_days: int) -> int:
+    """How long before its end a certificate has to be renewed at the latest, of a lifetime of 2 days or more.
+
+    With daily runs the certificate before outlives the overlap then (`identity/credentials/schedule.py`); of a lifetime
+    of 2 days alone it may not.
+    """
+    third = math.ceil(Fraction(lifetime_days, _KEPT))
+    return min(max(min(third, _ENOUGH_DAYS), _LEAST_DAYS), lifetime_days - 1)
 
 
 def earliest_age_when_due(valid_days: int, renew_before_days: int) -> timedelta:

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from localcloud.core import clock, pauses
+from localcloud.core.state_directory import StateDirectory
 from localcloud.kubelet import tree as trees
 from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import PODS
@@ -43,7 +44,8 @@ class PodWorker:
         self._node = node
         self._place = place
         self._tree = trees.tree_of(place.mounts, pod)
-        self._volumes = Volumes(self._pod, self._tree, node.cluster, provider, node.recorder)
+        state = StateDirectory(node.state_dir)
+        self._volumes = Volumes(self._pod, self._tree, node.cluster, provider, node.recorder, state)
         self._init_specs: list[dict[str, Any]] = pod["spec"].get("initContainers", [])
         self._init_containers = [self._container(spec, is_init=True) for spec in self._init_specs]
         self._containers = [self._container(spec, is_init=False) for spec in pod["spec"]["containers"]]

@@ -11,9 +11,10 @@ from localcloud.kubelet.client import ApiClient
 from localcloud.kubelet.csi import MountError
 from localcloud.kubernetes.calls import ApiError, Object
 
-# The API server's own default and the kubelet's rule for renewals (kubernetes `pkg/kubelet/token/token_manager.go`).
-_LIFETIME: Final = 3600
-_RENEWED_AT: Final = 0.8
+# Seconds, and a share of them: the API server's own default, and the kubelet's rule for renewals (kubernetes
+# `pkg/kubelet/token/token_manager.go`).
+LIFETIME: Final = 3600
+RENEWED_AT: Final = 0.8
 _OLDEST: Final = timedelta(hours=24)
 
 
@@ -27,7 +28,7 @@ class ServiceAccountTokens:
 
     async def current(self, source: Mapping[str, Any]) -> str:
         """The token for a volume's `serviceAccountToken`; raises `MountError` if none can be requested."""
-        audience, lifetime = source.get("audience", ""), source.get("expirationSeconds", _LIFETIME)
+        audience, lifetime = source.get("audience", ""), source.get("expirationSeconds", LIFETIME)
         token, until = self._known.get((audience, lifetime), ("", clock.now()))
         if clock.now() < until:
             return token
@@ -42,7 +43,7 @@ class ServiceAccountTokens:
             status = await self._client.create_token(metadata["namespace"], account, spec)
         except ApiError as error:
             raise MountError(f"failed to fetch token: {error}") from None
-        kept = min(timedelta(seconds=lifetime) * _RENEWED_AT, _OLDEST)
+        kept = min(timedelta(seconds=lifetime) * RENEWED_AT, _OLDEST)
         token = str(status["token"])
         self._known[audience, lifetime] = token, clock.now() + kept
         return token

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from localcloud.kubelet import atomic_writer, csi
+from localcloud.core.state_directory import StateDirectory
+from localcloud.kubelet import atomic_writer, csi, hosted_tokens
 from localcloud.kubelet.atomic_writer import File, Payload
 from localcloud.kubelet.azure_provider import AzureProvider, MountedObject
 from localcloud.kubelet.cluster import ClusterCache
@@ -56,7 +57,13 @@ class Volumes:
     """The volumes of one pod under `tree`."""
 
     def __init__(
-        self, pod: Object, tree: Path, cluster: ClusterCache, provider: AzureProvider, recorder: EventRecorder
+        self,
+        pod: Object,
+        tree: Path,
+        cluster: ClusterCache,
+        provider: AzureProvider,
+        recorder: EventRecorder,
+        state: StateDirectory,
     ) -> None:
         self._secrets = SyncedSecrets(pod, cluster, recorder)
         self._pod = pod
@@ -65,10 +72,11 @@ class Volumes:
         self._provider = provider
         self._versions: dict[str, Sequence[tuple[str, str]]] = {}
         self._tokens = ServiceAccountTokens(cluster.client, pod)
+        self._hosted_tokens = hosted_tokens.HostedClusterTokens(state)
 
     @property
     def rotate(self) -> bool:
-        """Whether a volume comes from a vault, whose changes no watch of the cluster reports."""
+        """Whether a volume comes from a vault, or has a token that ends: no watch of the cluster reports either."""
         return any("csi" in volume for volume in self._volumes)
 
     @property
@@ -127,6 +135,9 @@ class Volumes:
     async def _fill(self, volume: dict[str, Any], directory: Path) -> bool:
         if "emptyDir" in volume:
             return False
+        if volume.get("csi", {}).get("driver") == hosted_tokens.DRIVER:
+            path, token = self._hosted_tokens.current(volume["csi"].get("volumeAttributes", {}))
+            return atomic_writer.write(directory, {path: File(token.encode())})
         if "csi" in volume:
             return await self._fill_from_vault(volume, directory)
         return atomic_writer.write(directory, await self._payload(volume))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from identity.catalogue_rows import DataPlaneIdentity
-from identity.naming import data_plane_identity_name, federated_credential_name
+from identity.naming import dashed, data_plane_identity_name, federated_credential_name
 from identity.settings.schema.hosted_clusters import DEFAULT_ENCODING
 from identity.settings.schema.problems import Place, path_of
 from ops.adoption.existing import FoundIdentity, FoundResources
@@ -127,7 +127,7 @@ class _Entry:
         location: str,
     ) -> None:
         """Write the names of the managed identities and their credentials, as far as the stack would give others."""
-        infra = known.get(("infraID",)) or _at(self._written, (*place, "infraID")) or cluster.replace(".", "-")
+        infra = known.get(("infraID",)) or _at(self._written, (*place, "infraID")) or dashed(cluster)
         issuer = known.get(("issuerURL",)) or _at(self._written, (*place, "issuerURL"))
         for row in rows:
             identity = existing.managed.get(row.field)

@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from identity import resource_types
 from identity.azure.client import AzureClient
-from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
-from identity.naming import control_plane_identity_name, federated_identity_name
 from ops.adoption.existing import FoundResources
 from ops.recovery.finders import Finders
 from ops.recovery.orphans import ids, shown
 from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, name_of
+from ops.world.ownership import KEY_VAULT_USER, Ownership
 
 _ADOPTED: Final = frozenset(
     {
@@ -71,34 +70,22 @@ class _Matcher:
         self, plan: Plan, state: Sequence[StateResource], cluster: str, existing: FoundResources, azure: AzureClient
     ) -> None:
         self._steps = plan["steps"]
-        self._by_urn = {each["urn"]: each["newState"] for each in self._steps if "newState" in each}
+        self._ownership = Ownership.of([each["newState"] for each in self._steps if "newState" in each])
         self._cluster = cluster
         self._existing = existing
         self._azure = azure
         self._finders = Finders(azure, None, existing.subscription, ids(state))
-        fields = {control_plane_identity_name(cluster, row.field): row.field for row in CONTROL_PLANE}
-        self._fields = fields | {
-            federated_identity_name(cluster, row.kind, row.name): row.field for row in FEDERATED_IDENTITIES
-        }
 
     def matches(self) -> Iterator[Match]:
         for step in self._steps:
             resource = step.get("newState")
             if step["op"] != "create" or resource is None or resource["type"] not in _ADOPTED:
                 continue
-            owners = [self._by_urn[urn] for urn in self._ancestors(resource)]
-            clusters = [name_of(each["urn"]) for each in owners if each["type"] == resource_types.HOSTED_CLUSTER]
-            if clusters not in ([], [self._cluster]):
-                continue
-            owner = next(
-                (
-                    self._fields.get(name_of(each["urn"]), "")
-                    for each in owners
-                    if each["type"] in (resource_types.CONTROL_PLANE_IDENTITY, resource_types.DATA_PLANE_IDENTITY)
-                ),
-                "",
-            )
-            yield self._match(resource, owner)
+            is_role = resource["type"] == resource_types.ROLE_ASSIGNMENT
+            owner = self._ownership.owner(step["urn"])
+            whose = self._ownership.holder(step["urn"]) if is_role else owner
+            if owner.cluster in ("", self._cluster):
+                yield self._match(resource, "" if whose == KEY_VAULT_USER else whose.identity)
 
     def _match(self, resource: StateResource, owner: str) -> Match:
         inputs = shown(resource.get("inputs", {}))
@@ -166,12 +153,6 @@ class _Matcher:
             return application.principal_id
         identity = self._existing.managed.get(owner)
         return None if identity is None else identity.principal_id
-
-    def _ancestors(self, resource: StateResource) -> Iterator[str]:
-        urn = resource.get("parent", "")
-        while urn in self._by_urn:
-            yield urn
-            urn = self._by_urn[urn].get("parent", "")
 
 
 def _last(arm_id: str) -> str:

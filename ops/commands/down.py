@@ -6,6 +6,7 @@ from functools import partial
 
 import typer
 
+from ops.access import token_probes
 from ops.access.control_planes import require_no_control_plane
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, own_options
 from ops.commands.up import start_local_cloud
@@ -45,11 +46,12 @@ def down(
 
 def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[str]:
     """Remove the stack, and the local cloud if it has no other stacks; returns the names of those."""
-    start_local_cloud(screen)
+    environment = start_local_cloud(screen)
     screen.step("pulumi destroy")
     engine.prepare()
     refuse_half_moves(engine)
     require_no_control_plane(engine, partial(_warn, screen))
+    token_probes.remove(environment, engine.stack)
     engine.destroy(arguments)
     engine.remove()
     if others := engine.siblings():

@@ -6,7 +6,7 @@ from ops.commands.fleet_options import DEFAULT, EnvironmentOption, FileOption, c
 from ops.commands.options import JsonOption, Screen
 from ops.fleet.engine_stacks import backend_of
 from ops.fleet.file import load_fleet
-from ops.fleet.stack_files import write_file
+from ops.fleet.stack_files import require_one_backend, write_file
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT
 
@@ -23,12 +23,15 @@ def prepare(
     screen = Screen(as_json)
     written: list[str] = []
     made: list[str] = []
-    for one in chosen(load_fleet(file), environment):
+    environments = chosen(load_fleet(file), environment)
+    for one in environments:
+        require_one_backend(one, ROOT)
+    for one in environments:
         written += [stack.file_name for stack in one.stacks if write_file(stack, ROOT)]
         if one.is_local:
             continue
         with backend_of(one):
-            known = set(Engine(one.shared.name, ROOT, screen.output).stacks())
+            known = set(Engine(one.stacks[0].name, ROOT, screen.output).stacks())
             for stack in one.stacks:
                 if stack.name not in known:
                     Engine(stack.name, ROOT, screen.output).create()

@@ -12,6 +12,7 @@ from ops.commands.options import JsonOption, Screen
 from ops.commands.status import RenewalOverdueError, judged_by
 from ops.fleet.file import load_fleet
 from ops.fleet.overview import StackStatus, read
+from ops.fleet.stack_files import require_one_backend
 from ops.outputs.tables import Line, fitted
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError
@@ -39,6 +40,8 @@ def status(
     """
     screen = Screen(as_json)
     environments = chosen(load_fleet(file), environment)
+    for one in environments:
+        require_one_backend(one, ROOT)
     found = [each for one in environments for each in read(one, ROOT, screen.output)]
     if as_json:
         screen.document({"stacks": [each.to_json() for each in found]})

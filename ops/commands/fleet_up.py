@@ -12,7 +12,7 @@ from ops.fleet.board import Board, summary
 from ops.fleet.engine_stacks import EngineStacks
 from ops.fleet.file import load_fleet
 from ops.fleet.rollout import DONE, Rollout, RolloutOutcome
-from ops.fleet.stack_files import require_files
+from ops.fleet.stack_files import require_files, require_one_backend
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, RunInterruptedError
 
@@ -42,6 +42,7 @@ def up(
                 f"the stacks of {each.name} are on Azure, and runs side by side cannot ask: look at `idstack preview` "
                 f"of each, then give {_YES}"
             )
+        require_one_backend(each, ROOT)
         require_files(each, ROOT)
     rollouts: list[tuple[Rollout, EngineStacks]] = []
     board = Board(screen.console)

@@ -27,13 +27,15 @@ from ops.adoption.import_file import entries, import_file
 from ops.adoption.kept_roles import kept_roles
 from ops.adoption.matching import Match, match
 from ops.adoption.providers import enter_providers
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, own_options
 from ops.commands.up import start_local_cloud
 from ops.recovery.orphans import shown
 from ops.siblings.whose import looking
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.passed_on import require_known
+from ops.stack.settings import require_sound_configuration
 from ops.stack.state import Plan, name_of
 
 TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="Type token, such as azure-native:keyvault:Vault.")]
@@ -70,6 +72,8 @@ def resource(
 ) -> None:
     """Adopt one thing (`idstack import TYPE NAME ID`). Other options (--parent, --provider) go to `pulumi import`."""
     engine = Engine(stack)
+    require_known(engine, "import", context.args, own_options(context))
+    require_sound_configuration(engine)
     if engine.is_local:
         start_local_cloud(Screen(as_json=False))
         engine.prepare()
@@ -252,10 +256,11 @@ def file(
     """Adopt all that an import file names (`pulumi import --file`); the next `up` goes on with it."""
     screen = Screen(as_json=False)
     engine = Engine(stack)
+    named = [each for each in entries(path) if "id" in each]
+    require_sound_configuration(engine)
     if engine.is_local:
         start_local_cloud(screen)
         engine.prepare()
-    named = [each for each in entries(path) if "id" in each]
     with looking(engine, local_cloud.of(stack)) as whose:
         # Whom its role assignments are for, `scripts` has compared.
         objections = {each["id"]: whose.objection(each["type"], each["id"], principal=None) for each in named}

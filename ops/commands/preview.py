@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, TypeAlias
 
 import typer
 
-from identity import resource_types
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,
@@ -32,7 +30,6 @@ from ops.stack.errors import CommandError
 from ops.stack.moved_clusters import refuse_moves
 from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration
-from ops.stack.state import StateResource
 
 HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")]
 
@@ -69,35 +66,18 @@ def preview(
             try:
                 engine.preview(arguments, hold=hold, events=events)
             finally:
-                _write_table(engine, resources, events, markdown)
+                _write_table(engine, events, markdown)
     if near := near_limits(stack):
         Screen(as_json=True).console.print(near, markup=False)
 
 
-def _write_table(engine: Engine, resources: Sequence[StateResource], events: Path, file: Path) -> None:
+def _write_table(engine: Engine, events: Path, file: Path) -> None:
     """Write the table of a preview, also of one that failed; raises CommandError."""
     lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
-    log, clusters = steps.read(lines), tuple(sorted({*_configured(engine), *_of_last_run(resources)}))
+    log = steps.read(lines)
     planned = tuple(StackStep(engine.stack, each) for each in log.steps)
-    table = tables.plan_markdown(
-        Rehearsal(engine.stack, "", "", 0, (engine.stack,), clusters, steps=planned, errors=log.errors)
-    )
+    table = tables.plan_markdown(Rehearsal(engine.stack, "", "", 0, (engine.stack,), steps=planned, errors=log.errors))
     try:
         file.write_text(table, encoding="utf-8")
     except OSError as error:
         raise CommandError(f"the table cannot be written: {error}") from None
-
-
-def _configured(engine: Engine) -> Iterator[str]:
-    """Names of the hosted clusters in the stack's file, as far as it is in order."""
-    clusters = engine.written().get("hostedClusters")
-    for each in clusters if isinstance(clusters, list) else ():
-        if isinstance(each, dict) and isinstance(each.get("name"), str):
-            yield each["name"]
-
-
-def _of_last_run(resources: Sequence[StateResource]) -> Iterator[str]:
-    """Names of the hosted clusters that the stack has now, those among them that the configuration removes."""
-    for each in resources:
-        if each["type"] == resource_types.STACK:
-            yield from each.get("outputs", {}).get("hostedClusters", {})

@@ -7,17 +7,19 @@ from datetime import UTC, datetime
 
 import typer
 
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, own_options
 from ops.commands.status import show
 from ops.commands.up import start_local_cloud
 from ops.outputs.rows import rows
+from ops.renewal.renewable import renewable
+from ops.renewal.run import RenewalRun
 from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_half_moves
-from ops.stack.renewable import renewable
-from ops.stack.renewal_run import RenewalRun
+from ops.stack.passed_on import require_known
+from ops.stack.settings import require_sound_configuration
 
 
 def renew(
@@ -32,6 +34,7 @@ def renew(
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
+    require_known(engine, "up", context.args, own_options(context))
     if engine.is_local:
         start_local_cloud(screen)
         engine.prepare()
@@ -39,9 +42,10 @@ def renew(
     recorded = outputs.get("commit")
     if (code := brought_up.run_instead(engine, recorded, screen.console)) is not None:
         raise typer.Exit(code)
+    require_sound_configuration(engine)
     refuse_half_moves(engine)
     resources = of_known_schema(engine.resources())
-    identities = renewable(outputs, resources)
+    identities = renewable(resources)
     clusters = outputs.get("hostedClusters", {}).values()
     if clusters and not any(each["controlPlane"] for each in clusters):
         screen.console.print(f"no identity of the stack {stack} has a certificate: nothing of it expires")

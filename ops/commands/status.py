@@ -23,7 +23,8 @@ from ops.outputs.managed_identities import ManagedIdentities
 from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
 from ops.outputs.rows import Row, has_probes, rows
-from ops.outputs.tables import credentials, with_caption
+from ops.outputs.tables import credentials, tokens, with_caption
+from ops.outputs.token_rows import token_rows
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -75,7 +76,10 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
     stack = engine.stack
     environment = local_cloud.of(stack)
     outputs = brought_up(engine)
-    answers = probes.read(Path(environment.kubeconfig)) if environment and has_probes(outputs) else None
+    answers = probes.read(Path(environment.kubeconfig)) if environment else None
+    exchanges = token_rows(outputs, answers) if answers else []
+    if not has_probes(outputs):
+        answers = None
     found, now, examination = rows(outputs, answers), datetime.now(UTC), examine(engine)
     managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
     if metrics is not None and examination.is_complete:
@@ -85,6 +89,8 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
         document = {"stack": stack, "rows": [row.to_json(now) for row in found], "managedIdentities": managed.to_json()}
         if state is not None:
             document["managementCluster"] = state.to_json()
+        if exchanges:
+            document["serviceAccounts"] = [row.to_json() for row in exchanges]
         if environment is not None:
             document["providers"] = {each.name: each.kind for each in plugins.installed()}
         document["findings"] = [finding.to_json() for finding in examination.findings]
@@ -95,6 +101,8 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
         if environment is not None:
             with_caption(table, plugins.describe(plugins.installed()))
         screen.console.print(table)
+        if environment is not None and exchanges:
+            _show_table(tokens(exchanges, Path(environment.mounts_dir), screen.console.width), screen)
         _show_managed(managed, screen)
         if state is not None:
             _show_cluster(state, screen)
@@ -112,6 +120,8 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
     ]
     if failing:
         raise CommandError(f"these identities cannot sign in: {', '.join(failing)}")
+    if refused := [row.of.subject for row in exchanges if not row.probe.is_ready]:
+        raise CommandError(f"these service accounts cannot sign in: {', '.join(refused)}")
     if wrong := [f"{each.identity} of {each.cluster}" for each in managed.rows if each.is_wrong]:
         raise CommandError(
             f"Azure does not have these managed identities as the stack made them: {', '.join(wrong)}; "

@@ -37,8 +37,8 @@ def sweep(
     """List what is left over where the stack's configuration leads: role assignments whose principal is gone, and
     applications, secrets and managed identities that carry our tags and belong to no stack, and credentials of the
     stacks' applications, service principals and managed identities that no stack has: certificates of a lost state, and
-    whatever somebody else added. Machines, disks and load balancers of hosted clusters that no stack has are listed,
-    too: HyperShift leaves them if it cannot delete them, and none is deleted here.
+    whatever somebody else added. Storage accounts of OIDC issuers that no stack has are listed, and what HyperShift
+    left of hosted clusters: machines, disks and load balancers. None of these is deleted here.
 
     Nothing that any stack of the backend names is listed. `--yes` deletes what is ours; it refuses while a stack cannot
     be read. Deleted secrets and applications can be recovered for some time.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import typer
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.console import Console
 from identity.clouds import LocalEnvironment
 from identity.credentials.backoff import Backoff
 from identity.outputs import StackOutputs
+from ops.access import token_probes
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,
@@ -26,8 +28,10 @@ from ops.commands.options import (
 )
 from ops.commands.status import show
 from ops.outputs import probes
-from ops.outputs.rows import Row, has_probes, rows
+from ops.outputs.probes import ProbeResult
+from ops.outputs.rows import has_probes, rows
 from ops.outputs.tables import sign_ins, with_caption
+from ops.outputs.token_rows import token_rows
 from ops.siblings.infra_ids import refuse_duplicates
 from ops.siblings.whose import told
 from ops.stack import local_cloud, plugins
@@ -36,7 +40,9 @@ from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_moves
 from ops.stack.passed_on import require_known
-from ops.stack.settings import require_sound_configuration
+from ops.stack.settings import require_sound_configuration, settings_of
+
+T = TypeVar("T")
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores
 # Between two looks at the probes, in seconds.
@@ -74,12 +80,13 @@ def up(
     with told(engine, environment):
         engine.up(arguments)
     outputs = engine.outputs()
+    kubeconfig = Path(environment.kubeconfig)
     if not has_probes(outputs):
-        screen.step("credentials: HyperShift's operators create the pods, so there are no probes")
+        _prove_tokens(engine, environment, outputs, screen)
         show(engine, screen)
         return
     screen.step("credential probes")
-    found = _wait_until_green(outputs, environment, screen.console)
+    found = _wait_until_green(lambda: rows(outputs, probes.read(kubeconfig)), lambda row: row.probes, screen.console)
     if as_json:
         now = datetime.now(UTC)
         kinds = {each.name: each.kind for each in plugins.installed()}
@@ -108,14 +115,33 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
     return environment
 
 
-def _wait_until_green(outputs: StackOutputs[str], environment: LocalEnvironment, console: Console) -> list[Row]:
+def _prove_tokens(engine: Engine, environment: LocalEnvironment, outputs: StackOutputs[str], screen: Screen) -> None:
+    """Let the local cloud play the control planes of clusters with workload identities, until their probes are ready.
+
+    `show` has their table.
+    """
+    clusters = token_probes.apply(environment, engine.stack, settings_of(engine), outputs)
+    if len(clusters) < len(outputs.get("hostedClusters", {})):
+        screen.step("credentials: HyperShift's operators create the pods, so there are no probes")
+    if clusters:
+        screen.step(f"probes of service accounts: {', '.join(clusters)}")
+        _wait_until_green(
+            lambda: token_rows(outputs, probes.read(Path(environment.kubeconfig)), clusters),
+            lambda row: [row.probe],
+            screen.console,
+        )
+
+
+def _wait_until_green(
+    look: Callable[[], list[T]], probes_of: Callable[[T], Iterable[ProbeResult]], console: Console
+) -> list[T]:
     """The rows once every one is green, or as they are after the timeout."""
     deadline, backoff = time.monotonic() + _TIMEOUT, Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
     shown = ""
     with console.status("waiting for the probes") as spinner:
         while True:
-            found = rows(outputs, probes.read(Path(environment.kubeconfig)))
-            mounts = [probe for row in found for probe in row.probes]
+            found = look()
+            mounts = [probe for row in found for probe in probes_of(row)]
             ready = sum(probe.is_ready for probe in mounts)
             if shown != (shown := f"{ready} of {len(mounts)} probes ready"):
                 spinner.update(shown)

@@ -78,7 +78,7 @@ class EngineStacks:
     def _program(self, stack: FleetStack) -> str:
         """What decides what the stack becomes; of a cluster's stack also the run of the shared one."""
         shared = self._environment.shared
-        of_shared = "" if stack is shared else f" {self._updated.get(shared.name)}"
+        of_shared = "" if shared is None or stack is shared else f" {self._updated.get(shared.name)}"
         return f"{fingerprint(self._root, stack.name)}{of_shared}"
 
     @cached_property
@@ -87,7 +87,7 @@ class EngineStacks:
         if self._environment.is_local and not local_paths().engine.exists():
             return {}
         with backend_of(self._environment):
-            listed = Engine(self._environment.shared.name, self._root).updated()
+            listed = Engine(self._environment.stacks[0].name, self._root).updated()
         return {name: whole(moment) for name, moment in listed.items()}
 
 

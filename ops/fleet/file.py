@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +12,7 @@ from typing import Any, Final
 from identity.clouds import LOCAL_CLOUD, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.rules.stack import validate_settings
-from identity.settings.schema.problems import NAMESPACE, Place, ProblemReport, path_of
+from identity.settings.schema.problems import NAMESPACE, Place, Problem, ProblemReport, path_of
 from ops.fleet.layers import Layered
 from ops.fleet.model import LONGEST_STACK_NAME, EnvironmentSettings, FleetSettings, duration
 from ops.fleet.problems import FleetFileError, FleetReport
@@ -37,6 +37,8 @@ _ACROSS_CLUSTERS: Final = frozenset(
         "optional-identity-used-once",
     }
 )
+# The same of those whose HyperShift is one.
+_ACROSS_A_MANAGEMENT_CLUSTER: Final = frozenset({"hosted-clusters-of-both-ways"})
 _WRITTEN_BY_THE_FLEET: Final = {
     _BACKEND: "nothing: the file of each stack records the environment's `backend`",
     _SHARED: "nothing: the stacks of the clusters name the environment's shared stack by themselves",
@@ -63,12 +65,11 @@ def fleet_of(text: str, file: str = DEFAULT_FILE) -> Fleet:
     settings = read(text, file)
     report = FleetReport()
     _validate(settings, report)
+    vaults: dict[str, str] = {}
     environments = [
-        _Environment(each, ("environments", index), report) for index, each in enumerate(settings.environments)
+        _Environment(each, ("environments", index), report, vaults) for index, each in enumerate(settings.environments)
     ]
     built = [each.build() for each in environments]
-    if not report.problems:
-        _compare_vaults(built, report)
     if report.problems:
         raise FleetFileError(file, report.problems)
     return Fleet(environments=tuple(built))
@@ -99,6 +100,11 @@ def _validate(settings: FleetSettings, report: FleetReport) -> None:
                     "objects of a stack have its name",
                     fix=f"shorten {path_of(at)} or {path_of((*place, 'name'))}",
                 )
+        if environment.shared is None and not environment.clusters:
+            accepted = "a cluster, or `shared`: an environment has stacks"
+            report.refuse(
+                (*place, "clusters"), [], rule="no-stack", accepted=accepted, fix=f"remove {path_of(place)}, or add one"
+            )
         _validate_canaries(environment, place, report)
         _validate_place_of_states(environment, place, report)
         for at, settings_there in _settings_in(environment, place):
@@ -120,14 +126,16 @@ def _validate(settings: FleetSettings, report: FleetReport) -> None:
 
 
 def _stack_names(environment: EnvironmentSettings, place: Place) -> Iterator[tuple[Place, str]]:
-    yield (*place, "name"), shared_stack_name(environment.name)
+    if environment.shared is not None:
+        yield (*place, "name"), shared_stack_name(environment.name)
     for index, cluster in enumerate(environment.clusters):
         yield (*place, "clusters", index, "name"), cluster_stack_name(environment.name, cluster.name)
 
 
 def _settings_in(environment: EnvironmentSettings, place: Place) -> Iterator[tuple[Place, Mapping[str, Any]]]:
     yield (*place, "settings"), environment.settings
-    yield (*place, "shared", "settings"), environment.shared.settings
+    if environment.shared is not None:
+        yield (*place, "shared", "settings"), environment.shared.settings
     yield (*place, "clusterDefaults", "settings"), environment.cluster_defaults.settings
     for index, cluster in enumerate(environment.clusters):
         yield (*place, "clusters", index, "settings"), cluster.settings
@@ -180,15 +188,17 @@ def _validate_place_of_states(environment: EnvironmentSettings, place: Place, re
 
 @dataclass(frozen=True)
 class _Environment:
-    """Makes the stacks of one environment; problems go to the report."""
+    """Makes the stacks of one environment; problems go to the report. `vaults` has the stacks of all by vault."""
 
     settings: EnvironmentSettings
     place: Place
     report: FleetReport
+    vaults: dict[str, str]
 
     def build(self) -> FleetEnvironment:
         """The environment with its waves. Incomplete if the report has problems."""
-        shared = self._stack(shared_stack_name(self.settings.name), None, self._shared())
+        of_shared = self._shared()
+        shared = None if of_shared is None else self._stack(shared_stack_name(self.settings.name), None, of_shared)
         clusters: dict[str, FleetStack] = {}
         valid: list[tuple[Layered, Settings]] = []
         for index, cluster in enumerate(self.settings.clusters):
@@ -203,6 +213,7 @@ class _Environment:
             name=self.settings.name,
             backend=self.settings.backend,
             secrets_provider=self.settings.secrets_provider,
+            shared=shared,
             waves=tuple(self._waves(shared, clusters)),
             operator=self.settings.operator,
         )
@@ -216,7 +227,9 @@ class _Environment:
             layered.sources[(_BACKEND,)] = (*self.place, "backend")
         return layered
 
-    def _shared(self) -> Layered:
+    def _shared(self) -> Layered | None:
+        if self.settings.shared is None:
+            return None
         layered = self._layered({"environment": self.settings.name})
         layered.lay(self.settings.shared.settings, (*self.place, "shared", "settings"))
         return layered
@@ -229,7 +242,8 @@ class _Environment:
         layered.lay(self.settings.cluster_defaults.settings, (*defaults, "settings"))
         layered.lay(cluster.settings, (*own, "settings"))
         entry: dict[str, Any] = {"name": cluster.name}
-        layered.values[_SHARED] = f"organization/{NAMESPACE}/{shared_stack_name(self.settings.name)}"
+        if self.settings.shared is not None:
+            layered.values[_SHARED] = f"organization/{NAMESPACE}/{shared_stack_name(self.settings.name)}"
         layered.values[_CLUSTERS] = [entry]
         at: Place = (_CLUSTERS, 0)
         layered.lay(self.settings.cluster_defaults.hosted_cluster, (*defaults, "hostedCluster"), at)
@@ -245,8 +259,13 @@ class _Environment:
         except ConfigurationError as error:
             sources = {path_of(place): path_of(source) for place, source in layered.sources.items() if place}
             for problem in error.problems:
-                self.report.refuse_setting(problem, name, layered.source_of(problem.place), sources)
+                if problem.rule == "vault-missing":
+                    self._refuse_missing_vault(problem, name)
+                else:
+                    self.report.refuse_setting(problem, name, layered.source_of(problem.place), sources)
             return None
+        if settings.vault is not None:
+            self._refuse_second_vault(settings.vault.name, name, layered.source_of(("vault", "name")))
         return FleetStack(
             name=name,
             environment=self.settings.name,
@@ -255,6 +274,19 @@ class _Environment:
             config=layered.values,
             settings=settings,
         )
+
+    def _refuse_missing_vault(self, problem: Problem, stack: str) -> None:
+        at: Place = (*self.place, "shared", "settings", "vault")
+        accepted = "the Key Vault of the environment's credentials, by its name"
+        fix = f"`{path_of((*at, 'name'))}: <vault>`"
+        self.report.refuse_setting(replace(problem, accepted=accepted, fix=fix), stack, at, {})
+
+    def _refuse_second_vault(self, vault: str, stack: str, at: Place) -> None:
+        """A vault's name is unique in Azure, so that no two stacks can have the same one."""
+        first = self.vaults.setdefault(vault.lower(), stack)
+        if first != stack:
+            accepted = f"a name of its own: the stack {first} has this vault"
+            self.report.refuse(at, vault, rule="duplicate-vault", accepted=accepted, fix=f"correct {path_of(at)}")
 
     def _compare_with_shared(self, shared: FleetStack | None, stack: FleetStack, layered: Layered) -> None:
         """A cluster's stack has the cloud, tenant and subscription of the shared one (docs/guides/stacks.md)."""
@@ -276,7 +308,13 @@ class _Environment:
                 )
 
     def _validate_across(self, valid: Sequence[tuple[Layered, Settings]]) -> None:
-        """The clusters of one vault must differ as those of one stack must."""
+        """The clusters of one vault must differ as those of one stack must, and those of one HyperShift be alike."""
+        self._compare(valid, _ACROSS_CLUSTERS)
+        for manager in dict.fromkeys(each.management_cluster for _, each in valid):
+            managed = [each for each in valid if each[1].management_cluster == manager]
+            self._compare(managed, _ACROSS_A_MANAGEMENT_CLUSTER)
+
+    def _compare(self, valid: Sequence[tuple[Layered, Settings]], rules: Set[str]) -> None:
         if len(valid) < 2:
             return
         together = valid[0][1].model_copy(
@@ -285,7 +323,7 @@ class _Environment:
         found = ProblemReport(())
         validate_settings(together, None, found)
         for problem in found.problems:
-            if problem.rule in _ACROSS_CLUSTERS:
+            if problem.rule in rules:
                 _, index, *rest = problem.place
                 assert isinstance(index, int), "these rules are about entries of hostedClusters"
                 layered, settings = valid[index]
@@ -307,23 +345,6 @@ class _Environment:
             is_first = number == 1 and not canaries
             stacks = tuple(others[start : start + size])
             yield Wave(name=f"wave {number}", stacks=stacks, pause=timedelta() if is_first else pause)
-
-
-def _compare_vaults(environments: Sequence[FleetEnvironment], report: FleetReport) -> None:
-    """A vault's name is unique in Azure, so that no two shared stacks can have the same one."""
-    names: dict[str, str] = {}
-    for index, environment in enumerate(environments):
-        vault = environment.shared.settings.vault
-        assert vault is not None, "a stack without sharedStack has a vault"
-        first = names.setdefault(vault.name.lower(), environment.name)
-        if first != environment.name:
-            report.refuse(
-                ("environments", index, "shared", "settings", "vault", "name"),
-                vault.name,
-                rule="duplicate-vault",
-                accepted=f"a name of its own: the environment {first} has this vault",
-                fix="give each environment a vault",
-            )
 
 
 def _local_cloud(stack: str) -> LocalEnvironment | None:

@@ -34,7 +34,7 @@ def matrices(environment: FleetEnvironment) -> Mapping[str, Mapping[str, Any] | 
             f"waves.size of {environment.name} makes {len(numbered)} waves, and the workflow has jobs for {len(JOBS)}: "
             "give it a larger size, or the workflow more jobs (ops/fleet/matrix.py)"
         )
-    waves = {SHARED: named[SHARED], CANARIES: named.get(CANARIES), **dict(zip(JOBS, numbered, strict=False))}
+    waves = {SHARED: named.get(SHARED), CANARIES: named.get(CANARIES), **dict(zip(JOBS, numbered, strict=False))}
     return {job: _matrix(environment, waves.get(job)) for job in (SHARED, CANARIES, *JOBS)}
 
 

@@ -130,7 +130,7 @@ class SharedStackSettings(Model):
 
 
 class EnvironmentSettings(Model):
-    """One environment: a shared stack, and a stack for each hosted cluster."""
+    """One environment: a shared stack, unless no cluster keeps something in a vault, and a stack for each cluster."""
 
     name: EnvironmentName = Field(description="Name of the environment; the names of its stacks have it.")
     backend: Backend | None = Field(None, description="Where the states are; of the local cloud's stacks none.")
@@ -138,7 +138,9 @@ class EnvironmentSettings(Model):
         None, description="The key that encrypts what is secret in the states; of the local cloud's stacks none."
     )
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings of every stack of the environment.")
-    shared: SharedStackSettings = Field(SharedStackSettings(), description="The shared stack.")
+    shared: SharedStackSettings | None = Field(
+        None, description="The shared stack; without it nothing of the environment is in a vault."
+    )
     cluster_defaults: ClusterFields = Field(ClusterFields(), description="What every cluster's stack has.")
     clusters: tuple[FleetClusterSettings, ...] = Field((), description="The hosted clusters, a line each.")
     waves: WaveSettings = Field(WaveSettings(), description="The order of the clusters.")

@@ -47,8 +47,8 @@ def stack_objects(environment: FleetEnvironment, operator: OperatorSettings) -> 
     before: tuple[FleetStack, ...] = ()
     for wave in environment.waves:
         # Through the wave before every earlier one is waited for; the shared stack is named for whoever reads it.
-        names = [environment.shared.name, *(each.name for each in before)] if before else []
-        required = list(dict.fromkeys(names))
+        shared = [environment.shared] if environment.shared and before else []
+        required = list(dict.fromkeys(each.name for each in (*shared, *before)))
         for stack in wave.stacks:
             yield _stack_object(stack, stack.name, environment, operator, _brought_up(stack, required))
         before = wave.stacks
@@ -169,7 +169,7 @@ def identity_objects(environment: FleetEnvironment, operator: OperatorSettings) 
             "namespace": NAMESPACE,
             "annotations": {
                 "azure.workload.identity/client-id": operator.client_id,
-                "azure.workload.identity/tenant-id": environment.shared.settings.tenant_id,
+                "azure.workload.identity/tenant-id": environment.stacks[0].settings.tenant_id,
             },
         },
     }

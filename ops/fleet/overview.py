@@ -94,7 +94,7 @@ def read(environment: FleetEnvironment, root: Path, output: int) -> list[StackSt
         states: dict[str, State] = {}
     else:
         with backend_of(environment), ThreadPoolExecutor(_AT_ONCE) as threads:
-            known = set(Engine(environment.shared.name, root, output).stacks())
+            known = set(Engine(environment.stacks[0].name, root, output).stacks())
             names = [stack.name for _, stack in waves if stack.name in known]
             states = dict(zip(names, threads.map(lambda name: Engine(name, root, output).state(), names), strict=True))
     signing_in = _probes(environment, states)
@@ -145,7 +145,7 @@ def _probes(environment: FleetEnvironment, states: dict[str, State]) -> ProbeRes
     """What the probes of a local environment report; None if there are none to be read."""
     if not environment.is_local or not any(has_probes(outputs_of(state)) for state in states.values()):
         return None
-    found = local_cloud.of(environment.shared.name)
+    found = local_cloud.of(environment.stacks[0].name)
     return probes.read(Path(found.kubeconfig)) if found is not None else None
 
 

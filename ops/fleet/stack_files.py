@@ -14,6 +14,7 @@ import yaml
 from ops.fleet.documents import yaml_text
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.errors import CommandError
+from ops.stack.recorded_backend import KEY, recorded
 
 _CONFIGURATION: Final = "config"
 _SECRETS_PROVIDER: Final = "secretsprovider"
@@ -54,6 +55,28 @@ def require_files(environment: FleetEnvironment, root: Path) -> None:
             f"these files are missing, or are not what the fleet file describes: {', '.join(other)}. "
             f"`idstack fleet prepare --environment {environment.name}` writes them; look at the difference, commit it, "
             "and try again"
+        )
+
+
+def require_one_backend(environment: FleetEnvironment, root: Path) -> None:
+    """Raise CommandError for a stack whose file records another backend than the fleet file.
+
+    It would be made a second time in the fleet's, while its state is in the other.
+    """
+    if environment.backend is None:
+        return
+    others = {stack.file_name: recorded(stack.name, root) for stack in environment.stacks}
+    if lines := [f"- {file}: {each}" for file, each in others.items() if each not in (None, environment.backend)]:
+        raise CommandError(
+            "\n".join(
+                [
+                    f"the fleet file says that the states of {environment.name} are in {environment.backend}, and "
+                    "files of its stacks name another place. Nothing was started:",
+                    *lines,
+                    f"If the states are there, correct `backend` of {environment.name} in the fleet file; if they have "
+                    f"moved, correct `{KEY}` in these files",
+                ]
+            )
         )
 
 

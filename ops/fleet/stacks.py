@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from identity.clouds import LOCAL_CLOUD
+from identity.naming import dashed
 from identity.settings import Settings
 from identity.settings.schema.problems import NAMESPACE
 from ops.fleet.model import OperatorSettings
@@ -29,7 +30,7 @@ def cluster_stack_name(environment: str, cluster: str) -> str:
 
     A dot counts as a hyphen, as in the names that the stack derives from the cluster's.
     """
-    word = cluster.replace(".", "-")
+    word = dashed(cluster)
     return f"{environment}-{word}" if is_local(environment) else f"{word}-{environment}"
 
 
@@ -79,7 +80,7 @@ class Wave:
 
 @dataclass(frozen=True, kw_only=True)
 class FleetEnvironment:
-    """One environment: its waves in order. The first is the shared stack alone, the second the canaries, if any.
+    """One environment: its waves in order: the shared stack alone, if there is one, then the canaries, if any.
 
     `operator` says how the Pulumi Kubernetes Operator runs it; None if it does not.
     """
@@ -87,13 +88,9 @@ class FleetEnvironment:
     name: str
     backend: str | None
     secrets_provider: str | None
+    shared: FleetStack | None
     waves: tuple[Wave, ...]
     operator: OperatorSettings | None = None
-
-    @property
-    def shared(self) -> FleetStack:
-        """The shared stack."""
-        return self.waves[0].stacks[0]
 
     @property
     def stacks(self) -> tuple[FleetStack, ...]:
@@ -103,7 +100,7 @@ class FleetEnvironment:
     @property
     def is_local(self) -> bool:
         """Whether its stacks use the cloud on this machine."""
-        return self.shared.is_local
+        return is_local(self.name)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,19 +9,19 @@ from typing import Final
 from ops.doctor.examination import Examination
 from ops.graph.grants import RoleAtScope, scope_name
 from ops.graph.model import GraphEdge, GraphNode, Health, NodeKind, Relation, facts, node_id
+from ops.world import ownership
+from ops.world.ownership import ResourceOwner
 
 # Ids of what belongs to the whole stack.
 VAULT: Final = node_id(NodeKind.VAULT)
 KEY_VAULT_USER: Final = node_id(NodeKind.KEY_VAULT_USER)
-# Name of its component in the program (components/stack.py).
-USER_COMPONENT: Final = "key-vault-user"
 
 
 @dataclass
 class Assembly:
-    """Nodes by their ids, and edges, each once and in the order they came; `grants` are by component."""
+    """Nodes by their ids, and edges, each once and in the order they came; `grants` are by who has them."""
 
-    grants: Mapping[str, Sequence[RoleAtScope]]
+    grants: Mapping[ResourceOwner, Sequence[RoleAtScope]]
     examination: Examination
     nodes: dict[str, GraphNode] = field(default_factory=dict)
     edges: dict[GraphEdge, None] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Assembly:
     def reader_role(self, grant: RoleAtScope) -> str:
         """Add a role of the key-vault-user's, which it may hold at many scopes; returns its id."""
         node = GraphNode(
-            id=node_id(NodeKind.ROLE, USER_COMPONENT, grant.guid),
+            id=node_id(NodeKind.ROLE, ownership.KEY_VAULT_USER.identity, grant.guid),
             kind=NodeKind.ROLE,
             name=grant.role,
             facts=facts(role_definition=grant.guid),
@@ -48,16 +48,15 @@ class Assembly:
     def roles(
         self,
         identity: GraphNode,
-        component: str,
         actors: Sequence[str],
         *,
         health: Health | None = None,
         reason: str = "",
     ) -> None:
-        """Add the roles that a component holds as an identity, with their scopes; `actors` are who acts with them."""
+        """Add the roles of an identity with their scopes; `actors` are who acts with them."""
         assert identity.cluster is not None
         assert identity.identity is not None
-        for grant in self.grants.get(component, ()):
+        for grant in self.grants.get(ResourceOwner(identity.cluster, identity.identity), ()):
             role = self.add(
                 GraphNode.part(
                     NodeKind.ROLE,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from identity.outputs import HostedClusterOutput, StackOutputs
 from ops.doctor.examination import Examination
-from ops.graph.assembly import KEY_VAULT_USER, USER_COMPONENT, VAULT, Assembly
+from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly
 from ops.graph.credentials import add_control_plane_identity, by_identity
 from ops.graph.findings import blamed
 from ops.graph.grants import grants
@@ -18,6 +18,7 @@ from ops.outputs.cluster_state import ClusterState
 from ops.outputs.managed_identities import ManagedIdentities
 from ops.outputs.rows import Row
 from ops.stack.state import StateResource
+from ops.world import ownership
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class GraphSources:
     rows: Sequence[Row]
     managed: ManagedIdentities
     state: ClusterState | None
-    resources: Iterable[StateResource]
+    resources: Collection[StateResource]
     examination: Examination = field(default_factory=Examination)
     unread: tuple[str, ...] = ()
 
@@ -59,11 +60,11 @@ def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
         detail="key vault",
         facts=facts(address=outputs.get("keyVaultUri"), resource_ID=vault_id),
     )
-    held = assembly.grants.get(USER_COMPONENT, ())
+    held = assembly.grants.get(ownership.KEY_VAULT_USER, ())
     user = GraphNode(
         id=KEY_VAULT_USER,
         kind=NodeKind.KEY_VAULT_USER,
-        name=USER_COMPONENT,
+        name=ownership.KEY_VAULT_USER.identity,
         detail=", ".join(dict.fromkeys(grant.role for grant in held)),
         facts=facts(client_ID=client_id),
     )

@@ -9,13 +9,13 @@ from typing import Final
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
-from identity.naming import control_plane_identity_name, secret_reader_name
 from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly
 from ops.graph.findings import blamed
 from ops.graph.model import Facts, GraphNode, Health, NodeKind, Relation, facts, together, worst
 from ops.outputs.cluster_state import MountedVersion
 from ops.outputs.probes import ProbeResult
 from ops.outputs.rows import Row
+from ops.world import ownership
 
 _ROWS: Final = {row.field: row for row in CONTROL_PLANE}
 _MOUNTED: Final = {
@@ -55,10 +55,10 @@ def add_control_plane_identity(assembly: Assembly, row: Row, mounted: Sequence[M
     assembly.connect(provider.id, Relation.FETCHES_AS, KEY_VAULT_USER)
     for pod in pods:
         assembly.connect(provider.id, Relation.MOUNTED_IN, pod.id)
-    component = control_plane_identity_name(row.cluster, row.identity)
-    for grant in assembly.grants.get(secret_reader_name(component), ()):
-        assembly.connect(assembly.reader_role(grant), Relation.AT, secret.id)
-    assembly.roles(identity, component, [pod.id for pod in pods], health=role_health, reason=role_reason)
+    for grant in assembly.grants.get(ownership.KEY_VAULT_USER, ()):
+        if grant.scope.endswith(f"/secrets/{row.secret}"):
+            assembly.connect(assembly.reader_role(grant), Relation.AT, secret.id)
+    assembly.roles(identity, [pod.id for pod in pods], health=role_health, reason=role_reason)
     return identity.id
 
 

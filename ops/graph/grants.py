@@ -1,23 +1,20 @@
-"""The role assignments in a stack's state, by the component of the identity that holds them."""
+"""The role assignments in a stack's state, by who has them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 from identity import resource_types, roles
-from identity.catalogue import OPTIONAL
-from identity.naming import control_plane_identity_name
-from ops.stack.state import StateResource, name_of
+from ops.stack.state import StateResource
+from ops.world.ownership import Ownership, ResourceOwner
 
 _NAMES: Final = {
     **{role.guid: role.name for role in vars(roles).values() if isinstance(role, roles.Role)},
     roles.MANAGED_HSM_CRYPTO_USER: "Managed HSM Crypto User",
 }
-# Of the roles with which a control-plane identity attaches a managed one (components/azure/optional_identity.py).
-_ATTACHER: Final = "-attacher-roles"
-
+_ASSIGNMENTS: Final = (resource_types.ROLE_ASSIGNMENT, resource_types.HSM_ROLE_ASSIGNMENT)
 # By the last segment of the type in an ARM id, which Azure writes in more than one case.
 _SCOPE_KINDS: Final = {
     "subscriptions": "subscription",
@@ -38,15 +35,13 @@ class RoleAtScope:
     scope: str
 
 
-def grants(resources: Iterable[StateResource]) -> dict[str, list[RoleAtScope]]:
-    """The grants by the name of the component that made them, such as `hc1-ingress`, each in the state's order."""
-    found: dict[str, list[RoleAtScope]] = {}
+def grants(resources: Collection[StateResource]) -> dict[ResourceOwner, list[RoleAtScope]]:
+    """The grants by who has them, each in the state's order."""
+    ownership = Ownership.of(resources)
+    found: dict[ResourceOwner, list[RoleAtScope]] = {}
     for resource in resources:
-        if resource["type"] in (
-            resource_types.ROLE_ASSIGNMENT,
-            resource_types.HSM_ROLE_ASSIGNMENT,
-        ) and not resource.get("delete"):
-            found.setdefault(_holder(resource), []).append(_grant(resource))
+        if resource["type"] in _ASSIGNMENTS and not resource.get("delete"):
+            found.setdefault(ownership.holder(resource["urn"]), []).append(_grant(resource))
     return found
 
 
@@ -57,24 +52,6 @@ def scope_name(scope: str) -> tuple[str, str]:
     kind, _, name = scope.rpartition("/")
     segment = kind.rpartition("/")[2].lower()
     return name, _SCOPE_KINDS.get(segment, segment)
-
-
-def _holder(assignment: StateResource) -> str:
-    """The component that a role assignment belongs to: the parent of its RoleGrants, or its own parent."""
-    parent = name_of(assignment.get("parent", ""))
-    if assignment["type"] == resource_types.HSM_ROLE_ASSIGNMENT:
-        return parent
-    if parent.endswith(_ATTACHER):
-        return _attacher(parent.removesuffix(_ATTACHER))
-    return parent.removesuffix("-roles")
-
-
-def _attacher(component: str) -> str:
-    """The component of the control-plane identity that attaches the managed identity of another component."""
-    for row in OPTIONAL:
-        if row.attached_by and component.endswith(f"-{row.name}"):
-            return control_plane_identity_name(component.removesuffix(f"-{row.name}"), row.attached_by)
-    return component
 
 
 def _grant(resource: StateResource) -> RoleAtScope:

@@ -7,7 +7,6 @@ from typing import Final
 
 from identity.catalogue import DATA_PLANE, OPTIONAL, WORKLOAD
 from identity.catalogue_rows import DataPlaneIdentity, FederatedSubject, OptionalManagedIdentity
-from identity.naming import federated_identity_name
 from ops.graph.assembly import Assembly
 from ops.graph.model import GraphNode, Health, NodeKind, Relation, facts, worst
 from ops.outputs.managed_identities import ManagedIdentityRow, State
@@ -38,7 +37,7 @@ def add_data_plane_identity(assembly: Assembly, cluster: str, field: str, client
     )
     assembly.add(identity)
     accounts = [_service_account(assembly, identity, subject, None) for subject in row.subjects]
-    assembly.roles(identity, federated_identity_name(cluster, row.kind, row.name), accounts)
+    assembly.roles(identity, accounts)
     return identity.id
 
 
@@ -63,12 +62,7 @@ def add_compared_identity(assembly: Assembly, found: ManagedIdentityRow) -> str:
     )
     assembly.add(identity)
     accounts = [_service_account(assembly, identity, each, states[each.subject]) for each in row.subjects]
-    component = (
-        f"{found.cluster}-{row.name}"
-        if isinstance(row, OptionalManagedIdentity)
-        else federated_identity_name(found.cluster, row.kind, row.name)
-    )
-    assembly.roles(identity, component, accounts)
+    assembly.roles(identity, accounts)
     return identity.id
 
 

@@ -14,6 +14,7 @@ import httpx
 import yaml
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
+from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
 from ops.stack.errors import CommandError
@@ -99,17 +100,18 @@ def read(kubeconfig: Path) -> ProbeResults:
 
     Raises ProbesUnreachableError if the API does not answer.
     """
-    with config.new_client_from_config(str(kubeconfig)) as api:
-        try:
+    try:
+        with config.new_client_from_config(str(kubeconfig)) as api:
             # As plain JSON: the client's models make every member optional.
             listed: Any = client.CoreV1Api(api).list_pod_for_all_namespaces(
                 label_selector=_PROBES, _preload_content=False
             )
             classes: Any = client.CustomObjectsApi(api).list_cluster_custom_object(*_SECRETS_STORE)
-        except (ApiException, HTTPError) as error:
-            raise ProbesUnreachableError(
-                f"the Kubernetes API of {kubeconfig}: {error}; `make up` starts the local cloud again"
-            ) from None
+    except (ConfigException, ApiException, HTTPError) as error:
+        raise ProbesUnreachableError(
+            f"the credential probes cannot be read: {_obstacle(error, kubeconfig)}. `make up` starts the local cloud "
+            "again"
+        ) from None
     pods = [pod for pod in json.loads(listed.data)["items"] if "deletionTimestamp" not in pod["metadata"]]
     # During a rollout a Deployment has two pods; the younger one stays.
     pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
@@ -119,6 +121,15 @@ def read(kubeconfig: Path) -> ProbeResults:
     return ProbeResults(
         {key: each["metadata"]["namespace"] for each in classes["items"] for key in _fetched(each)}, probes
     )
+
+
+def _obstacle(error: ConfigException | ApiException | HTTPError, kubeconfig: Path) -> str:
+    """Why the Kubernetes API gave no list, without the client's own words: addresses of objects, headers, retries."""
+    if isinstance(error, ConfigException):
+        return f"{kubeconfig} is not there, or is not a kubeconfig"
+    if isinstance(error, HTTPError):
+        return f"the Kubernetes API of {kubeconfig} does not answer"
+    return f"the Kubernetes API of {kubeconfig} refuses the list of them ({error.status} {error.reason})"
 
 
 def _deployment(pod: Pod) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from rich.text import Text
 from identity.credentials import rfc3339
 from ops.outputs.probes import ProbeResult
 from ops.outputs.rows import Row
+from ops.outputs.token_rows import TokenRow
 
 # The two steps in a probe's report.
 _Step: TypeAlias = Literal["signIn", "proof"]
@@ -51,10 +52,16 @@ _CREDENTIALS: Final = (
         ("secret", "SecretProviderClass", "sign-in", "proof call"),
     ),
 )
+_TOKENS: Final = (
+    (("identity", "cluster"), ("service account", "file"), ("sign-in", "proof call")),
+    (("identity", "cluster"), ("service account", "file", "sign-in", "proof call")),
+)
 _GAP: Final = 2
 # Where an error is wrapped, between words: no proof call is longer, and a column of identities fits beside it on 80.
 _LONGEST_LINE: Final = 58
 _UNKNOWN: Final = "not known"
+# Before `<namespace>:<name>` of every service account.
+_ACCOUNT: Final = "system:serviceaccount:"
 _SOON_DAYS: Final = 14
 
 
@@ -64,6 +71,11 @@ def sign_ins(rows: Sequence[Row], mounts: Path, width: int) -> Table:
     `mounts` is the directory of the local kubelet's mounts, which paths are shown without.
     """
     return fitted([_sign_in(row, probe, mounts) for row in rows for probe in row.probes], _SIGN_INS, width)
+
+
+def tokens(rows: Sequence[TokenRow], mounts: Path, width: int) -> Table:
+    """The sign-ins of service accounts, as those of `sign_ins`."""
+    return fitted([_token(row, mounts) for row in rows], _TOKENS, width)
 
 
 def credentials(rows: Sequence[Row], now: datetime, width: int) -> Table:
@@ -126,6 +138,17 @@ def _sign_in(row: Row, probe: ProbeResult, mounts: Path) -> Line:
         "certificate expiry": _date(rfc3339.parse(not_after) if not_after else None),
         "sign-in": _outcome(probe, "signIn"),
         "proof call": _proof(probe),
+    }
+
+
+def _token(row: TokenRow, mounts: Path) -> Line:
+    return {
+        "cluster": Text(row.of.cluster),
+        "identity": Text(row.of.row.field, "green" if row.probe.is_ready else "red"),
+        "service account": Text(row.of.subject.removeprefix(_ACCOUNT)),
+        "file": Text(_file(row.probe, mounts)),
+        "sign-in": _outcome(row.probe, "signIn"),
+        "proof call": _proof(row.probe),
     }
 
 

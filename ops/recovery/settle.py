@@ -24,11 +24,11 @@ from ops.recovery import orphans, withdrawn
 from ops.recovery.finders import Finders
 from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.recovery.orphans import Orphan
+from ops.renewal.renewable import RenewedType
 from ops.siblings.whose import looking
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.lock import LockedError
-from ops.stack.renewable import RenewedType
 from ops.stack.state import Plan, State, StateResource, name_of, without
 
 _AT_ONCE: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)

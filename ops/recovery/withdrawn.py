@@ -10,7 +10,7 @@ from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.naming import secret_id
-from ops.stack.renewable import RenewedType
+from ops.renewal.renewable import RenewedType
 from ops.stack.state import StateResource, name_of
 
 

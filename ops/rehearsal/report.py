@@ -9,7 +9,8 @@ from typing import Any, Final, TypeAlias
 
 from ops.rehearsal.moves import ClusterMove
 from ops.rehearsal.sign_ins import SignIns
-from ops.rehearsal.steps import Operation, ResourceKind, ResourceOwner, ResourceStep, owner_of
+from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep
+from ops.world.ownership import ResourceOwner
 
 # How many resources of one kind have each fate.
 Cell: TypeAlias = Mapping[Operation, int]
@@ -58,7 +59,6 @@ class Rehearsal:
     head: str
     seed: int
     stacks: tuple[str, ...]
-    clusters: tuple[str, ...]
     steps: tuple[StackStep, ...] = ()
     errors: tuple[str, ...] = ()
     losses: tuple[CredentialLoss, ...] = ()
@@ -77,7 +77,7 @@ class Rehearsal:
         """Resources per operation, by identity and kind; what all clusters share comes first."""
         found: dict[ResourceOwner, dict[ResourceKind, Counter[Operation]]] = {}
         for each in self.steps:
-            row = found.setdefault(owner_of(each.step.name, self.clusters), {})
+            row = found.setdefault(each.step.owner, {})
             row.setdefault(each.step.kind, Counter())[each.step.operation] += 1
         return {owner: dict(found[owner]) for owner in sorted(found)}
 

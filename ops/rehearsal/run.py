@@ -20,12 +20,13 @@ from ops.rehearsal.configuration import Copied, Names, copied, families
 from ops.rehearsal.moves import moves
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
 from ops.rehearsal.sign_ins import Clients, Mounted, Reader, SignIns, mounted, mounted_anew, signing_in
-from ops.rehearsal.steps import Operation, ResourceOwner, ResourceStep, RunLog, owner_of
+from ops.rehearsal.steps import Operation, ResourceStep, RunLog
 from ops.rehearsal.surroundings import seed_of
 from ops.rehearsal.trees import Tree, as_it_is, at_commit
 from ops.rehearsal.world import ThrowAwayCloud, left, throw_away
 from ops.stack import splitting
 from ops.stack.errors import CommandError
+from ops.world.ownership import ResourceOwner
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,6 @@ class _Run:
             head=self._head.tree.name,
             seed=self._plan.seed,
             stacks=self._names.stacks,
-            clusters=tuple(dict.fromkeys([*self._base.clusters(), *self._head.clusters()])),
             steps=tuple(self._steps),
             errors=tuple(self._own(each) for each in self._errors),
             losses=tuple(self._losses),
@@ -246,11 +246,9 @@ class _Run:
 
     def _restarts(self) -> Iterator[Restart]:
         """Pods that start again: of Deployments that the stack changes, and of HyperShift's that mount what changed."""
-        clusters = [*self._base.clusters(), *self._head.clusters()]
         for each in self._steps:
             if each.step.restarts:
-                owner = owner_of(each.step.name, clusters)
-                yield Restart(owner, (_deployment(each.step, owner),), f"the Deployment is {_done(each.step)}")
+                yield Restart(each.step.owner, (_deployment(each.step),), f"the Deployment is {_done(each.step)}")
         for stack, before in self._base.outputs.items():
             after = self._head.outputs.get(stack)
             if after is not None and after.get("clusterSide") == "hypershift":
@@ -279,8 +277,8 @@ def _last_sign_ins(ends: ExitStack, reader: Reader, credentials: Sequence[Mounte
     return mounted_anew(reader, credentials)
 
 
-def _deployment(step: ResourceStep, owner: ResourceOwner) -> str:
-    return step.name.removeprefix(f"{owner.cluster}-").removeprefix("cluster-side-").removesuffix("-deployment")
+def _deployment(step: ResourceStep) -> str:
+    return step.name.removeprefix(f"{step.owner.cluster}-").removeprefix("cluster-side-").removesuffix("-deployment")
 
 
 def _done(step: ResourceStep) -> str:

@@ -24,7 +24,7 @@ from identity.credentials.sign_in import FreshSignIns, refusal
 from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
 from identity.outputs import StackOutputs
-from ops.rehearsal.steps import ResourceOwner
+from ops.world.ownership import ResourceOwner
 
 _RESOURCE: Final = "https://vault.azure.net"
 _IMDS_API: Final = "2018-02-01"

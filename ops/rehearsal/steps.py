@@ -6,15 +6,14 @@ The log has a line of JSON for each event (pulumi/pulumi `sdk/go/common/apitype/
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
 from identity import resource_types
-from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES, OPTIONAL
-from identity.naming import kebab
 from ops.stack.state import name_of, type_of
+from ops.world.ownership import Ownership, ResourceOwner
 
 
 class Operation(StrEnum):
@@ -54,7 +53,6 @@ _KINDS: Final[Mapping[str, ResourceKind]] = {
     resource_types.DEPLOYMENT: ResourceKind.MOUNT,
 }
 _PROVIDERS: Final = "pulumi:"
-_CLUSTER_SIDE: Final = "cluster-side-"
 # The engine's operations that end in each of ours; `same`, `read` and the like are none.
 _OPERATIONS: Final[Mapping[str, Operation]] = {
     "create": Operation.CREATE,
@@ -79,6 +77,7 @@ class ResourceStep:
     operation: Operation
     type: str
     name: str
+    owner: ResourceOwner
     properties: tuple[str, ...] = ()
     is_protected: bool = False
     restarts: bool = False
@@ -111,6 +110,7 @@ class _Seen:
 def read(lines: Iterable[str]) -> RunLog:
     """Take an event log apart; a line that was cut off by a kill is left out."""
     seen: dict[str, _Seen] = {}
+    parents: dict[str, str] = {}
     errors: list[str] = []
     for line in lines:
         try:
@@ -118,11 +118,14 @@ def read(lines: Iterable[str]) -> RunLog:
         except ValueError:
             continue
         if "resourcePreEvent" in event:
-            _note(seen, event["resourcePreEvent"]["metadata"])
+            metadata = event["resourcePreEvent"]["metadata"]
+            parents[metadata["urn"]] = (metadata.get("new") or metadata.get("old") or {}).get("parent", "")
+            _note(seen, metadata)
         diagnostic = event.get("diagnosticEvent") or {}
         if diagnostic.get("severity") == "error" and (text := _plain(str(diagnostic.get("message", "")))):
             errors.append(text)
-    steps = (_step(urn, each) for urn, each in seen.items() if each.operations)
+    ownership = Ownership(parents)
+    steps = (_step(urn, ownership.owner(urn), each) for urn, each in seen.items() if each.operations)
     return RunLog(tuple(steps), tuple(dict.fromkeys(errors)))
 
 
@@ -140,7 +143,7 @@ def _note(seen: dict[str, _Seen], metadata: Mapping[str, Any]) -> None:
     found.new = found.new or metadata.get("new")
 
 
-def _step(urn: str, seen: _Seen) -> ResourceStep:
+def _step(urn: str, owner: ResourceOwner, seen: _Seen) -> ResourceStep:
     # A deletion and a creation under one URN are a replacement as well.
     is_replaced = Operation.REPLACE in seen.operations or {Operation.CREATE, Operation.DELETE} <= seen.operations
     operation = Operation.REPLACE if is_replaced else next(iter(seen.operations))
@@ -149,6 +152,7 @@ def _step(urn: str, seen: _Seen) -> ResourceStep:
         operation,
         type_of(urn),
         name_of(urn),
+        owner,
         tuple(dict.fromkeys(properties)),
         is_protected=bool((seen.old or {}).get("protect")),
         restarts=type_of(urn) == resource_types.DEPLOYMENT and _restarts(operation, seen),
@@ -167,39 +171,3 @@ def _plain(text: str) -> str:
     """Without the engine's colour marks (`<{%reset%}>`) and the spaces around."""
     parts = text.split("<{%")
     return "".join([parts[0], *(part.partition("%}>")[2] for part in parts[1:])]).strip()
-
-
-@dataclass(frozen=True, order=True)
-class ResourceOwner:
-    """Whose a resource is: the hosted cluster and the identity's field; both empty for what all clusters share."""
-
-    cluster: str = ""
-    identity: str = ""
-
-
-def owner_of(name: str, clusters: Collection[str]) -> ResourceOwner:
-    """Whose the resource of this name is, by the names that the components give (`identity/naming.py`)."""
-    cluster = _longest(name, {each: each for each in clusters})
-    if cluster is None:
-        return ResourceOwner()
-    rest = name.removeprefix(cluster).removeprefix("-").removeprefix(_CLUSTER_SIDE)
-    return ResourceOwner(cluster, _longest(rest, _PREFIXES) or "")
-
-
-def _longest(name: str, prefixes: Mapping[str, str]) -> str | None:
-    found = [each for each in prefixes if name == each or name.startswith(f"{each}-")]
-    return prefixes[max(found, key=len)] if found else None
-
-
-def _prefixes() -> Iterator[tuple[str, str]]:
-    for control in CONTROL_PLANE:
-        yield kebab(control.field), control.field
-        for mount in control.mounts:
-            yield control.probe_name(mount), control.field
-    for guest in FEDERATED_IDENTITIES:
-        yield f"{guest.kind}-{guest.name}", guest.field
-    for optional in OPTIONAL:
-        yield optional.name, optional.field
-
-
-_PREFIXES: Final = dict(_prefixes())

@@ -12,7 +12,8 @@ from rich.text import Text
 from ops.outputs.tables import fitted
 from ops.rehearsal.report import Cell, Rehearsal, why
 from ops.rehearsal.sign_ins import SignIns
-from ops.rehearsal.steps import Operation, ResourceKind, ResourceOwner
+from ops.rehearsal.steps import Operation, ResourceKind
+from ops.world.ownership import ResourceOwner
 
 _SIGNS: Final = {Operation.CREATE: "+", Operation.UPDATE: "~", Operation.REPLACE: "+-", Operation.DELETE: "-"}
 _LEGEND: Final = "+ created, ~ updated, +- replaced, - deleted"

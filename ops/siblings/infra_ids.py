@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from identity import resource_types
+from identity.naming import dashed
 from ops.siblings.stacks import Stacks
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -54,5 +55,4 @@ def _configured(written: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     clusters = written.get("hostedClusters")
     for each in clusters if isinstance(clusters, list) else ():
         if isinstance(each, Mapping) and isinstance(name := each.get("name"), str):
-            # identity/settings/defaults.py
-            yield name, str(each.get("infraID") or name.replace(".", "-"))
+            yield name, str(each.get("infraID") or dashed(name))

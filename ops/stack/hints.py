@@ -10,6 +10,8 @@ from identity.aks.azure_rbac import DENIAL
 
 # pulumi/pulumi `sdk/go/common/resource/plugin/plugin.go`
 _ENDED_PLUGIN: Final = re.compile(r"pulumi-resource-([\w-]+)(\.exe)? exited prematurely")
+# Storage's 404 for a blob container: azure-native takes others for gone, and fails with this one (COVERAGE.md).
+_NO_CONTAINER: Final = "ContainerNotFound"
 # The same, `pkg/resource/deploy/step_executor.go`: with `--continue-on-error`, of a component whose registration was
 # skipped, as what it depends on has failed.
 _SKIPPED: Final = re.compile(r"cannot complete a resource '[^']*::([^':]+)' whose registration isn't pending")
@@ -33,6 +35,13 @@ def hint(lines: Sequence[str], stack: str, command: str) -> str | None:
             "Azure RBAC decides on the management cluster, and the deployer lacks a role assignment there. "
             f"`.venv/bin/idstack doctor --stage access --stack {stack}` prints the one that is missing; it takes up to "
             "five minutes, then run the command again"
+        )
+    if any(_NO_CONTAINER in line for line in lines):
+        return (
+            "the blob container of an OIDC issuer is gone, and azure-native cannot refresh that. The container has the "
+            "name of its storage account: `az storage container-rm create --public-access container --resource-group "
+            "<group> --storage-account <account> --name <account>` creates it again; then run the command again with "
+            "--refresh, which writes the issuer's documents"
         )
     if ended := next(filter(None, map(_ENDED_PLUGIN.search, lines)), None):
         what = f"the plugin {ended[1]} ended while it worked, as one does that somebody kills or that finds no memory. "

@@ -1,5 +1,5 @@
 """What Azure has that no stack of the backend names: role assignments, secrets, applications, managed identities,
-credentials of these two, and what HyperShift left of hosted clusters.
+credentials of these two, storage accounts of OIDC issuers, and what HyperShift left of hosted clusters.
 
 Each finding says why it is thought to be left over, and whether it is this program's. What may be somebody else's is
 listed, and never deleted.
@@ -18,9 +18,11 @@ from identity.azure.registered_certificates import withdraw
 from identity.credentials import rfc3339
 from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, GENERATION, OWNER, SIGNING_KEY_ID, THUMBPRINT
 from identity.naming import (
+    DEPLOYER_COMPONENT,
     STACK_TAG,
     parse_arm_id,
     resource_group_id,
+    resource_id,
     role_assignment_name,
     stack_tag,
 )
@@ -33,6 +35,11 @@ from ops.sweep.model import CERTIFICATE, LeftOver, Swept
 
 _ASSIGNMENTS: Final = "providers/Microsoft.Authorization/roleAssignments"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
+_ACCOUNTS: Final = "Microsoft.Storage/storageAccounts"
+_ISSUER_STAYS: Final = (
+    "a hosted cluster may sign in by it, and nothing says that a stack of this backend made it; if none does, "
+    "`az storage account delete` removes it"
+)
 
 
 def find(
@@ -75,6 +82,7 @@ def find(
         *added_credentials.of_managed_identities(azure, named_identities, stacks.name),
         *(each for each, _ in applications),
         *_secrets(secrets, stacks),
+        *_issuers(azure, settings, stacks),
         *(each for each, _ in identities),
         *machines.find(azure, f"/subscriptions/{settings.subscription_id}", stacks.have_infra_id, infra_ids),
     ]
@@ -177,6 +185,23 @@ def _secrets(secrets: Sequence[AzureObject], stacks: Stacks) -> Iterator[LeftOve
             continue
         reason = f"it has the tag {words[0]}, and no stack has it"
         yield LeftOver(Swept.SECRET, each["id"], each["name"], reason, _foreign_owner(tags.get(OWNER), stacks))
+
+
+def _issuers(azure: AzureClient, settings: Settings, stacks: Stacks) -> Iterator[LeftOver]:
+    """Storage accounts of OIDC issuers in the stack's resource group: their deployer's assignment has a name of ours.
+
+    None says whose stack made it, and a cluster signs in by it.
+    """
+    group = resource_group_id(settings.subscription_id, settings.resource_group)
+    for each in azure.resources(f"{group}/providers/{_ACCOUNTS}", resource_types.STORAGE_API):
+        if stacks.name(each["id"]):
+            continue
+        scope = resource_id(settings.subscription_id, settings.resource_group, _ACCOUNTS, each["name"])
+        ours = role_assignment_name(each["name"], DEPLOYER_COMPONENT, scope)
+        there = azure.resources(f"{scope}/{_ASSIGNMENTS}", resource_types.AUTHORIZATION_API)
+        if any(assignment["name"].lower() == ours for assignment in there):
+            reason = "it is of an OIDC issuer that a stack created, and no stack has it"
+            yield LeftOver(Swept.STORAGE_ACCOUNT, each["id"], each["name"], reason, _ISSUER_STAYS)
 
 
 class _Known:

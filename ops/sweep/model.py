@@ -19,6 +19,7 @@ class Swept(StrEnum):
     FEDERATED_CREDENTIAL = "federated credential"
     APPLICATION = "application"
     SECRET = "secret"
+    STORAGE_ACCOUNT = "storage account"
     MANAGED_IDENTITY = "managed identity"
     MACHINE = "virtual machine"
     DISK = "disk"

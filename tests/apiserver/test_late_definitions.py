@@ -10,11 +10,11 @@ import pytest
 
 from emulated.kubernetes import resource
 from emulated.kubernetes.provider import Kubernetes
+from emulated.tests.plugin_calls import checked, create, urn
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE
 from localcloud.core.state_directory import StateDirectory
 from plugin import PluginError, Props, Secret
 from tests.harness import LocalStack
-from tests.unit.emulated.plugin_calls import checked, create, urn
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _WIDGET = "kubernetes:example.com/v1:Widget"

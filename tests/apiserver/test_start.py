@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from localcloud.core import processes
+from localcloud.tests.kubelet_world import ended
 from tests.harness import LocalStack
-from tests.unit.localcloud.kubelet_world import ended
 
 _NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "daemon", "kubelet")
 _PODS = "/api/v1/namespaces/clusters-hc1/pods"

@@ -9,11 +9,22 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
+# The local cloud has its tests beside its code.
+TESTS: Final = (ROOT / "tests", ROOT / "localcloud/tests", ROOT / "emulated/tests")
 
 
 def files(room: str) -> list[Path]:
-    """Every Python file of a room, which is a folder of the project or `__main__`."""
-    return [ROOT / "__main__.py"] if room == "__main__" else sorted((ROOT / room).rglob("*.py"))
+    """Every Python file of a room: a folder of the project without its tests, `__main__`, or all `tests`."""
+    if room == "__main__":
+        return [ROOT / "__main__.py"]
+    if room == "tests":
+        return [ROOT / "conftest.py", *(file for folder in TESTS for file in sorted(folder.rglob("*.py")))]
+    return sorted(file for file in (ROOT / room).rglob("*.py") if not is_of_tests(file))
+
+
+def is_of_tests(file: Path) -> bool:
+    """Whether a file is in a folder of tests."""
+    return any(file.is_relative_to(folder) for folder in TESTS)
 
 
 def module_of(file: Path) -> str:

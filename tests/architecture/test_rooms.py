@@ -82,7 +82,7 @@ def test_set_up_needs_the_standard_library_alone() -> None:
 @pytest.mark.parametrize("package", ["identity/credentials", "localcloud"])
 def test_a_package_for_others_works_without_this_program(package: str, tmp_path: Path) -> None:
     # Other processes write and rename byte code meanwhile.
-    byte_code = shutil.ignore_patterns("__pycache__")
+    byte_code = shutil.ignore_patterns("__pycache__", "tests")
     shutil.copytree(ROOT / package, tmp_path / package, ignore=byte_code)
     # -P: the current directory is not searched, and nothing of this checkout is there.
     done = subprocess.run(

@@ -9,7 +9,7 @@ from typing import Final
 
 from localcloud.azure.arm.path import parse
 from localcloud.core.request_log import LoggedRequest
-from tests.unit.localcloud.coverage.tables import code, table
+from localcloud.tests.coverage.tables import code, table
 from tools.steps import ROOT
 
 FILE: Final = ROOT / "localcloud/CLIENTS.md"

@@ -12,11 +12,11 @@ from typing import Any, Final
 import pytest
 
 from emulated.azure_native.table import RESOURCES
+from localcloud.tests.coverage.tables import PLUGINS, codes, table
 from tests.hosted_clusters import ABSENT, changed
 from tests.unit.components import world
 from tests.unit.components.program import run_program
 from tests.unit.components.sent_bodies import Request, requests, sent_bodies
-from tests.unit.localcloud.coverage.tables import PLUGINS, codes, table
 from tools import clients
 from tools.steps import ROOT
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from localcloud.tests import network_world as arm
+from localcloud.tests.arm_world import SUBSCRIPTION
 from tests.engine.out_of_band import OutOfBand
-from tests.unit.localcloud import network_world as arm
-from tests.unit.localcloud.arm_world import SUBSCRIPTION
 
 _NETWORK: Final = "2024-05-01"
 _PRIVATE_DNS: Final = "2024-06-01"

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from identity.credentials import rfc3339
-from ops.stack.renewable import RenewedType
+from ops.renewal.renewable import RenewedType
 from tests.engine.changing import FAST, another_imported, with_applications
 from tests.engine.held_faults import Fault, gate_refuses, held, vault_write_fails
 from tests.harness import LocalStack, running_stack

@@ -21,9 +21,9 @@ from localcloud.azure.local_azure import assemble
 from localcloud.azure.shared.faults import NO_DELAYS
 from localcloud.core.files import write_private
 from localcloud.core.state_directory import StateDirectory
+from ops.renewal.renewable import renewable
+from ops.renewal.run import RenewalRun
 from ops.stack import engine
-from ops.stack.renewable import renewable
-from ops.stack.renewal_run import RenewalRun
 from tests.engine.killing import documents, small_stack
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.reader import Reader, registration
@@ -102,7 +102,7 @@ def renew(pipeline: Reader) -> None:
         patch.setattr(engine.Engine, "environment", property(lambda _: pipeline.variables))
         of_the_pipeline = engine.Engine(stack.name, stack.root, output=log.fileno())
         resources = of_the_pipeline.resources()
-        identities = renewable(of_the_pipeline.outputs(), resources)
+        identities = renewable(resources)
         RenewalRun(of_the_pipeline, Console(file=log), {}, is_settled=True).renew(identities, resources)
 
 

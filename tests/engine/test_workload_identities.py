@@ -15,11 +15,11 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from components.kubernetes.credential_probe import proof_argument, proof_target
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
 from identity.credentials.service_account_key import make, public_half
+from identity.probe_pod import proof_argument, proof_target
 from identity.resource_types import MANAGED_IDENTITY_API
 from identity.settings import HostedClusterSettings, Settings, load_settings
 from tests.engine.create_iam import create_iam

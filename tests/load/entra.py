@@ -25,8 +25,8 @@ from localcloud.azure.shared.held import FaultHolder, HeldAnswer, HeldFaults
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.core.clock import moved_ahead
 from localcloud.core.tls import ensure_certificate
-from tests.stores import open_store
-from tests.unit.hosts import running
+from localcloud.tests.hosts import running
+from localcloud.tests.stores import open_store
 from tests.unit.identity.credentials.world import document
 
 _PATIENCE: Final = 60  # seconds until a process that does not answer is a failure

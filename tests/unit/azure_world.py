@@ -15,8 +15,8 @@ from localcloud.azure.arm.api import app as arm
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.tenant.objects import ServicePrincipal
-from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import ArmWorld
+from localcloud.tests.arm_world import ArmWorld
+from localcloud.tests.hosts import Certificates, Serve
 from tests.unit.ops.world import local_environment
 
 

@@ -92,7 +92,11 @@ def _serve(prober: Prober, metrics: Metrics, address: tuple[str, int], interval:
 def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(program, description="Prove a mounted credential, once or until it is ended.")
     parser.add_argument(
-        "--credential", required=True, metavar="file:PATH|env:NAME|cloud-config:PATH", help="where the consumer looks"
+        "--credential",
+        required=True,
+        metavar="file:PATH|env:NAME|cloud-config:PATH|token:PATH",
+        help="where the consumer looks; a service account's token comes with AZURE_AUTHORITY_HOST, AZURE_TENANT_ID and "
+        "AZURE_CLIENT_ID",
     )
     parser.add_argument(
         "--proof",

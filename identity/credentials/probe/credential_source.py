@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
-Kind: TypeAlias = Literal["file", "env", "cloud-config"]
+Kind: TypeAlias = Literal["file", "env", "cloud-config", "token"]
 
 # The key by which cloud-provider-azure and the KMS plugin name the file (HyperShift documents of 1.4 in CCM, CSI, KMS).
 _CLOUD_CONFIG_KEY: Final = "aadMSIDataPlaneIdentityPath"
@@ -20,7 +20,8 @@ class CredentialNotNamedError(ValueError):
 
 @dataclass(frozen=True)
 class CredentialSource:
-    """`file:PATH`, `env:NAME` of a variable with the path, or `cloud-config:PATH` of a document that names it.
+    """`file:PATH`, `env:NAME` of a variable with the path, `cloud-config:PATH` of a document that names it, or
+    `token:PATH` of a service account's token.
 
     `mount_root` is put before absolute paths that do not lie below it already: set where pods are processes without
     mount namespaces of their own.
@@ -37,12 +38,12 @@ class CredentialSource:
         for known in get_args(Kind):
             if kind == known and name:
                 return cls(known, name, mount_root)
-        raise ValueError(f"found {text!r}; accepted: file:PATH, env:NAME or cloud-config:PATH")
+        raise ValueError(f"found {text!r}; accepted: file:PATH, env:NAME, cloud-config:PATH or token:PATH")
 
     def path(self) -> Path:
         """The credential file's path; raises `CredentialNotNamedError`. It need not exist yet."""
         match self.kind:
-            case "file":
+            case "file" | "token":
                 return self._located(self.name)
             case "env":
                 return self._located(self._from_environment())

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
+from identity.credentials.document import Credential
 from identity.credentials.events import Event, EventKind
+from identity.credentials.probe.federated_token import FederatedToken
 from identity.credentials.probe.report import ProbeReport
 
 
@@ -49,8 +51,14 @@ class Metrics:
             elif event.kind is not EventKind.SERVED:
                 self._loads.labels(event.kind).inc()
             elif event.credential:
-                self._not_before.set(event.credential.not_before.timestamp())
-                self._not_after.set(event.credential.expires.timestamp())
+                self._date(event.credential)
+
+    def read(self, token: FederatedToken, *, is_reload: bool) -> None:
+        """Count a service account's token that is read for the first time. `is_reload`: it has replaced another."""
+        with self._lock:
+            self._loads.labels(EventKind.ACCEPTED).inc()
+            self._reloads.inc(is_reload)
+            self._date(token)
 
     def refused(self) -> None:
         """Count a file that could not be loaded while there was no credential yet."""
@@ -72,6 +80,10 @@ class Metrics:
         """The metrics in the format that a Prometheus server scrapes."""
         with self._lock:
             return generate_latest(self.registry)
+
+    def _date(self, credential: Credential | FederatedToken) -> None:
+        self._not_before.set(credential.not_before.timestamp())
+        self._not_after.set(credential.expires.timestamp())
 
     def _gauge(self, name: str, meaning: str) -> Gauge:
         return Gauge(name, meaning, registry=self.registry)

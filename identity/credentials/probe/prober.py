@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from identity.credentials.clock import Clock, utc_now
 from identity.credentials.document import Credential, InvalidCredentialError
 from identity.credentials.events import Event, EventKind
 from identity.credentials.probe.credential_source import CredentialNotNamedError, CredentialSource
+from identity.credentials.probe.federated_token import FederatedToken
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.proof import ProofRequest
 from identity.credentials.probe.report import ProbeReport, ProofResult, SignInResult
@@ -42,6 +44,7 @@ class Prober:
         self._metrics = metrics
         self._clock = clock
         self._mounted: MountedCredential | None = None
+        self._token: FederatedToken | None = None
         self._signing_in: tuple[Credential, FreshSignIns] | None = None
         self._woken = threading.Event()
         self._stopped = False
@@ -115,8 +118,10 @@ class Prober:
             file=file, credential=credential, sign_in=signed_in, proof=ProofResult(self._clock(), outcome)
         )
 
-    def _sign_ins(self, credential: Credential) -> FreshSignIns:
+    def _sign_ins(self, credential: Credential | FederatedToken) -> FreshSignIns | FederatedToken:
         """Those of the served credential, with its key loaded."""
+        if isinstance(credential, FederatedToken):
+            return credential
         if self._signing_in is None or self._signing_in[0] is not credential:
             self._forget_sign_ins()
             fresh = FreshSignIns(
@@ -133,11 +138,21 @@ class Prober:
         if before:
             before[1].close()
 
-    def _load(self, file: Path) -> Credential:
+    def _load(self, file: Path) -> Credential | FederatedToken:
+        if self._source.kind == "token":
+            return self._load_token(file)
         if self._mounted is None or self._mounted.path != file:
             self.close()
             self._mounted = MountedCredential(file, clock=self._clock, on_event=self._happened)
         return self._mounted.credential
+
+    def _load_token(self, file: Path) -> FederatedToken:
+        """The file is read in each round, as azidentity reads it for each exchange: no watch is needed."""
+        before, self._token = self._token, FederatedToken.read(file, os.environ)
+        if self._token != before:
+            self._metrics.read(self._token, is_reload=before is not None)
+            self.reloads += before is not None
+        return self._token
 
     def _happened(self, event: Event) -> None:
         is_reload = event.kind is EventKind.SERVED and self._mounted is not None

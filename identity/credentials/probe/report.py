@@ -9,6 +9,7 @@ from typing import Any
 
 from identity.credentials import rfc3339
 from identity.credentials.document import Credential
+from identity.credentials.probe.federated_token import FederatedToken
 from identity.credentials.probe.proof import Outcome
 
 
@@ -33,7 +34,7 @@ class ProbeReport:
     """What the probe knows: `None` stands for what it has not tried yet."""
 
     file: Path | None = None
-    credential: Credential | None = None
+    credential: Credential | FederatedToken | None = None
     sign_in: SignInResult | None = None
     proof: ProofResult | None = None
     needs_proof: bool = True

@@ -7,13 +7,12 @@ the object only after everything else is there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.outputs import StackOutputs, is_managed_cluster
 from identity.settings.schema.hosted_clusters import AUTHENTICATION_TYPES, HostedClusterSettings
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import (
     ConfigurationError,
@@ -42,14 +41,8 @@ def validate_authentication(
     settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
 ) -> None:
     """Apply every rule to the hosted cluster at `place`."""
-    with suppress(DependsOnInvalidError):
-        _other_way_has_no_keys(cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        _topology_is_given(cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        _workload_identities_are_used(cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        _side_is_hypershifts(settings, cluster, place, report)
+    apply((_other_way_has_no_keys, _topology_is_given, _workload_identities_are_used), cluster, place, report)
+    apply((_side_is_hypershifts,), settings, cluster, place, report)
 
 
 def applied_clusters_sign_in_in_one_way(settings: Settings, report: ProblemReport) -> None:
@@ -59,7 +52,7 @@ def applied_clusters_sign_in_in_one_way(settings: Settings, report: ProblemRepor
     """
     first: tuple[int, str] | None = None
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             if cluster.hosted_cluster is None:
                 continue
             first = first or (index, cluster.authentication)

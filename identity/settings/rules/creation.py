@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 
-from identity.settings.schema.creation import ClusterNetworkSettings, CreationSettings
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.creation import CreationSettings
+from identity.settings.schema.invalid import apply
 from identity.settings.schema.model import ManagementClusterSettings, Settings
 from identity.settings.schema.problems import Place, ProblemReport, to_remove, to_set
 
@@ -44,13 +43,11 @@ def created_cluster_has_a_network_that_works(settings: Settings, report: Problem
     cluster = settings.management_cluster
     if cluster is None or cluster.create is None:
         return
-    with suppress(DependsOnInvalidError):
-        _policy_engine_fits(cluster.create.network, report)
-    with suppress(DependsOnInvalidError):
-        _every_pod_has_an_address(cluster.create, report)
+    apply((_policy_engine_fits, _every_pod_has_an_address), cluster.create, report)
 
 
-def _policy_engine_fits(network: ClusterNetworkSettings, report: ProblemReport) -> None:
+def _policy_engine_fits(create: CreationSettings, report: ProblemReport) -> None:
+    network = create.network
     if network.plugin == "kubenet" and network.policy == "azure":
         policy, plugin = (*_NETWORK, "policy"), (*_NETWORK, "plugin")
         report.refuse(
@@ -82,12 +79,7 @@ def created_cluster_is_reached_through_entra(settings: Settings, report: Problem
     cluster = settings.management_cluster
     if cluster is None or cluster.create is None:
         return
-    with suppress(DependsOnInvalidError):
-        _no_kubeconfig(cluster, report)
-    if cluster.access.admin:
-        place: Place = ("managementCluster", "access", "admin")
-        accepted = "false with managementCluster.create: the cluster has no local accounts"
-        report.refuse(place, True, rule="admin-of-created-cluster", accepted=accepted, fix=to_remove(place))
+    apply((_no_kubeconfig, _no_administrator), cluster, report)
 
 
 def _no_kubeconfig(cluster: ManagementClusterSettings, report: ProblemReport) -> None:
@@ -97,6 +89,13 @@ def _no_kubeconfig(cluster: ManagementClusterSettings, report: ProblemReport) ->
         report.refuse(
             place, cluster.kubeconfig, rule="kubeconfig-of-created-cluster", accepted=accepted, fix=to_remove(place)
         )
+
+
+def _no_administrator(cluster: ManagementClusterSettings, report: ProblemReport) -> None:
+    if cluster.access.admin:
+        place: Place = ("managementCluster", "access", "admin")
+        accepted = "false with managementCluster.create: the cluster has no local accounts"
+        report.refuse(place, True, rule="admin-of-created-cluster", accepted=accepted, fix=to_remove(place))
 
 
 def created_cluster_belongs_to_the_vaults_stack(settings: Settings, report: ProblemReport) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 
 from identity.naming import parse_arm_id
 from identity.settings.schema.dns import DnsSettings
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.invalid import apply
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import Place, ProblemReport, to_set
 
@@ -20,23 +19,17 @@ _LONGEST_SERVICE: Final = "konnectivity"
 
 def validate_dns(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule about domains and zones to the hosted cluster at `place`."""
-    with suppress(DependsOnInvalidError):
-        _host_names_are_short_enough(cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        _external_zone_holds_the_external_domain(cluster, (*place, "externalDnsZoneID"), report)
+    apply((_host_names_are_short_enough, _external_zone_holds_the_external_domain), cluster, place, report)
     dns = cluster.dns
     if dns is None:
         return
-    with suppress(DependsOnInvalidError):
-        _external_domain_leaves_the_applications_alone(cluster, dns, place, report)
+    apply((_external_domain_leaves_the_applications_alone,), cluster, dns, place, report)
     for key, zone in (("publicZoneID", dns.public_zone_id), ("privateZoneID", dns.private_zone_id)):
         # The private zone that the stack makes has its one name (`infrastructure.py`).
         if zone is None or (key == "privateZoneID" and cluster.infrastructure == "create"):
             continue
-        with suppress(DependsOnInvalidError):
-            _zone_has_the_clusters_domain(cluster, dns, (*place, "dns", key), zone, report)
-        with suppress(DependsOnInvalidError):
-            _zone_is_where_its_role_is(settings, cluster, (*place, "dns", key), zone, report)
+        at = (*place, "dns", key)
+        apply((_zone_has_the_clusters_domain, _zone_is_where_its_role_is), settings, cluster, at, zone, report)
 
 
 def _external_domain_leaves_the_applications_alone(
@@ -55,7 +48,10 @@ def _external_domain_leaves_the_applications_alone(
         )
 
 
-def _external_zone_holds_the_external_domain(cluster: HostedClusterSettings, at: Place, report: ProblemReport) -> None:
+def _external_zone_holds_the_external_domain(
+    cluster: HostedClusterSettings, place: Place, report: ProblemReport
+) -> None:
+    at = (*place, "externalDnsZoneID")
     external, zone = cluster.external_dns_domain, cluster.external_dns_zone_id
     if external is not None and zone is not None and not _is_below(external, parse_arm_id(zone.lower()).name):
         report.refuse(
@@ -85,15 +81,16 @@ def _host_names_are_short_enough(cluster: HostedClusterSettings, place: Place, r
 
 
 def _zone_has_the_clusters_domain(
-    cluster: HostedClusterSettings, dns: DnsSettings, at: Place, zone: str, report: ProblemReport
+    settings: Settings, cluster: HostedClusterSettings, at: Place, zone: str, report: ProblemReport
 ) -> None:
-    domain = f"{cluster.name}.{dns.base_domain}"
+    base = cluster.dns and cluster.dns.base_domain
+    domain = f"{cluster.name}.{base}"
     if not _is_below(domain, parse_arm_id(zone.lower()).names[-1]):
         report.refuse(
             at,
             zone,
             rule="zone-of-other-domain",
-            accepted=f"a zone that holds {domain}, such as {dns.base_domain}: the ingress operator writes its records",
+            accepted=f"a zone that holds {domain}, such as {base}: the ingress operator writes its records",
             fix=to_set(at, "<resource id>"),
         )
 

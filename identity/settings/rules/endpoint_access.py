@@ -6,12 +6,11 @@ The rules are those of the HostedCluster API (openshift/hypershift at 3ee9615, a
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 
 from identity.settings.schema.endpoint_access import PrivateSettings
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.invalid import apply
 from identity.settings.schema.problems import Place, ProblemReport, path_of, to_remove, to_set
 
 # MaxItems of `additionalAllowedSubscriptions`.
@@ -20,13 +19,9 @@ _MOST_SUBSCRIPTIONS: Final = 50
 
 def validate_endpoint_access(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule to `topology` and `private` of the hosted cluster at `place`."""
-    with suppress(DependsOnInvalidError):
-        _private_access_is_described(cluster, place, report)
+    apply((_private_access_is_described,), cluster, place, report)
     if cluster.private is not None:
-        with suppress(DependsOnInvalidError):
-            _one_way_is_described(cluster.private, (*place, "private"), report)
-        with suppress(DependsOnInvalidError):
-            _private_link_is_whole(cluster.private, (*place, "private", "privateLink"), report)
+        apply((_one_way_is_described, _private_link_is_whole), cluster.private, (*place, "private"), report)
 
 
 def _private_access_is_described(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
@@ -75,6 +70,7 @@ def _private_link_is_whole(private: PrivateSettings, place: Place, report: Probl
     link = private.private_link
     if link is None:
         return
+    place = (*place, "privateLink")
     subscriptions = link.additional_allowed_subscriptions
     if link.nat_subnet_id is None and not subscriptions:
         report.refuse(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 
 from identity.catalogue import CONTROL_PLANE
-from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity
+from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import parse_arm_id
 from identity.roles import OWNER_ROLE, RBAC_ADMINISTRATOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE
 from identity.settings.rules.authentication import validate_authentication
@@ -19,7 +18,7 @@ from identity.settings.rules.kms import validate_kms
 from identity.settings.rules.optional_identities import validate_optional_identities
 from identity.settings.rules.workloads import validate_workloads
 from identity.settings.schema.hosted_clusters import HostedClusterSettings, IdentitySettings
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 
@@ -29,61 +28,35 @@ _LONGEST_NAMESPACE: Final = 63
 
 def validate_cluster(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule to the hosted cluster at `place`."""
-    with suppress(DependsOnInvalidError):
-        _namespace_is_short_enough(cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        _subnet_is_in_the_network(cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        _network_is_in_the_subscription(settings.subscription_id, cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        validate_authentication(settings, cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        validate_issuer(settings.cloud, cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        validate_infrastructure(settings, cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        validate_dns(settings, cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        validate_hosted_cluster_object(settings, cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        validate_kms(settings, cluster.kms, (*place, "kms"), report)
-    with suppress(DependsOnInvalidError):
-        validate_endpoint_access(cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        validate_workloads(settings, cluster, (*place, "workloads"), report)
-    validate_optional_identities(settings, cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        if cluster.has_credentials:
-            _validate_identities(cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        for federated in cluster.federated_rows:
-            with suppress(DependsOnInvalidError):
-                _federated_credentials_are_its_own(federated, cluster, place, report)
+    apply(_RULES, settings, cluster, place, report)
+    apply(_RULES_OF_THE_CLUSTER_ALONE, cluster, place, report)
 
 
 def _validate_identities(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
-    for row in CONTROL_PLANE:
-        for rule in _IDENTITY_RULES:
-            with suppress(DependsOnInvalidError):
-                rule(row, cluster.identity(row), (*place, "identities", row.field), report)
-        with suppress(DependsOnInvalidError):
-            _identity_has_its_setting(row, cluster, place, report)
+    for row in CONTROL_PLANE if cluster.has_credentials else ():
+        apply((_validate_identity, _identity_has_its_setting), row, cluster, place, report)
 
 
-def _federated_credentials_are_its_own(
-    row: DataPlaneIdentity, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+def _validate_identity(
+    row: ControlPlaneIdentity, cluster: HostedClusterSettings, place: Place, report: ProblemReport
 ) -> None:
-    own = [each.word for each in row.subjects]
-    for suffix, name in cluster.data_plane_identity(row).federated_credentials.items():
-        if suffix not in own:
-            at = (*place, cluster.federated_key, row.field, "federatedCredentials", suffix)
-            report.refuse(
-                at,
-                name,
-                rule="federated-credential-of-other-identity",
-                accepted=f"{enumerate_words(own, last='or')} with {row.field}",
-                fix=to_remove(at),
-            )
+    apply(_IDENTITY_RULES, row, cluster.identity(row), (*place, "identities", row.field), report)
+
+
+def _federated_credentials_are_their_own(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    for row in cluster.federated_rows:
+        own = [subject.word for subject in row.subjects]
+        with unless_refused():
+            for suffix, name in cluster.data_plane_identity(row).federated_credentials.items():
+                if suffix not in own:
+                    at = (*place, cluster.federated_key, row.field, "federatedCredentials", suffix)
+                    report.refuse(
+                        at,
+                        name,
+                        rule="federated-credential-of-other-identity",
+                        accepted=f"{enumerate_words(own, last='or')} with {row.field}",
+                        fix=to_remove(at),
+                    )
 
 
 def _namespace_is_short_enough(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
@@ -101,8 +74,9 @@ def _namespace_is_short_enough(cluster: HostedClusterSettings, place: Place, rep
 
 
 def _network_is_in_the_subscription(
-    subscription: str, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
 ) -> None:
+    subscription = settings.subscription_id
     for key, arm_id in (
         ("vnetID", cluster.vnet_id),
         ("subnetID", cluster.subnet_id),
@@ -110,7 +84,7 @@ def _network_is_in_the_subscription(
         ("routeTableID", cluster.route_table_id),
         ("natGatewayID", cluster.nat_gateway_id),
     ):
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             if arm_id is not None and parse_arm_id(arm_id.lower()).subscription != subscription:
                 report.refuse(
                     (*place, key),
@@ -253,6 +227,24 @@ def _kept_roles_assign_no_roles(
         )
 
 
+_RULES: Final = (
+    _network_is_in_the_subscription,
+    validate_authentication,
+    validate_issuer,
+    validate_infrastructure,
+    validate_dns,
+    validate_hosted_cluster_object,
+    validate_kms,
+    validate_workloads,
+    validate_optional_identities,
+)
+_RULES_OF_THE_CLUSTER_ALONE: Final = (
+    _namespace_is_short_enough,
+    _subnet_is_in_the_network,
+    validate_endpoint_access,
+    _validate_identities,
+    _federated_credentials_are_their_own,
+)
 _IDENTITY_RULES: Final = (
     _kept_roles_assign_no_roles,
     _needed_identities_are_on,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from typing import Final
 
 from identity.settings.schema.hosted_clusters import HostedClusterObjectSettings, HostedClusterSettings
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.invalid import apply
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import Place, ProblemReport, path_of, to_remove, to_set
 
@@ -17,20 +17,9 @@ def validate_hosted_cluster_object(
     given, at = cluster.hosted_cluster, (*place, "hostedCluster")
     if given is None:
         return
-    with suppress(DependsOnInvalidError):
-        _side_is_hypershifts(settings, at, report)
-    with suppress(DependsOnInvalidError):
-        _users_part_is_given_once(given, at, report)
-    with suppress(DependsOnInvalidError):
-        _release_comes_with_a_pull_secret(given, at, report)
-    with suppress(DependsOnInvalidError):
-        _written_cluster_has_its_domains(cluster, given, place, report)
-    with suppress(DependsOnInvalidError):
-        _written_cluster_has_its_host_names(cluster, given, place, report)
-    with suppress(DependsOnInvalidError):
-        _signing_key_is_named(cluster, given, place, report)
-    with suppress(DependsOnInvalidError):
-        _etcd_is_encrypted_once(cluster, given, place, report)
+    apply((_side_is_hypershifts,), settings, at, report)
+    apply((_users_part_is_given_once, _release_comes_with_a_pull_secret), given, at, report)
+    apply(_RULES, cluster, given, place, report)
 
 
 def _side_is_hypershifts(settings: Settings, at: Place, report: ProblemReport) -> None:
@@ -160,3 +149,11 @@ def _etcd_is_encrypted_once(
             accepted=f"nothing with {path_of((*place, 'kms'))}, which encrypts etcd",
             fix=f"{to_remove(at)}, or {to_remove((*place, 'kms'))}",
         )
+
+
+_RULES: Final = (
+    _written_cluster_has_its_domains,
+    _written_cluster_has_its_host_names,
+    _signing_key_is_named,
+    _etcd_is_encrypted_once,
+)

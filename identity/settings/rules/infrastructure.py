@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from ipaddress import IPv4Network
 from typing import Final
 
 from identity.naming import parse_arm_id
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import Place, ProblemReport, path_of, to_remove, to_set
 
@@ -24,15 +23,14 @@ def validate_infrastructure(
     if cluster.infrastructure == "existing":
         _nothing_is_said_of_an_existing_network(cluster, place, report)
         return
-    for rule in (_names_are_short_enough, _zones_are_known, _subnet_is_inside, _nothing_else_is_named):
-        with suppress(DependsOnInvalidError):
-            rule(settings, cluster, place, report)
+    rules = (_names_are_short_enough, _zones_are_known, _subnet_is_inside, _nothing_else_is_named)
+    apply(rules, settings, cluster, place, report)
 
 
 def created_groups_are_the_clusters_own(settings: Settings, report: ProblemReport) -> None:
     """A group that the stack makes is deleted with all that is in it, so nothing else may be in it."""
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             if cluster.infrastructure == "existing":
                 continue
             own = {each.lower(): each for each in cluster.names(settings.subscription_id).groups}
@@ -57,15 +55,15 @@ def _other_groups(settings: Settings, own: int) -> Iterator[tuple[Place, str]]:
         yield ("managementCluster", "resourceGroup"), settings.management_cluster.resource_group
     for index, cluster in enumerate(settings.hosted_clusters):
         place: Place = ("hostedClusters", index)
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             if cluster.kms is not None:
                 yield (*place, "kms", "keyVaultResourceGroup"), cluster.kms.key_vault_resource_group
                 yield (*place, "kms", "backupKeyVaultResourceGroup"), cluster.kms.backup_key_vault_resource_group
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             yield (*place, "dnsZoneResourceGroup"), cluster.dns_zone_resource_group
         if index == own:
             continue
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             yield (*place, "resourceGroup"), cluster.resource_group
             yield (*place, "vnetID"), parse_arm_id(cluster.vnet_id.lower()).resource_group
             yield (*place, "securityGroupID"), parse_arm_id(cluster.security_group_id.lower()).resource_group
@@ -153,12 +151,12 @@ def _nothing_else_is_named(
         ((*place, "routeTableID"), cluster.route_table_id, None),
         ((*place, "natGatewayID"), cluster.nat_gateway_id, None),
     ]
-    with suppress(DependsOnInvalidError):
+    with unless_refused():
         if cluster.dns is not None:
             zone = names.private_zone_id(str(cluster.dns.base_domain))
             given.append(((*place, "dns", "privateZoneID"), cluster.dns.private_zone_id, zone))
     for at, value, made in given:
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             if value != made:
                 report.refuse(
                     at,

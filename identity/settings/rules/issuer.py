@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 
-from identity.clouds import Cloud
 from identity.naming import issuer_url
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.issuer import SigningKeySettings
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
@@ -17,30 +15,20 @@ _EXISTING_ONLY: Final = (("vaultSecretName", "vault_secret_name"), ("file", "fil
 _CREATED_ONLY: Final = ("published", "signing", "leaked")
 
 
-def validate_issuer(cloud: Cloud, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+def validate_issuer(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule to the issuer of the hosted cluster at `place`."""
-    with suppress(DependsOnInvalidError):
-        _name_goes_with_creation(cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        _url_is_the_created_issuers(cloud, cluster, place, report)
-    with suppress(DependsOnInvalidError):
-        key = cluster.service_account_signing_key
-        if key is not None:
-            at = (*place, "serviceAccountSigningKey")
-            if cluster.issuer == "create":
-                _created_key_has_no_source(key, at, report)
-                _signing_key_is_published(key, at, report)
-                _leaked_key_is_not_published(key, at, report)
-            else:
-                _existing_key_is_not_numbered(key, at, report)
-                _existing_key_has_one_source(key, at, report)
+    apply((_name_goes_with_creation, _url_is_the_created_issuers), settings, cluster, place, report)
+    key = cluster.service_account_signing_key
+    if key is not None:
+        rules = _OF_A_CREATED_KEY if cluster.issuer == "create" else _OF_AN_EXISTING_KEY
+        apply(rules, key, (*place, "serviceAccountSigningKey"), report)
 
 
 def created_issuers_have_names_of_their_own(settings: Settings, report: ProblemReport) -> None:
     """A storage account belongs to one issuer."""
     owners: dict[str, Place] = {}
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             place: Place = ("hostedClusters", index, "issuerName")
             name = cluster.issuer_name
             if name is not None and (first := owners.setdefault(name, place)) != place:
@@ -53,7 +41,9 @@ def created_issuers_have_names_of_their_own(settings: Settings, report: ProblemR
                 )
 
 
-def _name_goes_with_creation(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+def _name_goes_with_creation(
+    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+) -> None:
     at = (*place, "issuerName")
     if cluster.issuer == "create" and cluster.issuer_name is None:
         report.refuse(
@@ -74,11 +64,11 @@ def _name_goes_with_creation(cluster: HostedClusterSettings, place: Place, repor
 
 
 def _url_is_the_created_issuers(
-    cloud: Cloud, cluster: HostedClusterSettings, place: Place, report: ProblemReport
+    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
 ) -> None:
     if cluster.issuer != "create" or cluster.issuer_name is None:
         return
-    written, at = issuer_url(cluster.issuer_name, cloud.storage_suffix), (*place, "issuerURL")
+    written, at = issuer_url(cluster.issuer_name, settings.cloud.storage_suffix), (*place, "issuerURL")
     if cluster.issuer_url != written:
         report.refuse(
             at,
@@ -154,3 +144,7 @@ def _existing_key_has_one_source(key: SigningKeySettings, place: Place, report: 
             or to_set((*place, "vaultSecretName"), "<secret>"),
             reason=f"it holds {enumerate_words(given)}" if given else "it is empty",
         )
+
+
+_OF_A_CREATED_KEY: Final = (_created_key_has_no_source, _signing_key_is_published, _leaked_key_is_not_published)
+_OF_AN_EXISTING_KEY: Final = (_existing_key_is_not_numbered, _existing_key_has_one_source)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from identity.clouds import LOCAL_CLOUD
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.hosted_clusters import HostedClusterSettings
+from identity.settings.schema.invalid import apply
 from identity.settings.schema.kms import KmsSettings
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import Place, ProblemReport, path_of, to_remove, to_set
 
 
-def validate_kms(settings: Settings, kms: KmsSettings | None, place: Place, report: ProblemReport) -> None:
-    """Apply every rule to the encryption at `place`."""
-    if kms is None:
-        return
-    with suppress(DependsOnInvalidError):
-        _backup_key_is_another(kms, place, report)
-    with suppress(DependsOnInvalidError):
-        _one_vault_is_in_one_group(kms, place, report)
-    with suppress(DependsOnInvalidError):
-        _local_cloud_has_no_hsm(settings, kms, place, report)
+def validate_kms(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+    """Apply every rule to the encryption of the hosted cluster at `place`."""
+    kms, at = cluster.kms, (*place, "kms")
+    if kms is not None:
+        rules = (_backup_key_is_another, _one_vault_is_in_one_group, _local_cloud_has_no_hsm)
+        apply(rules, settings, kms, at, report)
 
 
-def _backup_key_is_another(kms: KmsSettings, place: Place, report: ProblemReport) -> None:
+def _backup_key_is_another(settings: Settings, kms: KmsSettings, place: Place, report: ProblemReport) -> None:
     if kms.backup_key == kms.active_key:
         at = (*place, "backupKey")
         report.refuse(
@@ -35,7 +30,7 @@ def _backup_key_is_another(kms: KmsSettings, place: Place, report: ProblemReport
         )
 
 
-def _one_vault_is_in_one_group(kms: KmsSettings, place: Place, report: ProblemReport) -> None:
+def _one_vault_is_in_one_group(settings: Settings, kms: KmsSettings, place: Place, report: ProblemReport) -> None:
     if kms.backup_key is None or kms.backup_key.key_vault_name.lower() != kms.active_key.key_vault_name.lower():
         return
     if kms.backup_key_vault_resource_group.lower() != kms.key_vault_resource_group.lower():

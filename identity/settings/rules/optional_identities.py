@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import Scope
 from identity.naming import parse_arm_id
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 
@@ -17,20 +15,17 @@ def validate_optional_identities(
     settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
 ) -> None:
     """Apply every rule to the resources that only optional identities use."""
-    with suppress(DependsOnInvalidError):
-        _management_issuer_is_given(cluster, (*place, "managementIssuerURL"), report)
+    apply((_management_issuer_is_given,), cluster, (*place, "managementIssuerURL"), report)
     for scope, key in _KEYS.items():
-        with suppress(DependsOnInvalidError):
-            _resource_is_given(cluster, scope, (*place, key), report)
-        with suppress(DependsOnInvalidError):
-            _resource_is_in_the_subscription(settings.subscription_id, cluster, scope, (*place, key), report)
+        rules = (_resource_is_given, _resource_is_in_the_subscription)
+        apply(rules, settings, cluster, scope, (*place, key), report)
 
 
 def used_once_is_switched_on_once(settings: Settings, report: ProblemReport) -> None:
     """The hosted clusters of a stack are on one management cluster, so a second identity would be for nobody."""
     owners: dict[str, Place] = {}
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             for row in cluster.optional_rows:
                 place: Place = ("hostedClusters", index, "managedIdentities")
                 if row.used_once is not None and (first := owners.setdefault(row.field, place)) != place:
@@ -53,7 +48,9 @@ _KEYS = {
 }
 
 
-def _resource_is_given(cluster: HostedClusterSettings, scope: Scope, at: Place, report: ProblemReport) -> None:
+def _resource_is_given(
+    settings: Settings, cluster: HostedClusterSettings, scope: Scope, at: Place, report: ProblemReport
+) -> None:
     users = [
         row.field
         for row in CONTROL_PLANE
@@ -71,10 +68,10 @@ def _resource_is_given(cluster: HostedClusterSettings, scope: Scope, at: Place, 
 
 
 def _resource_is_in_the_subscription(
-    subscription: str, cluster: HostedClusterSettings, scope: Scope, at: Place, report: ProblemReport
+    settings: Settings, cluster: HostedClusterSettings, scope: Scope, at: Place, report: ProblemReport
 ) -> None:
     arm_id = cluster.optional_resource(scope)
-    if arm_id is not None and parse_arm_id(arm_id.lower()).subscription != subscription:
+    if arm_id is not None and parse_arm_id(arm_id.lower()).subscription != settings.subscription_id:
         report.refuse(
             at,
             arm_id,

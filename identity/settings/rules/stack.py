@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
+from identity.credentials.renewal_date import least_renew_before_days
+from identity.naming import dashed
 from identity.settings.rules.access import cluster_is_reached_in_one_way, login_is_described
 from identity.settings.rules.authentication import applied_clusters_sign_in_in_one_way
 from identity.settings.rules.creation import (
@@ -26,19 +27,16 @@ from identity.settings.rules.monitoring import (
     monitored_vault_is_the_stacks_own,
 )
 from identity.settings.rules.optional_identities import used_once_is_switched_on_once
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
 
 
 def validate_settings(settings: Settings, local: LocalEnvironment | None, report: ProblemReport) -> None:
     """Apply every rule; `settings` may hold `INVALID` wherever a value was."""
-    for rule in _RULES:
-        with suppress(DependsOnInvalidError):
-            rule(settings, report)
-    with suppress(DependsOnInvalidError):
-        _kubeconfig_is_the_local_clouds(settings, local, report)
-    with suppress(DependsOnInvalidError):
+    apply(_RULES, settings, report)
+    apply((_kubeconfig_is_the_local_clouds,), settings, local, report)
+    with unless_refused():
         for index, cluster in enumerate(settings.hosted_clusters):
             validate_cluster(settings, cluster, ("hostedClusters", index), report)
 
@@ -92,16 +90,19 @@ def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment 
         )
 
 
-def _spare_outlives_the_current(settings: Settings, report: ProblemReport) -> None:
+def _failed_renewals_have_time(settings: Settings, report: ProblemReport) -> None:
     lifetime, before = settings.credentials.lifetime_days, settings.credentials.renew_before_days
-    if not lifetime <= 2 * before < 2 * lifetime:
+    is_shorter = before < lifetime  # first: it ends the rule if one of them was refused
+    least = least_renew_before_days(lifetime)
+    if not is_shorter or before < least:
         place = ("credentials", "renewBeforeDays")
         report.refuse(
             place,
             before,
-            rule="renewal-leaves-no-spare",
-            accepted="less than credentials.lifetimeDays and at least half of it: the spare must live until its turn",
-            fix=f"{to_set(place, '<days>')}, or change credentials.lifetimeDays",
+            rule="renewal-date",
+            accepted=f"{least} to {lifetime - 1} with credentials.lifetimeDays {lifetime}: a third of the lifetime, or "
+            "30 days of a long one, is the time in which renewals may fail and pods may load late",
+            fix=f"{to_set(place, f'<{least}-{lifetime - 1}>')}, or change credentials.lifetimeDays",
         )
 
 
@@ -164,7 +165,7 @@ def _vault_lists_have_an_effect(settings: Settings, report: ProblemReport) -> No
     else:
         return
     for key, networks in (("allowedIpRanges", vault.allowed_ip_ranges), ("allowedSubnetIds", vault.allowed_subnet_ids)):
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             if networks:
                 place = ("vault", key)
                 report.refuse(
@@ -234,7 +235,7 @@ def _creating(settings: Settings) -> Iterator[str]:
         yield "clusterSide: stack"
         return
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             if cluster.hosted_cluster is not None:
                 yield path_of(("hostedClusters", index, "hostedCluster"))
                 return
@@ -288,8 +289,8 @@ def _clusters_have_names_of_their_own(settings: Settings, report: ProblemReport)
     infra_ids: dict[str, Place] = {}
     for index, cluster in enumerate(settings.hosted_clusters):
         name, infra_id = ("hostedClusters", index, "name"), ("hostedClusters", index, "infraID")
-        with suppress(DependsOnInvalidError):
-            first = names.setdefault(_as_in_derived_names(cluster.name), name)
+        with unless_refused():
+            first = names.setdefault(dashed(cluster.name), name)
             if first != name:
                 accepted = f"a name other than {path_of(first)}; a dot counts as a hyphen"
                 report.refuse(
@@ -312,13 +313,13 @@ def _secrets_have_names_of_their_own(settings: Settings, report: ProblemReport) 
     owners: dict[str, Place] = {}
     names: set[str] = set()
     for index, cluster in enumerate(settings.hosted_clusters):
-        with suppress(DependsOnInvalidError):
-            name = _as_in_derived_names(cluster.name)
+        with unless_refused():
+            name = dashed(cluster.name)
             if name in names:
                 continue  # refused for its name
             names.add(name)
         for row in CONTROL_PLANE:
-            with suppress(DependsOnInvalidError):
+            with unless_refused():
                 identity = cluster.identity(row)
                 place: Place = ("hostedClusters", index, "identities", row.field, "secretName")
                 # Key Vault ignores the case of letters.
@@ -332,11 +333,6 @@ def _secrets_have_names_of_their_own(settings: Settings, report: ProblemReport) 
                         accepted=accepted,
                         fix=to_set(place, "<secret>"),
                     )
-
-
-def _as_in_derived_names(cluster: str) -> str:
-    """A cluster's name as it appears in its namespace and in its secrets' names."""
-    return cluster.replace(".", "-")
 
 
 _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
@@ -354,7 +350,7 @@ _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
     created_cluster_has_one_authority,
     created_cluster_is_reached_through_entra,
     created_cluster_belongs_to_the_vaults_stack,
-    _spare_outlives_the_current,
+    _failed_renewals_have_time,
     _gate_has_time_to_settle,
     monitored_vault_is_the_stacks_own,
     audit_log_goes_somewhere,

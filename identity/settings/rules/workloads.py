@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from identity.catalogue import CONTROL_PLANE
 from identity.mounts import MountCollisionError, side_by_side
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
-from identity.settings.schema.invalid import DependsOnInvalidError
+from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import Place, ProblemReport, path_of, to_remove, to_set
 from identity.settings.schema.workloads import TolerationSettings, WorkloadSettings
@@ -16,7 +14,8 @@ _ROWS = {row.field: row for row in CONTROL_PLANE}
 
 
 def validate_workloads(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
-    """Apply every rule to the workloads at `place`."""
+    """Apply every rule to the workloads of the hosted cluster at `place`."""
+    place = (*place, "workloads")
     if cluster.workloads and settings.cluster_side != "stack":
         report.refuse(
             place,
@@ -26,21 +25,18 @@ def validate_workloads(settings: Settings, cluster: HostedClusterSettings, place
             fix=f"{to_remove(place)}, or {to_set(('clusterSide',), 'stack')}",
         )
         return
-    with suppress(DependsOnInvalidError):
-        _workloads_have_names_of_their_own(cluster, place, report)
+    apply((_workloads_have_names_of_their_own,), cluster, place, report)
     for index, workload in enumerate(cluster.workloads):
-        with suppress(DependsOnInvalidError):
-            _identities_are_there(cluster, workload, (*place, index, "identities"), report)
-        with suppress(DependsOnInvalidError):
+        apply((_identities_are_there,), cluster, workload, (*place, index, "identities"), report)
+        with unless_refused():
             for number, toleration in enumerate(workload.tolerations):
-                with suppress(DependsOnInvalidError):
-                    _toleration_is_whole(toleration, (*place, index, "tolerations", number), report)
+                apply((_toleration_is_whole,), toleration, (*place, index, "tolerations", number), report)
 
 
 def _workloads_have_names_of_their_own(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     taken = {row.probe_name(mount): "a credential probe" for row in CONTROL_PLANE for mount in row.mounts}
     for index, workload in enumerate(cluster.workloads):
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             at = (*place, index, "name")
             if (owner := taken.get(workload.name)) is not None:
                 accepted = f"another name than {owner} has: both would be the same Deployment"
@@ -70,7 +66,7 @@ def _identities_are_there(
             report.refuse(
                 at, field, rule="duplicate-workload-identity", accepted="each identity once", fix=to_remove(at)
             )
-        with suppress(DependsOnInvalidError):
+        with unless_refused():
             if not cluster.identity(_ROWS[field]).enabled:
                 report.refuse(
                     at,

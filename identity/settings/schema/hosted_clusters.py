@@ -116,7 +116,7 @@ class HostedClusterSettings(Model):
 
     name: types.ClusterName = Field(description="Name of the HostedCluster.")
     namespace: types.Namespace = Field("clusters", description="Namespace of the HostedCluster.")
-    infra_id: Annotated[types.InfraId, FilledIn("the cluster's name")] = Field(
+    infra_id: Annotated[types.InfraId, FilledIn("the cluster's name, a hyphen for each dot")] = Field(
         alias="infraID",
         description="Infrastructure id of the HostedCluster, which must be the same there: the names of the role "
         "assignments are made of it.",
@@ -289,6 +289,15 @@ class HostedClusterSettings(Model):
         if self.issuer == "create":
             return self.service_account_signing_key or SigningKeySettings()
         return self.service_account_signing_key
+
+    @property
+    def signing_key_vault_secret(self) -> str | None:
+        """Key Vault secret of that key."""
+        if self.signing_key is None:
+            return None
+        if self.issuer_name is not None:
+            return naming.signing_key_vault_secret(self.name, self.signing_key.signing)
+        return self.signing_key.vault_secret_name or naming.signing_key_vault_secret(self.name)
 
     @property
     def encryption_key_secret(self) -> str | None:

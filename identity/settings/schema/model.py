@@ -126,8 +126,9 @@ class CredentialSettings(Model):
     )
     renew_before_days: Annotated[StrictInt, integer(1, 729, "days")] = Field(
         45,
-        description="How long before its end a certificate is renewed at the latest; at least half of `lifetimeDays`. "
-        "Each identity is due at a time of its own, earlier by up to a sixth of the time until then.",
+        description="How long before its end a certificate is renewed at the latest: at least a third of "
+        "`lifetimeDays`, of which 30 days are enough. Each identity is due at a time of its own, earlier by up to a "
+        "sixth of the time until then.",
     )
     key_size: Annotated[
         StrictInt,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ops.world.ownership import ResourceOwner
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedRole:
@@ -46,6 +48,11 @@ class GrantedPrincipal:
     roles: tuple[ExpectedRole, ...]
     role_guid: str
     accesses: tuple[ExpectedAccess, ...]
+
+    @property
+    def owner(self) -> ResourceOwner:
+        """Whose its resources in the state are."""
+        return ResourceOwner(self.cluster, self.identity)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,7 @@ from typing import Any, Final, cast
 from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
 from identity.catalogue_rows import ControlPlaneIdentity, GrantedIdentity, Mount
-from identity.naming import (
-    control_plane_identity_name,
-    control_plane_namespace,
-    federated_identity_name,
-    secret_reader_name,
-)
+from identity.naming import control_plane_namespace
 from identity.plugin_schema import IssuerDocumentsState, VaultKeyOutputs
 from ops.doctor.model.expected import (
     Cluster,
@@ -29,9 +24,8 @@ from ops.doctor.model.expected import (
 )
 from ops.doctor.reading.accesses import accesses
 from ops.stack.state import State, StateResource, name_of, outputs_of
+from ops.world.ownership import KEY_VAULT_USER, Ownership, ResourceOwner, by_owner
 
-# The component in `components/stack.py` that gives the key-vault-user its role.
-_READER: Final = "key-vault-user"
 # The container of `components/kubernetes/credential_probe.py`.
 _PROBE: Final = "credential-probe"
 
@@ -39,15 +33,9 @@ _PROBE: Final = "credential-probe"
 def expected(state: State) -> StackState:
     """What the checks expect of a stack with this state; of one that was never brought up, nothing."""
     deployment = state["deployment"]
-    resources = [each for each in deployment.get("resources") or () if not each.get("delete")]
+    resources = _Resources([each for each in deployment.get("resources") or () if not each.get("delete")])
     outputs: Mapping[str, Any] = outputs_of(state)
     side = outputs.get("clusterSide", "stack")
-    roles = [_role(each) for each in resources if each["type"] == resource_types.ROLE_ASSIGNMENT]
-    secrets = {
-        name_of(each["urn"]): each.get("inputs") or {}
-        for each in resources
-        if each["type"] == resource_types.CREDENTIAL_SECRET
-    }
     return StackState(
         cluster_side=side,
         vault_id=outputs.get("keyVaultId", ""),
@@ -56,14 +44,34 @@ def expected(state: State) -> StackState:
         key_vault_user=outputs.get("keyVaultUserClientId", ""),
         attach_command=outputs.get("keyVaultUserAttachCommand"),
         management_cluster=outputs.get("managementClusterId"),
-        clusters=tuple(_clusters(outputs.get("hostedClusters") or {}, side, roles, secrets, resources)),
-        own_vault=_own_vault(resources),
-        reader_roles=tuple(_of(f"{_READER}-roles", roles)),
+        clusters=tuple(_clusters(outputs.get("hostedClusters") or {}, side, resources)),
+        own_vault=_own_vault(resources.of(ResourceOwner(), resource_types.VAULT)),
+        reader_roles=resources.roles(ResourceOwner(), KEY_VAULT_USER),
         pending=tuple(
             f"{each['type']} {name_of(each['resource']['urn'])}" for each in deployment.get("pending_operations") or ()
         ),
         is_up="hostedClusters" in outputs,
     )
+
+
+class _Resources:
+    """The resources of a state by their owners."""
+
+    def __init__(self, resources: Sequence[StateResource]) -> None:
+        self._resources = resources
+        self._ownership = Ownership.of(resources)
+        self._by_type: dict[str, dict[ResourceOwner, list[StateResource]]] = {}
+
+    def of(self, owner: ResourceOwner, type_token: str) -> Sequence[StateResource]:
+        """Those of one type that an owner has."""
+        if type_token not in self._by_type:
+            self._by_type[type_token] = by_owner(self._resources, type_token)
+        return self._by_type[type_token].get(owner, ())
+
+    def roles(self, owner: ResourceOwner, holder: ResourceOwner) -> tuple[ExpectedRole, ...]:
+        """The role assignments among an owner's resources that `holder` has."""
+        roles = self.of(owner, resource_types.ROLE_ASSIGNMENT)
+        return tuple(_role(each) for each in roles if self._ownership.holder(each["urn"]) == holder)
 
 
 def _role(resource: StateResource) -> ExpectedRole:
@@ -77,16 +85,10 @@ def _role(resource: StateResource) -> ExpectedRole:
     )
 
 
-def _of(grants: str, roles: Sequence[ExpectedRole]) -> Iterator[ExpectedRole]:
-    """Those of one `RoleGrants`, by its name: each ends with a word for its scope."""
-    return (role for role in roles if role.resource.startswith(f"{grants}-"))
-
-
-def _own_vault(resources: Sequence[StateResource]) -> OwnVault | None:
-    inputs = next((each.get("inputs", {}) for each in resources if each["type"] == resource_types.VAULT), None)
-    if inputs is None:
+def _own_vault(vaults: Sequence[StateResource]) -> OwnVault | None:
+    if not vaults:
         return None
-    properties = inputs.get("properties") or {}
+    properties = vaults[0].get("inputs", {}).get("properties") or {}
     rules = properties.get("networkAcls") or {}
     return OwnVault(
         public_network_access=properties.get("publicNetworkAccess") or "Enabled",
@@ -94,41 +96,22 @@ def _own_vault(resources: Sequence[StateResource]) -> OwnVault | None:
     )
 
 
-def _clusters(
-    described: Mapping[str, Any],
-    side: str,
-    roles: Sequence[ExpectedRole],
-    secrets: Mapping[str, Mapping[str, Any]],
-    resources: Sequence[StateResource],
-) -> Iterator[Cluster]:
+def _clusters(described: Mapping[str, Any], side: str, resources: _Resources) -> Iterator[Cluster]:
     for name, cluster in described.items():
         namespace = control_plane_namespace(cluster["namespace"], name)
         spec = cluster.get("hostedClusterSpec") or {}
-        issuer = _issuer(name, cluster, spec.get("issuerURL", ""), resources)
+        issuer = _issuer(ResourceOwner(name), cluster, spec.get("issuerURL", ""), resources)
         yield Cluster(
             cluster=name,
             home=cluster["namespace"],
             namespace=namespace,
             identities=tuple(
-                _identity(
-                    _granted(component := control_plane_identity_name(name, row.field), name, row, roles, spec),
-                    tuple(_of(secret_reader_name(component), roles)),
-                    namespace,
-                    row,
-                    found | _delivered(name, row, secrets),
-                    side,
-                )
+                _identity(_granted(name, row, resources, spec), resources, namespace, row, output, side)
                 for row in CONTROL_PLANE
-                if (found := cluster["controlPlane"].get(row.field)) is not None
+                if (output := cluster["controlPlane"].get(row.field)) is not None
             ),
             guests=tuple(
-                _federated(
-                    _granted(component := federated_identity_name(name, row.kind, row.name), name, row, roles, spec),
-                    component,
-                    client_id,
-                    issuer,
-                    resources,
-                )
+                _federated(_granted(name, row, resources, spec), client_id, issuer, resources)
                 for row in FEDERATED_IDENTITIES
                 if (client_id := cluster.get("dataPlane", {}).get(row.field)) is not None
             ),
@@ -136,65 +119,41 @@ def _clusters(
 
 
 def _issuer(
-    name: str, cluster: Mapping[str, Any], address: str, resources: Sequence[StateResource]
+    owner: ResourceOwner, cluster: Mapping[str, Any], address: str, resources: _Resources
 ) -> ExpectedIssuer | None:
     """The issuer of a cluster; None for a managed cluster whose documents the stack does not publish."""
-    documents = (
-        cast(IssuerDocumentsState, each.get("inputs", {}))
-        for each in resources
-        if each["type"] == resource_types.ISSUER_DOCUMENTS
-    )
-    if published := next((each["keys"] for each in documents if each.get("issuer") == address), None):
-        return ExpectedIssuer(address=address, keys=tuple(key["jwk"]["kid"] for key in published), is_ours=True)
+    for published in resources.of(owner, resource_types.ISSUER_DOCUMENTS):
+        keys = cast(IssuerDocumentsState, published.get("inputs", {}))["keys"]
+        return ExpectedIssuer(address=address, keys=tuple(key["jwk"]["kid"] for key in keys), is_ours=True)
     if cluster["controlPlane"] or not address:
         return None
-    own = f"{name}-signing-key"
-    keys = [
+    key_ids = (
         cast(VaultKeyOutputs[str], each.get("outputs", {}))["keyId"]
-        for each in resources
-        if each["type"] == resource_types.SIGNING_KEY and name_of(each["urn"]) == own
-    ]
-    return ExpectedIssuer(address=address, keys=tuple(keys), is_ours=False)
+        for each in resources.of(owner, resource_types.SIGNING_KEY)
+    )
+    return ExpectedIssuer(address=address, keys=tuple(key_ids), is_ours=False)
 
 
 def _federated(
-    granted: GrantedPrincipal,
-    component: str,
-    client_id: str,
-    issuer: ExpectedIssuer | None,
-    resources: Sequence[StateResource],
+    granted: GrantedPrincipal, client_id: str, issuer: ExpectedIssuer | None, resources: _Resources
 ) -> FederatedIdentity:
-    ids = {name_of(each["urn"]): each.get("id", "") for each in resources}
-    credentials = [
-        each.get("inputs") or {}
-        for each in resources
-        if each["type"] == resource_types.FEDERATED_CREDENTIAL
-        and name_of(each["urn"]).startswith(f"{component}-federated-")
-    ]
+    made = resources.of(granted.owner, resource_types.MANAGED_IDENTITY)
+    credentials = resources.of(granted.owner, resource_types.FEDERATED_CREDENTIAL)
     return FederatedIdentity(
         **vars(granted),
-        resource_id=ids.get(f"{component}-identity", ""),
+        resource_id=next((each.get("id", "") for each in made), ""),
         client_id=client_id,
         trusts=tuple(
             FederatedTrust(issuer=each["issuer"], subject=each["subject"], audience=each["audiences"][0])
-            for each in credentials
+            for each in (credential.get("inputs") or {} for credential in credentials)
         ),
         issuer=issuer,
     )
 
 
-def _delivered(
-    cluster: str, row: ControlPlaneIdentity, secrets: Mapping[str, Mapping[str, Any]]
-) -> dict[str, str | None]:
-    """What the stack wrote last into the vault. The outputs may be those of the last run that did not fail."""
-    written = secrets.get(f"{control_plane_identity_name(cluster, row.field)}-credential-secret")
-    return {} if written is None else {name: written.get(name) for name in ("thumbprint", "generation")}
-
-
-def _granted(
-    component: str, cluster: str, row: GrantedIdentity, roles: Sequence[ExpectedRole], spec: Mapping[str, Any]
-) -> GrantedPrincipal:
-    own = tuple(_of(f"{component}-roles", roles))
+def _granted(cluster: str, row: GrantedIdentity, resources: _Resources, spec: Mapping[str, Any]) -> GrantedPrincipal:
+    owner = ResourceOwner(cluster, row.field)
+    own = resources.roles(owner, owner)
     return GrantedPrincipal(
         cluster=cluster,
         identity=row.field,
@@ -206,12 +165,15 @@ def _granted(
 
 def _identity(
     granted: GrantedPrincipal,
-    readers: tuple[ExpectedRole, ...],
+    resources: _Resources,
     namespace: str,
     row: ControlPlaneIdentity,
     output: Mapping[str, Any],
     side: str,
 ) -> Identity:
+    # What the stack wrote last into the vault: the outputs may be those of the last run that did not fail.
+    written = [each.get("inputs") or {} for each in resources.of(granted.owner, resource_types.CREDENTIAL_SECRET)]
+    delivered = written[-1] if written else output
     return Identity(
         **vars(granted),
         namespace=namespace,
@@ -219,9 +181,9 @@ def _identity(
         secret=output["credentialsSecretName"],
         object_encoding=output["objectEncoding"],
         secret_provider_class=output["secretProviderClass"],
-        thumbprint=output.get("thumbprint"),
-        generation=output.get("generation"),
-        reader_roles=readers,
+        thumbprint=delivered.get("thumbprint"),
+        generation=delivered.get("generation"),
+        reader_roles=resources.roles(granted.owner, KEY_VAULT_USER),
         mounts=tuple(_mount(row, mount, side) for mount in row.mounts),
         hosted_cluster_path=row.hosted_cluster_path or (),
     )

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from localcloud.tests.hosts import Serve
 from tests.unit import access_world
 from tests.unit.access_world import FakeApiServer
 from tests.unit.components import world
 from tests.unit.components.existing_cluster import ExistingClusterScenario
 from tests.unit.components.program import Program, run_program
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.hosts import Serve
 from tests.unit.identity.credentials.world import certificate, document
 
 

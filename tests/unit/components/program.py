@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -50,8 +51,8 @@ def run_program(
         patch.setenv("PULUMI_CONFIG", json.dumps(config))
         patch.setenv("PULUMI_CONFIG_SECRET_KEYS", json.dumps([f"idstack:{key}" for key in secret_keys]))
         patch.setattr(
-            "components.preflight.control_plane_check._read",
-            control_planes if callable(control_planes) else lambda *_: control_planes,
+            "components.preflight.control_plane_check._fetch_control_planes",
+            AsyncMock(**{"side_effect" if callable(control_planes) else "return_value": control_planes}),
         )
         if lookups_only:
             patch.setattr("components.program.IdentityStack", _EmptyStack)

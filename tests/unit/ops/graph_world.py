@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import ControlPlaneIdentity, OptionalManagedIdentity, RoleGrant
 from identity.credentials import rfc3339
-from identity.naming import control_plane_identity_name, credentials_secret_name, role_definition_id
+from identity.naming import credentials_secret_name, role_definition_id
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from ops.doctor.diagnosis import CheckResult, CheckStatus
 from ops.doctor.examination import Examination
@@ -19,6 +20,7 @@ from ops.graph.model import IdentityGraph
 from ops.outputs.cluster_state import ClusterState, HostedClusterCondition, MountedVersion
 from ops.outputs.managed_identities import FederatedCredential, ManagedIdentities, ManagedIdentityRow
 from ops.outputs.rows import rows
+from tests.unit.ops.states import below, grants, identity, with_parents
 
 NOW: Final = datetime(2026, 11, 21, 17, 0, tzinfo=UTC)
 SUBSCRIPTION: Final = "10ca1000-0000-4000-8000-000000000002"
@@ -26,7 +28,6 @@ GROUPS: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups"
 VAULT_ID: Final = f"{GROUPS}/identity-prod/providers/Microsoft.KeyVault/vaults/kv-idstack-prod"
 CLIENT: Final = "6f2c1e7a-0000-4000-8000-00000000aaaa"
 ENABLED: Final = tuple(row for row in CONTROL_PLANE if row.enabled_by_default)
-_STACK: Final = "urn:pulumi:prod::idstack::"
 
 
 @dataclass
@@ -57,15 +58,15 @@ class GraphWorld:
             "hostedClusterSpec": {"infraID": f"{name}-infra"},
         }
         for row in identities:
-            self._grant(name, control_plane_identity_name(name, row.field), row.hypershift)
+            self._grant(name, row.field, row.hypershift)
             for mount in row.mounts:
                 pod = f"{mount.deployment}-7d9c5b6f4-x2x{len(self.mounts) % 10}l"
                 self.mounts.append(MountedVersion(name, row.field, pod, "2" * 32, True, "2" * 32))
         for each in DATA_PLANE if data_plane else ():
-            self._grant(name, f"{name}-data-plane-{each.name}", each.hypershift)
+            self._grant(name, each.field, each.hypershift)
         for one in optional:
             for grant in one.grants:
-                self._grant(name, f"{name}-{one.name}", grant)
+                self._grant(name, one.field, grant)
             federated = tuple(FederatedCredential(each.suffix, each.subject, "exists") for each in one.subjects)
             resource = f"{GROUPS}/identity-prod/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{one.name}"
             row_of = ManagedIdentityRow(name, one.field, CLIENT, resource, one.grants[0].role.name, "exists", federated)
@@ -80,7 +81,7 @@ class GraphWorld:
         self.outputs.setdefault("keyVaultUri", "https://kv-idstack-prod.vault.azure.net/")
         self.outputs.setdefault("keyVaultUserClientId", CLIENT)
         found: Any = self.outputs
-        user: Any = assignment("key-vault-user-roles", KEY_VAULT_SECRETS_USER_ROLE.guid, VAULT_ID)
+        user = assignment(grants(None), KEY_VAULT_SECRETS_USER_ROLE.guid, VAULT_ID)
         return GraphSources(
             stack="prod",
             at=NOW,
@@ -88,7 +89,7 @@ class GraphWorld:
             rows=rows(found, None),
             managed=ManagedIdentities(tuple(self.managed)),
             state=ClusterState(tuple(self.conditions), tuple(self.mounts), self.unread),
-            resources=[user, *self.resources],
+            resources=[*user, *self.resources],
         )
 
     def graph(self) -> IdentityGraph:
@@ -107,10 +108,10 @@ class GraphWorld:
             "thumbprint": "9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70",
         }
 
-    def _grant(self, cluster: str, component: str, grant: RoleGrant) -> None:
+    def _grant(self, cluster: str, field: str, grant: RoleGrant) -> None:
         for scope in grant.scopes:
             group = f"{GROUPS}/{cluster}-{scope.name.lower().replace('_', '-')}"
-            self.resources.append(assignment(f"{component}-roles", grant.role.guid, group))
+            self.resources += assignment(grants(identity(cluster, field)), grant.role.guid, group)
 
 
 def one_cluster() -> GraphWorld:
@@ -164,14 +165,8 @@ def fifty_clusters() -> GraphWorld:
     return world
 
 
-def assignment(grants: str, guid: str, scope: str) -> dict[str, Any]:
-    """A role assignment in the state, below the `RoleGrants` of that name."""
-    parent = f"{_STACK}idstack:azure:RoleGrants::{grants}"
-    name = f"{grants}-{scope.rpartition('/')[2]}"
-    return {
-        "urn": f"{_STACK}azure-native:authorization:RoleAssignment::{name}",
-        "type": "azure-native:authorization:RoleAssignment",
-        "custom": True,
-        "parent": parent,
-        "inputs": {"scope": scope, "roleDefinitionId": role_definition_id(SUBSCRIPTION, guid)},
-    }
+def assignment(roles: Any, guid: str, scope: str) -> list[Any]:
+    """A role assignment in the state, below a `RoleGrants`, and what that is below."""
+    inputs = {"scope": scope, "roleDefinitionId": role_definition_id(SUBSCRIPTION, guid)}
+    name = f"{roles['urn'].rpartition('::')[2]}-{scope.rpartition('/')[2]}"
+    return with_parents(below(roles, resource_types.ROLE_ASSIGNMENT, name, id="x", inputs=inputs))

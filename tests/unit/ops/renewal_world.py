@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ops.stack.renewable import RenewedType
+from ops.renewal.renewable import RenewedType
 
 _STACK: Final = "urn:pulumi:dev::idstack"
 _COMPONENT: Final = "idstack:azure:ControlPlaneIdentity"
@@ -95,10 +95,15 @@ class Identity:
             for slot in "ab"
             for part, kind in _PARTS.items()
         ]
+        cluster = f"{_STACK}::idstack:hypershift:HostedCluster::{self.name.partition('-')[0]}"
+        component, entra = f"{_STACK}::{_COMPONENT}::{self.name}", f"{_STACK}::{_ENTRA}::{self.name}-entra"
+        own = [resource(self.schedule, RenewedType.SCHEDULE, inputs=_INPUTS[RenewedType.SCHEDULE]), *slots]
+        secret = resource(self.secret, RenewedType.SECRET, inputs=SECRET, depends_on=self.of_slot("gate", "a"))
         return [
-            resource(self.schedule, RenewedType.SCHEDULE, inputs=_INPUTS[RenewedType.SCHEDULE]),
-            *slots,
-            resource(self.secret, RenewedType.SECRET, inputs=SECRET, depends_on=self.of_slot("gate", "a")),
+            {**resource(component, _COMPONENT), "parent": cluster},
+            {**resource(entra, "idstack:azure:EntraApplication"), "parent": component},
+            *({**each, "parent": entra} for each in own),
+            {**secret, "parent": component},
             resource(self.secret_provider_class, CLASS, depends_on=self.secret),
         ]
 

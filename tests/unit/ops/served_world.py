@@ -10,9 +10,9 @@ from identity.clouds import Cloud, LocalEnvironment, local_cloud
 from localcloud.azure.arm.api import app as arm
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.keyvault.api import app as keyvault
+from localcloud.tests.arm_world import ArmWorld, world
+from localcloud.tests.hosts import Certificates, Serve
 from tests.unit.azure_world import azure, deployer
-from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import ArmWorld, world
 from tests.unit.ops.world import local_environment
 
 __all__ = ["azure", "deployer", "world"]

@@ -14,9 +14,9 @@ from identity.credentials import rfc3339
 from localcloud.azure.blob.api import app as blob
 from localcloud.azure.keyvault.api import app as keyvault
 from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.tests.arm_world import VAULT, ArmWorld, world
+from localcloud.tests.hosts import Certificates, Serve
 from tests.unit.azure_world import IssuedTokens, cloud, deployer
-from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld, world
 
 __all__ = ["cloud", "deployer", "world"]
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from identity.state_schema import CURRENT
+from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import Props
 from provider.early_looks import EarlyLooks
 from provider.renewal_schedule import RenewalScheduleResource
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.provider.conftest import ADDRESS, SECRET, SetClock
 
 URN = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress-schedule"

@@ -8,10 +8,10 @@ from typing import Any
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate, issue
+from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import Props
 from provider import keys
 from provider.credential_secret import CredentialSecretResource
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.provider.conftest import ADDRESS, SECRET
 
 URN = "urn:pulumi:dev::idstack::idstack:index:CredentialSecret::hc1-ingress-credential-secret"

@@ -18,10 +18,10 @@ from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import key_id
 from identity.state_schema import CURRENT
 from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
+from localcloud.tests.arm_world import ArmWorld
 from plugin import UNKNOWN, PluginError, PropertyChange, Props
 from provider import keys
 from provider.certificate import CertificateResource
-from tests.unit.localcloud.arm_world import ArmWorld
 from tests.unit.provider.conftest import SignIn
 
 URN = "urn:pulumi:dev::idstack::idstack:index:Certificate::hc1-ingress-certificate-a"

@@ -14,11 +14,11 @@ from identity.aks.exec_user import exec_user
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.login import Login
 from identity.login_kinds import Flavour, LoginKind
+from localcloud.tests.hosts import Serve
 from plugin import UNKNOWN, PluginError, Props, Secret, unwrap
 from plugin.log import logging_to
 from provider.cluster_gate import ClusterGateResource
 from tests.unit.access_world import CLASSES, TENANT, FakeApiServer, program, skeleton
-from tests.unit.hosts import Serve
 
 URN = "urn:pulumi:dev::idstack::idstack:azure:AksAccess$idstack:index:ClusterGate::cluster-access-gate"
 KINDS = [f"{CLASSES}/secretproviderclasses"]

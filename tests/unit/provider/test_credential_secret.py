@@ -11,9 +11,9 @@ import pytest
 
 from identity.credentials import rfc3339
 from identity.credentials.document import validate
+from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import UNKNOWN, PluginError, PropertyChange
 from provider import keys
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.provider.conftest import ADDRESS, SECRET, SignIn, versions
 from tests.unit.provider.secret_world import CLIENT, ID, URN, checked, created, inputs, issued, resource, value
 

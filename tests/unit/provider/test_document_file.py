@@ -12,8 +12,8 @@ import pytest
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.document import encode, validate
+from localcloud.tests.arm_world import ArmWorld
 from plugin import PluginError, Props
-from tests.unit.localcloud.arm_world import ArmWorld
 from tests.unit.provider.conftest import ADDRESS, SECRET
 from tests.unit.provider.secret_world import CLIENT, ID, URN, checked, created, inputs, issued, resource, value
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from identity.azure.errors import AzureRefusedError
+from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import PluginError
 from provider.__main__ import RESOURCES, IdstackProvider
 from provider.early_looks import EarlyLooks
 from provider.vault_secrets import SecretSeen, VaultSecret
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.provider.conftest import ADDRESS, SECRET
 from tests.unit.provider.schedule_world import PROGRAM, URN
 

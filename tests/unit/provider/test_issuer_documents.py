@@ -13,9 +13,9 @@ from identity.azure.errors import AzureRefusedError
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.openid_documents import discovery_document, jwks_document
 from localcloud.azure.blob.contents import Blobs
+from localcloud.tests.arm_world import GROUP, ArmWorld, storage_account_body
 from plugin import PluginError, Props
 from provider.issuer_documents import IssuerDocumentsResource
-from tests.unit.localcloud.arm_world import GROUP, ArmWorld, storage_account_body
 from tests.unit.provider.conftest import SetClock, SignIn
 
 URN = "urn:pulumi:dev::idstack::idstack:index:IssuerDocuments::hc1-issuer-documents"

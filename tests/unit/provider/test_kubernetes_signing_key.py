@@ -16,12 +16,12 @@ from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials import etcd_key, service_account_key
 from identity.credentials.service_account_key import public_half
 from localcloud.kubernetes.api import app as kubernetes
+from localcloud.tests.arm_world import VAULT, ArmWorld
+from localcloud.tests.hosts import Certificates, Serve
+from localcloud.tests.kubernetes_world import TOKEN
 from plugin import PluginError, Props, Secret, unwrap
 from provider.kubernetes_etcd_key import KubernetesEtcdKeyResource
 from provider.kubernetes_signing_key import KubernetesSigningKeyResource
-from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld
-from tests.unit.localcloud.kubernetes_world import TOKEN
 from tests.unit.provider.conftest import SignIn
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SigningKeySecret::hc1-signing-key-secret"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from identity.aks.kubeconfig import Kubeconfig
+from localcloud.tests.hosts import Serve
 from plugin import PluginError, Props, Secret
 from provider.namespace_guard import NamespaceGuardResource
 from tests.unit.access_world import TOKEN, FakeApiServer, skeleton
-from tests.unit.hosts import Serve
 
 URN = "urn:pulumi:dev::idstack::idstack:hypershift:HostedCluster$idstack:index:NamespaceGuard::hc1-namespace-guard"
 PATH = "/apis/hypershift.openshift.io/v1beta1/namespaces/clusters-hc1/hostedcontrolplanes"

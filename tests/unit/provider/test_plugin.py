@@ -18,8 +18,8 @@ from identity.credentials import rfc3339
 from localcloud.azure.entra.api import app
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.objects import KeyCredential
+from localcloud.tests.hosts import Certificates, Serve
 from plugin.values import UNKNOWN, Props, Secret, from_struct, to_struct
-from tests.unit.hosts import Certificates, Serve
 
 Stub = provider_pb2_grpc.ResourceProviderStub
 

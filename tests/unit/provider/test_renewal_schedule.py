@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import UNKNOWN, PluginError, PropertyChange, Props, Secret
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.provider.conftest import SECRET, SetClock, SignIn
 from tests.unit.provider.schedule_world import (
     B2,

@@ -14,10 +14,10 @@ from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate, issue, key_id
 from identity.credentials.renewal_request import RenewalRequest, write
 from localcloud.azure.tenant.objects import Application
+from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import PluginError, Props
 from provider import cloud, keys
 from provider.__main__ import IdstackProvider
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.provider.conftest import ADDRESS, SECRET, SetClock
 from tests.unit.provider.schedule_world import (
     B2,

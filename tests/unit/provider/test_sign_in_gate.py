@@ -26,10 +26,10 @@ from localcloud.azure.shared.faults import Faults
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.core import clock
 from localcloud.core.store import Store
+from localcloud.tests.hosts import Certificates, Serve
 from plugin import UNKNOWN, PluginError, Props
 from provider import keys
 from provider.sign_in_gate import SignInGateResource
-from tests.unit.hosts import Certificates, Serve
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SignInGate::hc1-ingress-gate-a"
 

@@ -11,9 +11,9 @@ import pytest
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials import service_account_key
 from identity.credentials.service_account_key import public_half
+from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import UNKNOWN, PluginError, PropertyChange, Props
 from provider.vault_signing_key import VaultSigningKeyResource
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.provider.conftest import SignIn
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SigningKey::hc1-issuer-key-1"

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from localcloud.tests.hosts import Serve
 from tests.unit import access_world
 from tests.unit.access_world import FakeApiServer, skeleton
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.simulation import UNKNOWN
 from tests.unit.components.world import ADD_ON, DEPLOYER, MANAGEMENT_CLUSTER, ROLES, ROTATION, TENANT, lookups
-from tests.unit.hosts import Serve
 
 AKS = "azure-native:containerservice:ManagedCluster"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"

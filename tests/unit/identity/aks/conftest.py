@@ -11,8 +11,8 @@ import pytest
 
 from identity.credentials.certificate import IssuedCertificate
 from localcloud.azure.local_azure import LocalAzure
+from localcloud.tests.hosts import Certificates, Serve
 from tests.unit.forked import idstack
-from tests.unit.hosts import Certificates, Serve
 from tests.unit.identity.aks.world import Command, Principal, Wire, certificate, principal, wire
 
 PROJECT = Path(__file__).resolve().parents[4]

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from localcloud.azure.tenant.objects import Application, PasswordCredential
 from localcloud.core import clock
-from tests.unit.hosts import Serve
+from localcloud.tests.hosts import Serve
 from tests.unit.identity.aks.world import TENANT, Command, Wire, object_id_of
 
 AUDIENCE = "api://AzureADTokenExchange"

@@ -14,8 +14,8 @@ import pytest
 
 from identity.credentials.certificate import IssuedCertificate
 from localcloud.azure.imds.api import app as imds
+from localcloud.tests.hosts import Serve
 from ops.kept_token import kept_credential
-from tests.unit.hosts import Serve
 from tests.unit.identity.aks.world import (
     AKS,
     STRANGER,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from localcloud.tests.arm_world import world
 from tests.unit.azure_world import cloud, deployer
-from tests.unit.localcloud.arm_world import world
 
 __all__ = ["cloud", "deployer", "world"]

@@ -39,7 +39,7 @@ from identity.azure.pipeline_token import PipelineToken
 from identity.credentials.certificate import issue
 from identity.login_kinds import LoginKind
 from localcloud.core import clock
-from tests.unit.hosts import Serve
+from localcloud.tests.hosts import Serve
 
 TENANT = "10ca1000-0000-4000-8000-000000000001"
 CLIENT = {"ARM_CLIENT_ID": "5b2c7e0e-0000-4000-8000-000000000001"}

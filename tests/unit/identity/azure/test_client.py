@@ -19,9 +19,9 @@ from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.clouds import CLOUDS, Cloud
 from localcloud.azure.shared.held import HeldAnswer, HeldDelivery
+from localcloud.tests.arm_world import GROUP, ArmWorld
+from localcloud.tests.hosts import Certificates, Serve
 from tests.unit.azure_world import IssuedTokens
-from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import GROUP, ArmWorld
 
 
 class RefusedCredential(TokenCredential):

@@ -16,8 +16,8 @@ from identity.credentials.certificate import IssuedCertificate, issue, key_id
 from localcloud.azure.shared.held import HeldLag
 from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
 from localcloud.core import clock
+from localcloud.tests.arm_world import ArmWorld, world
 from tests.unit.azure_world import azure, cloud, deployer
-from tests.unit.localcloud.arm_world import ArmWorld, world
 
 __all__ = ["azure", "cloud", "deployer", "world"]
 

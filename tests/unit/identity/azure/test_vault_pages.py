@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from identity.azure.client import AzureClient
 from identity.clouds import Cloud
+from localcloud.tests.arm_world import ArmWorld, world
+from localcloud.tests.hosts import Certificates, Serve
 from tests.unit.azure_world import IssuedTokens, cloud
-from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import ArmWorld, world
 
 __all__ = ["cloud", "world"]
 

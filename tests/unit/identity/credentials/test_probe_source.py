@@ -62,5 +62,5 @@ def test_a_cloud_config_that_names_none_is_reported(tmp_path: Path, content: str
 
 @pytest.mark.parametrize("text", ["/mnt/certs/x", "file:", "vault:x", ""])
 def test_another_form_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="accepted: file:PATH, env:NAME or cloud-config:PATH"):
+    with pytest.raises(ValueError, match="accepted: file:PATH, env:NAME, cloud-config:PATH or token:PATH"):
         CredentialSource.parse(text, None)

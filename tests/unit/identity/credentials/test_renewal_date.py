@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from identity.catalogue import CONTROL_PLANE
-from identity.credentials.renewal_date import LEAST_AGE, age_when_due, earliest_age_when_due, share
+from identity.credentials.renewal_date import (
+    LEAST_AGE,
+    age_when_due,
+    earliest_age_when_due,
+    least_renew_before_days,
+    share,
+)
 from identity.credentials.schedule import OVERLAP
 
 DAY = timedelta(days=1)
@@ -32,10 +39,19 @@ def test_never_while_pods_may_use_the_certificate_before(lifetime: int, before: 
     assert age_when_due(lifetime, before, name) >= earliest_age_when_due(lifetime, before) >= LEAST_AGE > OVERLAP
 
 
-@given(lifetimes, st.data(), names)
-def test_the_certificate_before_is_valid_until_the_next_renewal(lifetime: int, data: st.DataObject, name: str) -> None:
-    before = data.draw(st.integers((lifetime + 1) // 2, lifetime - 1))
-    assert 2 * age_when_due(lifetime, before, name) <= lifetime * DAY
+@given(lifetimes)
+def test_a_third_of_the_lifetime_is_kept_for_renewals_that_fail(lifetime: int) -> None:
+    least = least_renew_before_days(lifetime)
+    assert 1 <= least < lifetime
+    assert least >= min(lifetime / 3, 30)
+    assert least <= (lifetime + 1) / 2, "what was accepted before"
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "least"), [(2, 1), (3, 2), (4, 2), (6, 2), (7, 3), (60, 20), (90, 30), (91, 30), (730, 30)]
+)
+def test_the_latest_renewal_that_is_accepted(lifetime: int, least: int) -> None:
+    assert least_renew_before_days(lifetime) == least
 
 
 @given(names)

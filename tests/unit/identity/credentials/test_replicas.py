@@ -27,7 +27,7 @@ from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.core.clock import moved_ahead
 from localcloud.core.serving import ServiceServer
 from localcloud.core.tls import ensure_certificate
-from tests.stores import open_store
+from localcloud.tests.stores import open_store
 from tests.unit.identity.credentials.watching import ARM, Events, FakeClock, connect
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, document
 

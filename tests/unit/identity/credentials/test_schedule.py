@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.credentials.certificate import CLOCK_SKEW
-from identity.credentials.renewal_date import age_when_due
+from identity.credentials.renewal_date import age_when_due, least_renew_before_days
 from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (
     OVERLAP,
@@ -50,7 +50,8 @@ moments = st.datetimes(datetime(2020, 1, 1), datetime(2100, 1, 1), timezones=st.
 def lives(draw: st.DrawFn) -> Terms:
     """Lifetime and renewal as the settings accept them."""
     lifetime = draw(st.integers(2, 730))
-    before, name = draw(st.integers((lifetime + 1) // 2, lifetime - 1)), draw(st.text(max_size=20))
+    before = draw(st.integers(least_renew_before_days(lifetime), lifetime - 1))
+    name = draw(st.text(max_size=20))
     return Terms(lifetime_days=lifetime, renew_before_days=before, secret_name=name)
 
 
@@ -252,7 +253,7 @@ def runs(draw: st.DrawFn) -> tuple[timedelta, Terms, bool, str]:
     lifetime = draw(st.integers(2, 60))
     settings = Terms(
         lifetime_days=lifetime,
-        renew_before_days=draw(st.integers((lifetime + 1) // 2, lifetime - 1)),
+        renew_before_days=draw(st.integers(least_renew_before_days(lifetime), lifetime - 1)),
         secret_name=draw(st.sampled_from([PUNCTUAL, "ingress-hc1-json", "kms-hc1-json"])),
         hold=draw(st.integers(0, 5)) == 0,
         is_stale=draw(st.integers(0, 9)) == 0,
@@ -316,3 +317,39 @@ def test_under_daily_runs_renew_before_less_two_days_is_left(start: datetime, se
         if decision.why:
             slots = decision.slots
             vault = holding(Delivery(slots.current, slots.issued.generation, run))
+
+
+@given(
+    lifetime=st.integers(3, 9) | st.integers(3, 60),
+    data=st.data(),
+    name=st.sampled_from([PUNCTUAL, "ingress-hc1-json", "kms-hc1-json"]),
+    hour=st.integers(1, 24),
+    outcomes=st.lists(st.sampled_from(["delivers", "issues", "does not run"]), min_size=1, max_size=150),
+)
+def test_daily_runs_that_fail_leave_pods_certificates_that_sign_in(
+    lifetime: int, data: st.DataObject, name: str, hour: int, outcomes: list[str]
+) -> None:
+    """For two days less than `renewBeforeDays`, and for a pod that loads at the end of the overlap as well."""
+    least = least_renew_before_days(lifetime)
+    before = data.draw(st.just(least) | st.integers(least, lifetime - 1))
+    settings = Terms(lifetime_days=lifetime, renew_before_days=before, secret_name=name)
+    slots = initial(START, lifetime, ObservedSecret()).slots
+    delivered, failures = Delivery("a", 1, START), 0
+    for day, outcome in enumerate(outcomes):
+        now = START + day * DAY + timedelta(hours=hour)
+        previous = slots.slot(delivered.slot)
+        assert previous is not None
+        assert not previous.has_ended(now), "what the vault has signs in at any time"
+        decision = decide(slots, holding(delivered), None, now, settings)
+        if now < due_since(replace(slots, current=delivered.slot), settings):
+            assert decision.why is None
+            continue
+        if outcome != "delivers" and failures < before - 2:
+            failures += 1
+            slots = slots if outcome == "does not run" else decision.slots
+            assert slots.slot(delivered.slot) == previous, "a renewal that fails leaves what was delivered"
+            continue
+        slots, failures = decision.slots, 0
+        delivered = Delivery(slots.current, slots.issued.generation, now)
+        assert slots.slot(slots.spare) == previous, "pods that load late have it"
+        assert not previous.has_ended(now + OVERLAP)

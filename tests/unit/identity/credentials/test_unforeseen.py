@@ -24,7 +24,7 @@ from identity.credentials.probe.proof import ProofRequest
 from identity.credentials.probe.server import app
 from identity.credentials.rotation import Rotation
 from identity.credentials.token_credential import MountedCredential
-from tests.unit.hosts import Serve
+from localcloud.tests.hosts import Serve
 from tests.unit.identity.credentials.watching import PATIENCE, Clients, Events, FakeClock, connect
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document, proof
 

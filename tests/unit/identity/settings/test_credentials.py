@@ -43,11 +43,22 @@ def test_everything_wrong_is_reported_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("lifetime", "before", "is_accepted"),
-    [(90, 45, True), (90, 89, True), (730, 729, True), (90, 44, False), (90, 90, False), (2, 1, True)],
+    [
+        (90, 45, True),
+        (90, 89, True),
+        (730, 729, True),
+        (90, 30, True),
+        (730, 30, True),
+        (90, 29, False),
+        (90, 90, False),
+        (2, 1, True),
+    ],
 )
-def test_the_spare_must_live_until_its_turn(lifetime: int, before: int, is_accepted: bool) -> None:
+def test_a_certificate_is_renewed_in_the_last_third_of_its_life_at_the_latest(
+    lifetime: int, before: int, is_accepted: bool
+) -> None:
     found = refusals(configuration(credentials={"lifetimeDays": lifetime, "renewBeforeDays": before}))
-    assert found == ([] if is_accepted else [("credentials.renewBeforeDays", "renewal-leaves-no-spare")])
+    assert found == ([] if is_accepted else [("credentials.renewBeforeDays", "renewal-date")])
 
 
 @pytest.mark.parametrize(("settle", "timeout", "is_accepted"), [(30, 31, True), (30, 30, False), (0, 1, True)])

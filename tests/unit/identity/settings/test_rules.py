@@ -165,10 +165,10 @@ def test_the_stacks_cluster_side_needs_a_probe_but_no_kubeconfig() -> None:
     ]
 
 
-@pytest.mark.parametrize(("lifetime", "before"), [(90, 44), (90, 90), (91, 45), (3, 1)])
-def test_a_spare_lives_until_its_turn(lifetime: int, before: int) -> None:
+@pytest.mark.parametrize(("lifetime", "before"), [(90, 29), (90, 90), (30, 9), (3, 1)])
+def test_failed_renewals_have_time(lifetime: int, before: int) -> None:
     assert refusals(configuration(credentials={"lifetimeDays": lifetime, "renewBeforeDays": before})) == [
-        ("credentials.renewBeforeDays", "renewal-leaves-no-spare")
+        ("credentials.renewBeforeDays", "renewal-date")
     ]
 
 

@@ -14,12 +14,12 @@ from identity.azure.errors import AzureRefusedError
 from identity.catalogue import CONTROL_PLANE
 from identity.outputs import StackOutputs
 from localcloud.azure.tenant.objects import KeyCredential
+from localcloud.tests.arm_world import VAULT, ArmWorld
 from ops.access import ended_credentials as module
 from ops.access.ended_credentials import ended_credentials
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from tests.unit.identity.credentials.world import certificate
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.ops.conftest import FakeEngine
 from tests.unit.ops.served_world import azure, cloud, deployer, world
 

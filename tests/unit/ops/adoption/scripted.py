@@ -7,9 +7,9 @@ from typing import Any
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.naming import ArmId, managed_identity_id, parse_arm_id
+from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT
 from ops.adoption.existing import FoundApplication, FoundIdentity, FoundResources, FoundSecret
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT
 
 ROW, MANAGED_ROW = CONTROL_PLANE[0], DATA_PLANE[0]
 CLIENT_ID = "6f2c1e7a-0000-4000-8000-00000000aaaa"

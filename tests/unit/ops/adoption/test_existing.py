@@ -12,10 +12,10 @@ import pytest
 from identity.azure.client import AzureClient
 from identity.credentials.certificate import issue
 from localcloud.azure.tenant.objects import Application
+from localcloud.tests.arm_world import GROUP, ArmWorld
 from ops.adoption.existing import FoundResources, look_up
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
 from ops.stack.errors import CommandError
-from tests.unit.localcloud.arm_world import GROUP, ArmWorld
 from tests.unit.ops.adoption.scripted import ISSUER, MANAGED_ROW, ROW
 
 SECRET = "cpo-p-json"

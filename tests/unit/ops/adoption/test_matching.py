@@ -10,13 +10,13 @@ import pytest
 from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.naming import control_plane_identity_name
+from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from ops.adoption.existing import FoundResources
 from ops.adoption.findings import findings
 from ops.adoption.import_file import import_file
 from ops.adoption.kept_roles import kept_roles
 from ops.adoption.matching import Match, match
 from ops.stack.errors import CommandError
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from tests.unit.ops.adoption.scripted import APPLICATION_ID, EXISTING, MANAGED_ROW, NAMED, PRINCIPAL_ID, ROW, SECRET
 
 # What a plan has for a value that is not known before the update.

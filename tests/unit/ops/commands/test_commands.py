@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from localcloud.tests.hosts import Serve
 from ops.commands.status import judged_by
 from ops.stack import local_cloud
 from tests.records import write_record
-from tests.unit.hosts import Serve
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.world import (
     FakeCluster,
@@ -213,8 +213,10 @@ def test_a_local_cloud_that_does_not_answer_can_be_started_again(
     write_record(state / "environment.json", local_environment(state, kubeconfig))
     printed = idstack("status")
     assert printed.code == 1
-    assert printed.error.startswith(f"idstack: the Kubernetes API of {kubeconfig}: ")
-    assert printed.error.endswith("; `make up` starts the local cloud again\n")
+    assert printed.error == (
+        f"idstack: the credential probes cannot be read: the Kubernetes API of {kubeconfig} does not answer. "
+        "`make up` starts the local cloud again\n"
+    )
 
 
 def test_up_passes_options_to_the_engine_and_ends_with_the_status(engine: FakeEngine, idstack: Idstack) -> None:

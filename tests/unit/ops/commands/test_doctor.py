@@ -9,9 +9,9 @@ import pytest
 
 from identity.aks.kinds import AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS, SECRET_PROVIDER_CLASSES
 from identity.aks.permissions import permissions
+from localcloud.tests.hosts import Serve
 from ops.commands import doctor
 from tests.unit.access_world import FakeApiServer
-from tests.unit.hosts import Serve
 from tests.unit.ops.cluster_access import reach
 from tests.unit.ops.conftest import FakeEngine, Idstack
 

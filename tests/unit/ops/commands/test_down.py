@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from localcloud.tests.hosts import Serve
 from tests.unit.access_world import FakeApiServer
-from tests.unit.hosts import Serve
 from tests.unit.ops.cluster_access import reach
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.world import write_kubeconfig

@@ -161,12 +161,28 @@ def test_preparing_keeps_what_the_engine_has_written(project: Path, engine: Fake
     assert "elsewhere" not in file.read_text()
 
 
+@pytest.mark.parametrize("words", [("prepare",), ("up", "--yes"), ("status",)])
+def test_a_file_with_another_backend_is_refused(
+    project: Path, engine: FakeEngine, idstack: Idstack, words: tuple[str, ...]
+) -> None:
+    text = "config:\n  idstack:backend: azblob://elsewhere?storage_account=older\n"
+    (project / "Pulumi.hc1-dev.yaml").write_text(text)
+
+    printed = idstack("fleet", *words, "--environment", "dev")
+
+    assert printed.code == 1
+    assert "- Pulumi.hc1-dev.yaml: azblob://elsewhere?storage_account=older\nIf the states are there" in printed.error
+    assert (project / "Pulumi.hc1-dev.yaml").read_text() == text
+    assert not (project / "Pulumi.shared-dev.yaml").exists()
+    assert engine.calls == []
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("secretsprovider: passphrase\n", "has the secrets provider passphrase, and the fleet file azurekeyvault://"),
-        ("- a\n", "is not a stack file"),
-        ("a: [", "is not a stack file"),
+        ("- a\n", "it is not a YAML document of a stack"),
+        ("a: [", "Pulumi.shared-dev.yaml cannot be read: line 1, column 5"),
     ],
 )
 def test_a_file_that_cannot_be_kept_is_refused(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.states import below, identity
 
 _TYPES = {
     "certificate": "idstack:index:Certificate",
@@ -17,32 +15,39 @@ _TYPES = {
 }
 
 
-def _event(operation: str, kind: str, name: str, **state: Any) -> str:
-    urn = f"urn:pulumi:dev::idstack::{_TYPES[kind]}::{name}"
-    metadata = {"op": operation, "urn": urn, "type": _TYPES[kind], "new": {"custom": True, **state}}
-    return json.dumps({"resourcePreEvent": {"metadata": metadata}})
+def _event(operation: str, kind: str, name: str, cluster: str = "hc1", field: str = "disk") -> str:
+    made = below(identity(cluster, field), _TYPES[kind], name)
+    events = [*(("same", each) for each in made.line), (operation, made)]
+    return "\n".join(
+        json.dumps(
+            {
+                "resourcePreEvent": {
+                    "metadata": {
+                        "op": op,
+                        "urn": each["urn"],
+                        "new": {"custom": each is made, "parent": each["parent"]},
+                    }
+                }
+            }
+        )
+        for op, each in events
+    )
 
 
 def _error(text: str) -> str:
     return json.dumps({"diagnosticEvent": {"severity": "error", "message": text}})
 
 
-@pytest.fixture
-def stack(engine: FakeEngine) -> FakeEngine:
-    engine.has({"hostedClusters": {"gone": {"controlPlane": {}, "hostedClusterSpec": {"infraID": "gone"}}}})
-    return engine
-
-
 def test_the_table_has_a_line_for_each_identity_that_changes(
-    stack: FakeEngine, idstack: Idstack, tmp_path: Path
+    engine: FakeEngine, idstack: Idstack, tmp_path: Path
 ) -> None:
     events = [
         _event("create", "certificate", "hc1-disk-entra-b"),
         _event("update", "secret", "hc1-disk-credential-secret"),
-        _event("delete", "role", "gone-ingress-role"),
-        _event("same", "role", "hc1-file-role"),
+        _event("delete", "role", "gone-ingress-role", "gone", "ingress"),
+        _event("same", "role", "hc1-file-role", "hc1", "file"),
     ]
-    (stack.folder / "events").write_text("\n".join(events))
+    (engine.folder / "events").write_text("\n".join(events))
 
     assert idstack("preview", "--stack", "dev", "--hold", "--markdown", str(tmp_path / "table.md")).code == 0
 
@@ -62,8 +67,8 @@ def test_the_table_has_a_line_for_each_identity_that_changes(
     ]
 
 
-def test_without_changes_it_says_so(stack: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
-    (stack.folder / "events").write_text("")
+def test_without_changes_it_says_so(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
+    (engine.folder / "events").write_text("")
 
     idstack("preview", "--stack", "dev", "--markdown", str(tmp_path / "table.md"))
 
@@ -71,17 +76,17 @@ def test_without_changes_it_says_so(stack: FakeEngine, idstack: Idstack, tmp_pat
 
 
 def test_the_reason_of_a_failed_preview_is_in_it_and_is_no_markdown(
-    stack: FakeEngine, idstack: Idstack, tmp_path: Path
+    engine: FakeEngine, idstack: Idstack, tmp_path: Path
 ) -> None:
-    (stack.folder / "events").write_text(_error("a *bad*\nvalue"))
-    stack.ends_with(1)
+    (engine.folder / "events").write_text(_error("a *bad*\nvalue"))
+    engine.ends_with(1)
 
     assert idstack("preview", "--stack", "dev", "--markdown", str(tmp_path / "table.md")).code == 1
 
     assert (tmp_path / "table.md").read_text() == "**failed**\n\n    a *bad*\n    value\n"
 
 
-def test_a_table_that_cannot_be_written_is_refused(stack: FakeEngine, idstack: Idstack) -> None:
+def test_a_table_that_cannot_be_written_is_refused(engine: FakeEngine, idstack: Idstack) -> None:
     printed = idstack("preview", "--stack", "dev", "--markdown", "/no/such/folder/table.md")
 
     assert printed.code == 1

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from identity.credentials import rfc3339
-from ops.stack.renewable import RenewedType
+from ops.renewal.renewable import RenewedType
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.world import output
 
 _STACK = "urn:pulumi:dev::idstack"
+_CLUSTER = "idstack:hypershift:HostedCluster"
 _IDENTITY = "idstack:azure:ControlPlaneIdentity"
 _ENTRA = f"{_IDENTITY}$idstack:azure:EntraApplication"
 
@@ -27,7 +28,7 @@ def _resources(name: str, *, renewed: datetime | None = None) -> list[dict[str, 
     newer = {**issued, "generation": 2, "notBefore": rfc3339.render(renewed or datetime(2026, 1, 31, tzinfo=UTC))}
     slots = {"current": "b" if renewed else "a", "a": issued, "b": newer if renewed else issued}
     return [
-        {"urn": component, "type": _IDENTITY, "parent": f"{_STACK}::idstack:hypershift:HostedCluster::hc1"},
+        {"urn": component, "type": _IDENTITY, "parent": f"{_STACK}::{_CLUSTER}::{name.partition('-')[0]}"},
         {"urn": entra, "type": "idstack:azure:EntraApplication", "parent": component},
         {
             "urn": f"{_STACK}::{_ENTRA}$idstack:index:RenewalSchedule::{name}-entra-schedule",

@@ -16,11 +16,11 @@ import pytest
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import credentials_secret_name
+from localcloud.tests.hosts import Serve
 from ops.commands import status
 from tests.records import write_record
 from tests.unit import golden_report
 from tests.unit.access_world import FakeApiServer
-from tests.unit.hosts import Serve
 from tests.unit.ops.cluster_access import CLUSTER, reach
 from tests.unit.ops.conftest import FakeEngine, Idstack, Printed
 from tests.unit.ops.outputs.test_cluster_state import HOSTED_CLUSTER, POD_STATUSES, pod_status

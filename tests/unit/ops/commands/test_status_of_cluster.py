@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from identity.azure.errors import AzureRefusedError
+from localcloud.tests.hosts import Serve
 from ops.stack.errors import CommandError
 from tests.unit.access_world import FakeApiServer
-from tests.unit.hosts import Serve
 from tests.unit.ops.cluster_access import CLUSTER, reach
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.outputs.test_cluster_state import HOSTED_CLUSTER, OUTPUTS, POD_STATUSES, VERSIONS, pod_status

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from identity.aks.api_server import ApiServer
+from localcloud.tests.hosts import Serve
 from ops.doctor.model.check import Part
 from ops.doctor.model.expected import StackState
 from ops.doctor.model.seen import Unread, known
 from ops.doctor.model.world import SeenContainer, SeenControlPlane, SeenWarning
 from ops.doctor.reading.control_planes import read_control_planes
 from tests.unit.access_world import FakeApiServer
-from tests.unit.hosts import Serve
 from tests.unit.ops.cluster_access import access_to
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.outputs.test_cluster_state import HOSTED_CLUSTER, POD_STATUSES, pod_status

@@ -9,24 +9,28 @@ import pytest
 from identity.catalogue import CONTROL_PLANE
 from ops.doctor.model.expected import ExpectedIssuer, FederatedTrust
 from ops.doctor.reading.state import expected
+from tests.unit.ops.states import below, grants, identity, with_parents, workload
+from tests.unit.ops.states import cluster as hosted_cluster
 from tests.unit.ops.world import output
 
-URN = "urn:pulumi:dev::idstack::"
+KMS_IDENTITY = identity("hc1", "kms")
 KMS = next(row for row in CONTROL_PLANE if row.field == "kms")
 
 
-def stack(**outputs: Any) -> dict[str, Any]:
-    return {"urn": f"{URN}pulumi:pulumi:Stack::idstack-dev", "type": "pulumi:pulumi:Stack", "outputs": outputs}
+def stack(**outputs: Any) -> Any:
+    return below(None, "pulumi:pulumi:Stack", "idstack-dev", outputs=outputs)
 
 
-def role(name: str, **changes: Any) -> dict[str, Any]:
-    token = "azure-native:authorization:RoleAssignment"
+def role(roles: Any, word: str, **changes: Any) -> Any:
+    name = f"{roles['urn'].rpartition('::')[2]}-{word}"
     inputs = {"principalId": f"{name}-principal", "roleDefinitionId": "/roles/r", "scope": "/scope"}
-    return {"urn": f"{URN}{token}::{name}", "type": token, "id": f"/scope/{name}", "inputs": inputs, **changes}
+    return below(
+        roles, "azure-native:authorization:RoleAssignment", name, id=f"/scope/{name}", inputs=inputs, **changes
+    )
 
 
-def state(*resources: dict[str, Any], pending: tuple[dict[str, Any], ...] = ()) -> Any:
-    return {"version": 3, "deployment": {"resources": list(resources), "pending_operations": list(pending)}}
+def state(*resources: Any, pending: tuple[Any, ...] = ()) -> Any:
+    return {"version": 3, "deployment": {"resources": with_parents(*resources), "pending_operations": list(pending)}}
 
 
 def cluster(**identities: Any) -> dict[str, Any]:
@@ -45,11 +49,11 @@ def test_an_identity_has_its_own_roles_and_the_reader_those_of_the_vault() -> No
     found = expected(
         state(
             stack(**outputs()),
-            role("hc1-ingress-roles-dns"),
-            role("hc1-ingress-roles-vnet", delete=True),
-            role("hc10-ingress-roles-dns"),
-            role("hc1-kms-roles-kms-vault-kv"),
-            role("key-vault-user-roles-vault"),
+            role(grants(identity("hc1", "ingress")), "dns"),
+            role(grants(identity("hc1", "ingress")), "vnet", delete=True),
+            role(grants(identity("hc10", "ingress")), "dns"),
+            role(grants(identity("hc1", "kms")), "kms-vault-kv"),
+            role(grants(None), "vault"),
         )
     )
 
@@ -62,7 +66,9 @@ def test_an_identity_has_its_own_roles_and_the_reader_those_of_the_vault() -> No
 
 
 def test_a_reader_may_have_its_role_on_each_secret() -> None:
-    found = expected(state(stack(**outputs()), role("hc1-kms-reader-secret"), role("hc1-kms-roles-dns")))
+    found = expected(
+        state(stack(**outputs()), role(grants(KMS_IDENTITY, "reader"), "secret"), role(grants(KMS_IDENTITY), "dns"))
+    )
 
     readers = {each.identity: [role.resource for role in each.reader_roles] for each in found.identities}
     assert readers == {"ingress": [], "kms": ["hc1-kms-reader-secret"]}
@@ -85,18 +91,16 @@ OWN_KEY: tuple[str, Any, Any] = ("idstack:index:SigningKey", {}, {"keyId": "kid-
 @pytest.mark.parametrize(
     ("kind", "name", "issuer"),
     [
-        (DOCUMENTS, "hc1-issuer-documents", ExpectedIssuer(address=ISSUER, keys=("kid-1",), is_ours=True)),
-        (OWN_KEY, "hc1-signing-key", ExpectedIssuer(address=ISSUER, keys=("kid-2",), is_ours=False)),
-        (OWN_KEY, "hc10-signing-key", ExpectedIssuer(address=ISSUER, keys=(), is_ours=False)),
+        (DOCUMENTS, "hc1", ExpectedIssuer(address=ISSUER, keys=("kid-1",), is_ours=True)),
+        (OWN_KEY, "hc1", ExpectedIssuer(address=ISSUER, keys=("kid-2",), is_ours=False)),
+        (OWN_KEY, "hc10", ExpectedIssuer(address=ISSUER, keys=(), is_ours=False)),
     ],
     ids=["made", "existing", "no-key"],
 )
 def test_a_workload_identity_has_what_a_token_is_compared_with(
     kind: tuple[str, Any, Any], name: str, issuer: ExpectedIssuer
 ) -> None:
-    def made(token: str, name: str, inputs: Any = None, outputs: Any = None) -> dict[str, Any]:
-        urn = f"{URN}{token}::{name}"
-        return {"urn": urn, "type": token, "id": f"/id/{name}", "inputs": inputs or {}, "outputs": outputs or {}}
+    kms_identity, disk_identity = (workload("hc1", field) for field in ("kms", "disk"))
 
     hosted = {"namespace": "clusters", "controlPlane": {}, "dataPlane": {"kms": "client"}}
     clusters = {"hc1": {**hosted, "hostedClusterSpec": {"issuerURL": ISSUER}}}
@@ -104,16 +108,16 @@ def test_a_workload_identity_has_what_a_token_is_compared_with(
     found = expected(
         state(
             stack(clusterSide="hypershift", hostedClusters=clusters),
-            made(MANAGED_IDENTITY, "hc1-workload-kms-identity"),
-            made(FEDERATED, "hc1-workload-kms-federated-account", CREDENTIAL),
-            made(FEDERATED, "hc1-workload-disk-federated-node", CREDENTIAL),
-            made(kind[0], name, *kind[1:]),
+            below(kms_identity, MANAGED_IDENTITY, "an-identity", id="/id/kms"),
+            below(kms_identity, FEDERATED, "a-credential", id="/id/1", inputs=CREDENTIAL),
+            below(disk_identity, FEDERATED, "another-credential", id="/id/2", inputs=CREDENTIAL),
+            below(hosted_cluster(name), kind[0], "a-name", id="/id/3", inputs=kind[1], outputs=kind[2]),
         )
     )
 
     [kms] = found.guests
     trust = FederatedTrust(issuer=ISSUER, subject=SUBJECT, audience="openshift")
-    assert (kms.resource_id, kms.client_id) == ("/id/hc1-workload-kms-identity", "client")
+    assert (kms.resource_id, kms.client_id) == ("/id/kms", "client")
     assert (kms.trusts, kms.issuer) == ((trust,), issuer)
 
 
@@ -129,7 +133,7 @@ def test_the_issuer_of_a_managed_cluster_is_expected_if_the_stack_makes_it() -> 
 def test_a_certificate_counts_once_it_is_in_the_vault_and_not_by_the_outputs() -> None:
     token = "idstack:index:CredentialSecret"
     written = {"thumbprint": "DE11", "generation": "a1"}
-    secret = {"urn": f"{URN}{token}::hc1-ingress-credential-secret", "type": token, "inputs": written}
+    secret = below(identity("hc1", "ingress"), token, "a-secret", id="x", inputs=written)
 
     found = {each.identity: each for each in expected(state(stack(**outputs()), secret)).identities}
 
@@ -155,7 +159,7 @@ def test_hypershifts_own_pods_are_expected_where_it_makes_the_cluster_side() -> 
 
 
 def test_pending_operations_are_named() -> None:
-    operation = {"type": "creating", "resource": role("hc1-ingress-roles-dns")}
+    operation = {"type": "creating", "resource": role(grants(identity("hc1", "ingress")), "dns")}
 
     assert expected(state(pending=(operation,))).pending == ("creating hc1-ingress-roles-dns",)
 
@@ -169,7 +173,7 @@ def test_a_stack_without_outputs_was_never_brought_up() -> None:
 def test_the_vaults_network_rules_are_those_of_its_inputs() -> None:
     token = "azure-native:keyvault:Vault"
     properties = {"publicNetworkAccess": "Enabled", "networkAcls": {"defaultAction": "Deny"}}
-    vault = {"urn": f"{URN}{token}::vault-vault", "type": token, "inputs": {"properties": properties}}
+    vault = below(None, token, "vault-vault", id="x", inputs={"properties": properties})
 
     found = expected(state(stack(**outputs()), vault)).own_vault
 

@@ -81,7 +81,7 @@ def test_the_configuration_of_a_stack_is_what_its_file_would_hold() -> None:
 
 
 def test_a_shared_stack_has_the_vault_and_no_cluster() -> None:
-    shared = load_fleet(AZURE).environments[0].shared
+    shared = load_fleet(AZURE).environments[0].stacks[0]
     assert (shared.name, shared.cluster, shared.settings.hosted_clusters) == ("shared-dev", None, ())
     assert shared.settings.vault is not None
     assert shared.settings.vault.name == "kv-idstack-dev"
@@ -95,7 +95,7 @@ def test_a_fleet_of_the_local_cloud_needs_no_azure_and_no_started_cloud(
     assert local.is_local
     assert [each.name for each in local.stacks] == ["local-shared", "local-hc2", "local-hc1", "local-hc3"]
     assert local.stacks[1].config["sharedStack"] == "organization/idstack/local-shared"
-    assert not local.shared.secrets_provider
+    assert not local.stacks[0].secrets_provider
 
 
 def test_a_cluster_overrides_a_key_of_the_defaults_and_null_removes_one() -> None:

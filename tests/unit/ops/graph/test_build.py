@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
-from identity.naming import control_plane_identity_name, credentials_secret_name, secret_reader_name
+from identity.naming import credentials_secret_name
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from ops.graph.build import build
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation
@@ -24,6 +24,7 @@ from tests.unit.ops.graph_world import (
     one_cluster,
     small_cluster,
 )
+from tests.unit.ops.states import grants, identity
 from tests.unit.ops.world import refused, report
 
 [TWO_MOUNTS] = [row for row in ENABLED if len(row.mounts) == 2]
@@ -60,8 +61,8 @@ def probed(world: GraphWorld, *results: ProbeResult) -> IdentityGraph:
 def test_a_reader_with_a_role_on_each_secret_holds_it_there() -> None:
     world = one_identity()
     scope = f"{VAULT_ID}/secrets/{credentials_secret_name(ROW.secret_stem, 'hc1')}"
-    reader = secret_reader_name(control_plane_identity_name("hc1", ROW.field))
-    world.resources.append(assignment(reader, KEY_VAULT_SECRETS_USER_ROLE.guid, scope))
+    reader = grants(identity("hc1", ROW.field), "reader")
+    world.resources += assignment(reader, KEY_VAULT_SECRETS_USER_ROLE.guid, scope)
 
     graph = world.graph()
 
@@ -74,15 +75,15 @@ def test_a_chain_leads_from_the_hosted_cluster_to_the_scopes() -> None:
     graph = one_identity().graph()
 
     cluster = the(NodeKind.HOSTED_CLUSTER, graph)
-    [identity] = behind(graph, cluster, Relation.USES)
-    [secret] = behind(graph, identity, Relation.STORED_IN)
+    [used] = behind(graph, cluster, Relation.USES)
+    [secret] = behind(graph, used, Relation.STORED_IN)
     [provider] = behind(graph, secret, Relation.FETCHED_BY)
     [pod] = behind(graph, provider, Relation.MOUNTED_IN)
     [role] = behind(graph, pod, Relation.ACTS_WITH)
     scopes = behind(graph, role, Relation.AT)
 
-    assert behind(graph, identity, Relation.HOLDS) == [role]
-    assert (identity.name, provider.name) == (ROW.field, ROW.secret_provider_class)
+    assert behind(graph, used, Relation.HOLDS) == [role]
+    assert (used.name, provider.name) == (ROW.field, ROW.secret_provider_class)
     assert (pod.name, role.name) == (ROW.mounts[0].deployment, ROW.hypershift.role.name)
     assert len(scopes) == len(ROW.hypershift.scopes)
 
@@ -106,9 +107,9 @@ def test_every_identity_of_the_catalogue_is_in_the_graph() -> None:
     assert all(behind(graph, node, Relation.HOLDS) for node in graph.identities("hc1"))
 
 
-def test_a_role_assignment_of_another_stack_is_in_no_graph() -> None:
+def test_a_role_assignment_of_an_unknown_cluster_is_in_no_graph() -> None:
     world = one_identity()
-    world.resources = [{**each, "parent": "urn:pulumi:prod::idstack::t::hc2-x-roles"} for each in world.resources]
+    world.resources = assignment(grants(identity("hc2", ROW.field)), ROW.hypershift.role.guid, VAULT_ID)
 
     assert [role.cluster for role in world.graph().of_kind(NodeKind.ROLE)] == [None]
 

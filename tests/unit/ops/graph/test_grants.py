@@ -6,64 +6,46 @@ from typing import Any
 
 import pytest
 
-from identity.catalogue import OPTIONAL
-from identity.naming import control_plane_identity_name, role_definition_id
+from identity import resource_types
+from identity.naming import role_definition_id
 from identity.roles import CONTRIBUTOR_ROLE, MANAGED_HSM_CRYPTO_USER
 from ops.graph.grants import RoleAtScope, grants, scope_name
+from ops.world.ownership import ResourceOwner
+from tests.unit.ops.states import below, identity, with_parents
+from tests.unit.ops.states import grants as role_grants
 
 GROUP = "/subscriptions/s/resourceGroups/hc1-managed"
-[ATTACHED] = [row for row in OPTIONAL if row.attached_by]
+INGRESS = ResourceOwner("hc1", "ingress")
+INGRESS_ROLES = role_grants(identity("hc1", "ingress"))
 
 
-def assignment(parent: str, **changes: Any) -> Any:
-    """A role assignment in the state, below a component."""
-    return {
-        "urn": f"urn:pulumi:dev::idstack::azure-native:authorization:RoleAssignment::{parent}-managed",
-        "type": "azure-native:authorization:RoleAssignment",
-        "custom": True,
-        "parent": f"urn:pulumi:dev::idstack::idstack:azure:RoleGrants::{parent}",
-        "inputs": {"scope": GROUP, "roleDefinitionId": role_definition_id("s", CONTRIBUTOR_ROLE.guid)},
-        **changes,
-    }
+def assignment(roles: Any = INGRESS_ROLES, guid: str = CONTRIBUTOR_ROLE.guid, **changes: Any) -> list[Any]:
+    """A role assignment in the state, below a `RoleGrants`, and what that is below."""
+    inputs = {"scope": GROUP, "roleDefinitionId": role_definition_id("s", guid)}
+    return with_parents(below(roles, resource_types.ROLE_ASSIGNMENT, "a-name", id="x", inputs=inputs, **changes))
 
 
-def test_a_grant_belongs_to_the_component_of_its_identity() -> None:
-    found = grants([assignment("hc1-ingress-roles")])
-
-    assert found == {"hc1-ingress": [RoleAtScope("Contributor", CONTRIBUTOR_ROLE.guid, GROUP)]}
-
-
-def test_the_right_to_attach_an_identity_belongs_to_who_attaches_it() -> None:
-    assert ATTACHED.attached_by is not None
-    found = grants([assignment(f"hc1-{ATTACHED.name}-attacher-roles")])
-
-    assert list(found) == [control_plane_identity_name("hc1", ATTACHED.attached_by)]
+def test_a_grant_is_of_the_identity_whose_component_made_it() -> None:
+    assert grants(assignment()) == {INGRESS: [RoleAtScope("Contributor", CONTRIBUTOR_ROLE.guid, GROUP)]}
 
 
 def test_an_assignment_that_waits_for_its_deletion_does_not_count() -> None:
-    assert grants([assignment("hc1-ingress-roles", delete=True)]) == {}
+    assert grants(assignment(delete=True)) == {}
 
 
 def test_a_role_that_this_program_does_not_know_is_named_by_its_guid() -> None:
-    inputs = {"scope": GROUP, "roleDefinitionId": role_definition_id("s", "another")}
-
-    assert grants([assignment("hc1-ingress-roles", inputs=inputs)])["hc1-ingress"][0].role == "another"
+    assert grants(assignment(guid="another"))[INGRESS][0].role == "another"
 
 
 def test_a_role_in_a_managed_hsm_has_no_arm_id() -> None:
-    found = grants(
-        [
-            {
-                "urn": "urn:pulumi:dev::idstack::idstack:index:HsmRoleAssignment::hc1-kms-roles-kms-vault-hsm",
-                "type": "idstack:index:HsmRoleAssignment",
-                "custom": True,
-                "parent": "urn:pulumi:dev::idstack::idstack:azure:ControlPlaneIdentity::hc1-kms",
-                "inputs": {"hsm": "my-hsm", "scope": "/keys/etcd", "roleDefinition": MANAGED_HSM_CRYPTO_USER},
-            }
-        ]
-    )
+    inputs = {"hsm": "my-hsm", "scope": "/keys/etcd", "roleDefinition": MANAGED_HSM_CRYPTO_USER}
+    role = below(identity("hc1", "kms"), resource_types.HSM_ROLE_ASSIGNMENT, "a-name", id="x", inputs=inputs)
 
-    assert found == {"hc1-kms": [RoleAtScope("Managed HSM Crypto User", MANAGED_HSM_CRYPTO_USER, "my-hsm/keys/etcd")]}
+    assert grants(with_parents(role)) == {
+        ResourceOwner("hc1", "kms"): [
+            RoleAtScope("Managed HSM Crypto User", MANAGED_HSM_CRYPTO_USER, "my-hsm/keys/etcd")
+        ]
+    }
 
 
 @pytest.mark.parametrize(

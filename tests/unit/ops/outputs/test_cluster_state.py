@@ -10,10 +10,10 @@ from rich.console import Console
 
 from identity.aks.api_server import ApiServer
 from identity.azure.errors import AzureRefusedError
+from localcloud.tests.hosts import Serve
 from ops.outputs import cluster_tables
 from ops.outputs.cluster_state import ClusterState, HostedClusterCondition, MountedVersion, read
 from tests.unit.access_world import FakeApiServer
-from tests.unit.hosts import Serve
 from tests.unit.ops.cluster_access import access_to
 from tests.unit.ops.world import output
 

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from localcloud.tests.hosts import Serve
 from ops.outputs.probes import ProbeResult, ProbeResults, ProbesUnreachableError, read
-from tests.unit.hosts import Serve
 from tests.unit.ops.world import FakeCluster, probe, refused, report, running, write_kubeconfig
 
 INGRESS = ("managed-azure-ingress", "ingress-hc1-json", "probe-ingress")
@@ -132,11 +132,20 @@ def test_an_answer_that_is_no_report_is_a_problem_of_its_row(
 
 def test_an_api_that_does_not_answer_is_unreachable(tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
-    with pytest.raises(ProbesUnreachableError, match=f"the Kubernetes API of {kubeconfig}: "):
+    with pytest.raises(ProbesUnreachableError, match=f"the Kubernetes API of {kubeconfig} does not answer"):
         read(kubeconfig)
 
 
 def test_an_api_that_refuses_is_unreachable(serve_plain: Serve, tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", serve_plain(Starlette()))
-    with pytest.raises(ProbesUnreachableError, match="Not Found"):
+    with pytest.raises(ProbesUnreachableError, match=r"refuses the list of them \(404 Not Found\)\. `make up` starts"):
+        read(kubeconfig)
+
+
+@pytest.mark.parametrize("text", [None, ""])
+def test_a_kubeconfig_that_cannot_be_read_is_named(tmp_path: Path, text: str | None) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    if text is not None:
+        kubeconfig.write_text(text)
+    with pytest.raises(ProbesUnreachableError, match=f"{kubeconfig} is not there, or is not a kubeconfig"):
         read(kubeconfig)

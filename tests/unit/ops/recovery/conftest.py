@@ -13,12 +13,12 @@ from identity.aks.azure_rbac import AksCluster
 from identity.aks.kubeconfig import Kubeconfig
 from identity.azure.client import AzureClient
 from localcloud.kubernetes.api import app as kubernetes
+from localcloud.tests.arm_world import ArmWorld, world
+from localcloud.tests.hosts import Certificates, Serve
+from localcloud.tests.kubernetes_world import TOKEN, write_kubeconfig
 from ops.recovery.finders import Finders
 from ops.recovery.kubernetes_objects import KubernetesObjects
 from tests.unit.azure_world import azure, cloud, deployer
-from tests.unit.hosts import Certificates, Serve
-from tests.unit.localcloud.arm_world import ArmWorld, world
-from tests.unit.localcloud.kubernetes_world import TOKEN, write_kubeconfig
 from tests.unit.ops.recovery.engine_answers import answers
 
 __all__ = ["answers", "azure", "cloud", "deployer", "world"]

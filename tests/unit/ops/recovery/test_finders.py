@@ -22,14 +22,14 @@ from identity.clouds import Cloud
 from identity.credentials.certificate import issue
 from identity.naming import owner_mark
 from localcloud.azure.tenant.objects import Application, KeyCredential
+from localcloud.tests import monitoring_world, network_world
+from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, cluster_body, storage_account_body
+from localcloud.tests.hosts import Certificates
+from localcloud.tests.kubernetes_world import config_map, model
 from ops.recovery.finders import Finders
 from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.stack.errors import CommandError
 from tests.unit.azure_world import IssuedTokens
-from tests.unit.hosts import Certificates
-from tests.unit.localcloud import monitoring_world, network_world
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, cluster_body, storage_account_body
-from tests.unit.localcloud.kubernetes_world import config_map, model
 from tests.unit.ops.recovery.conftest import FindersOf
 
 APPLICATION = "azuread:index/application:Application"

@@ -12,12 +12,12 @@ import pytest
 from identity.aks.azure_rbac import AksCluster
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.legacy_login import LegacyLogin
+from localcloud.tests.hosts import Certificates
 from ops.access.management_cluster import StackAccess
 from ops.recovery import settle
 from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from tests.unit.hosts import Certificates
 from tests.unit.ops.conftest import FakeEngine
 
 

@@ -9,9 +9,9 @@ from cryptography import x509
 from identity.azure.client import AzureClient
 from identity.credentials.certificate import IssuedCertificate, issue, key_id
 from localcloud.azure.tenant.objects import KeyCredential
+from localcloud.tests.arm_world import VAULT, ArmWorld
 from ops.recovery.withdrawn import in_words, withdrawn
 from ops.stack.state import StateResource
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 
 BEGIN = datetime(2026, 11, 21, 17, 13, 57, tzinfo=UTC)
 PARENT = "urn:pulumi:dev::idstack::idstack:azure:EntraApplication::hc1-kms-entra"

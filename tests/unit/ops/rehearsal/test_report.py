@@ -13,8 +13,9 @@ from rich.console import Console
 from ops.rehearsal import tables
 from ops.rehearsal.moves import ClusterMove
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
-from ops.rehearsal.steps import Operation, ResourceKind, ResourceOwner, ResourceStep
+from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep
 from ops.rehearsal.world import left
+from ops.world.ownership import ResourceOwner
 from tests.unit.ops.rehearsal.reports import KMS, REFUSED, ROLE, SECRET, VAULT, rehearsal
 
 
@@ -91,7 +92,9 @@ def test_the_plan_counts_by_identity_and_kind() -> None:
 
 
 def test_no_column_of_the_plan_hides_another() -> None:
-    application = ResourceStep(Operation.CREATE, "azuread:index/application:Application", "hc1-kms-entra-application")
+    application = ResourceStep(
+        Operation.CREATE, "azuread:index/application:Application", "hc1-kms-entra-application", KMS
+    )
     found = rehearsal(application)
 
     assert found.to_json()["plan"] == [{"cluster": "hc1", "identity": "kms", "principal": {"create": 1}}]

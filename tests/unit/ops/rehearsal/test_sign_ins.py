@@ -21,7 +21,7 @@ from ops.rehearsal.sign_ins import (
     mounted_anew,
     signing_in,
 )
-from ops.rehearsal.steps import ResourceOwner
+from ops.world.ownership import ResourceOwner
 
 _GONE = "AADSTS700016: Application with identifier 'x' was not found in the directory 'y'. Trace ID: 1"
 

@@ -6,12 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from identity.catalogue import CONTROL_PLANE
-from identity.naming import control_plane_identity_name
-from ops.rehearsal.steps import Operation, ResourceKind, ResourceOwner, ResourceStep, owner_of, read
+from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep, read
+from ops.world.ownership import ResourceOwner
+from tests.unit.ops.states import below, grants, identity
 
 _ROLE = "azure-native:authorization:RoleAssignment"
 _DEPLOYMENT = "kubernetes:apps/v1:Deployment"
@@ -106,35 +104,13 @@ def test_errors_come_without_colours_and_once() -> None:
     assert read([line, other, line]).errors == ("it is gone",)
 
 
-@given(
-    cluster=st.sampled_from(["hc1", "hc1-kms", "hc"]),
-    row=st.sampled_from(CONTROL_PLANE),
-    rest=st.sampled_from(["", "-entra-application", "-credential-secret", "-roles-managed", "-class-object"]),
-)
-def test_a_resource_belongs_to_its_identity(cluster: str, row: Any, rest: str) -> None:
-    clusters = ("hc1", "hc1-kms", "hc")
-    name = f"{control_plane_identity_name(cluster, row.field)}{rest}"
-    # What is called `hc1-kms-...` may be the cluster's or the identity's; the longer name wins.
-    expected = ResourceOwner(cluster, row.field)
-    if name.startswith("hc1-kms") and cluster == "hc1":
-        assert owner_of(name, clusters).cluster == "hc1-kms"
-    else:
-        assert owner_of(name, clusters) == expected
+def test_a_step_is_its_identitys_by_the_parents_in_the_log() -> None:
+    role = below(grants(identity("hc1", "kms")), _ROLE, "a-name")
 
+    def line(op: str, resource: Any, *, custom: bool = False) -> str:
+        metadata = {"op": op, "urn": resource["urn"], "new": {"custom": custom, "parent": resource["parent"]}}
+        return json.dumps({"resourcePreEvent": {"metadata": metadata}})
 
-@pytest.mark.parametrize(
-    ("name", "owner"),
-    [
-        ("vault-vault", ResourceOwner()),
-        ("key-vault-user-roles-vault", ResourceOwner()),
-        ("hc1", ResourceOwner("hc1")),
-        ("hc1-cluster-side-namespace", ResourceOwner("hc1")),
-        ("hc1-data-plane-disk-identity", ResourceOwner("hc1", "diskMSIClientID")),
-        ("hc1-cluster-side-probe-kms-2-deployment", ResourceOwner("hc1", "kms")),
-        ("hc1-cluster-side-disk-class-object", ResourceOwner("hc1", "disk")),
-        ("hc1-acr-pull-identity", ResourceOwner("hc1", "acrPull")),
-        ("hc10-kms-entra-application", ResourceOwner()),
-    ],
-)
-def test_owners_are_read_from_the_components_names(name: str, owner: ResourceOwner) -> None:
-    assert owner_of(name, ("hc1",)) == owner
+    step = only(*(line("same", each) for each in role.line), line("create", role, custom=True))
+
+    assert step.owner == ResourceOwner("hc1", "kms")

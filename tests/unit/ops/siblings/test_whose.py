@@ -13,9 +13,9 @@ from identity.azure.errors import AzureRefusedError
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
 from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from ops.siblings.stacks import Contents, Stacks
 from ops.siblings.whose import Whose
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 
 SECRET: Final = "idstack:index:CredentialSecret"
 IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"

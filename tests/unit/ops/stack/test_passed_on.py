@@ -8,7 +8,7 @@ import pytest
 
 from ops.stack.engine import Engine
 from ops.stack.passed_on import WrongUsageError, require_known
-from tests.unit.ops.conftest import FakeEngine
+from tests.unit.ops.conftest import FakeEngine, Idstack
 
 _HELP = """\
 Usage:
@@ -72,3 +72,24 @@ def test_what_nobody_knows_is_refused(dev: Engine, arguments: list[str], message
         require_known(dev, "up", arguments, ["--stack", "--json"])
 
     assert (str(refused.value), refused.value.exit_code) == (message, 2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("up",), ("preview",), ("renew",), ("rotate",), ("import", "azure-native:keyvault:Vault", "vault", "/id")],
+    ids=lambda words: words[0],
+)
+def test_a_command_refuses_an_unknown_option_first(
+    engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    (engine.folder / "pulumi").write_text(
+        f'#!/bin/sh\n[ "$2" = --help ] || echo "$*" >> {engine.folder}/calls\ncat <<\'HELP\'\n{_HELP}HELP\n'
+    )
+    monkeypatch.setattr("ops.stack.local_cloud.do", lambda *_, **__: pytest.fail("the local cloud was started"))
+
+    printed = idstack(*words, "--stack", "local", "--refersh")
+
+    assert (printed.code, printed.output) == (2, "")
+    assert printed.error.startswith("idstack: --refersh is an option neither of `idstack` nor of `pulumi ")
+    assert 'did you mean "--refresh"? Nothing was started' in printed.error
+    assert engine.calls == []

@@ -26,10 +26,14 @@ def nothing_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path / "state"))
 
 
-@pytest.mark.parametrize("command", ["up", "preview"])
+@pytest.mark.parametrize(
+    "words",
+    [("up",), ("preview",), ("import", "azure-native:keyvault:Vault", "vault", "/id")],
+    ids=lambda words: words[0],
+)
 @pytest.mark.usefixtures("nothing_starts")
-def test_the_report_comes_before_login_and_plugins(idstack: Idstack, command: str) -> None:
-    printed = idstack(command, "--stack", "dev")
+def test_the_report_comes_before_login_and_plugins(idstack: Idstack, words: tuple[str, ...]) -> None:
+    printed = idstack(*words, "--stack", "dev")
 
     assert (printed.code, printed.output) == (1, "")
     assert printed.error.startswith("idstack: The stack's configuration has ")

@@ -20,12 +20,12 @@ from identity.naming import owner_mark, role_assignment_name
 from identity.settings import Settings, load_settings
 from identity.settings.scopes import scope_ids
 from localcloud.azure.tenant.objects import Application, ServicePrincipal
+from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, storage_account_body
 from ops.siblings.stacks import Contents, Stacks
 from ops.sweep.left_over import find
 from ops.sweep.model import LeftOver
 from tests.unit.components.world import configuration, hosted_cluster
 from tests.unit.identity.credentials.world import certificate
-from tests.unit.localcloud.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 
 ROW: Final = next(row for row in CONTROL_PLANE if row.setting is None and row.enabled_by_default)
 INFRA: Final = "hc1-infra"
@@ -96,6 +96,12 @@ def secret(world: ArmWorld, name: str, owner: str | None = OWNER_ID, **tags: str
     full_id = f"{VAULT}/secrets/{name}"
     body = {"properties": {"value": "v"}, "tags": owned(tags, owner)}
     assert world.call("PUT", full_id, body).status_code in (200, 201)
+    return full_id
+
+
+def storage_account(world: ArmWorld, name: str) -> str:
+    full_id = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/{name}"
+    assert world.call("PUT", full_id, storage_account_body()).status_code in (200, 202)
     return full_id
 
 

@@ -12,9 +12,9 @@ from identity.credentials.certificate import key_id
 from identity.naming import STACK_TAG
 from identity.settings import Settings
 from localcloud.azure.tenant.objects import KeyCredential, PasswordCredential, ServicePrincipal
+from localcloud.tests.arm_world import ArmWorld
 from ops.sweep.model import LeftOver, Swept
 from tests.unit.identity.credentials.world import certificate
-from tests.unit.localcloud.arm_world import ArmWorld
 from tests.unit.ops.sweep.left_over_world import (
     NOW,
     application,

@@ -10,13 +10,14 @@ import pytest
 from identity.azure.client import AzureClient
 from identity.credentials import rfc3339
 from identity.credentials.schedule import OVERLAP
-from identity.naming import STACK_TAG, role_assignment_name
+from identity.naming import DEPLOYER_COMPONENT, STACK_TAG, role_assignment_name
+from identity.roles import STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE
 from identity.settings import Settings
 from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.tests.arm_world import SUBSCRIPTION, VAULT, ArmWorld
 from ops.siblings.stacks import Contents
 from ops.sweep.left_over import delete
 from ops.sweep.model import LeftOver, Swept
-from tests.unit.localcloud.arm_world import VAULT, ArmWorld
 from tests.unit.ops.sweep.left_over_world import (
     FOREIGN,
     KEY_VAULT_ADMINISTRATOR,
@@ -35,9 +36,12 @@ from tests.unit.ops.sweep.left_over_world import (
     scope_of,
     secret,
     settings,
+    storage_account,
 )
 
 __all__ = ["settings"]
+
+DEFINITIONS = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
 
 
 def test_nothing_is_left_over_at_first(azure: AzureClient, settings: Settings) -> None:
@@ -254,3 +258,25 @@ def test_each_kind_is_deleted(
     }
     assert found(azure, settings) == []
     assert world.cloud.directory.application_by_app(made.app_id) is None
+
+
+def test_the_storage_account_of_an_issuer_that_no_stack_has_is_listed(
+    azure: AzureClient, world: ArmWorld, settings: Settings
+) -> None:
+    made, foreign = (storage_account(world, name) for name in ("hc9oidc", "backups"))
+    name = role_assignment_name("hc9oidc", DEPLOYER_COMPONENT, made)
+    for account, assignment in ((made, name), (foreign, role_assignment_name("backups", "another", foreign))):
+        properties = {
+            "principalId": world.principal().object_id,
+            "principalType": "ServicePrincipal",
+            "roleDefinitionId": f"{DEFINITIONS}/{STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE.guid}",
+        }
+        full_id = f"{account}/providers/Microsoft.Authorization/roleAssignments/{assignment}"
+        assert world.call("PUT", full_id, {"properties": properties}).status_code == 201
+
+    [each] = found(azure, settings)
+
+    assert (each.kind, each.id, each.name) == (Swept.STORAGE_ACCOUNT, made, "hc9oidc")
+    assert each.reason == "it is of an OIDC issuer that a stack created, and no stack has it"
+    assert not each.is_deleted
+    assert found(azure, settings, naming(made)) == []

@@ -1,0 +1,3 @@
+from localcloud.tests.arm_world import world
+
+__all__ = ["world"]

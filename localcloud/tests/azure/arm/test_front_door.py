@@ -1,0 +1,135 @@
+"""ARM's front door: authentication, authorization, and the errors of requests that do not pass it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, error, send
+
+HOST = "https://management.azure.com"
+
+
+def knock(
+    world: ArmWorld, token: str | None, version: str | None = "2021-04-01", path: str = GROUP
+) -> tuple[int, str, str]:
+    params = {"api-version": version} if version else {}
+    return error(asyncio.run(send(world.arm, HOST, "GET", path, params, token, None)))
+
+
+def test_a_request_without_a_bearer_is_challenged(world: ArmWorld) -> None:
+    answer = asyncio.run(send(world.arm, HOST, "GET", GROUP, {"api-version": "2021-04-01"}, None, None))
+    assert error(answer) == (
+        401,
+        "AuthenticationFailed",
+        "Authentication failed. The 'Authorization' header is missing.",
+    )
+    authority = f"https://localhost:8443/{world.cloud.tenant_id}"
+    assert f'Bearer authorization_uri="{authority}"' in answer.headers["WWW-Authenticate"]
+
+
+@pytest.mark.parametrize(
+    "audience",
+    [
+        "https://management.azure.com",
+        "https://management.azure.com/",
+        "https://management.core.windows.net",
+        "https://management.core.windows.net/",
+    ],
+)
+def test_a_token_for_any_name_of_arm_is_accepted(world: ArmWorld, audience: str) -> None:
+    token = world.cloud.tokens.issue(world.deployer, audience)
+    answer = asyncio.run(send(world.arm, HOST, "GET", GROUP, {"api-version": "2021-04-01"}, token, None))
+    assert answer.status_code == 200
+
+
+def test_a_token_for_the_vault_is_not_a_token_for_arm(world: ArmWorld) -> None:
+    token = world.cloud.tokens.issue(world.deployer, "https://vault.azure.net")
+    assert knock(world, token)[:2] == (401, "InvalidAuthenticationToken")
+
+
+def test_the_api_version_is_asked_for_before_the_bearer(world: ArmWorld) -> None:
+    assert knock(world, None, version=None) == (
+        400,
+        "MissingApiVersionParameter",
+        "The api-version query parameter (?api-version=) is required for all requests.",
+    )
+
+
+def test_an_api_version_that_is_not_a_date_is_refused(world: ArmWorld) -> None:
+    assert knock(world, None, version="latest")[:2] == (400, "InvalidApiVersionParameter")
+
+
+def test_a_foreign_subscription_is_not_found(world: ArmWorld) -> None:
+    other = "/subscriptions/00000000-0000-0000-0000-000000000009/resourceGroups/identity-local"
+    assert error(world.call("GET", other)) == (
+        404,
+        "SubscriptionNotFound",
+        "The subscription '00000000-0000-0000-0000-000000000009' could not be found.",
+    )
+
+
+def test_a_type_that_is_not_emulated_is_named(world: ArmWorld) -> None:
+    answer = world.call("GET", f"{GROUP}/providers/Microsoft.Sql/servers/one")
+    assert error(answer)[:2] == (501, "NotEmulated")
+    assert "Microsoft.Sql/servers" in answer.text
+
+
+def test_a_method_that_is_not_emulated_is_named(world: ArmWorld) -> None:
+    answer = world.call("PATCH", f"{GROUP}/providers/Microsoft.Network/virtualNetworks/one", {"tags": {}})
+    assert error(answer)[:2] == (501, "NotEmulated")
+    assert "PATCH of Microsoft.Network/virtualNetworks" in answer.text
+
+
+def test_a_caller_without_rights_does_not_learn_what_exists(world: ArmWorld) -> None:
+    nobody = world.principal()
+    groups = [GROUP, f"{SUBSCRIPTION}/resourceGroups/absent"]
+    assert [world.call("GET", group, caller=nobody).status_code for group in groups] == [403, 403]
+
+
+def test_an_absent_group_is_not_found(world: ArmWorld) -> None:
+    group = f"{SUBSCRIPTION}/resourceGroups/absent"
+    expected = (404, "ResourceGroupNotFound", "Resource group 'absent' could not be found.")
+    paths = [group, f"{group}/providers/Microsoft.KeyVault/vaults/kv-one", f"{group}/providers/Microsoft.Compute/disks"]
+    assert [error(world.call("GET", path)) for path in paths] == [expected] * 3
+
+
+def test_an_absent_resource_is_not_found(world: ArmWorld) -> None:
+    assert error(world.call("GET", VAULT)) == (
+        404,
+        "ResourceNotFound",
+        "The Resource 'Microsoft.KeyVault/vaults/kv-idstack-local' under resource group 'identity-local' was not found."
+        " For more details please go to https://aka.ms/ARMResourceNotFoundFix",
+    )
+
+
+def test_a_child_of_an_absent_parent_is_refused(world: ArmWorld) -> None:
+    body = {"properties": {"value": "v"}}
+    assert error(world.call("PUT", f"{VAULT}/secrets/one", body)) == (
+        404,
+        "ParentResourceNotFound",
+        f"Failed to perform 'write' on resource(s) of type 'vaults/secrets', because the parent resource '{VAULT}' "
+        "could not be found.",
+    )
+
+
+def test_a_group_is_found_in_any_letter_case_and_by_head(world: ArmWorld) -> None:
+    spelt = GROUP.replace("resourceGroups", "resourcegroups").replace("identity-local", "Identity-Local")
+    assert [world.call(method, spelt).status_code for method in ("GET", "HEAD")] == [200, 204]
+
+
+def test_the_subscription_lists_its_groups(world: ArmWorld) -> None:
+    world.group("other")
+    listed = world.call("GET", f"{SUBSCRIPTION}/resourceGroups").json()["value"]
+    assert [group["name"] for group in listed] == ["identity-local", "other"]
+
+
+def test_a_body_with_an_unknown_member_is_refused(world: ArmWorld) -> None:
+    answer = world.call("PUT", VAULT, {"location": "eastus", "propertys": {}})
+    assert error(answer)[:2] == (400, "InvalidRequestContent")
+    assert "propertys" in answer.text
+
+
+def test_a_body_that_is_not_an_object_is_refused(world: ArmWorld) -> None:
+    assert error(world.call("PUT", VAULT, ["eastus"]))[:2] == (400, "InvalidRequestContent")

@@ -1,0 +1,164 @@
+"""Certificates, client secrets and federated credentials of applications and service principals."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from azure.core.exceptions import ClientAuthenticationError
+from azure.identity import ClientSecretCredential
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from localcloud.azure.entra.api import app as entra
+from localcloud.azure.graph.permissions import WRITE_ALL, WRITE_OWNED
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.core import clock
+from localcloud.core.clock import rfc3339
+from localcloud.tests.azure.graph.world import GRAPH, As, code, created, key, signed_in
+from localcloud.tests.hosts import Certificates, Serve
+
+
+def test_patching_certificates_keeps_those_named_by_their_key_id(graph: httpx.Client) -> None:
+    path = f"/applications/{created(graph)['id']}"
+    assert graph.patch(path, json={"keyCredentials": [key(displayName="a")]}).status_code == 204
+    current = graph.get(path).json()["keyCredentials"]
+    added = graph.patch(path, json={"keyCredentials": [*current, key(displayName="b", pem=True)]})
+
+    assert added.status_code == 204
+    both = graph.get(path).json()["keyCredentials"]
+    assert [each["displayName"] for each in both] == ["a", "b"]
+    assert [each["key"] for each in both] == [None, None], "content comes with $select alone"
+    selected = graph.get(path, params={"$select": "keyCredentials"}).json()
+    assert all(each["key"] for each in selected["keyCredentials"])
+    assert "appId" not in selected
+
+
+def test_a_certificate_may_come_in_lines_as_the_cli_sends_it(graph: httpx.Client) -> None:
+    path, body = f"/applications/{created(graph)['id']}", key()
+    in_lines = base64.encodebytes(base64.b64decode(body["key"])).decode()
+
+    assert "\n" in in_lines.strip()
+    assert graph.patch(path, json={"keyCredentials": [{**body, "key": in_lines}]}).status_code == 204
+
+
+def test_a_certificate_keeps_the_key_id_that_a_client_gives_it(graph: httpx.Client) -> None:
+    path, wanted = f"/applications/{created(graph)['id']}", str(uuid.uuid4())
+    body = {"keyCredentials": [key(keyId=wanted)]}
+
+    assert [graph.patch(path, json=body).status_code for _ in range(2)] == [204, 204]
+    assert code(graph.patch(path, json={"keyCredentials": [key(keyId=wanted)]})) == (400, "Request_BadRequest")
+    assert [each["keyId"] for each in graph.get(path).json()["keyCredentials"]] == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"keyId": "one"}, "Request_BadRequest"),
+        ({"key": "bm90IGEgY2VydGlmaWNhdGU="}, "Request_BadRequest"),
+        ({"usage": "Sign"}, "Request_BadRequest"),
+        ({"endDateTime": rfc3339(clock.now())}, "KeyCredentialsInvalidEndDate"),
+        ({"endDateTime": "2999-01-01T00:00:00Z"}, "KeyCredentialsInvalidEndDate"),
+        ({"startDateTime": "2000-01-01T00:00:00Z"}, "KeyCredentialsInvalidStartDate"),
+    ],
+)
+def test_a_bad_certificate_is_refused(graph: httpx.Client, changed: dict[str, Any], expected: str) -> None:
+    path = f"/applications/{created(graph)['id']}"
+
+    assert code(graph.patch(path, json={"keyCredentials": [key(**changed)]})) == (400, expected)
+    assert graph.get(path).json()["keyCredentials"] == []
+
+
+def test_a_certificate_without_an_rsa_key_is_refused(graph: httpx.Client) -> None:
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, private.public_key(), 1, now, now + timedelta(days=1))
+        .sign(private, hashes.SHA256())
+        .public_bytes(Encoding.DER)
+    )
+    path = f"/applications/{created(graph)['id']}"
+    body = {"keyCredentials": [key(key=base64.b64encode(certificate).decode())]}
+
+    assert code(graph.patch(path, json=body)) == (400, "Request_BadRequest")
+
+
+def test_a_managed_identity_takes_no_certificate(azure: LocalAzure, caller_as: As) -> None:
+    identity = azure.directory.create_managed_identity("/subscriptions/s/x", "identity")
+    everything = caller_as(signed_in(azure, WRITE_ALL))
+
+    path = f"/servicePrincipals/{identity.object_id}"
+    assert everything.get(path).json()["alternativeNames"] == ["isExplicit=True", "/subscriptions/s/x"]
+    assert everything.patch(path, json={"keyCredentials": [key()]}).status_code == 403
+
+
+@pytest.mark.parametrize("collection", ["applications", "servicePrincipals"])
+def test_a_client_secret_is_shown_once_and_signs_in_until_it_is_removed(
+    collection: str,
+    azure: LocalAzure,
+    caller_as: As,
+    deployer: ServicePrincipal,
+    serve: Serve,
+    certificates: Certificates,
+) -> None:
+    http = caller_as(deployer)
+    application = http.post("/applications", json={"displayName": "pipeline"}).json()
+    http.post("/servicePrincipals", json={"appId": application["appId"]}).raise_for_status()
+    member = http.get(f"/{collection}(appId='{application['appId']}')").json()
+    path = f"/{collection}/{member['id']}"
+
+    shown = http.post(f"{path}/addPassword", json={"passwordCredential": {"displayName": "ci"}}).json()
+
+    listed = http.get(path)
+    [kept] = listed.json()["passwordCredentials"]
+    assert {**kept, "secretText": shown["secretText"]} == {
+        name: value for name, value in shown.items() if name != "@odata.context"
+    }
+    assert shown["secretText"] not in listed.text
+    authority = serve(entra(azure))
+
+    def sign_in() -> str:
+        credential = ClientSecretCredential(
+            azure.tenant_id,
+            application["appId"],
+            shown["secretText"],
+            authority=authority,
+            disable_instance_discovery=True,
+            connection_verify=str(certificates.ca_file),
+        )
+        return credential.get_token(f"{GRAPH}/.default").token
+
+    assert sign_in()
+    other = caller_as(signed_in(azure, WRITE_OWNED))
+    assert other.post(f"{path}/addPassword", json={}).status_code == 403
+    assert other.post(f"{path}/removePassword", json={"keyId": kept["keyId"]}).status_code == 403
+    assert http.post(f"{path}/removePassword", json={"keyId": kept["keyId"]}).status_code == 204
+    assert http.get(path).json()["passwordCredentials"] == []
+    with pytest.raises(ClientAuthenticationError, match="AADSTS7000215"):
+        sign_in()
+
+
+def test_federated_credentials_are_added_listed_and_removed(caller_as: As, deployer: ServicePrincipal) -> None:
+    http = caller_as(deployer)
+    path = f"/applications/{http.post('/applications', json={'displayName': 'pipeline'}).json()['id']}"
+    wanted = {"name": "ci", "issuer": "https://issuer", "subject": "s", "audiences": ["api://AzureADTokenExchange"]}
+    federated = f"{path}/federatedIdentityCredentials"
+
+    made = http.post(federated, json=wanted)
+
+    assert made.status_code == 201
+    assert wanted.items() <= made.json().items()
+    assert [each["name"] for each in http.get(federated).json()["value"]] == ["ci"]
+    assert http.post(federated, json={**wanted, "subject": ""}).status_code == 400
+    assert http.post(federated, json={**wanted, "claims": "x"}).status_code == 400
+    assert http.delete(f"{federated}/ci").status_code == 204
+    assert http.delete(f"{federated}/ci").status_code == 404
+    assert http.get(federated).json()["value"] == []

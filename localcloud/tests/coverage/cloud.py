@@ -1,0 +1,97 @@
+"""Every service of the local Azure in this process, spoken to without a network."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+
+from localcloud.azure.aks_webhooks.api import app as aks_webhooks_app
+from localcloud.azure.blob.api import app as blob_app
+from localcloud.azure.entra.api import app as entra_app
+from localcloud.azure.graph.api import app as graph_app
+from localcloud.azure.graph.permissions import WRITE_OWNED
+from localcloud.azure.imds.api import app as imds_app
+from localcloud.azure.shared.faults import NO_DELAYS, Faults
+from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.tests.arm_world import ArmWorld, send
+
+AUTHORITY = "https://login.microsoftonline.com"
+AKS_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
+
+
+class CoverageCloud(ArmWorld):
+    """A subscription with a vault in it, whose deployer may do everything the stack does, at Graph as well."""
+
+    def __init__(self, folder: Path, faults: Faults = NO_DELAYS) -> None:
+        super().__init__(folder, faults)
+        self.entra = entra_app(self.cloud)
+        self.imds = imds_app(self.cloud)
+        self.graph_service = graph_app(self.cloud)
+        self.blob_service = blob_app(self.cloud)
+        self.aks_webhooks = aks_webhooks_app(self.cloud)
+        self.cloud.directory.grant(self.deployer.object_id, WRITE_OWNED)
+        self.create_vault()
+
+    def services(self) -> dict[str, Starlette]:
+        """The applications by the names of their services."""
+        return {
+            "arm": self.arm,
+            "entra": self.entra,
+            "graph": self.graph_service,
+            "keyvault": self.keyvault,
+            "blob": self.blob_service,
+            "imds": self.imds,
+        }
+
+    def graph(
+        self, method: str, path: str, body: object = None, *, anonymous: bool = False, **query: str
+    ) -> httpx.Response:
+        """One request to Graph as the deployer; `anonymous`: without a bearer; `query`: of its parameters."""
+        deployer = self.cloud.directory.service_principal(self.deployer.object_id)
+        assert deployer is not None
+        token = None if anonymous else self.cloud.tokens.issue(deployer, "https://graph.microsoft.com")
+        params = {f"${name}": value for name, value in query.items()}
+        graph = "https://graph.microsoft.com"
+        return asyncio.run(send(self.graph_service, graph, method, f"/v1.0{path}", params, token, body))
+
+    def token(self, form: dict[str, str], tenant: str | None = None) -> httpx.Response:
+        """A token request."""
+        return self._post(f"/{tenant or self.cloud.tenant_id}/oauth2/v2.0/token", form)
+
+    def device_code(self, scope: str) -> dict[str, Any]:
+        """A device code for AKS's own client."""
+        form = {"client_id": AKS_CLIENT, "scope": scope}
+        return dict(self._post(f"/{self.cloud.tenant_id}/oauth2/v2.0/devicecode", form).json())
+
+    def decide(self, user_code: str, login: str, action: str) -> None:
+        """What a person does on the page for codes."""
+        self._post("/common/oauth2/deviceauth", {"otc": user_code, "login": login, "action": action})
+
+    def _post(self, path: str, form: dict[str, str]) -> httpx.Response:
+        async def posted() -> httpx.Response:
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(self.entra), base_url=AUTHORITY) as client:
+                return await client.post(path, data=form)
+
+        return asyncio.run(posted())
+
+    def metadata(self, headers: dict[str, str], **query: str) -> httpx.Response:
+        """A token request to IMDS."""
+
+        async def asked() -> httpx.Response:
+            transport = httpx.ASGITransport(self.imds)
+            async with httpx.AsyncClient(transport=transport, base_url="http://169.254.169.254") as client:
+                return await client.get("/metadata/identity/oauth2/token", params=query, headers=headers)
+
+        return asyncio.run(asked())
+
+    def without(self, service: Any, base: str, method: str, path: str, **query: str) -> httpx.Response:
+        """A request without a bearer."""
+        return asyncio.run(send(service, base, method, path, query, None, None))
+
+    def nobody(self) -> ServicePrincipal:
+        """A principal without any role."""
+        return self.principal()

@@ -1,0 +1,234 @@
+"""Nothing is ignored in silence: an operation refuses an option, a header and a member that it does not know."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT
+from localcloud.tests.coverage.cloud import AUTHORITY, CoverageCloud
+from localcloud.tests.coverage.tables import code, table
+
+_NAME: Final = "colour"
+_GUID: Final = "11111111-1111-4111-8111-111111111111"
+_BASES: Final = {
+    "arm": "https://management.azure.com",
+    "entra": AUTHORITY,
+    "graph": "https://graph.microsoft.com",
+    "keyvault": "https://kv-idstack-local.vault.azure.net",
+    "blob": "https://staccount.blob.core.windows.net",
+    "imds": "http://169.254.169.254",
+    "aks_webhooks": "https://localhost",
+}
+_HEADINGS: Final = {
+    "entra": "### Entra ID",
+    "graph": "### Microsoft Graph",
+    "keyvault": "### Key Vault data plane",
+    "blob": "### Blob Storage data plane",
+    "imds": "### Instance metadata (IMDS)",
+    "aks_webhooks": "### AKS's webhooks",
+}
+# Roles that may do everything which ARM and the data planes emulate.
+_ROLES: Final = ("Contributor", "User Access Administrator", "Key Vault Administrator", "Storage Blob Data Contributor")
+_METHODS: Final = {"list": "GET", "POST": "POST"}
+# The content of a blob is not JSON, and these forms are checked by a test of their own.
+_NO_MEMBERS: Final = frozenset({"PUT /{container}/{name:path}", "POST /common/oauth2/deviceauth"})
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a table."""
+
+    service: str
+    method: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.service}: {self.method} {self.path}"
+
+
+def _operations() -> Iterator[Operation]:
+    for row in table("### Azure Resource Manager"):
+        for method in row["answers"].split(", "):
+            yield Operation("arm", method, code(row["type"]))
+    for service, heading in _HEADINGS.items():
+        for row in table(heading):
+            for method in row["methods"].split(", "):
+                yield Operation(service, method, code(row["path"]))
+
+
+_ALL: Final = list(_operations())
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CoverageCloud]:
+    built = CoverageCloud(tmp_path_factory.mktemp("understood"))
+    for role in _ROLES:
+        built.grant(built.deployer, role, SUBSCRIPTION)
+    account = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/staccount"
+    built.put(account, "Microsoft.Storage/storageAccounts", {})
+    container = f"{account}/blobServices/default/containers/one"
+    built.put(container, "Microsoft.Storage/storageAccounts/blobServices/containers", {})
+    yield built
+    built.store.close()
+
+
+@pytest.mark.parametrize("operation", _ALL, ids=[str(each) for each in _ALL])
+def test_a_query_option_that_it_does_not_know_is_refused(operation: Operation, cloud: CoverageCloud) -> None:
+    _assert_refused(_sent(cloud, operation, params={_NAME: "red"}))
+
+
+@pytest.mark.parametrize("operation", _ALL, ids=[str(each) for each in _ALL])
+def test_a_header_that_it_does_not_know_is_refused(operation: Operation, cloud: CoverageCloud) -> None:
+    _assert_refused(_sent(cloud, operation, headers={_NAME: "red"}))
+
+
+_WITH_MEMBERS: Final = [each for each in _ALL if f"{each.method} {each.path}" not in _NO_MEMBERS]
+
+
+@pytest.mark.parametrize("operation", _WITH_MEMBERS, ids=[str(each) for each in _WITH_MEMBERS])
+def test_a_member_of_a_body_that_it_does_not_know_is_refused(operation: Operation, cloud: CoverageCloud) -> None:
+    is_form = operation.service == "entra" and operation.method == "POST"
+    if not is_form:
+        answer = _sent(cloud, operation, json={_NAME: "red"})
+        _assert_refused(answer, "body" if operation.service == "blob" else _NAME)
+        return
+    form = {"grant_type": "client_credentials", "client_id": _GUID, "scope": "x/.default", _NAME: "red"}
+    if operation.path.endswith("/oauth2/token"):
+        form["resource"] = form.pop("scope")
+    if operation.path.endswith("/devicecode"):
+        del form["grant_type"]
+    _assert_refused(_sent(cloud, operation, data=form))
+
+
+def test_what_clients_send_for_diagnostics_is_taken(cloud: CoverageCloud) -> None:
+    operation = Operation("keyvault", "GET", "/secrets")
+    sent = {
+        **{"User-Agent": "azsdk", "traceparent": "00-1-1-01", "x-ms-client-request-id": _GUID, "Accept": "*/*"},
+        **{"x-ms-return-client-request-id": "true", "x-client-SKU": "MSAL.Python", "CommandName": "keyvault list"},
+        **{"x-ms-correlation-request-id": _GUID, "SdkVersion": "graph-go", "If-Match": ""},
+    }
+
+    assert _sent(cloud, operation, headers=sent).status_code == 200
+
+
+def _assert_refused(answer: httpx.Response, named: str = _NAME) -> None:
+    """501 `NotEmulated`, or 400 as the service has it; the words name what was not understood."""
+    assert answer.status_code in (400, 501), answer.text
+    assert named in answer.text
+    assert answer.status_code == 400 or "NotEmulated" in answer.text
+
+
+def _sent(cloud: CoverageCloud, operation: Operation, **options: Any) -> httpx.Response:
+    params = {**_options(operation), **options.pop("params", {})}
+    headers = {**_headers(cloud, operation), **options.pop("headers", {})}
+    path, method = _path(cloud, operation), _METHODS.get(operation.method, operation.method)
+
+    async def answered() -> httpx.Response:
+        service = "graph_service" if operation.service == "graph" else operation.service
+        app = getattr(cloud, "blob_service" if service == "blob" else service)
+        transport, base = httpx.ASGITransport(app), _BASES[operation.service]
+        async with httpx.AsyncClient(transport=transport, base_url=base) as client:
+            return await client.request(method, path, params=params, headers=headers, **options)
+
+    return asyncio.run(answered())
+
+
+def _options(operation: Operation) -> dict[str, str]:
+    match operation.service:
+        case "arm":
+            return {"api-version": "2024-11-01"}
+        case "keyvault":
+            return {"api-version": "7.4"}
+        case "blob" if operation.path == "/{container}":
+            return {"restype": "container", "comp": "list"}
+        case "imds":
+            return {"api-version": "2018-02-01", "resource": "https://vault.azure.net"}
+        case "entra" if operation.path == "/common/discovery/instance":
+            return {"api-version": "1.1", "authorization_endpoint": f"{AUTHORITY}/x/oauth2/v2.0/authorize"}
+    return {}
+
+
+def _headers(cloud: CoverageCloud, operation: Operation) -> dict[str, str]:
+    audiences = {
+        "arm": "https://management.azure.com",
+        "graph": "https://graph.microsoft.com",
+        "keyvault": "https://vault.azure.net",
+        "blob": "https://storage.azure.com",
+    }
+    beside = {"imds": {"Metadata": "true"}, "blob": {"x-ms-version": "2024-11-04"}}.get(operation.service, {})
+    if operation.service not in audiences:
+        return beside
+    deployer = cloud.cloud.directory.service_principal(cloud.deployer.object_id)
+    assert deployer is not None
+    token = cloud.cloud.tokens.issue(deployer, audiences[operation.service])
+    return {**beside, "Authorization": f"Bearer {token}"}
+
+
+def _path(cloud: CoverageCloud, operation: Operation) -> str:
+    if operation.service == "arm":
+        return _arm_path(operation)
+    parts = {
+        **{"{tenant}": cloud.cloud.tenant_id, "<collection>": "applications", "{id}": _GUID, "{name}": "one"},
+        **{"{version:path}": "0" * 32, "{operation}": "encrypt", "{container}": "one", "{name:path}": "one"},
+        **{"{owner}": _GUID, "{credential}": "ci", "{user}": _GUID, "{type}": "application", "{issuer}": "one"},
+    }
+    path = operation.path
+    for part, value in parts.items():
+        path = path.replace(part, value)
+    return f"/v1.0{path}" if operation.service == "graph" and not path.startswith("/v1.0") else path
+
+
+def _arm_path(operation: Operation) -> str:
+    namespace, *types = operation.path.split("/")
+    is_list = operation.method == "list"
+    verbs = {
+        "Microsoft.KeyVault/locations/deletedVaults": "purge",
+        "Microsoft.Storage/storageAccounts": "listKeys",
+        "Microsoft.ContainerService/managedClusters": "listClusterUserCredential",
+    }
+    verb = f"/{verbs[operation.path]}" if operation.method == "POST" else ""
+    names = {"subscriptions": SUBSCRIPTION.split("/")[2], "locations": "eastus", "providers": "Microsoft.KeyVault"}
+    pairs = "".join(f"/{each}/{names.get(each, _GUID)}" for each in types)
+    path = pairs.rpartition("/")[0] if is_list else pairs
+    if namespace == "Microsoft.Resources":
+        return path
+    if operation.path.startswith("Microsoft.Insights/diagnosticSettings"):
+        return f"{VAULT}/providers/{namespace}{path}"
+    in_a_group = types[0] not in ("deletedVaults", "locations", "deletedManagedHSMs")
+    return f"{GROUP if in_a_group else SUBSCRIPTION}/providers/{namespace}{path}{verb}"
+
+
+def test_every_path_that_is_not_served_is_not_emulated(cloud: CoverageCloud) -> None:
+    """Azure has these: nobody is told that something else is missing."""
+    unserved = {
+        "arm": ["/subscriptions/{s}/tagNames", "/providers", "/providers/Microsoft.Management/managementGroups/a"],
+        "graph": ["/v1.0/users", "/v1.0/groups/a", "/v1.0/applications/delta", "/v1.0/servicePrincipals/{id}/x"],
+        "keyvault": ["/keys/one/rotate", "/storage", f"/keys/one/{'0' * 32}/attestation", "/certificates/one/merge"],
+        "blob": ["/", "/one?comp=acl&restype=container"],
+        "entra": ["/common/v2.0/.well-known/openid-configuration", f"/{cloud.cloud.tenant_id}/oauth2/v2.0/authorize"],
+        "imds": ["/metadata/instance", "/metadata/attested/document"],
+    }
+    for service, paths in unserved.items():
+        for path in paths:
+            operation = Operation(service, "GET", path)
+            found = _unserved(cloud, operation)
+            assert (found.status_code, "NotEmulated" in found.text) == (501, True), f"{operation}: {found.text}"
+
+
+def _unserved(cloud: CoverageCloud, operation: Operation) -> httpx.Response:
+    path, _, query = operation.path.replace("{s}", SUBSCRIPTION.split("/")[2]).replace("{id}", _GUID).partition("?")
+    headers, params = _headers(cloud, operation), {**dict(httpx.QueryParams(query)), **_options(operation)}
+
+    async def answered() -> httpx.Response:
+        named = {"graph": "graph_service", "blob": "blob_service"}.get(operation.service, operation.service)
+        transport = httpx.ASGITransport(getattr(cloud, named))
+        async with httpx.AsyncClient(transport=transport, base_url=_BASES[operation.service]) as client:
+            return await client.get(path, params=params, headers=headers)
+
+    return asyncio.run(answered())

@@ -1,0 +1,84 @@
+"""The service accounts of hosted clusters with workload identities, each with the report of the probe that has its
+token. Only a local stack has such probes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from identity.catalogue import CONTROL_PLANE
+from identity.catalogue_rows import ControlPlaneIdentity
+from identity.naming import control_plane_namespace
+from identity.outputs import HostedClusterOutput, StackOutputs, is_managed_cluster
+from ops.outputs.probes import ProbeResult, ProbeResults
+
+
+@dataclass(frozen=True)
+class TokenProbe:
+    """Where the probe of one service account runs, where it has its token, and the identity that it signs in as."""
+
+    cluster: str
+    namespace: str
+    row: ControlPlaneIdentity
+    client_id: str
+    subject: str
+    token: str
+    deployment: str
+
+
+@dataclass(frozen=True)
+class TokenRow:
+    """One service account and its probe's last report."""
+
+    of: TokenProbe
+    probe: ProbeResult
+
+    def to_json(self) -> dict[str, Any]:
+        """The row for scripts."""
+        return {
+            "cluster": self.of.cluster,
+            "identity": self.of.row.field,
+            "clientID": self.of.client_id,
+            "subject": self.of.subject,
+            "pod": self.probe.pod,
+            "report": self.probe.report,
+            "problem": self.probe.problem,
+        }
+
+
+def token_probes(name: str, cluster: HostedClusterOutput[str]) -> Iterator[TokenProbe]:
+    """One for each service account of a cluster with workload identities, in the catalogue's order."""
+    if is_managed_cluster(cluster):
+        return
+    for row in CONTROL_PLANE:
+        if row.workload is None or row.field not in cluster["dataPlane"]:
+            continue
+        for each in row.workload.subjects:
+            yield TokenProbe(
+                cluster=name,
+                namespace=control_plane_namespace(cluster["namespace"], name),
+                row=row,
+                client_id=cluster["dataPlane"][row.field],
+                subject=each.subject,
+                token=row.workload.token,
+                deployment=row.workload.probe_name(each),
+            )
+
+
+def token_rows(
+    outputs: StackOutputs[str], probes: ProbeResults, clusters: Collection[str] | None = None
+) -> list[TokenRow]:
+    """The rows of these clusters; None: of those that have a probe."""
+    running = {namespace for namespace, _ in probes.probes}
+    found = (each for name, one in outputs.get("hostedClusters", {}).items() for each in token_probes(name, one))
+    return [
+        TokenRow(each, probes.probes.get((each.namespace, each.deployment), _missing(each)))
+        for each in found
+        if (each.namespace in running if clusters is None else each.cluster in clusters)
+    ]
+
+
+def _missing(probe: TokenProbe) -> ProbeResult:
+    return ProbeResult(probe.deployment, None, f"no pod in {probe.namespace}")

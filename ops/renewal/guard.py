@@ -1,0 +1,162 @@
+"""Which steps of a plan are a renewal's, and which would bring up something else of the configuration.
+
+A plan of the same targets comes before each renewal. What the rule here refuses in it waits for `idstack up`. Decision
+record 0025.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from identity import resource_types
+from ops.renewal.renewable import SLOTS, Renewable, RenewedType, other_slot
+from ops.stack.state import Plan, PlanStep, StateResource, errors_of, name_of
+
+# Steps after which everything is as it was.
+_NOTHING: Final = frozenset({"same", "read", "refresh"})
+_CREATION: Final = frozenset({"create"})
+# A slot's certificate is issued again: its successor comes, it goes, or what a killed run left of that is finished.
+_REPLACEMENT: Final = frozenset(
+    {"replace", "create-replacement", "delete-replaced", "remove-pending-replace", "discard-replaced"}
+)
+_UPDATE: Final = frozenset({"update"})
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """What a renewal does to a resource: the operations, and the inputs that may change (or what is below them)."""
+
+    operations: frozenset[str]
+    inputs: frozenset[str]
+
+
+_RULES: Final[Mapping[RenewedType, _Rule]] = {
+    RenewedType.SCHEDULE: _Rule(_UPDATE, frozenset({"current", *SLOTS, "renewal", "delivered"})),
+    RenewedType.CERTIFICATE: _Rule(_CREATION | _REPLACEMENT, frozenset({"generation", "notBefore"})),
+    RenewedType.REGISTRATION: _Rule(_CREATION | _REPLACEMENT, frozenset({"value", "startDate", "endDate", "keyId"})),
+    RenewedType.GATE: _Rule(_CREATION | _UPDATE, frozenset({"thumbprint", "registration"})),
+    RenewedType.SECRET: _Rule(
+        _UPDATE,
+        frozenset(
+            {
+                *("thumbprint", "generation", "provenAt", "interrupted"),
+                *("notBefore", "notAfter", "renewAfter", "cannotRenewAfter"),
+            }
+        ),
+    ),
+}
+# A certificate keeps these as it was issued, so the next one is the first to have what was brought up since.
+_AS_ISSUED: Final = frozenset({"commonName", "keySize", "lifetimeDays"})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a plan of several identities' renewals comes to.
+
+    `refused` has the reasons of each identity that must be left out, by name; `failed` are those of them whose renewal
+    cannot be planned at all, with the errors as their reasons. `renewed` are those that the plan renews. `blocked` are
+    the reasons that no identity accounts for.
+    """
+
+    renewed: tuple[Renewable, ...]
+    refused: Mapping[str, tuple[str, ...]]
+    blocked: tuple[str, ...]
+    failed: frozenset[str] = frozenset()
+
+
+def judge(identities: Sequence[Renewable], plan: Plan, state: Iterable[StateResource], *, is_settled: bool) -> Verdict:
+    """Judge the plan of these identities' targets, made in this state.
+
+    `is_settled`: the program is that of the commit that was brought up last. Then a certificate's key size may change
+    with the renewal, because it was brought up before and waits for it.
+    """
+    by_urn = {each["urn"]: each for each in state}
+    refused: dict[str, list[str]] = defaultdict(list)
+    blocked: list[str] = []
+    changing: set[str] = set()
+    errors = [(error.get("urn", ""), " ".join(error["message"].split())) for error in errors_of(plan)]
+    failed = frozenset(each.name for each in identities for urn, _ in errors if each.accounts_for(urn))
+    for urn, reason in (*_findings(identities, plan, by_urn, is_settled=is_settled), *errors):
+        accountable = [each for each in identities if each.accounts_for(urn)]
+        if reason is None:
+            changing.update(each.name for each in accountable)
+        elif not accountable:
+            blocked.append(reason)
+        for each in accountable if reason else ():
+            if reason not in refused[each.name] and (each.name not in failed or (urn, reason) in errors):
+                refused[each.name].append(str(reason))
+    return Verdict(
+        renewed=tuple(each for each in identities if each.name in changing and each.name not in refused),
+        refused={name: tuple(reasons) for name, reasons in refused.items()},
+        blocked=tuple(dict.fromkeys(blocked)),
+        failed=failed,
+    )
+
+
+def _findings(
+    identities: Sequence[Renewable], plan: Plan, state: Mapping[str, StateResource], *, is_settled: bool
+) -> Iterator[tuple[str, str | None]]:
+    """The URN of each step that changes something, with the reason to refuse it, None for a renewal's."""
+    kinds = {urn: kind for each in identities for urn, kind in each.targets.items()}
+    steps = {step["urn"]: step for step in plan["steps"]}
+    withdrawn = {urn for each in identities for urn in _withdrawn(each, steps.get(each.schedule_urn), state)}
+    for step in plan["steps"]:
+        if step["op"] == "delete" and step["urn"] in withdrawn:
+            yield step["urn"], None
+        elif step["op"] not in _NOTHING and not _is_engines_own(step):
+            kind = kinds.get(step["urn"])
+            yield step["urn"], _refusal(step, kind, state, is_settled=is_settled)
+
+
+def _withdrawn(identity: Renewable, planned: PlanStep | None, state: Mapping[str, StateResource]) -> Iterator[str]:
+    """The URNs of the slots that have no certificate from now on, as the schedule says."""
+    after = planned.get("newState") if planned is not None else None
+    after = after or state.get(identity.schedule_urn)
+    inputs = (after.get("inputs") or {}) if after else {}
+    for slot in SLOTS:
+        if inputs and not inputs.get(slot) and inputs.get("current") != slot:
+            yield from identity.of_slot(slot)
+
+
+def _is_engines_own(step: PlanStep) -> bool:
+    """Whether the engine takes the step in every run: of the stack itself, and of a provider, which makes nothing."""
+    kind = step["urn"].rpartition("::")[0].rpartition("::")[2].rpartition("$")[2]
+    return kind == resource_types.STACK or (
+        kind.startswith(resource_types.PROVIDER) and step["op"] in _CREATION | _UPDATE
+    )
+
+
+def _refusal(
+    step: PlanStep, kind: RenewedType | None, state: Mapping[str, StateResource], *, is_settled: bool
+) -> str | None:
+    name, operation = name_of(step["urn"]), step["op"]
+    if kind is None or operation not in _RULES[kind].operations:
+        return f"{operation} {name}"
+    if operation in ("delete-replaced", "remove-pending-replace", "discard-replaced"):
+        return None  # of a replacement that was judged when its successor was planned
+    before = (
+        step.get("oldState")
+        or state.get(step["urn"])
+        or (state.get(other_slot(step["urn"])) if operation in _CREATION else None)
+    )
+    if before is None:
+        return f"{operation} {name}, the first of its kind"
+    allowed = _RULES[kind].inputs | (_AS_ISSUED if is_settled and kind is RenewedType.CERTIFICATE else frozenset())
+    paths = changed_inputs(before.get("inputs") or {}, (step.get("newState") or before).get("inputs") or {})
+    foreign = sorted(path for path in paths if not any(path == each or path.startswith(f"{each}.") for each in allowed))
+    return f"{', '.join(foreign)} of {name}" if foreign else None
+
+
+def changed_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> set[str]:
+    """Paths (`tags.team`) of the inputs that differ; `__defaults`, an engine's note, does not count."""
+    found = set()
+    for key in (before.keys() | now.keys()) - {"__defaults"}:
+        old, new = before.get(key), now.get(key)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            found |= {f"{key}.{path}" for path in changed_inputs(old, new)}
+        elif old != new:
+            found.add(key)
+    return found

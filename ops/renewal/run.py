@@ -1,0 +1,107 @@
+"""A run of the engine that renews certificates and does nothing else, whatever waits in the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from identity.credentials import renewal_request
+from identity.credentials.renewal_request import RenewalRequest
+from ops.renewal.guard import Verdict, judge
+from ops.renewal.renewable import Renewable
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.state import StateResource
+
+
+@dataclass(frozen=True)
+class RenewalOutcome:
+    """Names of the identities that were renewed, and of those that could not be, whether it was due or not.
+
+    `failed` are those of the latter whose renewal cannot be planned: they wait for nothing that was brought up.
+    """
+
+    renewed: tuple[str, ...]
+    left_out: tuple[str, ...]
+    failed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RenewalRun:
+    """Renews the chosen identities in one `pulumi up`.
+
+    `requests` are by the schedules' names; without one a schedule decides by itself what is due. `arguments` are more
+    options of `pulumi up`. `is_settled` as in `ops/renewal/guard.py`.
+    """
+
+    engine: Engine
+    console: Console
+    requests: Mapping[str, RenewalRequest]
+    arguments: Sequence[str] = ()
+    is_settled: bool = False
+
+    def renew(self, identities: Sequence[Renewable], state: Sequence[StateResource]) -> RenewalOutcome:
+        """Renew those of `identities` whose plan has a renewal in it and nothing else.
+
+        A line names each that is left out, with what waits. Raises CommandError if the plan cannot be made, or has
+        steps that belong to none of the identities: nothing has changed then.
+        """
+        verdict, left_out, failed = self._judged(identities, state)
+        for name, why in left_out.items():
+            self.console.print(f"{name}: left out, because {why}", markup=False)
+        if verdict.renewed:
+            self.console.print(f"renewed now: {', '.join(each.name for each in verdict.renewed)}", markup=False)
+            # An identity whose renewal fails must not keep the others from theirs.
+            options = ("--continue-on-error", *_targets(verdict.renewed), *self.arguments)
+            self.engine.up(options, self._environment)
+        else:
+            self.console.print("nothing is renewed")
+        return RenewalOutcome(tuple(each.name for each in verdict.renewed), tuple(left_out), tuple(failed))
+
+    def _judged(
+        self, identities: Sequence[Renewable], state: Sequence[StateResource]
+    ) -> tuple[Verdict, dict[str, str], list[str]]:
+        """The verdict of the first plan that needs nobody to be left out; who was left out until then, and why; and
+        whose renewal failed.
+        """
+        failed: list[str] = []
+        left_out = {
+            each.name: self._more(["its first `up` has not stored a credential yet"])
+            for each in identities
+            if each.secret is None
+        }
+        while True:
+            chosen = [each for each in identities if each.name not in left_out]
+            if not chosen:
+                return Verdict((), {}, ()), left_out, failed
+            plan = self.engine.proposed(_targets(chosen), self._environment)
+            verdict = judge(chosen, plan, state, is_settled=self.is_settled)
+            if not verdict.refused and verdict.blocked:
+                raise CommandError(
+                    "no certificate was renewed, because the plan has errors, or more in it than renewals:\n"
+                    + "\n".join(f"  {reason}" for reason in verdict.blocked)
+                )
+            if not verdict.refused:
+                return verdict, left_out, failed
+            failed += sorted(verdict.failed)
+            for name, reasons in verdict.refused.items():
+                errors = "; ".join(each.removeprefix("error: ") for each in reasons)
+                left_out[name] = f"its renewal fails: {errors}" if name in verdict.failed else self._more(reasons)
+
+    def _more(self, reasons: Iterable[str]) -> str:
+        return (
+            f"a renewal would bring up more than that: {'; '.join(reasons)}. "
+            f"`make up STACK={self.engine.stack}` does, and renews what is due"
+        )
+
+    @property
+    def _environment(self) -> Mapping[str, str]:
+        """Its presence tells the program that the run only renews."""
+        return renewal_request.write(self.requests)
+
+
+def _targets(identities: Iterable[Renewable]) -> list[str]:
+    # By their names and not by a pattern for all, which would also match identities that no `up` has created yet.
+    return [argument for each in identities for target in each.as_targets for argument in ("--target", target)]

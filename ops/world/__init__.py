@@ -1,0 +1,1 @@
+"""What there is of a stack: its state, and what Azure and the management cluster show of it."""

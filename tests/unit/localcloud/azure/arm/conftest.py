@@ -1,3 +1,0 @@
-from tests.unit.localcloud.arm_world import world
-
-__all__ = ["world"]

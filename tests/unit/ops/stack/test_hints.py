@@ -1,0 +1,22 @@
+"""What a failed run is told to do where the engine's own messages name no remedy."""
+
+from __future__ import annotations
+
+import json
+
+from ops.stack.hints import hint
+
+
+def test_an_issuer_without_its_container_says_how_to_create_it() -> None:
+    message = 'Status=404 Code="ContainerNotFound" Message="The specified container does not exist."'
+    event = {"diagnosticEvent": {"urn": "urn:pulumi:dev::idstack::x::hc1-issuer-container", "message": message}}
+
+    told = hint([json.dumps(event)], "dev", "up")
+
+    assert told is not None
+    assert told.startswith("the blob container of an OIDC issuer is gone, and azure-native cannot refresh that. ")
+    assert "`az storage container-rm create --public-access container " in told
+
+
+def test_other_lines_have_no_hint() -> None:
+    assert hint(['{"diagnosticEvent": {"message": "ContainerBeingDeleted"}}'], "dev", "up") is None
