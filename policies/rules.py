@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_network
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.catalogue_rows import GrantedIdentity
 from identity.naming import kebab
+from identity.plugin_schema import RenewalScheduleInputs
 from identity.roles import (
     AKS_RBAC_CLUSTER_ADMIN_ROLE,
     KEY_VAULT_SECRETS_USER_ROLE,
@@ -132,9 +133,12 @@ def role_wider_than_catalogue(resource: PolicedResource, context: RuleContext) -
 def certificate_life(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
     """No certificate lives longer than 180 days: a copied key works until its certificate ends."""
     # The schedule has what the settings say. A certificate keeps its own until its renewal.
-    if resource.kind == resource_types.RENEWAL_SCHEDULE and int(resource.inputs["lifetimeDays"]) > LONGEST_LIFE_DAYS:
+    if resource.kind != resource_types.RENEWAL_SCHEDULE:
+        return
+    days = int(cast(RenewalScheduleInputs[str], resource.inputs)["lifetimeDays"])
+    if days > LONGEST_LIFE_DAYS:
         yield RuleBreak(
-            found=f"a certificate of {int(resource.inputs['lifetimeDays'])} days",
+            found=f"a certificate of {days} days",
             accepted=f"at most {LONGEST_LIFE_DAYS} days",
             fix=f"`idstack pulumi -- config set --path credentials.lifetimeDays {LONGEST_LIFE_DAYS}`, then a renewal",
         )

@@ -12,17 +12,17 @@ from provider.certificate import CertificateResource
 from provider.cluster_gate import ClusterGateResource
 from provider.credential_secret import CredentialSecretResource
 from provider.early_looks import EarlyLooks
-from provider.encryption_key import EncryptionKeyResource
-from provider.encryption_key_secret import EncryptionKeySecretResource
 from provider.hsm_role_assignment import HsmRoleAssignmentResource
 from provider.issuer_documents import IssuerDocumentsResource
+from provider.kubernetes_etcd_key import KubernetesEtcdKeyResource
+from provider.kubernetes_signing_key import KubernetesSigningKeyResource
 from provider.namespace_guard import NamespaceGuardResource
 from provider.registration_proof import require_registrable
 from provider.renewal_schedule import RenewalScheduleResource
 from provider.sign_in_gate import SignInGateResource
-from provider.signing_key import SigningKeyResource
-from provider.signing_key_secret import SigningKeySecretResource
 from provider.stack_owner import StackOwnerResource
+from provider.vault_etcd_key import VaultEtcdKeyResource
+from provider.vault_signing_key import VaultSigningKeyResource
 
 _LOOKS: Final = EarlyLooks()
 RESOURCES: Final[dict[str, Resource]] = {
@@ -32,11 +32,11 @@ RESOURCES: Final[dict[str, Resource]] = {
     resource_types.CREDENTIAL_SECRET: CredentialSecretResource(),
     resource_types.CLUSTER_GATE: ClusterGateResource(),
     resource_types.NAMESPACE_GUARD: NamespaceGuardResource(),
-    resource_types.SIGNING_KEY: SigningKeyResource(),
+    resource_types.SIGNING_KEY: VaultSigningKeyResource(),
     resource_types.ISSUER_DOCUMENTS: IssuerDocumentsResource(),
-    resource_types.SIGNING_KEY_SECRET: SigningKeySecretResource(),
-    resource_types.ENCRYPTION_KEY: EncryptionKeyResource(),
-    resource_types.ENCRYPTION_KEY_SECRET: EncryptionKeySecretResource(),
+    resource_types.SIGNING_KEY_SECRET: KubernetesSigningKeyResource(),
+    resource_types.ENCRYPTION_KEY: VaultEtcdKeyResource(),
+    resource_types.ENCRYPTION_KEY_SECRET: KubernetesEtcdKeyResource(),
     resource_types.HSM_ROLE_ASSIGNMENT: HsmRoleAssignmentResource(),
     resource_types.STACK_OWNER: StackOwnerResource(),
 }

@@ -121,7 +121,7 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
             if found.version != version and not _holds(found, new):
                 raise PluginError(_not_ours(found, new, version))
             amended = self._amended(secret, new, found)
-            if "interrupted" in old:
+            if old.get("interrupted"):
                 _disable(secret, amended, found)
             return _outputs(amended)
 

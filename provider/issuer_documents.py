@@ -1,7 +1,7 @@
 """`IssuerDocumentsResource`: the discovery document and the keys of an OIDC issuer in a public blob container.
 
 Written with a role of the deployer's (Storage Blob Data Contributor), never with the account's key; read as Entra ID
-reads them, by anybody. `identity/credentials/signing_keys.py` has the order in which keys change.
+reads them, by anybody. `identity/credentials/signing_key_rotation.py` has the order in which keys change.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, Final
 from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.azure.errors import AccessError, AzureRefusedError
-from identity.credentials import rfc3339, signing_keys
+from identity.credentials import rfc3339, signing_key_rotation
 from identity.credentials.backoff import Backoff
-from identity.credentials.signing_key import DISCOVERY_PATH, JWKS_PATH, discovery_document, jwks_document
-from identity.credentials.signing_keys import Publication, TooEarlyError
+from identity.credentials.openid_documents import DISCOVERY_PATH, JWKS_PATH, discovery_document, jwks_document
+from identity.credentials.signing_key_rotation import Publication, TooEarlyError
 from identity.plugin_schema import IssuerDocumentsInputs, IssuerDocumentsOutputs, IssuerDocumentsState
 from plugin import PluginError, Props, log_info, pause
 from provider import clock, cloud
@@ -72,9 +72,9 @@ class IssuerDocumentsResource(TypedResource[IssuerDocumentsState, Mapping[str, A
         before = None if old is None else _publication(old)
         try:
             publication = (
-                signing_keys.first(generations, inputs["signing"], now)
+                signing_key_rotation.first(generations, inputs["signing"], now)
                 if before is None
-                else signing_keys.changed(
+                else signing_key_rotation.changed(
                     before, generations, inputs["signing"], now, leaked=inputs.get("leaked") or ()
                 )
             )

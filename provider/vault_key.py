@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypedDict
 
 from identity.azure.records import SecretMetadata
 from identity.credentials.secret_tags import OWNER
-from identity.credentials.signing_key import UnusableKeyError
+from identity.credentials.service_account_key import UnusableKeyError
 from identity.plugin_schema import CheckedVaultKey
 from plugin import PluginError, Props, ReadResult, log_info, unwrap
 from provider.inputs import Inputs
@@ -101,7 +101,7 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
 
     def keeps_outputs(self, old: CheckedVaultKey, new: CheckedVaultKey) -> bool:
         """Another key comes out of another file, or after somebody wrote one into the vault."""
-        return old.get("fileKeyId") == new.get("fileKeyId") and "rewritten" not in old
+        return old.get("fileKeyId") == new.get("fileKeyId") and not old.get("rewritten")
 
     def amend(
         self, urn: str, old: CheckedVaultKey, outputs: Mapping[str, Any], new: CheckedVaultKey

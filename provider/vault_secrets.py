@@ -15,7 +15,7 @@ from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.errors import AzureRefusedError
 from identity.azure.records import SecretMetadata
-from identity.naming import parse_arm_id, vault_id
+from identity.naming import parse_arm_id, secret_id, vault_id
 from identity.plugin_schema import VaultAddress
 from plugin import PluginError, Props
 from provider import cloud
@@ -48,7 +48,7 @@ class VaultSecret:
     @property
     def id(self) -> str:
         """The secret's ARM id."""
-        return f"{self.vault_id}/secrets/{self.name}"
+        return secret_id(self.vault_id, self.name)
 
     def metadata(self) -> SecretMetadata | None:
         """The current version, None if there is no such secret, vault or resource group."""

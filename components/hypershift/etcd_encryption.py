@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 
-from components.hypershift.signing_key import SigningKeyArgs
+from components.hypershift.service_account_key import SigningKeyArgs
 from components.plugin.resources import EncryptionKey, EncryptionKeySecret
 from identity.naming import encryption_key_vault_secret
 

@@ -46,8 +46,8 @@ class StackOwner(PluginResource[schema.StackOwnerOutputs[_Out]]):
     token = resource_types.STACK_OWNER
     added = schema.StackOwnerOutputs
 
-    def __init__(self, resource: str, /, opts: _Options = None) -> None:
-        super().__init__(resource, opts, {})
+    def __init__(self, name: str, /, opts: _Options = None) -> None:
+        super().__init__(name, opts, {})
 
 
 class RenewalSchedule(PluginResource[schema.RenewalScheduleOutputs[_Out, pulumi.Output[schema.CertificateSlot]]]):
@@ -57,13 +57,9 @@ class RenewalSchedule(PluginResource[schema.RenewalScheduleOutputs[_Out, pulumi.
     added = schema.RenewalScheduleOutputs
 
     def __init__(
-        self,
-        resource: str,
-        /,
-        opts: _Options = None,
-        **inputs: Unpack[schema.RenewalScheduleInputs[_In]],
+        self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.RenewalScheduleInputs[_In]]
     ) -> None:
-        super().__init__(resource, opts, inputs)
+        super().__init__(name, opts, inputs)
 
 
 class Certificate(PluginResource[schema.CertificateOutputs[_Out]]):
@@ -75,14 +71,8 @@ class Certificate(PluginResource[schema.CertificateOutputs[_Out]]):
     token = resource_types.CERTIFICATE
     added = schema.CertificateOutputs
 
-    def __init__(
-        self,
-        resource: str,
-        /,
-        opts: _Options = None,
-        **inputs: Unpack[schema.CertificateInputs[_In]],
-    ) -> None:
-        super().__init__(resource, opts, inputs)
+    def __init__(self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.CertificateInputs[_In]]) -> None:
+        super().__init__(name, opts, inputs)
 
 
 class SignInGate(PluginResource[schema.SignInGateOutputs[_Out]]):
@@ -91,14 +81,8 @@ class SignInGate(PluginResource[schema.SignInGateOutputs[_Out]]):
     token = resource_types.SIGN_IN_GATE
     added = schema.SignInGateOutputs
 
-    def __init__(
-        self,
-        resource: str,
-        /,
-        opts: _Options = None,
-        **inputs: Unpack[schema.SignInGateInputs[_In]],
-    ) -> None:
-        super().__init__(resource, opts, inputs)
+    def __init__(self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.SignInGateInputs[_In]]) -> None:
+        super().__init__(name, opts, inputs)
 
 
 class CredentialSecret(PluginResource[schema.CredentialSecretOutputs[_Out]]):
@@ -108,13 +92,9 @@ class CredentialSecret(PluginResource[schema.CredentialSecretOutputs[_Out]]):
     added = schema.CredentialSecretOutputs
 
     def __init__(
-        self,
-        resource: str,
-        /,
-        opts: _Options = None,
-        **inputs: Unpack[schema.CredentialSecretInputs[_In]],
+        self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.CredentialSecretInputs[_In]]
     ) -> None:
-        super().__init__(resource, opts, inputs)
+        super().__init__(name, opts, inputs)
 
 
 class ClusterGate(PluginResource[schema.ClusterGateOutputs[_Out]]):
@@ -123,14 +103,8 @@ class ClusterGate(PluginResource[schema.ClusterGateOutputs[_Out]]):
     token = resource_types.CLUSTER_GATE
     added = schema.ClusterGateOutputs
 
-    def __init__(
-        self,
-        resource: str,
-        /,
-        opts: _Options = None,
-        **inputs: Unpack[schema.ClusterGateInputs[_In]],
-    ) -> None:
-        super().__init__(resource, opts, inputs)
+    def __init__(self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.ClusterGateInputs[_In]]) -> None:
+        super().__init__(name, opts, inputs)
 
 
 class NamespaceGuard(PluginResource[None]):
@@ -141,14 +115,8 @@ class NamespaceGuard(PluginResource[None]):
 
     token = resource_types.NAMESPACE_GUARD
 
-    def __init__(
-        self,
-        resource: str,
-        /,
-        opts: _Options = None,
-        **inputs: Unpack[schema.NamespaceGuardInputs[_In]],
-    ) -> None:
-        super().__init__(resource, opts, inputs)
+    def __init__(self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.NamespaceGuardInputs[_In]]) -> None:
+        super().__init__(name, opts, inputs)
 
 
 class HsmRoleAssignment(PluginResource[None]):
@@ -157,29 +125,19 @@ class HsmRoleAssignment(PluginResource[None]):
     token = resource_types.HSM_ROLE_ASSIGNMENT
 
     def __init__(
-        self,
-        resource: str,
-        /,
-        opts: _Options = None,
-        **inputs: Unpack[schema.HsmRoleAssignmentInputs[_In]],
+        self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.HsmRoleAssignmentInputs[_In]]
     ) -> None:
-        super().__init__(resource, opts, inputs)
+        super().__init__(name, opts, inputs)
 
 
 class SigningKey(PluginResource[schema.SigningKeyOutputs[_Out, pulumi.Output[Mapping[str, Any]]]]):
-    """A key that signs service-account tokens, in the vault (`provider/signing_key.py`)."""
+    """A key that signs service-account tokens, in the vault (`provider/vault_signing_key.py`)."""
 
     token = resource_types.SIGNING_KEY
     added = schema.SigningKeyOutputs
 
-    def __init__(
-        self,
-        resource: str,
-        /,
-        opts: _Options = None,
-        **inputs: Unpack[schema.SigningKeyInputs[_In]],
-    ) -> None:
-        super().__init__(resource, opts, inputs)
+    def __init__(self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.SigningKeyInputs[_In]]) -> None:
+        super().__init__(name, opts, inputs)
 
 
 class IssuerDocuments(PluginResource[schema.IssuerDocumentsOutputs]):
@@ -190,55 +148,39 @@ class IssuerDocuments(PluginResource[schema.IssuerDocumentsOutputs]):
 
     def __init__(
         self,
-        resource: str,
+        name: str,
         /,
         opts: _Options = None,
         **inputs: Unpack[schema.IssuerDocumentsInputs[pulumi.Input[Mapping[str, Any]]]],
     ) -> None:
-        super().__init__(resource, opts, inputs)
+        super().__init__(name, opts, inputs)
 
 
 class EncryptionKey(PluginResource[schema.VaultKeyOutputs[_Out]]):
-    """A key in the vault that encrypts a hosted cluster's etcd (`provider/encryption_key.py`)."""
+    """A key in the vault that encrypts a hosted cluster's etcd (`provider/vault_etcd_key.py`)."""
 
     token = resource_types.ENCRYPTION_KEY
     added = schema.VaultKeyOutputs
 
-    def __init__(
-        self,
-        resource: str,
-        /,
-        opts: _Options = None,
-        **inputs: Unpack[schema.EncryptionKeyInputs[_In]],
-    ) -> None:
-        super().__init__(resource, opts, inputs)
+    def __init__(self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.EncryptionKeyInputs[_In]]) -> None:
+        super().__init__(name, opts, inputs)
 
 
 class SigningKeySecret(PluginResource[None]):
-    """The Kubernetes Secret with a signing key (`provider/signing_key_secret.py`)."""
+    """The Kubernetes Secret with a signing key (`provider/kubernetes_signing_key.py`)."""
 
     token = resource_types.SIGNING_KEY_SECRET
 
     def __init__(
-        self,
-        resource: str,
-        /,
-        opts: _Options = None,
-        **inputs: Unpack[schema.SigningKeySecretInputs[_In]],
+        self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.SigningKeySecretInputs[_In]]
     ) -> None:
-        super().__init__(resource, opts, inputs)
+        super().__init__(name, opts, inputs)
 
 
 class EncryptionKeySecret(PluginResource[None]):
-    """The Kubernetes Secret with the key of etcd (`provider/encryption_key_secret.py`)."""
+    """The Kubernetes Secret with the key of etcd (`provider/kubernetes_etcd_key.py`)."""
 
     token = resource_types.ENCRYPTION_KEY_SECRET
 
-    def __init__(
-        self,
-        resource: str,
-        /,
-        opts: _Options = None,
-        **inputs: Unpack[schema.KeySecretInputs[_In]],
-    ) -> None:
-        super().__init__(resource, opts, inputs)
+    def __init__(self, name: str, /, opts: _Options = None, **inputs: Unpack[schema.KeySecretInputs[_In]]) -> None:
+        super().__init__(name, opts, inputs)

@@ -15,13 +15,8 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from identity.azure.errors import AccessError, AzureRefusedError
-from identity.credentials.signing_key import (
-    PublicKey,
-    UnusableIssuerError,
-    UnusableKeyError,
-    keys_of_issuer,
-    public_half,
-)
+from identity.credentials.openid_documents import UnusableIssuerError, keys_of_issuer
+from identity.credentials.service_account_key import PublicKey, UnusableKeyError, public_half
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings, Problem, Settings, SigningKeySettings
 from identity.settings.schema.problems import Place, enumerate_words

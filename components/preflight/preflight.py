@@ -20,8 +20,8 @@ from components.preflight.last_outputs import last_outputs
 from components.preflight.own_namespaces import own_namespaces
 from components.preflight.prerequisites import Prerequisites, look_up
 from components.preflight.shared_stack import take_outputs
-from components.preflight.signing_key_secret_check import check_signing_key_secrets
 from components.preflight.tenant_check import check_tenant, check_tenant_of_last_run
+from components.preflight.unmanaged_signing_key_check import check_signing_key_secrets
 from identity.credentials import renewal_request
 from identity.outputs import StackOutputs
 from identity.settings import Settings

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Set
-from typing import Any, Final
 
 from identity import resource_types
 from identity.clouds import LocalEnvironment
 from identity.naming import stack_tag
+from identity.plugin_schema import StackOwnerOutputs
 from identity.settings.schema.problems import NAMESPACE
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, provider_urn, type_of
 from ops.world.stacks import Contents, Stacks
 from ops.world.whose import Whose, owner_of_application, signed_in
-
-_OWNER_ID: Final = "ownerId"
 
 
 def take(engine: Engine, owner_id: str) -> None:
@@ -93,5 +91,5 @@ def _planned(plan: Plan, there: Set[str]) -> Iterator[StateResource]:
 def _with(resource: StateResource, owner_id: str) -> StateResource:
     if resource["type"] != resource_types.STACK_OWNER:
         return resource
-    outputs: dict[str, Any] = {**(resource.get("outputs") or {}), _OWNER_ID: owner_id}
-    return {**resource, "id": owner_id, "outputs": outputs}
+    written: StackOwnerOutputs[str] = {"ownerId": owner_id}
+    return {**resource, "id": owner_id, "outputs": {**(resource.get("outputs") or {}), **written}}

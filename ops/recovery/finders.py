@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.registered_certificates import registered, registered_at
 from identity.credentials import rfc3339
-from identity.naming import owner_mark, resource_group_id, resource_id
+from identity.naming import owner_mark, resource_group_id, resource_id, secret_id
+from identity.plugin_schema import VaultAddress
 from ops.stack.errors import CommandError
 from ops.world import vault_secrets
 from ops.world.kubernetes_objects import KubernetesObjects
@@ -158,7 +159,8 @@ class Finders:
         return self._resource(full_id, resource_types.STORAGE_API)
 
     def _credential_secret(self, inputs: Inputs) -> str | None:
-        return self._resource(f"{inputs['vaultId']}/secrets/{inputs['secretName']}", resource_types.KEY_VAULT_API)
+        address = cast(VaultAddress, inputs)
+        return self._resource(secret_id(address["vaultId"], address["secretName"]), resource_types.KEY_VAULT_API)
 
     def _application(self, inputs: Inputs) -> str | None:
         # Display names are not unique, and another backend may have a stack of this name; no other has the owner id

@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from identity import resource_types
 from identity.infrastructure import cluster_of
-from identity.naming import parse_arm_id, resource_id
+from identity.naming import parse_arm_id, resource_id, secret_id
+from identity.plugin_schema import VaultAddress
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
 from ops.stack.state import name_of, provider_urn, type_of
@@ -222,7 +223,8 @@ def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Exi
             resource_id(subscription, inputs["resourceGroupName"], _VAULT, inputs["vaultName"]), is_deleted=True
         )
     if _SECRET_IS_DELETED in error:
-        return found(f"{inputs['vaultId']}/secrets/{inputs['secretName']}", is_deleted=True)
+        address = cast(VaultAddress, inputs)
+        return found(secret_id(address["vaultId"], address["secretName"]), is_deleted=True)
     if match := _IN_ENTRA_ALREADY.search(error):
         # Of a service principal the provider names the object id alone.
         return found(match["id"] if "/" in match["id"] else f"/servicePrincipals/{match['id']}")

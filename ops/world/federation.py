@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
-from identity.credentials.signing_key import UnusableIssuerError, keys_of_issuer
+from identity.credentials.openid_documents import UnusableIssuerError, keys_of_issuer
 from ops.world import managed_identities
 from ops.world.expected import FederatedTrust
 from ops.world.stack_world import SeenIssuer, SeenManagedIdentity

@@ -13,7 +13,7 @@ import jwt
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_AUDIENCE
 from identity.catalogue_rows import DataPlaneIdentity, ProofCall, ProofTarget
-from identity.credentials.signing_key import public_half
+from identity.credentials.service_account_key import public_half
 from tests.harness import LocalStack
 
 ARM: Final = "https://management.core.windows.net//.default"

@@ -20,7 +20,8 @@ import requests
 from identity.azure.client import AzureClient
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.clouds import local_cloud
-from identity.credentials.signing_key import DISCOVERY_PATH, discovery_document, jwks_document, make, public_half
+from identity.credentials.openid_documents import DISCOVERY_PATH, discovery_document, jwks_document
+from identity.credentials.service_account_key import make, public_half
 from identity.naming import role_definition_id
 from localcloud.core.client_variables import network
 from localcloud.core.clouds import LocalEnvironment

@@ -28,7 +28,7 @@ _OBJECTS = {
     f"kubernetes:{kind.group or 'core'}/{kind.version}:{kind.kind}" for kind in KINDS if kind.kind not in _NOT_DECLARED
 }
 _CREDENTIAL_SECRET = "idstack:index:CredentialSecret"
-# `tests/unit/provider/test_signing_key.py` imports the second.
+# `tests/unit/provider/test_vault_signing_key.py` imports the second.
 _IN_A_VAULT = (_CREDENTIAL_SECRET, "idstack:index:EncryptionKey", "idstack:index:SigningKey")
 # These are in Azure or in the cluster, but part of what they are is not.
 _NOT_IMPORTED = {

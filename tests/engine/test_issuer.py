@@ -15,7 +15,7 @@ import pytest
 
 from identity.catalogue_rows import DataPlaneIdentity
 from identity.credentials import rfc3339
-from identity.credentials.signing_key import make, public_half
+from identity.credentials.service_account_key import make, public_half
 from tests.engine.key_material import KeySearch, everything, vault_keys
 from tests.engine.killing import small_stack
 from tests.engine.service_accounts import SUBJECTS, GuestCluster, proof_of

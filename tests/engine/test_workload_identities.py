@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
-from identity.credentials.signing_key import make, public_half
+from identity.credentials.service_account_key import make, public_half
 from identity.probe_pod import proof_argument, proof_target
 from identity.resource_types import MANAGED_IDENTITY_API
 from identity.settings import HostedClusterSettings, Settings, load_settings

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from identity.credentials.certificate import IssuedCertificate, issue
 from identity.credentials.document import encode
-from identity.credentials.encryption_key import KEY_BYTES
+from identity.credentials.etcd_key import KEY_BYTES
 from localcloud.core import clock
 from tests.engine.key_material import KeySearch
 

@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.credentials.certificate import IssuedCertificate, issue
-from identity.credentials.signing_key import make, public_half
+from identity.credentials.service_account_key import make, public_half
 from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.tenant.objects import KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.core import clock

@@ -9,7 +9,7 @@ from pathlib import Path
 import jwt
 import pytest
 
-from identity.credentials.signing_key import make, public_half
+from identity.credentials.service_account_key import make, public_half
 from localcloud.azure.keyvault.secrets import SecretChange, Secrets
 from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.resource_store import Resources

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from identity.credentials.signing_key import DISCOVERY_PATH
+from identity.credentials.openid_documents import DISCOVERY_PATH
 from identity.naming import parse_arm_id
 from ops.doctor.model.check import Check, Fault, Stage, of_federated
 from ops.world.expected import FederatedIdentity

@@ -11,7 +11,7 @@ import pytest
 from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.clouds import LOCAL_TENANT_ID
-from identity.credentials.signing_key import discovery_document, jwks_document
+from identity.credentials.openid_documents import discovery_document, jwks_document
 from localcloud.azure.blob.contents import Blobs
 from localcloud.tests.arm_world import GROUP, ArmWorld, storage_account_body
 from plugin import PluginError, Props

@@ -12,7 +12,8 @@ import pytest
 
 from components.preflight.issuer_check import read_existing_keys
 from identity.azure.errors import AzureRefusedError
-from identity.credentials.signing_key import discovery_document, jwks_document, make, public_half
+from identity.credentials.openid_documents import discovery_document, jwks_document
+from identity.credentials.service_account_key import make, public_half
 from tests.unit.components.program import Program
 from tests.unit.components.refusals import refused
 from tests.unit.components.world import VAULT, hosted_cluster, settings

@@ -8,7 +8,7 @@ import pytest
 
 from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
-from identity.credentials.signing_key import discovery_document, jwks_document
+from identity.credentials.openid_documents import discovery_document, jwks_document
 from ops.world.expected import FederatedTrust
 from ops.world.federation import read_issuer, read_managed_identity
 from ops.world.stack_world import SeenIssuer, SeenManagedIdentity

@@ -1,4 +1,4 @@
-"""`SigningKeySecretResource` against a vault and a Kubernetes API: what HyperShift reads, and what a refresh sees."""
+"""`KubernetesSigningKeyResource` by a vault and a Kubernetes API: what HyperShift reads, and what a refresh sees."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import httpx
 import pytest
 
 from identity.clouds import LOCAL_TENANT_ID
-from identity.credentials import encryption_key, signing_key
-from identity.credentials.signing_key import public_half
+from identity.credentials import etcd_key, service_account_key
+from identity.credentials.service_account_key import public_half
 from localcloud.kubernetes.api import app as kubernetes
 from localcloud.tests.arm_world import VAULT, ArmWorld
 from localcloud.tests.hosts import Certificates, Serve
 from localcloud.tests.kubernetes_world import TOKEN
 from plugin import PluginError, Props, Secret, unwrap
-from provider.encryption_key_secret import EncryptionKeySecretResource
-from provider.signing_key_secret import SigningKeySecretResource
+from provider.kubernetes_etcd_key import KubernetesEtcdKeyResource
+from provider.kubernetes_signing_key import KubernetesSigningKeyResource
 from tests.unit.provider.conftest import SignIn
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SigningKeySecret::hc1-signing-key-secret"
 PATH = "/api/v1/namespaces/clusters/secrets/hc1-sa-signing-key"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
-resource = SigningKeySecretResource()
+resource = KubernetesSigningKeyResource()
 
 
 @dataclass
@@ -38,7 +38,7 @@ class SecretWorld:
     azure: ArmWorld
     kubeconfig: str
     http: httpx.Client
-    pem: str = field(default_factory=lambda: signing_key.make(2048))
+    pem: str = field(default_factory=lambda: service_account_key.make(2048))
 
     def inputs(self, **changes: Any) -> Props:
         """Checked inputs."""
@@ -108,7 +108,7 @@ def test_neither_input_nor_output_shows_the_key(world: SecretWorld) -> None:
 
 
 def test_keys_whose_tokens_are_in_use_stand_beside_it_until_they_go(world: SecretWorld) -> None:
-    old = public_half(signing_key.make(2048)).pem
+    old = public_half(service_account_key.make(2048)).pem
     first = world.inputs(oldPublicKeys=[old])
     state = resource.create(URN, first, preview=False).state
     assert world.data == {"key": world.pem, "old-key.pub": old}
@@ -143,7 +143,7 @@ def test_what_hypershift_notes_at_the_secret_stays(world: SecretWorld) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"key": signing_key.make(2048)}, {"key": "x"}, {"old-key.pub": "x"}], ids=["key", "text", "old"]
+    "change", [{"key": service_account_key.make(2048)}, {"key": "x"}, {"old-key.pub": "x"}], ids=["key", "text", "old"]
 )
 def test_a_refresh_sees_another_content(world: SecretWorld, change: dict[str, str]) -> None:
     inputs = world.inputs()
@@ -177,7 +177,7 @@ def test_a_secret_that_is_gone_is_gone(world: SecretWorld) -> None:
 
 
 def test_another_key_in_the_vault_than_the_published_one_is_refused(world: SecretWorld) -> None:
-    world.store(signing_key.make(2048))
+    world.store(service_account_key.make(2048))
 
     with pytest.raises(PluginError, match=r"holds another key, .* bring the stack up with `--refresh`"):
         resource.create(URN, world.inputs(), preview=False)
@@ -217,12 +217,12 @@ def test_a_secret_is_not_imported() -> None:
         resource.read(URN, "clusters/hc1-sa-signing-key", {}, {})
 
 
-ETCD = EncryptionKeySecretResource()
+ETCD = KubernetesEtcdKeyResource()
 
 
 def etcd(world: SecretWorld, key: str) -> Props:
     world.azure.vault("PUT", "/secrets/etcd", {"value": key})
-    changes = {"name": "hc1-etcd-encryption-key", "secretName": "etcd", "keyId": encryption_key.key_id(key)}
+    changes = {"name": "hc1-etcd-encryption-key", "secretName": "etcd", "keyId": etcd_key.key_id(key)}
     known = {name: value for name, value in world.inputs(**changes).items() if name != "oldPublicKeys"}
     checked = ETCD.check(URN, None, known)
     assert not checked.failures
@@ -230,7 +230,7 @@ def etcd(world: SecretWorld, key: str) -> Props:
 
 
 def test_the_secret_with_the_key_of_etcd_holds_its_bytes(world: SecretWorld) -> None:
-    key = encryption_key.make()
+    key = etcd_key.make()
     inputs = etcd(world, key)
 
     state = ETCD.create(URN, inputs, preview=False).state
@@ -244,10 +244,10 @@ def test_the_secret_with_the_key_of_etcd_holds_its_bytes(world: SecretWorld) -> 
 
 
 def test_another_key_of_etcd_is_seen_and_replaced(world: SecretWorld) -> None:
-    inputs = etcd(world, encryption_key.make())
+    inputs = etcd(world, etcd_key.make())
     state = ETCD.create(URN, inputs, preview=False).state
     path = PATH.replace("sa-signing-key", "etcd-encryption-key")
-    other = {"data": {"key": encryption_key.make()}}
+    other = {"data": {"key": etcd_key.make()}}
     world.http.patch(path, content=json.dumps(other), headers=MERGE).raise_for_status()
 
     refreshed = ETCD.read(URN, "", inputs, state)

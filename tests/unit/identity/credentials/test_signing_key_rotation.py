@@ -6,7 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from identity.credentials.signing_keys import KEPT_AFTER, PUBLISHED_BEFORE, Publication, TooEarlyError, changed, first
+from identity.credentials.signing_key_rotation import (
+    KEPT_AFTER,
+    PUBLISHED_BEFORE,
+    Publication,
+    TooEarlyError,
+    changed,
+    first,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-"""`EncryptionKeySecretResource`: the Kubernetes Secret with the key with which kube-apiserver encrypts etcd.
+"""`KubernetesEtcdKeyResource`: the Kubernetes Secret with the key with which kube-apiserver encrypts etcd.
 
 HyperShift reads `key`, which has the bytes themselves (openshift/hypershift at 3ee9615,
 api/hypershift/v1beta1/hostedcluster_types.go, AESCBCKeySecretKey).
@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 from typing import ClassVar
 
-from identity.credentials import encryption_key
-from provider.key_secret import KeySecretResource
+from identity.credentials import etcd_key
+from provider.kubernetes_key import KubernetesKeyResource
 
 
-class EncryptionKeySecretResource(KeySecretResource):
+class KubernetesEtcdKeyResource(KubernetesKeyResource):
     """A Secret with the key of etcd."""
 
     noun: ClassVar[str] = "encryption key"
@@ -21,7 +21,7 @@ class EncryptionKeySecretResource(KeySecretResource):
 
     def usable(self, stored: str) -> tuple[bytes, str]:
         """The bytes of the text in base64 that the vault has."""
-        return base64.b64decode(stored), encryption_key.key_id(stored)
+        return base64.b64decode(stored), etcd_key.key_id(stored)
 
     def stored(self, held: bytes) -> str:
         """The bytes in base64."""

@@ -1,17 +1,17 @@
-"""`EncryptionKeyResource`: the key with which kube-apiserver encrypts etcd. The vault has it, and the state its id."""
+"""`VaultEtcdKeyResource`: the key with which kube-apiserver encrypts etcd. The vault has it, and the state its id."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from identity.credentials import encryption_key
+from identity.credentials import etcd_key
 from identity.credentials.secret_tags import ENCRYPTION_KEY_ID
 from identity.plugin_schema import EncryptionKeyInputs, VaultKeyOutputs
 from plugin import Props
 from provider.vault_key import VaultKeyResource
 
 
-class EncryptionKeyResource(VaultKeyResource):
+class VaultEtcdKeyResource(VaultKeyResource):
     """A key of random bytes."""
 
     inputs = EncryptionKeyInputs
@@ -19,12 +19,12 @@ class EncryptionKeyResource(VaultKeyResource):
     noun: ClassVar[str] = "encryption key"
     content_type: ClassVar[str] = "application/octet-stream"
     tag: ClassVar[str] = ENCRYPTION_KEY_ID
-    accepted: ClassVar[str] = f"{encryption_key.KEY_BYTES} bytes in base64"
+    accepted: ClassVar[str] = f"{etcd_key.KEY_BYTES} bytes in base64"
 
     def made(self) -> str:
         """A new key in base64."""
-        return encryption_key.make()
+        return etcd_key.make()
 
     def described(self, key: str) -> Props:
         """Its id."""
-        return {"keyId": encryption_key.key_id(key)}
+        return {"keyId": etcd_key.key_id(key)}

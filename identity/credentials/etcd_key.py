@@ -11,7 +11,7 @@ import hashlib
 import secrets
 from typing import Final
 
-from identity.credentials.signing_key import UnusableKeyError
+from identity.credentials.service_account_key import UnusableKeyError
 
 KEY_BYTES: Final = 32
 

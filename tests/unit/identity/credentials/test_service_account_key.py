@@ -9,11 +9,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
-from identity.credentials import signing_key
-from identity.credentials.signing_key import UnusableIssuerError, UnusableKeyError, public_half
+from identity.credentials import openid_documents, service_account_key
+from identity.credentials.openid_documents import UnusableIssuerError
+from identity.credentials.service_account_key import UnusableKeyError, public_half
 
 ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
-PUBLIC_KEY = public_half(signing_key.make(2048)).pem
+PUBLIC_KEY = public_half(service_account_key.make(2048)).pem
 
 
 def encoded(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, password: bytes | None = None) -> str:
@@ -22,16 +23,16 @@ def encoded(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, password: bytes
 
 
 def test_a_key_is_made_as_hypershift_reads_it() -> None:
-    pem = signing_key.make(2048)
+    pem = service_account_key.make(2048)
 
     assert pem.startswith("-----BEGIN RSA PRIVATE KEY-----")
-    assert signing_key.normalize(pem) == pem
-    assert signing_key.KEY_BITS == 4096
+    assert service_account_key.normalize(pem) == pem
+    assert service_account_key.KEY_BITS == 4096
 
 
 def test_a_key_of_another_form_is_the_same_key() -> None:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    pem = signing_key.normalize(encoded(key))
+    pem = service_account_key.normalize(encoded(key))
 
     assert pem.startswith("-----BEGIN RSA PRIVATE KEY-----")
     assert public_half(pem) == public_half(encoded(key))
@@ -56,23 +57,24 @@ def test_what_cannot_sign_is_refused_without_showing_it(pem: str, what: str) -> 
 
 
 def test_a_token_is_verified_with_the_published_key_that_it_names() -> None:
-    pem = signing_key.make(2048)
+    pem = service_account_key.make(2048)
     key = public_half(pem)
     token = jwt.encode({"iss": ISSUER}, pem, algorithm="RS256", headers={"kid": key.key_id})
 
-    published = jwt.PyJWKSet.from_dict(json.loads(signing_key.jwks_document([key.jwk])))
+    published = jwt.PyJWKSet.from_dict(json.loads(openid_documents.jwks_document([key.jwk])))
     assert jwt.decode(token, published[jwt.get_unverified_header(token)["kid"]], ["RS256"]) == {"iss": ISSUER}
 
 
 def test_the_discovery_document_is_that_of_ccoctl() -> None:
-    assert json.loads(signing_key.discovery_document(ISSUER)) == {
+    assert json.loads(openid_documents.discovery_document(ISSUER)) == {
         "issuer": ISSUER,
         "jwks_uri": f"{ISSUER}/openid/v1/jwks",
         "response_types_supported": ["id_token"],
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["RS256"],
     }
-    assert signing_key.jwks_address(signing_key.discovery_document(ISSUER), ISSUER) == f"{ISSUER}/openid/v1/jwks"
+    discovery = openid_documents.discovery_document(ISSUER)
+    assert openid_documents.jwks_address(discovery, ISSUER) == f"{ISSUER}/openid/v1/jwks"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_the_discovery_document_is_that_of_ccoctl() -> None:
 )
 def test_a_discovery_document_that_entra_could_not_use_is_refused(document: bytes, why: str) -> None:
     with pytest.raises(UnusableIssuerError) as refused:
-        signing_key.jwks_address(document, ISSUER)
+        openid_documents.jwks_address(document, ISSUER)
 
     assert str(refused.value) == why
 
@@ -97,6 +99,6 @@ def test_a_discovery_document_that_entra_could_not_use_is_refused(document: byte
 def test_only_rsa_keys_of_a_jwks_count() -> None:
     keys = [{"kty": "RSA", "kid": "a", "n": "1", "e": "2"}, {"kty": "EC", "kid": "b"}, "x"]
 
-    assert signing_key.published_keys(json.dumps({"keys": keys}).encode()) == {"a": ("1", "2")}
+    assert openid_documents.published_keys(json.dumps({"keys": keys}).encode()) == {"a": ("1", "2")}
     with pytest.raises(UnusableIssuerError, match="no list of keys"):
-        signing_key.published_keys(b"{}")
+        openid_documents.published_keys(b"{}")

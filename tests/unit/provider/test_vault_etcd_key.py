@@ -1,4 +1,4 @@
-"""`EncryptionKeyResource` against the local Key Vault: the vault has the key of etcd, the state its id."""
+"""`VaultEtcdKeyResource` against the local Key Vault: the vault has the key of etcd, the state its id."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from identity.clouds import LOCAL_TENANT_ID
-from identity.credentials import encryption_key
-from identity.credentials.signing_key import UnusableKeyError
+from identity.credentials import etcd_key
+from identity.credentials.service_account_key import UnusableKeyError
 from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import PluginError, Props
-from provider.encryption_key import EncryptionKeyResource
+from provider.vault_etcd_key import VaultEtcdKeyResource
 
 URN = "urn:pulumi:dev::idstack::idstack:index:EncryptionKey::hc1-encryption-key"
 NAME = "hc1-etcd-encryption-key"
 
-resource = EncryptionKeyResource()
+resource = VaultEtcdKeyResource()
 
 
 def inputs(**changes: Any) -> Props:
@@ -61,7 +61,7 @@ def test_a_secret_with_no_key_is_refused(in_azure: ArmWorld) -> None:
 @pytest.mark.parametrize("key", ["", "no base64", "c2hvcnQ=", "é"])
 def test_what_is_no_key_has_no_id(key: str) -> None:
     with pytest.raises(UnusableKeyError):
-        encryption_key.key_id(key)
+        etcd_key.key_id(key)
 
 
 def test_only_the_plugin_makes_it() -> None:

@@ -1,4 +1,4 @@
-"""`SigningKeyResource` against the local Key Vault: the vault has the key, the state its public half."""
+"""`VaultSigningKeyResource` against the local Key Vault: the vault has the key, the state its public half."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 import pytest
 
 from identity.clouds import LOCAL_TENANT_ID
-from identity.credentials import signing_key
-from identity.credentials.signing_key import public_half
+from identity.credentials import service_account_key
+from identity.credentials.service_account_key import public_half
 from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import UNKNOWN, PluginError, PropertyChange, Props
-from provider.signing_key import SigningKeyResource
+from provider.vault_signing_key import VaultSigningKeyResource
 from tests.unit.provider.conftest import SignIn
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SigningKey::hc1-issuer-key-1"
 NAME = "hc1-sa-signing-key-1"
 ID = f"{VAULT}/secrets/{NAME}"
 
-resource = SigningKeyResource()
+resource = VaultSigningKeyResource()
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys that are made quickly."""
-    made = signing_key.make
-    monkeypatch.setattr("provider.signing_key.signing_key.make", lambda bits=2048: made(bits))
+    made = service_account_key.make
+    monkeypatch.setattr("provider.vault_signing_key.service_account_key.make", lambda bits=2048: made(bits))
 
 
 def inputs(old: Props | None = None, **changes: Any) -> Props:
@@ -100,7 +100,7 @@ def test_somebody_elses_secret_is_not_taken_over(in_azure: ArmWorld) -> None:
 def test_another_stacks_key_is_neither_taken_over_nor_replaced(in_azure: ArmWorld, tmp_path: Path) -> None:
     state = created(ownerId="theirs")
     pem = stored(in_azure)
-    (tmp_path / "key.pem").write_text(signing_key.make())
+    (tmp_path / "key.pem").write_text(service_account_key.make())
     own = public_half((tmp_path / "key.pem").read_text()).key_id
     file: dict[str, Any] = {"source": "file", "file": str(tmp_path / "key.pem"), "fileKeyId": own}
 
@@ -133,7 +133,7 @@ def test_a_refresh_without_a_change_shows_none(in_azure: ArmWorld) -> None:
 
 
 def test_a_key_that_somebody_else_wrote_is_taken_over(in_azure: ArmWorld) -> None:
-    state, other = created(), signing_key.make(2048)
+    state, other = created(), service_account_key.make(2048)
     store(in_azure, other)
     drifted = refreshed(state)
 
@@ -157,7 +157,7 @@ def test_a_disabled_key_and_its_tags_are_put_back(in_azure: ArmWorld) -> None:
 
 def test_a_key_in_a_file_is_stored_as_hypershift_reads_it(in_azure: ArmWorld, tmp_path: Path) -> None:
     file = tmp_path / "sa.pem"
-    file.write_text(signing_key.make(2048))
+    file.write_text(service_account_key.make(2048))
     key_id = public_half(file.read_text()).key_id
     state = created(source="file", file=str(file), fileKeyId=key_id)
 
@@ -169,7 +169,7 @@ def test_a_key_in_a_file_is_stored_as_hypershift_reads_it(in_azure: ArmWorld, tm
 
 
 def test_a_key_that_is_in_the_vault_already_is_only_read(in_azure: ArmWorld) -> None:
-    pem = signing_key.make(2048)
+    pem = service_account_key.make(2048)
     store(in_azure, pem)
     before = in_azure.vault("GET", f"/secrets/{NAME}").json()
     state = created(source="vault")

@@ -1,4 +1,4 @@
-"""`SigningKeySecretResource`: the Kubernetes Secret with the key that signs service-account tokens.
+"""`KubernetesSigningKeyResource`: the Kubernetes Secret with the key that signs service-account tokens.
 
 HyperShift reads `key`, and `old-key.pub` with the public keys whose tokens kube-apiserver still has to accept
 (openshift/hypershift at 3ee9615, api/hypershift/v1beta1/hostedcluster_types.go:171-177 and
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from identity.credentials import signing_key
+from identity.credentials import service_account_key
 from identity.plugin_schema import KeySecretState, SigningKeySecretInputs
-from provider.key_secret import KeySecretResource
+from provider.kubernetes_key import KubernetesKeyResource
 
 
-class SigningKeySecretResource(KeySecretResource):
+class KubernetesSigningKeyResource(KubernetesKeyResource):
     """A Secret with a key, and the public keys of others whose tokens are in use."""
 
     inputs = SigningKeySecretInputs
@@ -23,8 +23,8 @@ class SigningKeySecretResource(KeySecretResource):
 
     def usable(self, stored: str) -> tuple[bytes, str]:
         """PKCS#1 in PEM."""
-        pem = signing_key.normalize(stored)
-        return pem.encode(), signing_key.public_half(pem).key_id
+        pem = service_account_key.normalize(stored)
+        return pem.encode(), service_account_key.public_half(pem).key_id
 
     def stored(self, held: bytes) -> str:
         """The same text."""

@@ -1,17 +1,17 @@
-"""`SigningKeyResource`: a key that signs service-account tokens. The vault has it, and the state its public half."""
+"""`VaultSigningKeyResource`: a key that signs service-account tokens. The vault has it, the state its public half."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from identity.credentials import signing_key
+from identity.credentials import service_account_key
 from identity.credentials.secret_tags import SIGNING_KEY_ID
 from identity.plugin_schema import SigningKeyInputs, SigningKeyOutputs
 from plugin import Props
 from provider.vault_key import VaultKeyResource
 
 
-class SigningKeyResource(VaultKeyResource):
+class VaultSigningKeyResource(VaultKeyResource):
     """An RSA key, and its public half."""
 
     inputs = SigningKeyInputs
@@ -23,13 +23,13 @@ class SigningKeyResource(VaultKeyResource):
 
     def made(self) -> str:
         """A new RSA key in PEM."""
-        return signing_key.make()
+        return service_account_key.make()
 
     def described(self, key: str) -> Props:
         """The public half."""
-        public = signing_key.public_half(key)
+        public = service_account_key.public_half(key)
         return {"keyId": public.key_id, "jwk": dict(public.jwk), "publicKeyPem": public.pem}
 
     def normalized(self, key: str) -> str:
         """The one form that HyperShift reads."""
-        return signing_key.normalize(key)
+        return service_account_key.normalize(key)

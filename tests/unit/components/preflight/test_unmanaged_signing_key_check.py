@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from identity.credentials import signing_key
+from identity.credentials import service_account_key
 from tests.unit.components.existing_cluster import CLUSTER, ExistingClusterScenario
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
@@ -19,7 +19,7 @@ from tests.unit.components.world import hosted_cluster
 
 PATH = "/api/v1/namespaces/clusters/secrets/hc1-key"
 PLACE = "hostedClusters[0].hostedCluster.serviceAccountSigningKey"
-PKCS1 = signing_key.make(2048)
+PKCS1 = service_account_key.make(2048)
 Run = Callable[..., RecordingMonitor]
 
 

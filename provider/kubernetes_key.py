@@ -1,4 +1,4 @@
-"""`KeySecretResource`: the Kubernetes Secret with a key of a hosted cluster, which its HostedCluster names.
+"""`KubernetesKeyResource`: the Kubernetes Secret with a key of a hosted cluster, which its HostedCluster names.
 
 The key goes from the vault into the Secret in one call, and into no input or output.
 """
@@ -18,7 +18,7 @@ import httpx
 from identity.aks.api_server import ApiServer
 from identity.aks.azure_rbac import AksCluster
 from identity.aks.kubeconfig import Kubeconfig
-from identity.credentials.signing_key import UnusableKeyError
+from identity.credentials.service_account_key import UnusableKeyError
 from identity.plugin_schema import KeySecretInputs, KeySecretState
 from plugin import PluginError
 from provider.resource import TypedResource, explained
@@ -33,7 +33,7 @@ _READ_SECRETS: Final = (
 )
 
 
-class KeySecretResource(TypedResource[KeySecretState, Mapping[str, Any]]):
+class KubernetesKeyResource(TypedResource[KeySecretState, Mapping[str, Any]]):
     """Another cluster, namespace or name is another Secret; everything else changes in place."""
 
     inputs: ClassVar[Any] = KeySecretInputs
