@@ -148,7 +148,7 @@ class HostedClusterSpec(TypedDict, Generic[Leaf]):
     secretEncryption: NotRequired[SecretEncryptionSpec[Leaf]]
 
 
-class EncryptionKeys(TypedDict, Generic[Leaf]):
+class EncryptionKeys(TypedDict):
     """The keys in whose vaults, or managed HSMs, the identity of the KMS plugin has its role."""
 
     activeKey: KmsKeySpec
@@ -178,7 +178,7 @@ class HostedClusterOutput(TypedDict, Generic[Leaf]):
     externalDnsDomain: NotRequired[str]
     dnsZoneResourceGroup: NotRequired[str]
     credentialsInUse: dict[str, CredentialAddress]
-    encryptionKeys: NotRequired[EncryptionKeys[Leaf]]
+    encryptionKeys: NotRequired[EncryptionKeys]
     encryptionKeySecret: NotRequired[str]  # with the key of etcd, if the stack makes it
 
 
@@ -230,7 +230,7 @@ def owned_namespaces(outputs: StackOutputs[Any]) -> dict[str, str]:
     return {name: control_plane_namespace(each["namespace"], name) for name, each in clusters.items()}
 
 
-def encryption_keys(outputs: StackOutputs[Any], cluster: str) -> EncryptionKeys[Any] | None:
+def encryption_keys(outputs: StackOutputs[Any], cluster: str) -> EncryptionKeys | None:
     """The keys that encrypted a hosted cluster's etcd in the last complete run; None if there were none."""
     described = (outputs.get("hostedClusters") or {}).get(cluster)
     return None if described is None else described.get("encryptionKeys")

@@ -17,10 +17,9 @@ from components.azure.imported_credential import ImportedCredentialArgs
 from components.azure.infrastructure import create_infrastructure
 from components.azure.optional_identity import AttacherArgs, OptionalIdentityArgs, OptionalIdentityComponent
 from components.azure.providers import ClusterConnection
-from components.hypershift.encryption_keys import encryption_keys
 from components.hypershift.etcd_encryption import encryption_key_secret, names_encryption_key
 from components.hypershift.hosted_cluster_object import HostedClusterObject, HostedClusterObjectArgs, stack_part
-from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
+from components.hypershift.hosted_cluster_spec import encryption_keys, hosted_cluster_spec
 from components.hypershift.service_account_key import SigningKeyArgs, cluster_signing_key, signing_key_secret
 from components.kubernetes.cloud_config import Platform
 from components.kubernetes.cluster_side import ClusterSide, ClusterSideArgs

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from components.kubernetes.cloud_config import Platform
 from identity.catalogue import CONTROL_PLANE
-from identity.outputs import HostedClusterSpec, KmsKeySpec
+from identity.outputs import EncryptionKeys, HostedClusterSpec, KmsKeySpec
 from identity.settings import HostedClusterSettings, KmsKey, KmsSettings
 from identity.settings.schema.hosted_clusters import AUTHENTICATION_TYPES
 
@@ -85,7 +85,18 @@ def _place(spec: dict[str, Any], path: Sequence[str], identity: Mapping[str, Any
     owner[field] = identity
 
 
-def kms_key_spec(key: KmsKey) -> KmsKeySpec:
+def encryption_keys(cluster: HostedClusterSettings) -> EncryptionKeys | None:
+    """The keys of etcd for the outputs, with which the next run compares its own; None without KMS."""
+    kms = cluster.kms
+    if kms is None:
+        return None
+    found: EncryptionKeys = {"activeKey": _kms_key_spec(kms.active_key)}
+    if kms.backup_key is not None:
+        found["backupKey"] = _kms_key_spec(kms.backup_key)
+    return found
+
+
+def _kms_key_spec(key: KmsKey) -> KmsKeySpec:
     """The key as the API has it."""
     return {"keyVaultName": key.key_vault_name, "keyName": key.key_name, "keyVersion": key.key_version}
 
@@ -93,9 +104,9 @@ def kms_key_spec(key: KmsKey) -> KmsKeySpec:
 def _keys(kms: KmsSettings) -> dict[str, Any]:
     """`spec.secretEncryption.kms.azure` without the identity; `KmsAzureSpec` says what is left out and why."""
     active, backup = kms.active_key, kms.backup_key
-    keys: dict[str, Any] = {"activeKey": kms_key_spec(active)}
+    keys: dict[str, Any] = {"activeKey": _kms_key_spec(active)}
     if backup is not None and backup.key_vault_name == active.key_vault_name:
-        keys["backupKey"] = kms_key_spec(backup)
+        keys["backupKey"] = _kms_key_spec(backup)
     if kms.is_managed_hsm:
         keys["keyVaultType"] = kms.key_vault_type
     if kms.key_vault_access is not None:

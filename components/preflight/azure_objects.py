@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from components.azure.credential_store import CredentialStore
 from identity.catalogue import CONTROL_PLANE
@@ -19,6 +20,10 @@ class AzureLookup:
     function: str
     arguments: tuple[tuple[str, str], ...]
     description: str
+
+
+# What Azure says; no entry for an object that does not exist.
+Answers: TypeAlias = Mapping[AzureLookup, Mapping[str, Any]]
 
 
 def required_lookups(
@@ -49,7 +54,7 @@ def required_lookups(
         for name, identity in imported_identities(hosted):
             at = (*place, "identities", name)
             yield (*at, "resourceId"), managed_identity(identity)
-            if is_stored(identity):
+            if identity.credential is not None and identity.credential.secret_name is not None:
                 yield (*at, "credential", "secretName"), stored_secret(vault, identity)
 
 
@@ -228,8 +233,3 @@ def imported_identities(cluster: HostedClusterSettings) -> Iterator[tuple[str, I
         identity = cluster.identity(row)
         if identity.enabled and identity.source == "managed-identity":
             yield row.field, identity
-
-
-def is_stored(identity: IdentitySettings) -> bool:
-    """Whether the credential is in the vault already."""
-    return identity.credential is not None and identity.credential.secret_name is not None

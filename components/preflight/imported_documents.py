@@ -2,19 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pulumi
+
 from components.azure.credential_secret import CredentialDates
-from components.azure.imported_credential import ImportedDocument, StoredDocument
-from identity.credentials import rfc3339
+from components.azure.imported_credential import (
+    ExistingIdentity,
+    ImportedCredentialArgs,
+    ImportedDocument,
+    StoredDocument,
+)
+from components.preflight.azure_objects import Answers, managed_identity, stored_secret
+from identity.credentials import renewal_request, rfc3339
 from identity.credentials.certificate import CLOCK_SKEW
 from identity.credentials.document import InvalidCredentialError, unlikely_dates, validate, wrap
 from identity.credentials.replacement import StoredBefore
 from identity.credentials.secret_tags import THUMBPRINT
-from identity.settings import ImportedCredentialSettings
+from identity.naming import parse_arm_id
+from identity.settings import ConfigurationError, IdentitySettings, ImportedCredentialSettings, Problem, Settings
+from identity.settings.schema.problems import Place
+
+
+def imported_credential(
+    settings: Settings, identity: IdentitySettings, place: Place, answers: Answers, vault: str
+) -> ImportedCredentialArgs | None:
+    """The credential of the managed identity at `place`; None if what it needs is missing, which is reported already.
+
+    Raises ConfigurationError with everything that is wrong with it. `vault` is the vault's ARM id.
+    """
+    answer, credential = answers.get(managed_identity(identity)), identity.credential
+    stored = answers.get(stored_secret(vault, identity))
+    if answer is None or credential is None:
+        return None
+    principal = ExistingIdentity(client_id=answer["clientId"], object_id=answer["principalId"])
+    problems = list(_other_client_id(identity, principal, place))
+    document: ImportedDocument | StoredDocument | None = None
+    now = datetime.now(UTC)
+    try:
+        if credential.secret_name is not None:
+            document = None if stored is None else read_stored(stored, now=now)
+        else:
+            document = read_document(
+                credential,
+                now=now,
+                tenant_id=settings.tenant_id,
+                client_id=principal.client_id,
+                object_encoding=identity.object_encoding,
+            )
+            if stored is not None:
+                problems += _older(
+                    document, stored_before(stored, parse_arm_id(vault).name, identity.secret_name), place
+                )
+            for remark in document.remarks:
+                pulumi.log.warn(f"the credential document {document.path} is taken, though {remark}")
+    except InvalidCredentialError as error:
+        problems.append(_unusable((*place, "credential"), error))
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(
+            Problem(
+                place=(*place, "credential", "file"),
+                rule="credential-file-unreadable",
+                found=f'"{credential.file}", which cannot be read ({error.__class__.__name__})',
+                accepted="the path of a file with the credential document, from the project's folder",
+                fix="put the document there, or correct the path",
+            )
+        )
+    if problems:
+        raise ConfigurationError(problems)
+    return None if document is None else ImportedCredentialArgs(principal=principal, document=document)
+
+
+def _other_client_id(identity: IdentitySettings, principal: ExistingIdentity, place: Place) -> Iterator[Problem]:
+    if identity.client_id is not None and identity.client_id != principal.client_id:
+        yield Problem(
+            place=(*place, "clientId"),
+            rule="client-id-mismatch",
+            found=f'"{identity.client_id}", but the managed identity has the client id "{principal.client_id}"',
+            accepted="the identity's own client id, or nothing",
+            fix="remove it, or correct resourceId",
+        )
+
+
+def _older(document: ImportedDocument, before: StoredBefore, place: Place) -> Iterator[Problem]:
+    """A document that is older than the vault's; a run that only renews writes none."""
+    why = before.why_it_stays(document.thumbprint, document.dates.not_before)
+    if why and not renewal_request.is_renewal_run(os.environ):
+        yield Problem(
+            place=(*place, "credential", "file"),
+            rule="credential-document-older",
+            found=f'"{document.path}", whose document is older than that of the vault: {why}',
+            accepted="a document that begins later than the vault's, or the same one",
+            fix=before.ways_out,
+        )
+
+
+def _unusable(place: Place, error: InvalidCredentialError) -> Problem:
+    return Problem(
+        place=place,
+        rule="credential-document-invalid",
+        found="".join(("a credential document that cannot be used:", *(f"\n    - {each}" for each in error.problems))),
+        accepted="the document that the MSI data plane issued for this identity, as it is",
+        fix="have it issued again",
+    )
 
 
 def read_document(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from components.preflight.azure_objects import (
+    Answers,
     AzureLookup,
     egress,
     private_zone,
@@ -18,8 +19,6 @@ from components.preflight.azure_objects import (
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings, Problem, Settings
 from identity.settings.schema.problems import Place, path_of, to_remove, to_set
-
-Answers = Mapping[AzureLookup, Mapping[str, Any]]
 
 
 def compare_infrastructure(

@@ -104,7 +104,7 @@ def _other_way_has_no_keys(cluster: HostedClusterSettings, place: Place, report:
             at = (*place, key)
             report.refuse(
                 at,
-                value if isinstance(value, str) else list(value) if isinstance(value, tuple) else {},
+                value,
                 rule="key-of-other-authentication",
                 accepted=f"nothing with authentication: {cluster.authentication}",
                 fix=f"{to_remove(at)}, or {to_set((*place, 'authentication'), way)}",

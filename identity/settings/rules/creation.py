@@ -22,7 +22,7 @@ def created_cluster_has_one_authority(settings: Settings, report: ProblemReport)
     cluster = settings.management_cluster
     if cluster is None or cluster.create is None:
         return
-    by_roles, groups = cluster.create.azure_rbac, list(cluster.create.admin_group_object_ids)
+    by_roles, groups = cluster.create.azure_rbac, cluster.create.admin_group_object_ids
     if by_roles and groups:
         accepted = "nothing with managementCluster.create.azureRBAC, by which role assignments decide alone"
         report.refuse(

@@ -85,7 +85,7 @@ def _private_link_is_whole(private: PrivateSettings, place: Place, report: Probl
     if len(subscriptions) > _MOST_SUBSCRIPTIONS or len(set(subscriptions)) < len(subscriptions):
         report.refuse(
             at,
-            list(subscriptions),
+            subscriptions,
             rule="private-link-subscriptions",
             accepted=f"at most {_MOST_SUBSCRIPTIONS} subscriptions, each once",
             fix=f"write it as YAML at {path_of(at)} in the stack file",

@@ -172,7 +172,7 @@ def _applications_have_nothing_imported(
             at = (*place, key)
             report.refuse(
                 at,
-                value if isinstance(value, str) else {},
+                value,
                 rule="application-with-managed-identity-key",
                 accepted="nothing with source: entra-application, where the stack issues the credential itself",
                 fix=f"{to_remove(at)}, or {to_set((*place, 'source'), 'managed-identity')}",

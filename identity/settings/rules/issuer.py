@@ -111,7 +111,7 @@ def _leaked_key_is_not_published(key: SigningKeySettings, place: Place, report: 
         at = (*place, "published")
         report.refuse(
             at,
-            list(key.published),
+            key.published,
             rule="leaked-key-published",
             accepted=f"numbers that are not in {path_of((*place, 'leaked'))}: the holder of such a key signs tokens of "
             "any service account with it, and takes the roles of the cluster's identities",
@@ -125,7 +125,7 @@ def _existing_key_is_not_numbered(key: SigningKeySettings, place: Place, report:
             at = (*place, name)
             report.refuse(
                 at,
-                list(value) if isinstance(value := getattr(key, name), tuple) else value,
+                getattr(key, name),
                 rule="signing-key-of-existing-issuer",
                 accepted="nothing with issuer: existing, whose keys are made and published elsewhere",
                 fix=f"{to_remove(at)}, or {to_set((*place[:-1], 'issuer'), 'create')}",

@@ -78,7 +78,7 @@ def dropped_keys(settings: Settings, outputs: StackOutputs[Any]) -> Iterator[Pro
         )
 
 
-def dropped_places(cluster: HostedClusterSettings, last: EncryptionKeys[Any] | None) -> list[str]:
+def dropped_places(cluster: HostedClusterSettings, last: EncryptionKeys | None) -> list[str]:
     """The vaults, or keys in HSMs, on which the role goes, compared with the keys of the last complete run."""
     if cluster.kms is None or last is None:
         return []

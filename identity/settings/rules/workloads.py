@@ -19,7 +19,7 @@ def validate_workloads(settings: Settings, cluster: HostedClusterSettings, place
     if cluster.workloads and settings.cluster_side != "stack":
         report.refuse(
             place,
-            list(cluster.workloads),
+            cluster.workloads,
             rule="workloads-with-hypershift-side",
             accepted="nothing with clusterSide: hypershift, where HyperShift's operators make all objects",
             fix=f"{to_remove(place)}, or {to_set(('clusterSide',), 'stack')}",

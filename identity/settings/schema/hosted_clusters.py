@@ -13,7 +13,6 @@ from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, Opt
 from identity.infrastructure import InfrastructureNames
 from identity.settings.schema import arm_ids, identity_fields, types
 from identity.settings.schema.base import FilledIn, Model
-from identity.settings.schema.data_plane import DataPlaneIdentitySettings
 from identity.settings.schema.dns import DnsSettings
 from identity.settings.schema.endpoint_access import PrivateSettings, Topology
 from identity.settings.schema.infrastructure import NetworkSettings
@@ -82,6 +81,22 @@ class IdentitySettings(Model):
 _NO_CREDENTIAL: Final = IdentitySettings.model_construct(
     enabled=False, secret_name="", object_encoding=DEFAULT_ENCODING
 )
+
+
+class DataPlaneIdentitySettings(Model):
+    """A managed identity of service accounts that existed before the stack; Azure renames nothing."""
+
+    name: types.ManagedIdentityName | None = Field(
+        None, description="Name of the managed identity; without it `<cluster>-<identity>-<infraID>`."
+    )
+    location: types.Location | None = Field(
+        None, description="Region of the managed identity; without it the stack's `location`."
+    )
+    federated_credentials: dict[identity_fields.FederatedSuffix, types.FederatedCredentialName] = Field(
+        default_factory=dict,
+        description="Names of its federated credentials by the last word of the names that the stack gives: "
+        "`<cluster>-<identity>-fed-id-<word>`; of a sole one, whose name has no such word, by `account`.",
+    )
 
 
 class HostedClusterObjectSettings(Model):

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from pydantic import BaseModel
+
 # A place in the configuration: keys and list indexes from the top, as the stack file spells them.
 Place: TypeAlias = tuple[str | int, ...]
 
@@ -139,7 +141,7 @@ def kind_of(value: object) -> str:
             return "true or false"
         case str():
             return "a string"
-        case dict():
+        case dict() | BaseModel():
             return "a mapping"
         case list() | tuple():
             return "a list"
