@@ -20,8 +20,9 @@ from urllib3.exceptions import HTTPError
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.clouds import LocalEnvironment
 from identity.outputs import StackOutputs
-from identity.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument, proof_target
+from identity.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument
 from identity.settings import HostedClusterSettings, Settings
+from identity.settings.proof_target import proof_target
 from ops.outputs.token_rows import TokenProbe, token_probes
 from ops.stack.errors import CommandError
 
