@@ -33,8 +33,9 @@ from identity import catalogue, catalogue_rows
 from identity.hypershift import CLUSTER_ANNOTATION
 from identity.mounts import side_by_side
 from identity.naming import kebab
-from identity.probe_pod import proof_argument, proof_target
+from identity.probe_pod import proof_argument
 from identity.settings import HostedClusterSettings, Settings, WorkloadSettings
+from identity.settings.proof_target import proof_target
 
 
 @dataclass(frozen=True, kw_only=True)
