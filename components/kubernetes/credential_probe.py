@@ -10,8 +10,8 @@ from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.meta import v1 as meta
 
 from components.kubernetes.wiring import credential_path, wire
+from identity.aks.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod
 from identity.catalogue_rows import Mount
-from identity.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,11 +17,12 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
+from identity.aks.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.clouds import LocalEnvironment
 from identity.outputs import StackOutputs
-from identity.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument, proof_target
 from identity.settings import HostedClusterSettings, Settings
+from identity.settings.proof_target import proof_target
 from ops.outputs.token_rows import TokenProbe, token_probes
 from ops.stack.errors import CommandError
 
@@ -35,8 +36,10 @@ _APPLY: Final = "application/apply-patch+yaml"
 _IMAGE: Final = "idstack/credential-probe:local"
 
 
-def apply(environment: LocalEnvironment, stack: str, settings: Settings, outputs: StackOutputs[str]) -> list[str]:
-    """Make the probes of a stack what its outputs say; returns the names of the clusters that have some.
+def apply(
+    environment: LocalEnvironment, stack: str, settings: Settings, outputs: StackOutputs[str]
+) -> list[TokenProbe]:
+    """Make the probes of a stack what its outputs say, and return them.
 
     A cluster whose signing key the stack does not know has none. Raises CommandError if the API refuses.
     """
@@ -45,12 +48,7 @@ def apply(environment: LocalEnvironment, stack: str, settings: Settings, outputs
         for each in settings.hosted_clusters
         if not each.has_credentials and each.signing_key_vault_secret is not None
     }
-    wanted = [
-        each
-        for name, described in outputs.get("hostedClusters", {}).items()
-        if name in clusters
-        for each in token_probes(name, described)
-    ]
+    wanted = [each for each in token_probes(outputs) if each.cluster in clusters]
     with _api(environment) as api:
         _remove(api, stack, wanted)
         for namespace in dict.fromkeys(each.namespace for each in wanted):
@@ -58,7 +56,7 @@ def apply(environment: LocalEnvironment, stack: str, settings: Settings, outputs
         for each in wanted:
             pod = _pod(each, settings, clusters[each.cluster], outputs["keyVaultName"])
             _apply_deployment(api, each, pod)
-    return list(dict.fromkeys(each.cluster for each in wanted))
+    return wanted
 
 
 def remove(environment: LocalEnvironment, stack: str) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from identity.clouds import LocalEnvironment
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
@@ -20,7 +21,7 @@ from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
 from ops.outputs.rows import Row, has_probes, rows
 from ops.outputs.tables import credentials, tokens, with_caption
-from ops.outputs.token_rows import token_rows
+from ops.outputs.token_rows import TokenRow, token_probes, token_rows
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -75,10 +76,8 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
     stack = engine.stack
     environment = local_cloud.of(stack)
     outputs = brought_up(engine)
-    answers = probes.read(Path(environment.kubeconfig)) if environment else None
-    exchanges = token_rows(outputs, answers) if answers else []
-    if not has_probes(outputs):
-        answers = None
+    answers = probes.read(Path(environment.kubeconfig)) if environment and has_probes(outputs) else None
+    exchanges = _exchanges(outputs, environment)
     found, now, examination = rows(outputs, answers), datetime.now(UTC), examine(engine)
     managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
     if metrics is not None and examination.is_complete:
@@ -130,6 +129,15 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
         what = "something outside of the pods is broken" if examination.is_complete else "the stack is not complete"
         raise CommandError(f"{what}: `idstack doctor --stack {stack}` looks at the pods, too")
     return found
+
+
+def _exchanges(outputs: StackOutputs[str], environment: LocalEnvironment | None) -> list[TokenRow]:
+    """The service accounts of the clusters that have probes, which is on a local stack alone."""
+    if environment is None or not (accounts := token_probes(outputs)):
+        return []
+    found = probes.read(Path(environment.kubeconfig))
+    running = {namespace for namespace, _ in found.probes}
+    return token_rows([each for each in accounts if each.namespace in running], found)
 
 
 def brought_up(engine: Engine) -> StackOutputs[str]:

@@ -14,7 +14,7 @@ from rich.console import Console
 from identity.clouds import LocalEnvironment
 from identity.credentials.backoff import Backoff
 from identity.outputs import StackOutputs
-from ops.access import token_probes
+from ops.access.token_probes import apply, remove
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,
@@ -30,7 +30,7 @@ from ops.commands.status import show
 from ops.guards.infra_ids import refuse_duplicates
 from ops.outputs.rows import has_probes, rows
 from ops.outputs.tables import sign_ins, with_caption
-from ops.outputs.token_rows import token_rows
+from ops.outputs.token_rows import TokenProbe, token_probes, token_rows
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -120,16 +120,18 @@ def _prove_tokens(engine: Engine, environment: LocalEnvironment, outputs: StackO
 
     `show` has their table.
     """
-    clusters = token_probes.apply(environment, engine.stack, settings_of(engine), outputs)
-    if len(clusters) < len(outputs.get("hostedClusters", {})):
+    found: list[TokenProbe] = []
+    if token_probes(outputs):
+        found = apply(environment, engine.stack, settings_of(engine), outputs)
+    else:
+        remove(environment, engine.stack)
+    clusters = {each.cluster for each in found}
+    if clusters != set(outputs.get("hostedClusters", {})):
         screen.step("credentials: HyperShift's operators create the pods, so there are no probes")
-    if clusters:
-        screen.step(f"probes of service accounts: {', '.join(clusters)}")
-        _wait_until_green(
-            lambda: token_rows(outputs, probes.read(Path(environment.kubeconfig)), clusters),
-            lambda row: [row.probe],
-            screen.console,
-        )
+    if found:
+        screen.step(f"probes of service accounts: {', '.join(sorted(clusters))}")
+        kubeconfig = Path(environment.kubeconfig)
+        _wait_until_green(lambda: token_rows(found, probes.read(kubeconfig)), lambda row: [row.probe], screen.console)
 
 
 def _wait_until_green(

@@ -4,14 +4,15 @@ token. Only a local stack has such probes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import control_plane_namespace
-from identity.outputs import HostedClusterOutput, StackOutputs, is_managed_cluster
+from identity.outputs import HostedClusterOutput, StackOutputs
+from ops.outputs.rows import has_probes
 from ops.world.probes import ProbeResult, ProbeResults
 
 
@@ -48,10 +49,17 @@ class TokenRow:
         }
 
 
-def token_probes(name: str, cluster: HostedClusterOutput[str]) -> Iterator[TokenProbe]:
-    """One for each service account of a cluster with workload identities, in the catalogue's order."""
-    if is_managed_cluster(cluster):
-        return
+def token_probes(outputs: StackOutputs[str]) -> list[TokenProbe]:
+    """One for each service account of the stack's clusters with workload identities, in the catalogue's order.
+
+    Only with `clusterSide: hypershift` there are such clusters.
+    """
+    clusters = {} if has_probes(outputs) else outputs.get("hostedClusters", {})
+    return [each for name, cluster in clusters.items() for each in _of_cluster(name, cluster)]
+
+
+def _of_cluster(name: str, cluster: HostedClusterOutput[str]) -> Iterator[TokenProbe]:
+    # The identities of a managed cluster have other fields there (`imageRegistryMSIClientID`).
     for row in CONTROL_PLANE:
         if row.workload is None or row.field not in cluster["dataPlane"]:
             continue
@@ -67,17 +75,9 @@ def token_probes(name: str, cluster: HostedClusterOutput[str]) -> Iterator[Token
             )
 
 
-def token_rows(
-    outputs: StackOutputs[str], probes: ProbeResults, clusters: Collection[str] | None = None
-) -> list[TokenRow]:
-    """The rows of these clusters; None: of those that have a probe."""
-    running = {namespace for namespace, _ in probes.probes}
-    found = (each for name, one in outputs.get("hostedClusters", {}).items() for each in token_probes(name, one))
-    return [
-        TokenRow(each, probes.probes.get((each.namespace, each.deployment), _missing(each)))
-        for each in found
-        if (each.namespace in running if clusters is None else each.cluster in clusters)
-    ]
+def token_rows(wanted: Iterable[TokenProbe], probes: ProbeResults) -> list[TokenRow]:
+    """The rows of these probes."""
+    return [TokenRow(each, probes.probes.get((each.namespace, each.deployment), _missing(each))) for each in wanted]
 
 
 def _missing(probe: TokenProbe) -> ProbeResult:

@@ -45,7 +45,9 @@ _RUN: Final = {
     "make up STACK=local-hypershift": "tests/engine/test_local_hypershift.py",
     "make down STACK=local-hypershift": "tests/engine/test_local_hypershift.py",
     "make recover STACK=<name>": "tests/engine/test_kill.py",
-    "idstack export hypershift --stack local-hypershift --script hs1.sh": "tests/engine/test_local_hypershift.py",
+    "idstack export hypershift --stack local-hypershift --cluster hs1 --script hs1.sh": (
+        "tests/engine/test_local_hypershift.py"
+    ),
     "idstack local exec -- az keyvault secret list --vault-name kv-idstack-local --output table": (
         "tests/clients/test_azure_cli.py"
     ),

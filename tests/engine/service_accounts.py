@@ -51,13 +51,13 @@ class GuestCluster:
         headers = {"kid": key_id or public_half(self.pem).key_id}
         return jwt.encode(whole, self.pem, algorithm="RS256", headers=headers)
 
-    def exchange(self, client_id: str, assertion: str, scope: str = ARM) -> Answer:
+    def exchange(self, client_id: str, assertion: str) -> Answer:
         """Exchange a service account's token for one of the managed identity (RFC 7523)."""
         local = self._stack.environment
         form = {
             "grant_type": "client_credentials",
             "client_id": client_id,
-            "scope": scope,
+            "scope": ARM,
             "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
             "client_assertion": assertion,
         }

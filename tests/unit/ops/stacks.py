@@ -40,7 +40,7 @@ OUTPUTS: Any = {
                 "kms": output("managed-azure-kms", "kms-hc1-json"),
                 "ingress": output("managed-azure-ingress", "ingress-hc1-json"),
                 "controlPlaneOperator": output("managed-azure-cpo", "cpo-hc1-json"),
-            }
+            },
         }
     },
 }
@@ -91,6 +91,8 @@ class FakeCluster:
         return Starlette(
             routes=[
                 Route("/api/v1/pods", self._pods),
+                # None was made for probes of service accounts.
+                Route("/api/v1/namespaces", lambda _: JSONResponse({"items": []})),
                 Route("/apis/secrets-store.csi.x-k8s.io/v1/secretproviderclasses", self._classes),
             ]
         )

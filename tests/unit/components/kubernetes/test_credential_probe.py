@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from identity.aks.probe_pod import proof_argument
 from identity.catalogue_rows import ProofTarget
 from identity.clouds import CLOUDS, Cloud, local_cloud
-from identity.probe_pod import proof_argument
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import GROUPS, MOUNTS, SUBSCRIPTION, VNET, row
 from tests.unit.identity.settings.world import LOCAL

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from identity.catalogue_rows import ProofCall, ProofTarget, Scope
+from identity.catalogue_rows import ProofCall, ProofTarget
 from identity.clouds import Cloud
-from identity.naming import parse_arm_id
 from identity.security_context import CONTAINER_SECURITY, POD_SECURITY
-from identity.settings import HostedClusterSettings, Settings
 
 CONTAINER: Final = "credential-probe"
 _PORT: Final = 8080
@@ -63,28 +60,6 @@ def probe_pod(image: str, credential: str, proof: str) -> dict[str, Any]:
             }
         ],
     }
-
-
-def proof_target(settings: Settings, cluster: HostedClusterSettings) -> ProofTarget:
-    """What the proof calls of one hosted cluster ask for."""
-    kms, subnet = cluster.kms, parse_arm_id(cluster.subnet_id)
-    target = ProofTarget(
-        subscription=settings.subscription_id,
-        managed=cluster.resource_group,
-        vnet_group=subnet.resource_group,
-        vnet=subnet.names[0],
-        subnet=subnet.name,
-        backup_storage=cluster.optional_resource(Scope.BACKUP_STORAGE) or "",
-    )
-    if kms is None:
-        return target
-    return replace(
-        target,
-        key_vault=kms.active_key.key_vault_name,
-        key=kms.active_key.key_name,
-        key_version=kms.active_key.key_version,
-        is_managed_hsm=kms.is_managed_hsm,
-    )
 
 
 def proof_argument(call: ProofCall, cloud: Cloud, target: ProofTarget) -> str:
