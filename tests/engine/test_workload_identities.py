@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from ops.outputs.probes import ProbeDocument
 
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity, FederatedSubject
 from identity.credentials import rfc3339
 from identity.resource_types import MANAGED_IDENTITY_API
 from ops.outputs import probes
+from ops.world.probes import ProbeDocument
 from tests.engine.create_iam import create_iam
 from tests.engine.hypershift_scripts import HyperShiftScripts
 from tests.engine.killing import small_stack

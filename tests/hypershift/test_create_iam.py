@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from identity.credentials.signing_key import make
 
+from identity.credentials.service_account_key import make
 from localcloud.core.cluster import ClusterKind
 from tests.harness import LocalStack, running_stack
 

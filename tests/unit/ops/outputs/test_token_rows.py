@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ops.outputs.probes import ProbeResult, ProbeResults
 from rich.console import Console
 
 from ops.outputs.tables import tokens
 from ops.outputs.token_rows import token_probes, token_rows
+from ops.world.probes import ProbeResult, ProbeResults
 from tests.unit.ops.outputs.test_tables import MOUNTS, granted
-from tests.unit.ops.world import OUTPUTS, refused
+from tests.unit.ops.stacks import OUTPUTS, refused
 
 CLIENT = "6f2c1e7a-0000-4000-8000-00000000aaaa"
 TOKEN = "/var/run/secrets/openshift/serviceaccount/token"
