@@ -16,7 +16,7 @@ from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity, FederatedSubject
 from identity.credentials import rfc3339
 from identity.resource_types import MANAGED_IDENTITY_API
-from ops.outputs import probes
+from ops.world import probes
 from ops.world.probes import ProbeDocument
 from tests.engine.create_iam import create_iam
 from tests.engine.hypershift_scripts import HyperShiftScripts
