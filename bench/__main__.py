@@ -41,7 +41,7 @@ def main(
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     clusters: Annotated[int, typer.Option(help="The largest number of clusters of `growth`.", min=1)] = _LARGEST,
     of_fleet: Annotated[
-        int, typer.Option("--fleet", help="The largest number of clusters of `fleet`, 200 at most.", min=1)
+        int, typer.Option("--fleet", help="The largest number of clusters of `fleet`, at most 200.", min=1)
     ] = max(fleet.SMALL),
 ) -> None:
     """Measure what the program costs, as ratios to a peer or a limit of the same run; 1 if a limit is missed."""

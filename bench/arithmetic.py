@@ -10,8 +10,10 @@ from graphlib import TopologicalSorter
 def growth_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
     """The p of cost ~ size^p, by least squares on the logarithms. Raises ValueError with less than two sizes."""
     if len(set(sizes)) < 2 or len(sizes) != len(costs):
-        raise ValueError(f"{len(sizes)} sizes and {len(costs)} costs: two different sizes at least, a cost for each")
-    x, y = [math.log(each) for each in sizes], [math.log(each) for each in costs]
+        raise ValueError(
+            f"{len(sizes)} sizes and {len(costs)} costs: at least two different sizes, and a cost for each"
+        )
+    x, y = [math.log(size) for size in sizes], [math.log(cost) for cost in costs]
     mean_x, mean_y = math.fsum(x) / len(x), math.fsum(y) / len(y)
     covariance = math.fsum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
     return covariance / math.fsum((a - mean_x) ** 2 for a in x)

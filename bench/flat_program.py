@@ -79,7 +79,7 @@ def _register(row: Mapping[str, Any]) -> None:
     options = pulumi.ResourceOptions(
         parent=_registered.get(row["parent"]),
         depends_on=[_registered[each] for each in row["dependsOn"]],
-        providers=[_registered[each] for each in row["providers"]],  # type: ignore[misc]
+        providers=[_registered[provider] for provider in row["providers"]],  # type: ignore[misc]
         **row["options"],
     )
     if not row["custom"]:
@@ -95,5 +95,5 @@ def _register(row: Mapping[str, Any]) -> None:
     _registered[row["urn"]] = kind(row["name"], opts=options, **given)
 
 
-for each in json.loads(Path(os.environ[RECORDING]).read_text(encoding="utf-8")):
-    _register(each)
+for registration in json.loads(Path(os.environ[RECORDING]).read_text(encoding="utf-8")):
+    _register(registration)

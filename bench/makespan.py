@@ -56,7 +56,7 @@ def makespan() -> Iterator[Figure]:
     """`up` of a hosted cluster at each latency. The stack's Azure side alone, as the scripts create it."""
     runs = in_turn(_ROUNDS, lambda: _run(0.0), lambda: _run(_LATENCY))
     quick, slow = (min(each, key=lambda run: run.makespan) for each in runs)
-    weights = {each["urn"]: _LATENCY * operations(each) for each in slow.resources}
+    weights = {resource["urn"]: _LATENCY * operations(resource) for resource in slow.resources}
     for urn, weight in weights.items():
         begin, end = slow.spans.get(urn, (0.0, weight))
         assert end - begin >= 0.98 * weight, f"{urn} took less than its {weight:g} operations: the table is wrong"
@@ -112,12 +112,12 @@ def operations(resource: Mapping[str, Any]) -> int:
 def _needs(resources: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """What each resource waits for: dependencies, parent, provider."""
     return {
-        each["urn"]: [
-            *each.get("dependencies", []),
-            *([each["parent"]] if "parent" in each else []),
-            *([each["provider"].rpartition("::")[0]] if each.get("provider") else []),
+        resource["urn"]: [
+            *resource.get("dependencies", []),
+            *([resource["parent"]] if "parent" in resource else []),
+            *([resource["provider"].rpartition("::")[0]] if resource.get("provider") else []),
         ]
-        for each in resources
+        for resource in resources
     }
 
 

@@ -37,7 +37,7 @@ def program() -> Iterator[Figure]:
     yield Figure(
         name="peak memory of the program",
         unit="MB",
-        ours=min(each.peak for each in ours),
+        ours=min(run.peak for run in ours),
         peer=min(each.peak for each in flat),
         peer_name="the same script",
         limit=Limit("at most", 1.2),

@@ -30,7 +30,7 @@ def rerun() -> Figure:
     return Figure(
         name="a second make up, nothing changed",
         unit="CPU s",
-        ours=min(each.cpu for each in ours),
+        ours=min(run.cpu for run in ours),
         peer=min(each.cpu for each in engine),
         peer_name="a bare pulumi up of the same stack",
         limit=Limit("at most", 1.6),

@@ -20,7 +20,7 @@ from emulated.settings import AzureProviderSettings
 from plugin import PluginError, pause
 
 _TIMEOUT: Final = httpx.Timeout(60.0)
-# In errors of connections: nobody listens, or the certificate is not to be trusted.
+# In errors of connections: no listener, or the certificate is not to be trusted.
 _NOT_AGAIN: Final = (f"[Errno {errno.ECONNREFUSED}]", "CERTIFICATE")
 
 
@@ -36,12 +36,12 @@ class RefusalError(PluginError):
 
 @dataclass(frozen=True)
 class Retry:
-    """When a client retries by itself.
+    """When the client itself retries.
 
     Attributes:
         statuses: HTTP statuses that are retried for every request.
         delay: seconds before the n-th retry (from 1), unless the answer carries `Retry-After`.
-        limit: retries at most.
+        limit: the maximum of retries.
     """
 
     statuses: frozenset[int]

@@ -63,7 +63,7 @@ def required(cls: type) -> tuple[str, ...]:
     """Wire names of the arguments that have no default."""
     wire_names = sdk.input_type_py_to_pulumi_names(cls)
     parameters = inspect.signature(cls).parameters.values()
-    return tuple(wire_names[each.name] for each in parameters if each.default is inspect.Parameter.empty)
+    return tuple(wire_names[parameter.name] for parameter in parameters if parameter.default is inspect.Parameter.empty)
 
 
 def problems(cls: type, values: Mapping[str, Value], path: str = "", also: tuple[str, ...] = ()) -> Iterator[str]:
@@ -164,8 +164,8 @@ def _by_name(classes: list[type]) -> tuple[tuple[str, type], ...]:
 def _members(hint: Any) -> Iterator[Any]:
     """The types in a union, without those for values that come later (`Awaitable`, `Output`) or are missing (None)."""
     if typing.get_origin(hint) is typing.Union:
-        for each in typing.get_args(hint):
-            yield from _members(each)
+        for part in typing.get_args(hint):
+            yield from _members(part)
     elif hint is not type(None) and typing.get_origin(hint) not in {collections.abc.Awaitable, pulumi.Output}:
         yield hint
 

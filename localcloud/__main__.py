@@ -257,7 +257,7 @@ def requests(
     context: typer.Context,
     service: Annotated[str, typer.Option(help="Of this service alone, such as `arm`.")] = "",
     client: Annotated[str, typer.Option(help="Of clients alone whose User-Agent has this text, in any case.")] = "",
-    last: Annotated[int, typer.Option(min=1, help="How many at most, the newest.")] = 20,
+    last: Annotated[int, typer.Option(min=1, help="At most so many, the newest.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print each as a line of JSON.")] = False,
 ) -> None:
     """Print what clients asked of Azure's services: not Kubernetes' requests, and no query, header or body."""

@@ -1,4 +1,4 @@
-"""What the engine's Cancel does to the calls under way: whatever waits ends, with an error in words.
+"""What the engine's Cancel does to the calls under way: what waits ends, with an error in words.
 
 The engine sends Cancel when it is interrupted, and once more at the end of every command. It then starts nothing new,
 but waits for every call under way (pulumi/pulumi `pkg/resource/deploy/step_executor.go`) before it writes the state

@@ -29,7 +29,7 @@ _KINDS: Final = {
     ("update", True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
 }
 
-# The calls whose effect gets lost if nobody waits for their answer, and for how many seconds Cancel lets them go on.
+# The calls whose effect is lost without their answer, and for how many seconds Cancel lets them go on.
 _WRITES: Final = frozenset({"Create", "Update", "Delete"})
 _GRACE: Final = 1.5
 # Where gRPC carries a `google.rpc.Status`, in which the engine finds what was made before a create or update failed.
@@ -197,7 +197,7 @@ def _status_of(error: InitializationError) -> bytes:
 def _check_response(inputs: Props, failures: Iterable[CheckFailure]) -> provider_pb2.CheckResponse:
     return provider_pb2.CheckResponse(
         inputs=to_struct(inputs),
-        failures=[provider_pb2.CheckFailure(property=each.property, reason=each.reason) for each in failures],
+        failures=[provider_pb2.CheckFailure(property=failure.property, reason=failure.reason) for failure in failures],
     )
 
 

@@ -29,7 +29,7 @@ from policies.stack import PolicedStack
 
 # learn.microsoft.com/entra/identity/enterprise-apps/tutorial-enforce-secret-standards: the lifetime it recommends.
 LONGEST_LIFE_DAYS: Final = 180
-# A range with fewer fixed bits has a thousandth of all IPv4 addresses or more; nobody's network is as large.
+# A range with fewer fixed bits has a thousandth of all IPv4 addresses or more; no real network is as large.
 _LEAST_PREFIX: Final = 10
 _DIGEST: Final = re.compile(r"@sha256:[0-9a-f]{64}$")
 _SUBSCRIPTION: Final = re.compile(r"/subscriptions/[^/]+/?|/providers/microsoft\.management/.*|/", re.IGNORECASE)
@@ -73,13 +73,13 @@ Rule = Callable[[PolicedResource, RuleContext], Iterator[RuleBreak]]
 
 
 def vault_purge_protection(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
-    """A protected stack's vault cannot be purged: whoever deletes it leaves its secrets recoverable."""
+    """A protected stack's vault cannot be purged: a deleted one keeps its secrets recoverable."""
     if resource.kind != resource_types.VAULT or not context.stack.is_protected:
         return
     if not resource.inputs["properties"].get("enablePurgeProtection"):
         yield RuleBreak(
             found="purge protection is off in a stack with `protect: true`",
-            accepted="a vault that nobody can purge before its retention ends",
+            accepted="a vault that cannot be purged before its retention ends",
             fix="`idstack pulumi -- config set --path vault.purgeProtection true`",
         )
 
@@ -139,13 +139,13 @@ def certificate_life(resource: PolicedResource, context: RuleContext) -> Iterato
     if days > LONGEST_LIFE_DAYS:
         yield RuleBreak(
             found=f"a certificate of {days} days",
-            accepted=f"{LONGEST_LIFE_DAYS} days at most",
+            accepted=f"at most {LONGEST_LIFE_DAYS} days",
             fix=f"`idstack pulumi -- config set --path credentials.lifetimeDays {LONGEST_LIFE_DAYS}`, then a renewal",
         )
 
 
 def image_by_tag(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
-    """A protected stack names every image by its digest: a tag is whatever its owner makes of it later."""
+    """A protected stack names every image by its digest: the owner of a tag can move it."""
     if not context.stack.is_protected:
         return
     for image in _images(resource):
@@ -158,8 +158,8 @@ def image_by_tag(resource: PolicedResource, context: RuleContext) -> Iterator[Ru
 
 
 def identity_shared_between_clusters(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
-    """No two hosted clusters of a stack have one identity: whoever has one cluster would have the other's rights."""
-    cluster = None if resource.name.endswith(_READER) else context.stack.cluster_of(resource.name)
+    """No two hosted clusters of a stack have one identity: one cluster would have the other's rights."""
+    cluster = None if resource.name.endswith(_KEY_VAULT_USER_SUFFIX) else context.stack.cluster_of(resource.name)
     if resource.kind != resource_types.ROLE_ASSIGNMENT or cluster is None or not _OF_CLUSTERS & {*resource.kinds}:
         return
     principal = str(resource.inputs["principalId"])
@@ -183,8 +183,8 @@ _OTHER_ROLES: Final[Mapping[str, Role]] = {
     resource_types.OIDC_ISSUER: STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
 }
 
-# End of the name of the key-vault-user's assignment on a secret; clusters of one vault share that reader.
-_READER: Final = "-reader-secret"
+# End of the name of the key-vault-user's assignment on a secret; clusters of one vault share it.
+_KEY_VAULT_USER_SUFFIX: Final = "-reader-secret"
 
 RULES: Final[Mapping[PolicyName, Rule]] = {
     "vault-purge-protection": vault_purge_protection,
@@ -200,7 +200,7 @@ RULES: Final[Mapping[PolicyName, Rule]] = {
 def _roles_of(resource: PolicedResource) -> list[Role]:
     """The roles that the catalogue knows for the identity whose assignment it is; the name of the resource has both."""
     if resource_types.CONTROL_PLANE_IDENTITY in resource.kinds:
-        if resource.name.endswith(_READER):
+        if resource.name.endswith(_KEY_VAULT_USER_SUFFIX):
             return [KEY_VAULT_SECRETS_USER_ROLE]
         return _of_both_sets(row for row in CONTROL_PLANE if f"-{kebab(row.field)}-roles-" in resource.name)
     if resource_types.DATA_PLANE_IDENTITY in resource.kinds:
@@ -219,7 +219,7 @@ def _of_both_sets(rows: Iterable[GrantedIdentity]) -> list[Role]:
 def _images(resource: PolicedResource) -> list[str]:
     spec = resource.inputs.get("spec") or {}
     if resource.kind == resource_types.DEPLOYMENT:
-        return [str(each["image"]) for each in spec["template"]["spec"]["containers"]]
+        return [str(container["image"]) for container in spec["template"]["spec"]["containers"]]
     if resource.kind.endswith(":HostedCluster") and resource.kind.startswith("kubernetes:"):
         return [str(spec["release"]["image"])] if spec.get("release") else []
     return []

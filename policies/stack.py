@@ -36,15 +36,15 @@ class PolicedStack:
             is_protected=config.get(f"{NAMESPACE}:protect") != "false",
             clusters=tuple(str(each.get("name")) for each in clusters),
             custom_roles={
-                control_plane_identity_name(str(each.get("name")), name): str(identity["customRole"]).lower()
-                for each in clusters
-                for name, identity in _mapping(each.get("identities")).items()
+                control_plane_identity_name(str(cluster.get("name")), name): str(identity["customRole"]).lower()
+                for cluster in clusters
+                for name, identity in _mapping(cluster.get("identities")).items()
                 if "customRole" in _mapping(identity)
             },
             waivers={
-                (each["policy"], each["resource"]): each["reason"]
-                for each in waivers
-                if {"policy", "resource", "reason"} <= each.keys()
+                (waiver["policy"], waiver["resource"]): waiver["reason"]
+                for waiver in waivers
+                if {"policy", "resource", "reason"} <= waiver.keys()
             },
         )
 

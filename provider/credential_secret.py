@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from identity.azure.records import SecretMetadata
 from identity.credentials import rfc3339
 from identity.credentials.document import InvalidCredentialError, encode, validate, wrap
 from identity.credentials.replacement import StoredBefore
@@ -31,7 +32,7 @@ from provider import clock, keys
 from provider.inputs import Inputs
 from provider.ownership import OWNER_ID, kept_owner, refuse_foreign
 from provider.resource import TypedResource, explained, marked
-from provider.vault_secrets import SecretMetadata, VaultSecret, inputs_of_import
+from provider.vault_secrets import VaultSecret, inputs_of_import
 
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 CONTENT_TYPE: Final = "application/json"
@@ -146,7 +147,7 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
         return written
 
     def _amended(self, secret: VaultSecret, inputs: CheckedCredentialSecret, found: SecretMetadata) -> SecretMetadata:
-        tags = _tags(inputs, found.tags.get(DELIVERED_AT) or _moment(found.created))
+        tags = _tags(inputs, found.tags.get(DELIVERED_AT) or rfc3339.render(found.created))
         return secret.amend(_properties(inputs), tags)
 
 
@@ -176,8 +177,7 @@ def _not_ours(found: SecretMetadata, inputs: CheckedCredentialSecret, version: s
 
 def _require_later(secret: VaultSecret, inputs: CheckedCredentialSecret, found: SecretMetadata) -> None:
     """Raises PluginError for a document from a file that is older than the one in the vault."""
-    begins = None if found.not_before is None else datetime.fromtimestamp(found.not_before, UTC)
-    before = StoredBefore(parse_arm_id(secret.vault_id).name, secret.name, found.tags.get(THUMBPRINT), begins)
+    before = StoredBefore(parse_arm_id(secret.vault_id).name, secret.name, found.thumbprint, found.not_before)
     if why := before.why_it_stays(inputs["thumbprint"], rfc3339.parse(inputs["notBefore"])):
         raise PluginError(f"the document in {inputs['file']} was not written: {why}. You can {before.ways_out}")
 
@@ -254,8 +254,8 @@ def _live(inputs: Props, found: SecretMetadata) -> Props:
     """The inputs with which the program would get what the vault has."""
     tags = {name: value for name, value in found.tags.items() if name not in OWN_TAGS}
     dates = {
-        "notBefore": None if found.not_before is None else _moment(found.not_before),
-        "notAfter": None if found.expires is None else _moment(found.expires),
+        "notBefore": None if found.not_before is None else rfc3339.render(found.not_before),
+        "notAfter": None if found.expires is None else rfc3339.render(found.expires),
         "renewAfter": found.tags.get(RENEW_AFTER),
         "cannotRenewAfter": found.tags.get(CANNOT_RENEW_AFTER),
     }
@@ -268,9 +268,5 @@ def _live(inputs: Props, found: SecretMetadata) -> Props:
 
 
 def _outputs(found: SecretMetadata) -> CredentialSecretOutputs[str]:
-    delivered_at = found.tags.get(DELIVERED_AT) or _moment(found.created)
+    delivered_at = found.tags.get(DELIVERED_AT) or rfc3339.render(found.created)
     return {"version": found.version, "secretUri": found.uri, "deliveredAt": delivered_at}
-
-
-def _moment(seconds: int) -> str:
-    return rfc3339.render(datetime.fromtimestamp(seconds, UTC))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from identity.azure.records import SecretMetadata
 from identity.credentials.secret_tags import OWNER
 from plugin import PluginError
-from provider.vault_secrets import SecretMetadata
 
 OWNER_ID: Final = "ownerId"
 

@@ -22,7 +22,7 @@ def require_registrable(args: RegistrableCertificate) -> None:
     secret = VaultSecret.of(args)
     with explained(f"whether {secret.id} has the certificate cannot be seen"):
         found = secret.metadata()
-    begin = rfc3339.parse(args["notBefore"]).timestamp()
+    begin = rfc3339.parse(args["notBefore"])
     if found is not None and found.tags.get(THUMBPRINT) == args["thumbprint"] and found.not_before == begin:
         return
     raise PluginError(

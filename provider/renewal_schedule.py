@@ -12,10 +12,11 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, cast
 
 from identity.azure.errors import AccessError
+from identity.azure.records import SecretMetadata
 from identity.azure.registered_certificates import begins_of_ours, withdraw_all, withdraw_all_but
 from identity.credentials import renewal_request, rfc3339, schedule
 from identity.credentials.renewal_request import RenewalRequest
@@ -43,7 +44,7 @@ from provider.early_looks import EarlyLooks
 from provider.inputs import Inputs
 from provider.resource import RefusedInputError, TypedResource, explained, name_of
 from provider.schedule_refusals import in_words
-from provider.vault_secrets import SecretMetadata, SecretSeen, VaultSecret
+from provider.vault_secrets import SecretSeen, VaultSecret
 
 # Where the secret is.
 _ADDRESS: Final = ("vaultId", "secretName")
@@ -210,13 +211,12 @@ def _request(urn: str) -> RenewalRequest | None:
 def _vault(found: SecretMetadata | None) -> ObservedSecret:
     if found is None:
         return ObservedSecret()
-    not_before = None if found.not_before is None else datetime.fromtimestamp(found.not_before, UTC)
-    return ObservedSecret(True, _delivery(found), not_before, datetime.fromtimestamp(found.created, UTC))
+    return ObservedSecret(True, _delivery(found), found.not_before, found.created)
 
 
 def _delivery(found: SecretMetadata) -> Delivery | None:
     # Anybody who may write secrets may edit a tag, and nobody the time at which a version was created.
-    at = datetime.fromtimestamp(found.created, UTC)
+    at = found.created
     with suppress(ValueError):
         at = min(at, rfc3339.parse(found.tags.get(DELIVERED_AT, "")))
     return Delivery.named(found.tags.get(GENERATION, ""), at)

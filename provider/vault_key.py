@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypedDict
 
+from identity.azure.records import SecretMetadata
 from identity.credentials.secret_tags import OWNER
 from identity.credentials.service_account_key import UnusableKeyError
 from identity.plugin_schema import CheckedVaultKey
@@ -18,7 +19,7 @@ from plugin import PluginError, Props, ReadResult, log_info, unwrap
 from provider.inputs import Inputs
 from provider.ownership import OWNER_ID, refuse_foreign
 from provider.resource import TypedResource, explained, marked
-from provider.vault_secrets import SecretMetadata, VaultSecret, inputs_of_import
+from provider.vault_secrets import VaultSecret, inputs_of_import
 
 
 class _KeyFile(TypedDict):

@@ -14,42 +14,13 @@ from typing import Any, Final, Self
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.errors import AzureRefusedError
+from identity.azure.records import SecretMetadata
 from identity.naming import parse_arm_id, secret_id, vault_id
 from identity.plugin_schema import VaultAddress
 from plugin import PluginError, Props
 from provider import cloud
 
 _TYPE: Final = "Microsoft.KeyVault/vaults/secrets"
-
-
-@dataclass(frozen=True)
-class SecretMetadata:
-    """A secret as ARM shows it. `not_before`, `expires` and `created` are Unix seconds; `created` is the version's."""
-
-    id: str
-    version: str
-    uri: str
-    enabled: bool
-    created: int
-    not_before: int | None
-    expires: int | None
-    tags: Mapping[str, str]
-
-    @classmethod
-    def of(cls, found: AzureObject) -> Self:
-        """Read ARM's answer (Microsoft.KeyVault/vaults/secrets)."""
-        properties = found["properties"]
-        attributes = properties.get("attributes") or {}
-        return cls(
-            id=found["id"],
-            version=properties["secretUriWithVersion"].rstrip("/").rpartition("/")[2],
-            uri=properties["secretUri"],
-            enabled=attributes.get("enabled", True),
-            created=attributes["created"],
-            not_before=attributes.get("nbf"),
-            expires=attributes.get("exp"),
-            tags=found.get("tags") or {},
-        )
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Ways in order of preference:
 
 1. `pulumi` on PATH, when it is at least as new as the pinned version and its Python language host lies beside it;
-   never with `IDSTACK_PULUMI=pinned`, which every workflow sets: nobody knows the checksum of what a machine has;
+   never with `IDSTACK_PULUMI=pinned`, which every workflow sets: the checksum of what a machine has is unknown;
 2. the archive of Pulumi's release whose SHA-256 is in tools/checksums.txt;
 3. a build of the modules pinned in tools/pulumi and tools/language-host, where a Go module proxy is all one reaches.
 

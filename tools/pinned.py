@@ -41,7 +41,7 @@ def build(
     total = sum(not line.startswith("go: ") for line in listed)
     report(f"{step}: building {name} {version}, once; the first build on a machine takes minutes")
     arguments = ("build", "-v", "-ldflags", f"-s -w {flags}".rstrip(), *options, "-o", str(output), package)
-    run_go(module, *arguments, progress=lambda n: f"{name}, package {n} of {total} at most", go=go)
+    run_go(module, *arguments, progress=lambda n: f"{name}, package {n} of at most {total}", go=go)
 
 
 def run_go(module: Path, *arguments: str, progress: Callable[[int], str] | None = None, go: Path = ON_PATH) -> str:
@@ -69,7 +69,7 @@ def version(module: Path, requirement: str) -> tuple[int, ...]:
 
 
 def language_version(module: Path) -> str:
-    """The Go version that the module needs at least."""
+    """The oldest Go version that the module builds with."""
     return dotted(numbers(re.search(r"^go (\S+)", (module / "go.mod").read_text(), re.MULTILINE)))
 
 

@@ -36,7 +36,7 @@ sys.exit(f"{sys.argv[1]} is no CycloneDX 1.6: {found}" if found else 0)
 
 @dataclass(frozen=True)
 class Component:
-    """One thing in one version, as one file pins it.
+    """One component in one version, as one file pins it.
 
     Attributes:
         purl: package URL, which is its identity (https://github.com/package-url/purl-spec).

@@ -96,7 +96,7 @@ class AuditError(Exception):
 
 
 def main(parts: Sequence[str] = ()) -> int:
-    """Look at these parts, by default at all; returns 1 if something is found that is not accepted, or not known."""
+    """Audit these parts, by default all; returns 1 if something is found that is not accepted, or not known."""
     if unknown := set(parts) - set(_PARTS):
         print(f"audit: unknown parts: {', '.join(sorted(unknown))}; known are {', '.join(_PARTS)}", file=sys.stderr)
         return 1
@@ -132,9 +132,9 @@ def _python_findings(lock: str, done: subprocess.CompletedProcess[str]) -> Itera
     for package in packages:
         if "vulns" not in package:
             raise AuditError(f"{lock}: {package['name']}: {package.get('skip_reason', 'was skipped')}")
-        for each in package["vulns"]:
-            fixed = ", ".join(each["fix_versions"]) or "no version"
-            yield KnownVulnerability(each["id"], lock, f"{package['name']} {package['version']}, fixed in {fixed}")
+        for vuln in package["vulns"]:
+            fixed = ", ".join(vuln["fix_versions"]) or "no version"
+            yield KnownVulnerability(vuln["id"], lock, f"{package['name']} {package['version']}, fixed in {fixed}")
 
 
 def go() -> Iterator[KnownVulnerability]:

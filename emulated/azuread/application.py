@@ -51,7 +51,7 @@ class ApplicationResource(GraphResource):
         self._refuse_duplicate(inputs, but="")
         owners = self.schema.value(inputs, "owners") or []
         # The caller is the first owner until the end; if it is not in `owners`, it is then removed.
-        others = [each for each in owners if each != session.object_id]
+        others = [owner for owner in owners if owner != session.object_id]
         bound = [session.graph.reference(each) for each in (session.object_id, *others)]
         body = {"tags": [], **self.schema.graph_body(inputs), "owners@odata.bind": bound}
         try:

@@ -101,7 +101,9 @@ class ApplicationCertificateResource(GraphResource):
         object_id, key_id = _parsed(id)
         path = f"{application.PREFIX}{object_id}"
         with self._locks[object_id]:
-            kept = [each for each in self._credentials(path) if each["keyId"].lower() != key_id.lower()]
+            kept = [
+                credential for credential in self._credentials(path) if credential["keyId"].lower() != key_id.lower()
+            ]
             self._write(
                 path,
                 kept,
@@ -110,7 +112,10 @@ class ApplicationCertificateResource(GraphResource):
             self.session().graph.wait(f"deletion of {id}", lambda: self._find(path, key_id) is None)
 
     def _find(self, path: str, key_id: str) -> dict[str, Any] | None:
-        return next((each for each in self._credentials(path) if each["keyId"].lower() == key_id.lower()), None)
+        return next(
+            (credential for credential in self._credentials(path) if credential["keyId"].lower() == key_id.lower()),
+            None,
+        )
 
     def _credentials(self, path: str) -> list[dict[str, Any]]:
         try:

@@ -59,7 +59,7 @@ class ServicePrincipalResource(GraphResource):
         if current:
             raise exists_already("azuread_service_principal", current[0]["id"])
         owners = self.schema.value(inputs, "owners") or []
-        others = [each for each in owners if each != session.object_id]
+        others = [owner for owner in owners if owner != session.object_id]
         body = {
             "tags": [],
             **self.schema.graph_body(inputs),

@@ -124,9 +124,11 @@ class Api:
             if error.code == httpx.codes.NOT_FOUND:
                 return
             raise
-        for each in resources:
-            if "/" not in each["name"]:
-                self._collections[api_version, each["kind"]] = Collection(root, each["name"], each["namespaced"])
+        for resource in resources:
+            if "/" not in resource["name"]:
+                self._collections[api_version, resource["kind"]] = Collection(
+                    root, resource["name"], resource["namespaced"]
+                )
 
     def _call(
         self,

@@ -76,7 +76,9 @@ def is_ready(deployment: Object) -> bool:
 def _reasons(api: Api, deployment: Object) -> list[str]:
     """The Deployment's own conditions, then the states and events of its pods."""
     conditions = deployment.get("status", {}).get("conditions", [])
-    reasons = [f"[{each['reason']}] {each['message']}" for each in conditions if each["status"] != "True"]
+    reasons = [
+        f"[{condition['reason']}] {condition['message']}" for condition in conditions if condition["status"] != "True"
+    ]
     reasons.append("Minimum number of live Pods was not attained")
     namespace = deployment["metadata"]["namespace"]
     pods, events = api.collection("v1", "Pod"), api.collection("v1", "Event")

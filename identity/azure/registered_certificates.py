@@ -11,6 +11,7 @@ import base64
 import binascii
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
 
@@ -52,16 +53,47 @@ def thumbprint_of_ours(credential: AzureObject) -> str | None:
     return found if found and str(credential.get("keyId", "")).lower() == key_id(found) else None
 
 
+@dataclass(frozen=True)
+class RegisteredKey:
+    """A certificate at an application or a service principal; `thumbprint` is None for one that does not tell."""
+
+    key_id: str
+    thumbprint: str | None
+    begins: datetime
+    ends: datetime
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this program registered it."""
+        return self.thumbprint is not None and self.key_id.lower() == key_id(self.thumbprint)
+
+
+def registered(holder: AzureObject) -> list[RegisteredKey]:
+    """Those of an application or a service principal, as Graph gives it."""
+    return [
+        RegisteredKey(
+            str(each["keyId"]),
+            thumbprint(each),
+            rfc3339.parse(each["startDateTime"]),
+            rfc3339.parse(each["endDateTime"]),
+        )
+        for each in holder.get("keyCredentials") or ()
+    ]
+
+
+def registered_at(azure: AzureClient, application: str) -> list[RegisteredKey] | None:
+    """Those of an application (its path in Graph), None for one that does not exist. Raises AzureRefusedError."""
+    found = azure.directory_object(f"{application}?$select=keyCredentials")
+    return None if found is None else registered(found)
+
+
 def begins_of_ours(azure: AzureClient, application: str) -> frozenset[datetime] | None:
     """When the certificates of this program's at an application (its path in Graph) begin, in UTC and whole seconds.
 
     None for an application that is gone. Raises AzureRefusedError.
     """
-    found = azure.directory_object(f"{application}?$select=keyCredentials")
-    if found is None:
-        return None
-    ours = (each for each in found.get("keyCredentials") or [] if thumbprint_of_ours(each))
-    return frozenset(rfc3339.parse(each["startDateTime"]).replace(microsecond=0) for each in ours)
+    found = registered_at(azure, application)
+    return None if found is None else frozenset(each.begins.replace(microsecond=0) for each in found if each.is_ours)
 
 
 def withdraw(

@@ -61,7 +61,7 @@ class Administrator:
 
     def without_other_managers(self, documents: Iterable[Object]) -> list[Object]:
         """Those that nobody else has applied or changed, as `hypershift install` does with definitions of its own."""
-        return [each for each in documents if self._managers(each) <= {_MANAGER}]
+        return [document for document in documents if self._managers(document) <= {_MANAGER}]
 
     def _managers(self, document: Object) -> set[str]:
         """Who manages fields of the object that is there, its status aside; nobody if there is none."""
@@ -72,7 +72,7 @@ class Administrator:
         if answer.is_error:
             raise NotAppliedError(f"{document['kind']} {document['metadata']['name']}: {answer.text}")
         fields = answer.json()["metadata"].get("managedFields", ())
-        return {each["manager"] for each in fields if not each.get("subresource")}
+        return {field["manager"] for field in fields if not field.get("subresource")}
 
     def wait_until_served(self, definitions: Iterable[Object]) -> None:
         """Wait until the kinds of these custom resource definitions are served; raises `NotAppliedError` after 30 s."""

@@ -66,7 +66,7 @@ def kube_apiserver(state: StateDirectory, binaries: Binaries, port: int) -> list
         "--authorization-mode=RBAC,Webhook",
         f"--authorization-webhook-config-file={files / 'access-reviews.yaml'}",
         "--authorization-webhook-version=v1",
-        # As good as no cache: the local Azure itself decides how late a role assignment begins and ends.
+        # Practically no cache: the local Azure itself decides how late a role assignment begins and ends.
         "--authorization-webhook-cache-authorized-ttl=1ms",
         "--authorization-webhook-cache-unauthorized-ttl=1ms",
         "--service-account-issuer=https://kubernetes.default.svc",
@@ -100,5 +100,5 @@ def kube_controller_manager(state: StateDirectory, binaries: Binaries) -> list[s
 
 
 def _socket(state: StateDirectory) -> str:
-    # Resolved: a socket's path has 107 bytes at most, and the state directory may lie deep.
+    # Resolved: a socket's path has at most 107 bytes, and the state directory may lie deep.
     return f"unix://{state.control_plane.resolve() / 'etcd.sock'}"

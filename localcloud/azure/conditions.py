@@ -72,7 +72,7 @@ class Comparison:
         found = facts.value(self.source, self.attribute)
         if found is None:
             return False
-        is_among = found.lower() in {each.lower() for each in self.values}
+        is_among = found.lower() in {value.lower() for value in self.values}
         return is_among is not ("Not" in self.operator)
 
     def __str__(self) -> str:
@@ -104,10 +104,10 @@ class Junction:
 
     def holds(self, facts: Facts) -> bool:
         """Evaluate."""
-        return (all if self.word == "AND" else any)(each.holds(facts) for each in self.operands)
+        return (all if self.word == "AND" else any)(operand.holds(facts) for operand in self.operands)
 
     def __str__(self) -> str:
-        return f" {self.word} ".join(f"({each})" for each in self.operands)
+        return f" {self.word} ".join(f"({operand})" for operand in self.operands)
 
 
 Expression: TypeAlias = ActionMatches | Comparison | Not | Junction
@@ -247,7 +247,9 @@ class _Parser:
         if operator is None:
             raise InvalidConditionError(f"{attribute.name} has no operator {asked!r}")
         values = self._listed() if operator.startswith("For") else (self._take(),)
-        plain = (_string(each) if each.startswith("'") or attribute.operators is _STRINGS else each for each in values)
+        plain = (
+            _string(value) if value.startswith("'") or attribute.operators is _STRINGS else value for value in values
+        )
         return Comparison(source, attribute.name, operator, tuple(map(attribute.check, plain)))
 
     def _listed(self) -> tuple[str, ...]:

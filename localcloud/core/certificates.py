@@ -77,7 +77,7 @@ def parse(data: bytes, password: bytes | None = None) -> KeyMaterial:
         raise UnreadableKeyMaterialError("neither PEM nor PKCS#12 with a key and a certificate") from None
     if not isinstance(key, RSAPrivateKey):
         raise ForeignKeyKindError("the private key is no RSA key")
-    own = [each for each in certificates if each.public_key() == key.public_key()]
+    own = [certificate for certificate in certificates if certificate.public_key() == key.public_key()]
     if not own:
         raise UnreadableKeyMaterialError("no certificate belongs to the private key")
     return KeyMaterial(key, (*own, *(each for each in certificates if each not in own)))

@@ -110,7 +110,7 @@ class StateDirectory:
 
     @property
     def owner_file(self) -> Path:
-        """The owner's, likewise; made when somebody signs in as the owner."""
+        """The owner's, likewise; created at the first sign-in as the owner."""
         return self.run / "owner.pem"
 
     def log(self, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Why the store could not be read or written, in words for whoever runs the local cloud.
+"""Why the store could not be read or written, in words for the user of the local cloud.
 
 - `StoreError`: each of them has the HTTP status and code with which the services answer.
   - `StoreNotWrittenError`: the disk does not take it; nothing of the write has happened, and reads go on.
@@ -49,7 +49,7 @@ class StoreNotWrittenError(StoreError):
 
 
 class StoreDamagedError(StoreError):
-    """The file is no sound database: cut short, or overwritten."""
+    """The file is no sound database: truncated, or overwritten."""
 
     status = 500
     code = "StoreDamagedError"

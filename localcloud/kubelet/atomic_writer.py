@@ -5,7 +5,7 @@
     <directory>/..2026_11_21_15_04_05.k3x9/credential.json
 
 An update writes a new timestamped directory and renames a new link over `..data`, so a reader sees either every old
-file or every new one, and whoever watches must watch the directory: the file's inode is deleted, never written.
+file or every new one, and a watcher must watch the directory: the file's inode is deleted, never written.
 """
 
 from __future__ import annotations

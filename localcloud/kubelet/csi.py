@@ -81,7 +81,7 @@ async def report(
         "mounted": True,
         "targetPath": target,
         "objects": [
-            {"id": uid, "version": version} for uid, version in sorted((each.uid, each.version) for each in files)
+            {"id": uid, "version": version} for uid, version in sorted((file.uid, file.version) for file in files)
         ],
     }
     owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": pod["metadata"]["uid"]}

@@ -1,7 +1,7 @@
 """GET requests as the kubelet's probes make them: a connection each, and nothing of the answer but its status.
 
 A whole HTTP client would cost ten times the CPU of what is asked, many times a minute on a cluster at rest. The rules
-are those of kubernetes `pkg/probe/http` (any certificate, `Connection: close`, 10 KiB of the body at most, the default
+are those of kubernetes `pkg/probe/http` (any certificate, `Connection: close`, at most 10 KiB of the body, the default
 headers); a redirect is not followed, because it is a success already.
 """
 

@@ -32,7 +32,7 @@ def name_of(deployment: Object) -> str:
 def current(deployment: Object, replica_sets: Collection[Object]) -> Object | None:
     """The one of the Deployment's template, None if there is none yet."""
     name = name_of(deployment)
-    return next((each for each in replica_sets if each["metadata"]["name"] == name), None)
+    return next((replica_set for replica_set in replica_sets if replica_set["metadata"]["name"] == name), None)
 
 
 def revision_of(document: Object) -> int:

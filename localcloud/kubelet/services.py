@@ -1,6 +1,6 @@
 """Services on loopback: what a connection to a Service's cluster IP meets is one of its ready pods (kube-proxy's part).
 
-The cluster IPs of the local kube-apiserver are in 127.32.0.0/11, on all of which Linux answers by itself. A pod's
+The cluster IPs of the local kube-apiserver are in 127.32.0.0/11, all of which are loopback addresses on Linux. A pod's
 address is a loopback address as well, which the API refuses in Endpoints, so pods are selected here.
 """
 

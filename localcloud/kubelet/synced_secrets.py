@@ -50,7 +50,7 @@ class SyncedSecrets:
         """Make or change the Secrets of a class; a wrong entry is an event, once. Raises `ApiError`."""
         for entry in await self._entries(class_name):
             try:
-                await self._write(class_name, entry, {each.path: each.file.data for each in files})
+                await self._write(class_name, entry, {file.path: file.file.data for file in files})
             except ValueError as error:
                 if str(error) not in self._told:
                     self._told.add(str(error))
@@ -94,7 +94,7 @@ class SyncedSecrets:
     def _change(self, secret: Object, data: Mapping[str, str]) -> Object:
         """What of an existing Secret is not as the pod needs it: its data, or who it belongs to."""
         owners = secret["metadata"].get("ownerReferences") or []
-        known = {each["uid"] for each in owners}
+        known = {owner["uid"] for owner in owners}
         missing = [each for each in _owners(self._pod) if each["uid"] not in known]
         change: Object = {"metadata": {"ownerReferences": [*owners, *missing]}} if missing else {}
         return {**change, "data": dict(data)} if secret.get("data") != data else change
@@ -160,7 +160,9 @@ def _tls_part(content: bytes, key: str, name: str) -> bytes:
     failed = f"failed to get cert data from file {name}, err:"
     try:
         if key == "tls.crt":
-            return b"".join(each.public_bytes(Encoding.PEM) for each in x509.load_pem_x509_certificates(content))
+            return b"".join(
+                certificate.public_bytes(Encoding.PEM) for certificate in x509.load_pem_x509_certificates(content)
+            )
         if key == "tls.key":
             private = load_pem_private_key(content, None)
             return private.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())

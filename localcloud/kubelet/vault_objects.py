@@ -214,7 +214,7 @@ def _object(text: str, index: int) -> VaultObject:
     document = {} if document is None else document
     if not isinstance(document, dict) or not all(isinstance(each, str | None) for each in document.values()):
         raise ProviderError(f"{failed} yaml: cannot unmarshal into types.KeyVaultObject")
-    known = {_camel_case(each.name): each.name for each in fields(VaultObject)}
+    known = {_camel_case(field.name): field.name for field in fields(VaultObject)}
     item = VaultObject(**{known[name]: (value or "").strip() for name, value in document.items() if name in known})
     _validate(item)
     return item

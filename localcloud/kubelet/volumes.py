@@ -144,7 +144,7 @@ class Volumes:
 
     async def _fill_from_vault(self, volume: dict[str, Any], directory: Path) -> bool:
         files = await csi.fetch(self._cluster, self._provider, self._pod, volume)
-        has_changed = atomic_writer.write(directory, {each.path: each.file for each in files})
+        has_changed = atomic_writer.write(directory, {file.path: file.file for file in files})
         if (versions := _versions(files)) != self._versions.get(volume["name"]):
             await csi.report(self._cluster.client, self._pod, volume, str(directory), files)
             self._versions[volume["name"]] = versions
@@ -229,4 +229,4 @@ def _items(data: Mapping[str, bytes], name: str, source: Mapping[str, Any]) -> P
 
 
 def _versions(files: Sequence[MountedObject]) -> Sequence[tuple[str, str]]:
-    return sorted((each.uid, each.version) for each in files)
+    return sorted((file.uid, file.version) for file in files)

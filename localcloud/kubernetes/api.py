@@ -243,7 +243,7 @@ class _Api:
 
 
 class _Authentication:
-    """401 for every request without a token, but for health and version; nobody acts as somebody else."""
+    """401 for every request without a token, but for health and version; impersonation is refused."""
 
     def __init__(self, app: ASGIApp, *, token: str, entra: Tokens | None) -> None:
         self._app = app
@@ -347,7 +347,7 @@ def _document(make: Callable[[dict[str, str]], dict[str, Any] | None]) -> Callab
 
 
 async def _openapi_v2(request: Request) -> Response:
-    """As protobuf for whoever takes it: client-go reads nothing else."""
+    """As protobuf for clients that accept it: client-go reads nothing else."""
     accept = request.headers.get("accept", "")
     if any(each in accept for each in openapi_v2.PROTOBUF_ASKED):
         return Response(openapi_v2.as_protobuf(), media_type=openapi_v2.PROTOBUF)

@@ -117,7 +117,7 @@ KINDS: Final[tuple[ResourceKind, ...]] = (
         has_status=True,
         has_generation=True,
     ),
-    # Kept, and enforced by nobody: pods are processes of this machine.
+    # Stored and not enforced: pods are processes of this machine.
     ResourceKind(
         group="networking.k8s.io",
         kind="NetworkPolicy",

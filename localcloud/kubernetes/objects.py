@@ -137,7 +137,7 @@ class Objects:
             document["metadata"].pop(field, None)
             if field in old["metadata"]:
                 document["metadata"][field] = old["metadata"][field]
-        # Clients may write it, to hand fields over; whoever does not know it keeps it.
+        # Clients may write it, to give up fields; a client that does not send it keeps it.
         if "managedFields" not in document["metadata"] and "managedFields" in old["metadata"]:
             document["metadata"]["managedFields"] = old["metadata"]["managedFields"]
         _complete(kind, document, old=old)
@@ -189,7 +189,7 @@ class Objects:
         uid, namespace = owner["metadata"]["uid"], owner["metadata"].get("namespace")
         for kind in (each for each in KINDS if each.namespaced):
             for item in self.list(kind, namespace, lambda each: _is_owned_by(each, uid)):
-                others = [each for each in item["metadata"]["ownerReferences"] if each["uid"] != uid]
+                others = [reference for reference in item["metadata"]["ownerReferences"] if reference["uid"] != uid]
                 if others:
                     # The garbage collector deletes with the last owner, and drops the reference to one that is gone.
                     left = {**item, "metadata": {**item["metadata"], "ownerReferences": others}}

@@ -67,7 +67,7 @@ class ListOptions:
 
     def page(self, items: list[dict[str, Any]], newest: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """The objects of this page, out of all in the order of their keys, and the metadata of the list."""
-        left = [each for each in items if _key(each) > self.after]
+        left = [item for item in items if _key(item) > self.after]
         metadata: dict[str, Any] = {"resourceVersion": str(newest)}
         if not 0 < self.limit < len(left):
             return left, metadata
@@ -232,7 +232,7 @@ def _integer(query: QueryParams, name: str) -> int | None:
 
 
 def _dry_run_causes(values: list[Any]) -> list[Cause]:
-    return [_unsupported("dryRun", each, ("All",)) for each in values if each != "All"]
+    return [_unsupported("dryRun", value, ("All",)) for value in values if value != "All"]
 
 
 def _unsupported(field: str, value: object, supported: tuple[str, ...]) -> Cause:

@@ -21,7 +21,7 @@ from localcloud.core.files import write_private
 from localcloud.core.store import Document, Store
 
 _DEPLOYER, _OWNER = "deployer", "owner"
-# What somebody has who administers a subscription and the vaults in it.
+# The roles of an administrator of a subscription and its vaults.
 _OWNERS_ROLES = ("Owner", "Key Vault Administrator")
 _LIFETIME = timedelta(days=365)
 _RENEWED_BEFORE = timedelta(days=30)

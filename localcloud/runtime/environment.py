@@ -78,7 +78,7 @@ class Prepared:
 
 
 def prepare(state: StateDirectory, wanted: Seed | None = None) -> Prepared:
-    """Open the local cloud of a state directory and make whatever is missing; `wanted` is `seed_file.choose`'s.
+    """Open the local cloud of a state directory and create what is missing; `wanted` is `seed_file.choose`'s.
 
     Raises `PortTakenError`, PermissionError, `seed_file.SeedConflictError`, `StoreError`.
     """

@@ -53,7 +53,7 @@ class _Program:
 
 
 def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed | None = None) -> list[str]:
-    """Start whatever does not run and wait until every service answers; returns the names of those started.
+    """Start what does not run and wait until every service answers; returns the names of those started.
 
     Processes that another release started are ended first: they lack what this one's clients ask for. Pods run in the
     current directory, which is what their images would hold.

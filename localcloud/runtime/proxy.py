@@ -92,7 +92,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 async def _first_of(*copies: Coroutine[None, None, None]) -> None:
     """Run all of them until one ends: a connection that one side has closed is of no use to the other."""
-    tasks = [asyncio.ensure_future(each) for each in copies]
+    tasks = [asyncio.ensure_future(copy) for copy in copies]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

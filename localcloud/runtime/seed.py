@@ -69,27 +69,32 @@ class _Seeder:
         self._deployer = principal.object_id
 
     def groups(self) -> None:
-        nodes = ((self._node_group(each), "") for each in self._seed.clusters)
+        nodes = ((self._node_group(cluster), "") for cluster in self._seed.clusters)
         for name, location in (*((each.name, each.location or "") for each in self._seed.resource_groups), *nodes):
             group = resource_group_id(self._subscription, name)
             properties = {"provisioningState": "Succeeded"}
             self._ensure(group, "Microsoft.Resources/resourceGroups", properties, location=location)
 
     def resources(self) -> None:
-        for each in self._seed.resources:
-            is_child = "/" in each.name
-            location = each.location or (None if is_child else self._seed.location)
-            full_id = self._id(each.resource_group, each.type, *each.name.split("/"))
+        for resource in self._seed.resources:
+            is_child = "/" in resource.name
+            location = resource.location or (None if is_child else self._seed.location)
+            full_id = self._id(resource.resource_group, resource.type, *resource.name.split("/"))
             found = self._ensure(
-                full_id, each.type, each.properties, location=location, identity=each.identity, sku=each.sku
+                full_id,
+                resource.type,
+                resource.properties,
+                location=location,
+                identity=resource.identity,
+                sku=resource.sku,
             )
-            if location is None and found["properties"] != each.properties:
+            if location is None and found["properties"] != resource.properties:
                 # The seed has changed since, as when a subnet gets a security group.
-                self._resources.put({**found, "properties": each.properties})
+                self._resources.put({**found, "properties": resource.properties})
 
     def clusters(self) -> None:
-        for each in self._seed.clusters:
-            self._cluster(each)
+        for cluster in self._seed.clusters:
+            self._cluster(cluster)
 
     def _node_group(self, cluster: SeededCluster) -> str:
         return f"MC_{cluster.resource_group}_{cluster.name}_{self._seed.location}"
@@ -103,7 +108,10 @@ class _Seeder:
             SeededIdentity(name=f"azurekeyvaultsecretsprovider-{seeded.name}", resource_group=nodes)
         )
         ids = addon["properties"]
-        attached = [addon, *(self.managed_identity(each) for each in self._seed.managed_identities if each.on_nodes)]
+        attached = [
+            addon,
+            *(self.managed_identity(identity) for identity in self._seed.managed_identities if identity.on_nodes),
+        ]
         self._ensure(
             self._id(nodes, scale_set, "aks-nodepool1-local-vmss"),
             scale_set,
@@ -193,8 +201,10 @@ class _Seeder:
         people = self._cloud.people
         users = [people.create_user(each.user_principal_name, each.display_name) for each in self._seed.users]
         ids = {DEPLOYER: self._deployer, **{user.user_principal_name: user.object_id for user in users}}
-        for each in self._seed.groups:
-            people.create_group(each.display_name, [ids[member] for member in each.members], object_id=each.object_id)
+        for group in self._seed.groups:
+            people.create_group(
+                group.display_name, [ids[member] for member in group.members], object_id=group.object_id
+            )
 
     def deployer_roles(self) -> None:
         """The roles on the subscription with which a pipeline deploys stacks."""

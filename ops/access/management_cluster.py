@@ -111,7 +111,7 @@ def api_server(engine: Engine) -> ApiServer:
     cluster = engine.configured().get("managementCluster") or {}
     if not cluster.get("kubeconfig"):
         return stack_access(engine).api_server(engine.environment)
-    kubeconfig = Kubeconfig.read(engine.root / Path(cluster["kubeconfig"]))
+    kubeconfig = Kubeconfig.read(engine.root / Path(cluster["kubeconfig"]).expanduser())
     aks = AksCluster(_cluster_id(_configuration(engine)))
     return ApiServer(kubeconfig, aks, engine.environment, context=cluster.get("context"))
 

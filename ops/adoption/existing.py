@@ -6,15 +6,17 @@ import base64
 import binascii
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.errors import AzureRefusedError
+from identity.azure.registered_certificates import registered
 from identity.credentials.document_parser import DATES, DocumentParser
 from identity.naming import ArmId, parse_arm_id, subscription_id
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
 from ops.stack.errors import CommandError
+from ops.world import managed_identities, vault_secrets
 
 _PEM_BEGINS: Final = b"-----BEGIN"
 
@@ -147,24 +149,23 @@ def _application(azure: AzureClient, client_id: str) -> FoundApplication | None:
     return FoundApplication(
         object_id=application["id"],
         display_name=application["displayName"],
-        certificates=len(application.get("keyCredentials") or ()),
+        certificates=len(registered(application)),
         principal_id=None if principal is None else principal["id"],
     )
 
 
 def _secret(azure: AzureClient, vault_id: str, given: ScriptIdentity) -> FoundSecret:
-    found = azure.resource(f"{vault_id}/secrets/{given.secret_name}", resource_types.KEY_VAULT_API)
+    found = vault_secrets.read_one(azure, vault_id, given.secret_name)
     if found is None:
         return FoundSecret(None, ("no such secret",))
-    attributes = found["properties"].get("attributes") or {}
-    remarks = [] if attributes.get("exp") else ["secret without dates"]
+    remarks = [] if found.expires else ["secret without dates"]
     try:
         value = azure.vault(parse_arm_id(vault_id).name, "GET", f"/secrets/{given.secret_name}")
     except AzureRefusedError:
         # Whoever may look at everything may still read no secret; the adoption does not need it.
-        return FoundSecret(found["id"], (*remarks, "document not read: the deployer may not"))
+        return FoundSecret(found.id, (*remarks, "document not read: the deployer may not"))
     text = "" if value is None else str(value["value"])
-    return FoundSecret(found["id"], (*remarks, *_remarks(text, given.object_encoding)))
+    return FoundSecret(found.id, (*remarks, *_remarks(text, given.object_encoding)))
 
 
 def _remarks(value: str, object_encoding: str) -> Iterator[str]:
@@ -186,21 +187,19 @@ def _remarks(value: str, object_encoding: str) -> Iterator[str]:
 def _managed_identities(
     azure: AzureClient, subscription: str, wanted: Mapping[str, str]
 ) -> Iterator[tuple[str, FoundIdentity]]:
-    collection = f"{subscription_id(subscription)}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
-    every = azure.resources(collection, resource_types.MANAGED_IDENTITY_API)
-    by_client_id: dict[str, Any] = {each["properties"]["clientId"].lower(): each for each in every}
+    every = managed_identities.within(azure, subscription_id(subscription))
+    by_client_id = {each.client_id.lower(): each for each in every}
     for field, client_id in wanted.items():
         if identity := by_client_id.get(client_id):
-            credentials = azure.resources(
-                f"{identity['id']}/federatedIdentityCredentials", resource_types.MANAGED_IDENTITY_API
+            yield (
+                field,
+                FoundIdentity(
+                    id=parse_arm_id(identity.id),
+                    location=identity.location,
+                    principal_id=identity.principal_id,
+                    federated={
+                        (each.issuer, each.subject): each.name
+                        for each in managed_identities.federated(azure, identity.id)
+                    },
+                ),
             )
-            federated = {
-                (each["properties"]["issuer"], each["properties"]["subject"]): each["name"] for each in credentials
-            }
-            found = FoundIdentity(
-                id=parse_arm_id(identity["id"]),
-                location=identity["location"],
-                principal_id=identity["properties"]["principalId"],
-                federated=federated,
-            )
-            yield field, found

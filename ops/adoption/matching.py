@@ -8,11 +8,13 @@ from typing import Any, Final
 
 from identity import resource_types
 from identity.azure.client import AzureClient
+from identity.azure.records import RoleAssignmentRecord
 from ops.adoption.existing import FoundResources
 from ops.recovery.finders import Finders
 from ops.recovery.orphans import ids, shown
 from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, name_of
+from ops.world import role_assignments
 from ops.world.ownership import KEY_VAULT_USER, Ownership
 
 _ADOPTED: Final = frozenset(
@@ -104,33 +106,27 @@ class _Matcher:
         return Match(resource, owner, found_id)
 
     def _role(self, resource: StateResource, owner: str, inputs: Mapping[str, Any]) -> Match:
-        collection = f"{inputs['scope']}/providers/Microsoft.Authorization/roleAssignments"
-        role, principal = _last(inputs["roleDefinitionId"]), inputs.get("principalId") or self._principal(owner)
-        found = self._azure.resource(f"{collection}/{inputs['roleAssignmentName']}", resource_types.AUTHORIZATION_API)
+        scope, role = inputs["scope"], _last(inputs["roleDefinitionId"])
+        principal = inputs.get("principalId") or self._principal(owner)
+        found = role_assignments.named(self._azure, scope, inputs["roleAssignmentName"])
         if found is not None:
-            properties = found["properties"]
-            is_other = principal is not None and properties["principalId"].lower() != principal.lower()
-            if is_other and self._lives(properties):
+            is_other = principal is not None and found.principal_id.lower() != principal.lower()
+            if is_other and self._lives(found):
                 raise CommandError(
-                    f"{found['id']} has the name of a role assignment of {self._cluster}, and is a role of "
-                    f"{properties['principalId']}, which lives and is not {name_of(resource['urn'])}'s: the next `up` "
+                    f"{found.id} has the name of a role assignment of {self._cluster}, and is a role of "
+                    f"{found.principal_id}, which lives and is not {name_of(resource['urn'])}'s: the next `up` "
                     "would take it away. Give the hosted cluster's own infraID (`--infra-id`)"
                 )
-            if _last(properties["roleDefinitionId"]) != role:
-                other = _last(properties["roleDefinitionId"])
-                why = f"another role, {self._role_name(inputs['scope'], other)}"
-                return Match(resource, owner, found["id"], why, other)
-            return Match(resource, owner, found["id"], "another principal" if is_other else "")
+            if found.role != role:
+                why = f"another role, {self._role_name(scope, found.role)}"
+                return Match(resource, owner, found.id, why, found.role)
+            return Match(resource, owner, found.id, "another principal" if is_other else "")
         if principal is None:
             return Match(resource, owner, None)
         # Azure refuses a second assignment of the same role to the same principal at the same scope.
-        for each in self._azure.resources(
-            collection, resource_types.AUTHORIZATION_API, f"principalId eq '{principal}'"
-        ):
-            properties = each["properties"]
-            is_here = properties["scope"].lower() == inputs["scope"].lower()
-            if is_here and _last(properties["roleDefinitionId"]) == role:
-                return Match(resource, owner, each["id"], "another name")
+        for each in role_assignments.at(self._azure, scope, f"principalId eq '{principal}'"):
+            if each.scope.lower() == scope.lower() and each.role == role:
+                return Match(resource, owner, each.id, "another name")
         return Match(resource, owner, None)
 
     def _role_name(self, scope: str, guid: str) -> str:
@@ -142,10 +138,10 @@ class _Matcher:
         kind = "the custom role " if found["properties"].get("type") == "CustomRole" else ""
         return f'{kind}"{found["properties"]["roleName"]}"'
 
-    def _lives(self, assignment: Mapping[str, Any]) -> bool:
-        if assignment.get("principalType") != "ServicePrincipal":
+    def _lives(self, assignment: RoleAssignmentRecord) -> bool:
+        if assignment.principal_type != "ServicePrincipal":
             return True
-        return self._azure.directory_object(f"/servicePrincipals/{assignment['principalId']}") is not None
+        return self._azure.directory_object(f"/servicePrincipals/{assignment.principal_id}") is not None
 
     def _principal(self, owner: str) -> str | None:
         """Object id of whoever has the owner's roles; None if it is not among what was found."""

@@ -10,11 +10,11 @@ from identity.clouds import LocalEnvironment
 from identity.naming import stack_tag
 from identity.plugin_schema import StackOwnerOutputs
 from identity.settings.schema.problems import NAMESPACE
-from ops.siblings.stacks import Contents, Stacks
-from ops.siblings.whose import Whose, owner_of_application, signed_in
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, provider_urn, type_of
+from ops.world.stacks import Contents, Stacks
+from ops.world.whose import Whose, owner_of_application, signed_in
 
 
 def take(engine: Engine, owner_id: str) -> None:

@@ -36,7 +36,7 @@ GroupOption: TypeAlias = Annotated[
     str, typer.Option("--resource-group", "-g", help="Resource group of the pipelines' identities, made if missing.")
 ]
 ApplyOption: TypeAlias = Annotated[
-    bool, typer.Option("--apply", help="Run the script as whoever is signed in, instead of printing it.")
+    bool, typer.Option("--apply", help="Run the script with the current sign-ins, instead of printing it.")
 ]
 _Write: TypeAlias = Callable[[str, Sequence[PipelineStack], str, Sequence[str]], str]
 
@@ -52,8 +52,9 @@ def github_(
 ) -> None:
     """Print a script of `az` and `gh` that prepares a GitHub repository for the workflows; it may run again.
 
-    It makes for each stack a deployer and a reader with their rights, the environments, those that approve with their
-    reviewers (users, or teams as <organization>/<team>), and last the variable IDSTACK_STACKS, with which they begin.
+    It creates for each stack a deployer and a preview identity with their rights, and the environments, those that
+    approve with their reviewers (users, or teams as <organization>/<team>). Last comes the variable IDSTACK_STACKS,
+    with which the workflows begin.
     """
     _bootstrap(github.script, repository, stack, backend, resource_group, reviewer, apply=apply)
 
@@ -69,8 +70,8 @@ def azure_devops_(
 ) -> None:
     """Print a script of `az` that prepares an Azure DevOps project for the pipeline; it may run again.
 
-    It makes for each stack a deployer and a reader with their rights and service connections, and the environment whose
-    approval (by users, as mail addresses) comes before a change.
+    It creates for each stack a deployer and a preview identity with their rights and service connections, and the
+    environment whose approval (by users, as mail addresses) comes before a change.
     """
     _bootstrap(azure_devops.script, project, stack, backend, resource_group, reviewer, apply=apply)
 

@@ -8,20 +8,38 @@ from typing import Annotated
 
 import typer
 
+from identity.similar import did_you_mean
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.doctor.diagnosis import CheckResult, ExitCode, diagnose, exit_code
 from ops.doctor.model.check import Stage
-from ops.doctor.model.selection import Selection
-from ops.doctor.reading.world import DoctorSources, look
 from ops.doctor.registry import CHECKS
+from ops.doctor.registry import chosen as checks_of
 from ops.doctor.report import report, summary
 from ops.doctor.watching import INTERVAL, await_it, sleep, watch
 from ops.stack.engine import Engine
+from ops.world.look import DoctorSources, look
+from ops.world.selection import Selection
+
+
+def _stage(name: str) -> Stage:
+    try:
+        return Stage(name)
+    except ValueError:
+        raise typer.BadParameter(
+            f"there is no stage {name}{did_you_mean(name, Stage) or '.'} Stages: {', '.join(Stage)}"
+        ) from None
 
 
 def doctor(
     stages: Annotated[
-        list[Stage] | None, typer.Option("--stage", help="Check this stage alone; repeatable. Default: all, in order.")
+        list[Stage] | None,
+        typer.Option(
+            "--stage",
+            metavar=f"[{'|'.join(Stage)}]",
+            parser=_stage,
+            autocompletion=lambda: list(Stage),
+            help="Check this stage alone; repeatable. Default: all, in order.",
+        ),
     ] = None,
     cluster: Annotated[str | None, typer.Option("--cluster", help="Check this hosted cluster alone.")] = None,
     identity: Annotated[
@@ -32,8 +50,8 @@ def doctor(
     ] = None,
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
-    watches: Annotated[bool, typer.Option("--watch", help="Look again and again, until Ctrl-C.")] = False,
-    waits: Annotated[bool, typer.Option("--wait", help="Look until nothing is broken, or until --timeout.")] = False,
+    watches: Annotated[bool, typer.Option("--watch", help="Repeat until Ctrl-C.")] = False,
+    waits: Annotated[bool, typer.Option("--wait", help="Repeat until nothing is broken, or until --timeout.")] = False,
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0, help="How long --wait waits.")] = 600,
 ) -> None:
     """Find the first broken stage of each identity, with the evidence and the command that fixes it; change nothing.
@@ -51,7 +69,7 @@ def doctor(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     screen, sources = Screen(as_json), DoctorSources.of(Engine(stack))
-    chosen = [each for each in CHECKS if each.stage in stages] if stages else selection.checks(CHECKS)
+    chosen = [each for each in CHECKS if each.stage in stages] if stages else checks_of(selection)
     parts = {part for check in chosen for part in check.needs}
 
     def examine() -> list[CheckResult]:
@@ -73,7 +91,7 @@ def doctor(
             pause=sleep,
         )
         if as_json:
-            screen.document([each.to_json() for each in results])
+            screen.document([result.to_json() for result in results])
         else:
             screen.console.print(report(stack, results))
     raise typer.Exit(exit_code(results))

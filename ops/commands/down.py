@@ -7,9 +7,9 @@ from functools import partial
 import typer
 
 from ops.access import token_probes
-from ops.access.control_planes import require_no_control_plane
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, own_options
 from ops.commands.up import start_local_cloud
+from ops.guards.control_planes import require_no_control_plane
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths

@@ -34,13 +34,13 @@ def explain(
             "`idstack explain` lists all; Microsoft explains every AADSTS code at https://login.microsoftonline.com/error"
         )
     if as_json:
-        screen.document([_document(each) for each in rows])
+        screen.document([_document(row) for row in rows])
     else:
         screen.console.print(_told(rows) if text else _listed(rows), soft_wrap=True)
 
 
 def _meant(text: str) -> Sequence[Symptom]:
-    """The row of that name, or what a message says: a line for whoever says it."""
+    """The row of that name, or what a message says: a line for each family of messages."""
     named = [each for each in SYMPTOMS if each.name.lower() == text.lower()]
     return named or [found for family in Family if (found := find(text, family))]
 
@@ -48,17 +48,17 @@ def _meant(text: str) -> Sequence[Symptom]:
 def _told(rows: Iterable[Symptom]) -> Text:
     return Text("\n\n").join(
         Text.assemble(
-            (each.name, "bold"),
-            f": {each.cause}\n    look  {each.look}\n    fix   {each.fix.format_map(ON_PAPER)}",
+            (row.name, "bold"),
+            f": {row.cause}\n    look  {row.look}\n    fix   {row.fix.format_map(ON_PAPER)}",
         )
-        for each in rows
+        for row in rows
     )
 
 
 def _listed(rows: Iterable[Symptom]) -> Text:
     lines: dict[Family, list[Text]] = {}
-    for each in rows:
-        lines.setdefault(each.family, []).append(Text.assemble("  ", (each.name, "bold"), f": {each.cause}"))
+    for row in rows:
+        lines.setdefault(row.family, []).append(Text.assemble("  ", (row.name, "bold"), f": {row.cause}"))
     return Text("\n\n").join(Text("\n").join([Text(family), *found]) for family, found in lines.items())
 
 

@@ -115,7 +115,7 @@ def _owned(stack: str, outputs: StackOutputs[str]) -> str:
 
 
 def _check(clusters: list[cli.HostedClusterExport]) -> None:
-    obstacles = [f"  {each.name}: {obstacle}" for each in clusters for obstacle in each.obstacles()]
+    obstacles = [f"  {cluster.name}: {obstacle}" for cluster in clusters for obstacle in cluster.obstacles()]
     if obstacles:
         raise CommandError(
             "\n".join(

@@ -23,7 +23,7 @@ def chosen(fleet: Fleet, name: str | None) -> Sequence[FleetEnvironment]:
     """The environment of that name, or all of them in their order; raises CommandError for an unknown name."""
     if name is None:
         return fleet.environments
-    found = [each for each in fleet.environments if each.name == name]
+    found = [environment for environment in fleet.environments if environment.name == name]
     if not found:
         known = ", ".join(each.name for each in fleet.environments)
         raise CommandError(f"--environment: the fleet has no environment {name}; it has {known}")

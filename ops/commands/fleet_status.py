@@ -35,7 +35,7 @@ def status(
 ) -> None:
     """Show of each stack: wave, last run and its commit, nearest expiry, overdue renewals, the last failed sign-in.
 
-    Exits with 1 if a stack is not up, if a certificate has expired or if somebody cannot sign in, and with 3 if all is
+    Exits with 1 if a stack is not up, if a certificate has expired or if a sign-in fails, and with 3 if all is
     well but a renewal is overdue by two days, as `idstack status` does.
     """
     screen = Screen(as_json)
@@ -47,8 +47,8 @@ def status(
         screen.document({"stacks": [each.to_json() for each in found]})
     else:
         screen.console.print(fitted([_line(each) for each in found], _STACKED, screen.console.width))
-    if ill := [each.stack.name for each in found if not each.is_well]:
-        raise CommandError(f"these stacks are not up, or somebody in them cannot sign in: {', '.join(ill)}")
+    if unhealthy := [each.stack.name for each in found if not each.is_well]:
+        raise CommandError(f"these stacks are not up, or a sign-in in them fails: {', '.join(unhealthy)}")
     if overdue := [each.stack.name for each in found if each.overdue]:
         raise RenewalOverdueError(
             f"renewals are overdue in these stacks: {', '.join(overdue)}. `make renew STACK=<name>` renews what the "

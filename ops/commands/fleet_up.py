@@ -25,14 +25,14 @@ def up(
     environment: EnvironmentOption = None,
     parallel: Annotated[int, typer.Option(help="How many stacks of a wave are brought up at once.", min=1)] = _PARALLEL,
     yes: Annotated[
-        bool, typer.Option(_YES, help="Ask nobody: runs side by side cannot. Needed for stacks on Azure.")
+        bool, typer.Option(_YES, help="Do not ask: parallel runs cannot. Required for stacks on Azure.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Bring a fleet up: shared stacks, canaries, then wave after wave, each stack by `idstack up`.
 
     The first stack that fails, or that cannot sign in, stops the rest; what runs beside it ends. The next call goes on:
-    what this machine has brought up and nobody has changed since is left alone.
+    what this machine has brought up and that is unchanged since is left alone.
     """
     screen = Screen(as_json)
     environments = chosen(load_fleet(file), environment)

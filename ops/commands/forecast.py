@@ -36,8 +36,8 @@ def forecast(
 ) -> None:
     """Show what stacks take of each of Azure's limits, and which one is met first as clusters are added.
 
-    Nobody signs in: everything is counted from the stacks' configuration files. Other owners of the same subscription
-    and tenant count as well, but not here. The exit code is 1 if a limit is exceeded.
+    Everything is counted from the stacks' configuration files, without a sign-in. Other owners of the same
+    subscription and tenant count as well, but not here. The exit code is 1 if a limit is exceeded.
     """
     names = list(dict.fromkeys(stack)) or [chosen_stack()[0]]
     found = make_forecast(read(names, poll_interval), clusters)

@@ -14,8 +14,6 @@ import typer
 from rich.console import Console
 
 from identity.similar import did_you_mean
-from ops.access.cluster_state import read_cluster_state
-from ops.access.managed_identities import read_managed_identities
 from ops.commands import completions
 from ops.commands.options import DEFAULT_STACK, StackOption
 from ops.commands.status import brought_up
@@ -24,11 +22,13 @@ from ops.doctor.report import findings
 from ops.graph import html, mermaid, svg
 from ops.graph.build import GraphSources, build
 from ops.graph.model import IdentityGraph
-from ops.outputs import probes
 from ops.outputs.rows import has_probes, rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.world import probes
+from ops.world.cluster_state import read_cluster_state
+from ops.world.compared_identities import read_managed_identities
 
 
 class GraphFormat(StrEnum):

@@ -30,13 +30,13 @@ from ops.adoption.providers import enter_providers
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, own_options
 from ops.commands.up import start_local_cloud
 from ops.recovery.orphans import shown
-from ops.siblings.whose import looking
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration
 from ops.stack.state import Plan, name_of
+from ops.world.whose import looking
 
 TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="Type token, such as azure-native:keyvault:Vault.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name in the program, as a preview shows it.")]
@@ -94,7 +94,7 @@ def _must_be_free(engine: Engine, type_token: str, name: str, id: str) -> None:
 
 def _principal(plan: Plan, name: str) -> str:
     """Whom the program wants the role assignment of this name for; empty if the plan does not tell."""
-    steps = (each for each in plan["steps"] if name_of(each["urn"]) == name and "newState" in each)
+    steps = (step for step in plan["steps"] if name_of(step["urn"]) == name and "newState" in step)
     return next((str(shown(each["newState"].get("inputs") or {}).get("principalId", "")) for each in steps), "")
 
 
@@ -222,7 +222,7 @@ def _write(
         raise CommandError(f"the import file cannot be written: {error}") from None
     if screen.as_json:
         screen.document(
-            {"stack": stack, "file": str(path), "configured": configured, "findings": [vars(each) for each in lines]}
+            {"stack": stack, "file": str(path), "configured": configured, "findings": [vars(line) for line in lines]}
         )
         return
     console = screen.console

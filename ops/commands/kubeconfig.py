@@ -109,7 +109,7 @@ def _of_file(source: Path, context: str | None, authority_host: str | None) -> S
 
 
 def _require_known(host: str, source: Path) -> None:
-    """Whoever answers there gets the client's secret, or a token that it can use as the client."""
+    """Refuse an unknown host: it would get the client's secret, or a token to use as the client."""
     if is_known_authority(host):
         return
     found = f'{source} signs in at "{host}", which is no authority host of Azure\'s: it would get the credential'

@@ -59,7 +59,7 @@ def _secret_of(identity: str) -> str | None:
     for outputs in found.values():
         rows = outputs["hostedClusters"][cluster]["controlPlane"]
         if field not in rows:
-            known = [f"{cluster}/{each}" for each in rows]
+            known = [f"{cluster}/{row}" for row in rows]
             raise CommandError(
                 f"--as {identity}: there is no such identity; there are {', '.join(known)}"
                 f"{did_you_mean(identity, known)}"

@@ -71,7 +71,7 @@ TimeLimitOption: TypeAlias = Annotated[
         "--time-limit",
         metavar="MINUTES",
         parser=Deadline.parse,
-        help="Interrupt the engine after so long, which then ends what it has begun and unlocks the stack.",
+        help="Interrupt the engine after this time: it completes what it has begun and unlocks the stack.",
     ),
 ]
 ProvidersOption: TypeAlias = Annotated[
@@ -97,7 +97,7 @@ _ENDLESS: Final = 100_000
 
 def own_options(context: typer.Context) -> list[str]:
     """The long options of the command itself."""
-    return [each for parameter in context.command.params for each in parameter.opts if each.startswith("--")]
+    return [opt for parameter in context.command.params for opt in parameter.opts if opt.startswith("--")]
 
 
 def policy_pack(stack: str, *, wanted: bool) -> list[str]:

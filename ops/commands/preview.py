@@ -21,9 +21,9 @@ from ops.commands.options import (
 )
 from ops.commands.up import start_local_cloud
 from ops.forecast.preview import near_limits
+from ops.guards.infra_ids import refuse_duplicates
 from ops.rehearsal import steps, tables
 from ops.rehearsal.report import Rehearsal, StackStep
-from ops.siblings.infra_ids import refuse_duplicates
 from ops.stack import plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError

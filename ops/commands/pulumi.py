@@ -26,7 +26,7 @@ def pulumi(context: typer.Context, stack: NamedStackOption = DEFAULT_STACK) -> N
     and `down` check before and after a run, `pulumi up` does not (docs/guides/stacks.md).
     """
     arguments = context.args
-    if any(each in _STACK or each.startswith("--stack=") for each in arguments):
+    if any(argument in _STACK or argument.startswith("--stack=") for argument in arguments):
         raise CommandError("name the stack before `--`, as in `idstack pulumi --stack dev -- stack output`")
     environment = {**Engine(stack, ROOT).environment, "PULUMI_STACK": stack}
     if not _writes_the_file(arguments):
@@ -41,5 +41,5 @@ def _writes_the_file(arguments: Sequence[str]) -> bool:
     return (
         arguments[:1] == ["config"]
         and bool(_WRITING.intersection(arguments[1:2]))
-        and not any(each.startswith(("--secret", "--config-file")) for each in arguments)
+        and not any(argument.startswith(("--secret", "--config-file")) for argument in arguments)
     )

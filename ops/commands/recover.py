@@ -11,9 +11,9 @@ import typer
 from ops.adoption import owner_ids
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.up import start_local_cloud, up
+from ops.guards.infra_ids import refuse_duplicates
 from ops.recovery import settle
 from ops.recovery.orphans import Orphan
-from ops.siblings.infra_ids import refuse_duplicates
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
@@ -21,7 +21,7 @@ from ops.stack.moved_clusters import refuse_moves
 
 UpOption: TypeAlias = Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)]
 UnlockOption: TypeAlias = Annotated[
-    bool, typer.Option("--unlock", help="The process that locked the stack is gone: I know it, on whatever machine.")
+    bool, typer.Option("--unlock", help="Remove the lock: its process is gone, on every machine.")
 ]
 OwnerOption: TypeAlias = Annotated[
     str | None,

@@ -47,7 +47,7 @@ def renew(
     resources = of_known_schema(engine.resources())
     identities = renewable(resources)
     clusters = outputs.get("hostedClusters", {}).values()
-    if clusters and not any(each["controlPlane"] for each in clusters):
+    if clusters and not any(cluster["controlPlane"] for cluster in clusters):
         screen.console.print(f"no identity of the stack {stack} has a certificate: nothing of it expires")
         show(engine, screen)
         return

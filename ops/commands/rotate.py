@@ -98,7 +98,7 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Rotatable], ar
         raise
     except CommandError as error:
         found = {each.name: each.slots for each in rotatable(engine.outputs(), engine.resources())}
-        still = [each.name for each in identities if found.get(each.name) == each.slots]
+        still = [identity.name for identity in identities if found.get(identity.name) == identity.slots]
         out = [each.name for each in identities if each.name not in still]
         lines = [str(error)]
         if out:
@@ -122,18 +122,18 @@ def _run(
 
     Raises CommandError if one of them had to be left out.
     """
-    requests = {each.schedule: request for each in identities}
+    requests = {identity.schedule: request for identity in identities}
     outputs, resources = engine.outputs(), engine.resources()
     run = RenewalRun(engine, screen.console, requests, arguments, is_settled=brought_up.is_clean(outputs.get("commit")))
     chosen_ones = [each for each in renewable(resources) if each.schedule in requests]
     renewed = run.renew(chosen_ones, resources).renewed
-    if missing := [each.name for each in chosen_ones if each.name not in renewed]:
+    if missing := [identity.name for identity in chosen_ones if identity.name not in renewed]:
         raise CommandError(f"not rotated: {', '.join(missing)}; the reasons are printed above")
 
 
 def _refuse_or_name_those_at_risk(identities: Iterable[Rotatable], screen: Screen, *, force: bool) -> None:
     now = datetime.now(UTC)
-    early = [(each, each.free) for each in identities if each.free is not None and now < each.free]
+    early = [(identity, identity.free) for identity in identities if identity.free is not None and now < identity.free]
     if not early:
         return
     listed = "\n".join(
@@ -149,20 +149,20 @@ def _refuse_or_name_those_at_risk(identities: Iterable[Rotatable], screen: Scree
 
 
 def _revocation_now(identities: Iterable[Rotatable]) -> str:
-    listed = "\n".join(f"  {each.name}: {', '.join(each.pods)}" for each in identities)
+    listed = "\n".join(f"  {identity.name}: {', '.join(identity.pods)}" for identity in identities)
     return (
         "Every certificate is taken out of use now; then new ones are issued, proven and delivered.\n"
-        "From now on nobody can sign in with an old key. Tokens issued before stay valid for up to 90 minutes.\n"
+        "No old key signs in any more. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours after "
         f"the CSI driver has polled; restart them after this command to speed that up:\n{listed}"
     )
 
 
 def _revocation(identities: Iterable[Rotatable]) -> str:
-    listed = "\n".join(f"  {each.name}: {', '.join(each.pods)}" for each in identities)
+    listed = "\n".join(f"  {identity.name}: {', '.join(identity.pods)}" for identity in identities)
     return (
         "Another certificate is delivered first; then the leaked one is taken out of use.\n"
-        "From then on nobody can sign in with the old key. Tokens issued before stay valid for up to 90 minutes.\n"
+        "From then on the old key signs in no more. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver "
         f"has polled; restart them to speed that up:\n{listed}"
     )

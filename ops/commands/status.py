@@ -12,14 +12,10 @@ from rich.table import Table
 
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
-from ops.access.cluster_state import read_cluster_state
-from ops.access.managed_identities import read_managed_identities
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.doctor.examination import examine
 from ops.doctor.report import findings
-from ops.outputs import cluster_tables, probes
-from ops.outputs.cluster_state import ClusterState
-from ops.outputs.managed_identities import ManagedIdentities
+from ops.outputs import cluster_tables
 from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
 from ops.outputs.rows import Row, has_probes, rows
@@ -28,6 +24,9 @@ from ops.outputs.token_rows import token_rows
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.world import probes
+from ops.world.cluster_state import ClusterState, read_cluster_state
+from ops.world.compared_identities import ManagedIdentities, read_managed_identities
 
 
 def status(
@@ -70,7 +69,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
     """Print the rows of a stack, write them to a file of metrics if one is named, and return them.
 
     Raises CommandError for a stack that does not exist or was never brought up, for an expired certificate, for a
-    managed identity that Azure does not have, for whatever the doctor's checks of Azure find, for metrics that cannot
+    managed identity that Azure does not have, for what the doctor's checks of Azure find, for metrics that cannot
     be written and, locally, for a row that is not green. The metrics of a stack that is not complete are not written.
     """
     stack = engine.stack
@@ -153,7 +152,7 @@ def _show_managed(managed: ManagedIdentities, screen: Screen) -> None:
 def _show_cluster(state: ClusterState, screen: Screen) -> None:
     """Print a table for each kind of report, and a line for each that could not be read."""
     width = screen.console.width
-    if any(each.is_shown for each in state.conditions):
+    if any(condition.is_shown for condition in state.conditions):
         _show_table(cluster_tables.conditions(state.conditions, width), screen)
     if state.mounts:
         _show_table(cluster_tables.mounts(state.mounts, width), screen)

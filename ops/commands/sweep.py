@@ -14,13 +14,13 @@ from rich.text import Text
 
 from ops.access.azure import deployer
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.siblings.stacks import Stacks
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
 from ops.sweep.left_over import delete, find
 from ops.sweep.model import LeftOver
+from ops.world.stacks import Stacks
 
 
 def sweep(
@@ -37,7 +37,7 @@ def sweep(
     """List what is left over where the stack's configuration leads: role assignments whose principal is gone, and
     applications, secrets and managed identities that carry our tags and belong to no stack, and credentials of the
     stacks' applications, service principals and managed identities that no stack has: certificates of a lost state, and
-    whatever somebody else added. Storage accounts of OIDC issuers that no stack has are listed, and what HyperShift
+    foreign ones. Storage accounts of OIDC issuers that no stack has are listed, and what HyperShift
     left of hosted clusters: machines, disks and load balancers. None of these is deleted here.
 
     Nothing that any stack of the backend names is listed. `--yes` deletes what is ours; it refuses while a stack cannot

@@ -27,13 +27,10 @@ from ops.commands.options import (
     policy_pack,
 )
 from ops.commands.status import show
-from ops.outputs import probes
-from ops.outputs.probes import ProbeResult
+from ops.guards.infra_ids import refuse_duplicates
 from ops.outputs.rows import has_probes, rows
 from ops.outputs.tables import sign_ins, with_caption
 from ops.outputs.token_rows import token_rows
-from ops.siblings.infra_ids import refuse_duplicates
-from ops.siblings.whose import told
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -41,6 +38,9 @@ from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_moves
 from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration, settings_of
+from ops.world import probes
+from ops.world.probes import ProbeResult
+from ops.world.whose import told
 
 T = TypeVar("T")
 
@@ -111,7 +111,7 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
     local_cloud.do("start", output=screen.output)
     environment = local_cloud.record()
     if environment is None:
-        raise CommandError("the local cloud started but wrote no record of its endpoints: look into .localcloud/*.log")
+        raise CommandError("the local cloud started but wrote no record of its endpoints: see .localcloud/*.log")
     return environment
 
 

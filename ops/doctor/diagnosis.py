@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-from ops.doctor.model.check import Check, Part, Place, Stage, WholeStack
-from ops.doctor.model.seen import NotReadError
-from ops.doctor.model.world import StackWorld
+from ops.doctor.model.check import Check, Place, Stage, WholeStack
+from ops.world.parts import Part
+from ops.world.seen import NotReadError
+from ops.world.stack_world import StackWorld
 
 
 class CheckStatus(StrEnum):

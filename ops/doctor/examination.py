@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
 from ops.doctor.model.check import Stage
-from ops.doctor.reading.world import DoctorSources, look
 from ops.doctor.registry import STATUS_CHECKS
 from ops.stack.engine import Engine
+from ops.world.look import DoctorSources, look
 
 
 @dataclass(frozen=True)

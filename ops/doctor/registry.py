@@ -19,7 +19,9 @@ from ops.doctor.checks import (
     vault,
     volume,
 )
-from ops.doctor.model.check import Check
+from ops.doctor.model.check import Check, Stage
+from ops.world.parts import Part
+from ops.world.selection import Selection
 
 CHECKS: Final[tuple[Check, ...]] = (
     *engine.CHECKS,
@@ -36,6 +38,19 @@ CHECKS: Final[tuple[Check, ...]] = (
     *proof_call.CHECKS,
     *hosted_clusters.CHECKS,
 )
+
+
+def chosen(selection: Selection) -> list[Check]:
+    """The checks that say something about what is named: all that explains it, from the vault on."""
+    if selection.is_everything:
+        return list(CHECKS)
+    is_cluster = selection.identity is None and selection.pod is None
+    return [
+        each
+        for each in CHECKS
+        if each.stage not in (Stage.BACKEND, Stage.ACCESS) and (is_cluster or Part.CONFIGURATION not in each.needs)
+    ]
+
 
 # What `status`, `graph` and the metrics look at besides their own tables: all that they take is what a Reader may
 # read of the backend and of Azure. Whether pods mount, load and sign in is in the tables.

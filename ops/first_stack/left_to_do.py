@@ -25,7 +25,7 @@ def lines(settings: Settings, stack: str) -> Iterator[str]:
             make = ["az", "network", "dns", "zone", "create", "--resource-group", found.resource_group]
             yield f"  {shlex.join([*make, '--name', found.name])}"
     found_rights = rights(settings, Purpose.DEPLOYER)
-    yield "What an administrator grants whoever runs `idstack up`:"
+    yield "What an administrator grants the deployer, who runs `idstack up`:"
     yield from (f"  {note}" for note in found_rights.notes)
     yield from (f"  {grant.role.name} at {grant.scope}" for grant in found_rights.grants)
     yield "as commands, with the object id of a service principal or a group:"

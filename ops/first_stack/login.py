@@ -1,4 +1,4 @@
-"""The tenant, subscription and cloud of whoever is signed in: the ARM_* variables, else the Azure CLI."""
+"""The tenant, subscription and cloud of the current sign-in: the ARM_* variables, else the Azure CLI."""
 
 from __future__ import annotations
 

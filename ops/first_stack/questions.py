@@ -53,7 +53,7 @@ def _of(option: str, asks: str, annotated: Any, default: str | None = None) -> Q
 
 def _spec(annotated: Any) -> ValueSpec:
     """The rule of a type of the configuration."""
-    return next(each for each in get_args(annotated) if isinstance(each, ValueSpec))
+    return next(part for part in get_args(annotated) if isinstance(part, ValueSpec))
 
 
 def _management_cluster(text: str) -> None:
@@ -97,7 +97,7 @@ _ALWAYS: Final = (
     _of("--dns-zone", "The public DNS zone (`az network dns zone list --query '[].id'` lists them)", arm_ids.DnsZoneId),
     Question(
         "--backend",
-        "Where the state is kept (azblob://<container>?storage_account=<name>, or file://<folder> for a first look)",
+        "Where the state is kept (azblob://<container>?storage_account=<name>, or file://<folder> for a first try)",
         "the address of a backend: azblob://<container>?storage_account=<name>, s3://..., gs://..., https://... or "
         "file://<folder>",
         _backend,

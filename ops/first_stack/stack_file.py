@@ -1,4 +1,4 @@
-"""Writes the file of a new stack, and never over anything that somebody else wrote."""
+"""Writes the file of a new stack, and never over a file of the user's."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def path_of(engine: Engine) -> Path:
 
 
 def has_own(file: Path) -> bool:
-    """Whether somebody has written the file: it is there, and is not the sample of this project."""
+    """Whether it is the user's: it exists, and is not the sample of this project."""
     return file.exists() and file.read_text(encoding="utf-8") != stack_text(SAMPLE)
 
 
 def secrets_provider_in(file: Path) -> str | None:
-    """The key that somebody's file names; None if it names none."""
+    """The key that the user's file names; None if it names none."""
     if not has_own(file):
         return None
     found = _document(file).get("secretsprovider")
@@ -41,7 +41,7 @@ def secrets_provider_in(file: Path) -> str | None:
 def write(file: Path, answers: Answers) -> bool:
     """Write the file of these answers; returns whether that changed anything.
 
-    Raises CommandError for a file of somebody else's with another configuration, and for answers that do not fit
+    Raises CommandError for a file of the user's with another configuration, and for answers that do not fit
     together. What the engine has added since (`encryptionsalt`, `encryptedkey`) stays.
     """
     if (name := answers.too_long) is not None:

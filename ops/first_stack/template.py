@@ -58,12 +58,12 @@ class Answers:
 
     @property
     def vault(self) -> str:
-        """The vault's name, which nobody else in Azure may have."""
+        """The vault's name, which is unique in Azure."""
         return f"kv-{self.prefix}-{self.stack}"
 
     @property
     def issuer(self) -> str:
-        """The name of the issuer's storage account, which nobody else in Azure may have."""
+        """The name of the issuer's storage account, which is unique in Azure."""
         return "".join(each for each in f"{self.prefix}{self.stack}{self.cluster}" if each.isalnum())
 
     @property
@@ -99,7 +99,7 @@ def _lines(answers: Answers) -> Iterator[str]:
         yield "# The key that encrypts what is secret in the state."
         yield f"secretsprovider: {answers.secrets_provider}"
     yield "config:"
-    yield "  # Providers are made explicitly; a default one would act with whatever login it finds."
+    yield "  # Providers are created explicitly; a default one would act with whatever login it finds."
     yield "  pulumi:disable-default-providers: [azure-native, azuread, kubernetes]"
     if answers.backend is not None:
         yield "  # Where the state is, for `make` and `idstack` alike."

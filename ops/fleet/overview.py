@@ -16,13 +16,13 @@ from identity.credentials import rfc3339
 from ops.fleet.engine_stacks import backend_of, time_of
 from ops.fleet.records import Record, Records
 from ops.fleet.stacks import FleetEnvironment, FleetStack
-from ops.outputs import probes
-from ops.outputs.probes import ProbeResults
 from ops.outputs.rows import Row, has_probes, rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
 from ops.stack.state import State, outputs_of
+from ops.world import probes
+from ops.world.probes import ProbeResults
 
 # Each reads one state, which takes about a second of the engine.
 _AT_ONCE: Final = 8

@@ -97,14 +97,14 @@ def directory_objects(stack: ForecastStack) -> Iterator[Taken]:
 
 def created_objects(stack: ForecastStack) -> Iterator[Taken]:
     """Objects that the deployer makes in Entra ID itself and owns."""
-    for each in applications(stack):
-        yield Taken(each.holder, each.amount * _OBJECTS_OF_AN_APPLICATION, each.cluster)
+    for application in applications(stack):
+        yield Taken(application.holder, application.amount * _OBJECTS_OF_AN_APPLICATION, application.cluster)
 
 
 def renewal_writes(stack: ForecastStack) -> Iterator[Taken]:
     """Writes at Graph if every certificate is renewed in one run, as after a leak. Dates are spread (record 0001)."""
-    for each in applications(stack):
-        yield Taken(each.holder, each.amount * _WRITES_OF_A_RENEWAL, each.cluster)
+    for application in applications(stack):
+        yield Taken(application.holder, application.amount * _WRITES_OF_A_RENEWAL, application.cluster)
 
 
 def federated_credentials(stack: ForecastStack) -> Iterator[Taken]:
@@ -138,16 +138,16 @@ def vault_reads(stack: ForecastStack) -> Iterator[Taken]:
 
 def subscription_reads(stack: ForecastStack) -> Iterator[Taken]:
     """The same of all vaults of the subscription."""
-    for each in vault_reads(stack):
-        yield Taken(stack.subscription, each.amount, each.cluster)
+    for read in vault_reads(stack):
+        yield Taken(stack.subscription, read.amount, read.cluster)
 
 
 def mounted_secrets(stack: ForecastStack, cluster: HostedClusterSettings) -> int:
-    """Secrets mounted in pods, one for each pod that has it, at most."""
+    """Secrets mounted in pods, at most one for each pod that has it."""
     if stack.settings.cluster_side == "hypershift":
         return MOST_REPLICAS * sum(len(row.mounts) for row in _enabled(cluster))
     probes = sum(len(row.mounts) for row in _enabled(cluster))
-    return probes + sum(each.replicas * len(each.identities) for each in cluster.workloads)
+    return probes + sum(workload.replicas * len(workload.identities) for workload in cluster.workloads)
 
 
 def issuer_accounts(stack: ForecastStack) -> Iterator[Taken]:
@@ -164,7 +164,7 @@ def resource_groups(stack: ForecastStack) -> Iterator[Taken]:
 
 
 def secret_bytes(stack: ForecastStack) -> Iterator[Taken]:
-    """Bytes of each secret whose document the stack issues, at most."""
+    """Bytes of each secret whose document the stack issues: a maximum."""
     size = DOCUMENT_BYTES[stack.settings.credentials.key_size]
     for cluster in stack.clusters:
         for row in _applications(cluster):

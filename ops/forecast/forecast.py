@@ -12,7 +12,7 @@ from typing import Any, Final
 from ops.forecast.limits import LIMITS, ROLE_ASSIGNMENTS, VAULT_READS, ServiceLimit
 from ops.forecast.stack import ForecastStack
 
-# The part of a limit from which on somebody should act.
+# The part of a limit from which it is a warning.
 WARN_FROM: Final = 0.8
 # Poll intervals to choose from; the last is the longest that the settings accept.
 _POLLS: Final = tuple(timedelta(minutes=minutes) for minutes in (2, 5, 10, 15, 30, 60))
@@ -81,7 +81,7 @@ class Forecast:
 
     @property
     def near(self) -> list[Use]:
-        """The uses that somebody should look at: from `WARN_FROM` on of a limit that stops everybody."""
+        """The uses to warn of: from `WARN_FROM` on of a limit without a condition."""
         return [use for use in self.uses if use.limit.condition is None and use.share >= WARN_FROM]
 
     def advice(self) -> dict[str, str]:
@@ -145,8 +145,8 @@ def _use(limit: ServiceLimit, stacks: Sequence[ForecastStack], present: int, wan
             part[taken.holder] = before + amount if limit.grows else max(before, amount)
     holders = fixed | growing
     found = [
-        _at(limit, each, fixed.get(each, Fraction(0)), growing.get(each, Fraction(0)), present, wanted)
-        for each in holders
+        _at(limit, holder, fixed.get(holder, Fraction(0)), growing.get(holder, Fraction(0)), present, wanted)
+        for holder in holders
     ]
     return max(found, key=lambda use: (use.used, use.holder), default=None)
 

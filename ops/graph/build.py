@@ -14,11 +14,11 @@ from ops.graph.findings import blamed
 from ops.graph.grants import grants
 from ops.graph.managed import add_compared_identity, add_data_plane_identity
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, facts, node_id, together, worst
-from ops.outputs.cluster_state import ClusterState
-from ops.outputs.managed_identities import ManagedIdentities
 from ops.outputs.rows import Row
 from ops.stack.state import StateResource
 from ops.world import ownership
+from ops.world.cluster_state import ClusterState
+from ops.world.compared_identities import ManagedIdentities
 
 
 @dataclass(frozen=True, kw_only=True)

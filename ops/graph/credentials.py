@@ -12,10 +12,10 @@ from identity.credentials import rfc3339
 from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly
 from ops.graph.findings import blamed
 from ops.graph.model import Facts, GraphNode, Health, NodeKind, Relation, facts, together, worst
-from ops.outputs.cluster_state import MountedVersion
-from ops.outputs.probes import ProbeResult
 from ops.outputs.rows import Row
 from ops.world import ownership
+from ops.world.cluster_state import MountedVersion
+from ops.world.probes import ProbeResult
 
 _ROWS: Final = {row.field: row for row in CONTROL_PLANE}
 _MOUNTED: Final = {

@@ -9,7 +9,7 @@ from identity.catalogue import DATA_PLANE, OPTIONAL, WORKLOAD
 from identity.catalogue_rows import DataPlaneIdentity, FederatedSubject, OptionalManagedIdentity
 from ops.graph.assembly import Assembly
 from ops.graph.model import GraphNode, Health, NodeKind, Relation, facts, worst
-from ops.outputs.managed_identities import ManagedIdentityRow, State
+from ops.world.compared_identities import ManagedIdentityRow, State
 
 _DATA_PLANE: Final = {row.field: row for row in DATA_PLANE}
 _COMPARED: Final[Mapping[str, OptionalManagedIdentity | DataPlaneIdentity]] = {

@@ -22,7 +22,7 @@ _VERSION: Final = ("--condition-version", CONDITION_VERSION)
 
 
 class Purpose(StrEnum):
-    """Who gets the rights: whoever runs `up`, whoever previews, or a pipeline that only renews."""
+    """Who gets the rights: the deployer, the preview identity, or a pipeline that only renews."""
 
     DEPLOYER = "deployer"
     READER = "reader"
@@ -47,7 +47,7 @@ class AzureRights:
                 shlex.join(["az", "role", "definition", "create", "--role-definition", json.dumps(self.custom_role)]),
             ]
             name, scopes = self.custom_role["Name"], self.custom_role["AssignableScopes"]
-            lines += [_assignment(name, each, object_id, principal_type) for each in scopes]
+            lines += [_assignment(name, scope, object_id, principal_type) for scope in scopes]
         for grant in self.grants:
             limited = () if grant.condition is None else ("--condition", grant.condition, *_VERSION)
             line = _assignment(grant.role.guid, grant.scope, object_id, principal_type, *limited)
@@ -57,8 +57,8 @@ class AzureRights:
     def to_json(self) -> str:
         """The same as a document: `purpose`, `grants`, `customRole` (null without one) and `notes`."""
         grants = [
-            {"role": asdict(each.role), "scope": each.scope, "reason": each.reason, "condition": each.condition}
-            for each in self.grants
+            {"role": asdict(grant.role), "scope": grant.scope, "reason": grant.reason, "condition": grant.condition}
+            for grant in self.grants
         ]
         document = {
             "purpose": self.purpose,

@@ -8,9 +8,9 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from ops.outputs.cluster_state import HostedClusterCondition, MountedVersion
-from ops.outputs.managed_identities import FederatedCredential, ManagedIdentityRow
 from ops.outputs.tables import Line, fitted
+from ops.world.cluster_state import HostedClusterCondition, MountedVersion
+from ops.world.compared_identities import FederatedCredential, ManagedIdentityRow
 
 # If not every value can have a column; the last takes 80 columns.
 _CONDITIONS: Final = (

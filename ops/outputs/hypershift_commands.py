@@ -91,7 +91,7 @@ def install(outputs: StackOutputs[str], *, is_managed: bool) -> CliCommand:
     (`hypershift-operator/featuregate/feature.go:17`), and the flag switches on all the others.
     """
     clusters = [each for each in outputs.get("hostedClusters", {}).values() if is_managed_cluster(each) == is_managed]
-    domains = {each.get("externalDnsDomain") for each in clusters}
+    domains = {cluster.get("externalDnsDomain") for cluster in clusters}
     arguments = [
         "--enable-conversion-webhook=false",
         *("--external-dns-provider", "azure"),

@@ -40,7 +40,7 @@ def script(stack: str, outputs: StackOutputs[str], clusters: Sequence[HostedClus
     A HostedCluster that the stack applies is not created a second time. Raises CommandError for clusters that sign in
     in two ways, because the HyperShift of a management cluster has one.
     """
-    ways = {each.is_managed for each in clusters}
+    ways = {cluster.is_managed for cluster in clusters}
     if len(ways) > 1:
         listed = ", ".join(f"{each.name} by {'certificates' if each.is_managed else 'tokens'}" for each in clusters)
         raise CommandError(

@@ -15,10 +15,10 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from ops.outputs.cluster_state import MountedVersion
-from ops.outputs.managed_identities import ManagedIdentityRow
 from ops.outputs.rows import Row
 from ops.stack.errors import CommandError
+from ops.world.cluster_state import MountedVersion
+from ops.world.compared_identities import ManagedIdentityRow
 
 _SUFFIX: Final = ".prom"
 _LABELS: Final = ("stack", "cluster", "identity")
@@ -51,7 +51,9 @@ def render(
     wrong = gauge("managed_identity_wrong", "1 if Azure does not have it as the stack made it, else 0")
     old = gauge("mount_is_old", "1 if a pod has mounted another version than the vault's, else 0")
     broken = gauge("broken", "1 if idstack doctor finds its secret, application or roles broken, else 0")
-    stack_broken = gauge("stack_broken", "1 if the vault, or the role of its reader, is broken, else 0", ("stack",))
+    stack_broken = gauge(
+        "stack_broken", "1 if the vault, or the role of the key-vault-user, is broken, else 0", ("stack",)
+    )
     if (found := is_broken(None, None)) is not None:
         stack_broken.labels(stack).set(found)
     for row in rows:
@@ -76,8 +78,8 @@ def render(
 def _states(mounts: Sequence[MountedVersion]) -> dict[tuple[str, str], set[str]]:
     """What the pods have mounted, by hosted cluster and identity."""
     found: dict[tuple[str, str], set[str]] = {}
-    for each in mounts:
-        found.setdefault((each.cluster, each.identity), set()).add(each.state)
+    for mount in mounts:
+        found.setdefault((mount.cluster, mount.identity), set()).add(mount.state)
     return found
 
 

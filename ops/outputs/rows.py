@@ -9,7 +9,7 @@ from typing import Any, Final
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.outputs import ControlPlaneIdentityOutput, StackOutputs
-from ops.outputs.probes import ProbeResult, ProbeResults
+from ops.world.probes import ProbeResult, ProbeResults
 
 # A daily run renews within a day of the date (`docs/guides/pull-requests.md`); this is two of them.
 OVERDUE_AFTER: Final = timedelta(days=2)

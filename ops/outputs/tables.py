@@ -17,9 +17,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from identity.credentials import rfc3339
-from ops.outputs.probes import ProbeResult
 from ops.outputs.rows import Row
 from ops.outputs.token_rows import TokenRow
+from ops.world.probes import ProbeResult
 
 # The two steps in a probe's report.
 _Step: TypeAlias = Literal["signIn", "proof"]
@@ -200,4 +200,4 @@ def _proof(probe: ProbeResult) -> Text:
 def _worst(row: Row, step: _Step) -> Text:
     """The first failure among the mounts, or ok."""
     outcomes = [_outcome(probe, step) for probe in row.probes]
-    return next((each for each in outcomes if each.plain != "ok"), Text("ok", "green"))
+    return next((outcome for outcome in outcomes if outcome.plain != "ok"), Text("ok", "green"))

@@ -12,7 +12,7 @@ from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import control_plane_namespace
 from identity.outputs import HostedClusterOutput, StackOutputs, is_managed_cluster
-from ops.outputs.probes import ProbeResult, ProbeResults
+from ops.world.probes import ProbeResult, ProbeResults
 
 
 @dataclass(frozen=True)

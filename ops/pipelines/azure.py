@@ -72,10 +72,10 @@ class PipelineIdentity:
 
     def trusted(self, federations: Sequence[Federation]) -> Iterator[str]:
         """Lines that let these tokens sign in as the identity."""
-        for each in federations:
+        for federation in federations:
             create = line("az", "identity", "federated-credential", "create", "--resource-group", self.group)
-            names = line("--identity-name", self.name, "--name", each.name, "--audiences", AUDIENCE, *QUIET)
-            yield f"{create} {names} --issuer {each.issuer} --subject {each.subject}"
+            names = line("--identity-name", self.name, "--name", federation.name, "--audiences", AUDIENCE, *QUIET)
+            yield f"{create} {names} --issuer {federation.issuer} --subject {federation.subject}"
 
     def granted(self) -> Iterator[str]:
         """Lines that give the identity its rights, in Azure, on the state and in Entra ID."""

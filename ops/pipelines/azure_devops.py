@@ -53,8 +53,10 @@ def _lines(
     yield f"project_id=$({line(*shown, *TEXT)})"
     yield "# who approves"
     yield "approvers="
-    for each in reviewers:
-        user = line("az", "devops", "user", "show", "--organization", where[1], "--user", each, "--query", "id", *TEXT)
+    for reviewer in reviewers:
+        user = line(
+            "az", "devops", "user", "show", "--organization", where[1], "--user", reviewer, "--query", "id", *TEXT
+        )
         yield f'approvers="${{approvers:+$approvers,}}{{\\"id\\":\\"$({user})\\"}}"'
     for stack in stacks:
         yield from _approval(stack, where)
@@ -130,7 +132,7 @@ def _identity(identity: PipelineIdentity, where: tuple[str, ...], project: str) 
 def _pipeline(stacks: Sequence[PipelineStack], where: tuple[str, ...]) -> Iterator[str]:
     """The stacks' own list is in the pipeline's file, which is read before any variable of the project is known."""
     yield f"\n# {PIPELINE}: put this list into its parameter `stacks`"
-    yield from (f"#   - {{name: {each.name}, backend: {json.dumps(each.backend)}}}" for each in stacks)
+    yield from (f"#   - {{name: {stack.name}, backend: {json.dumps(stack.backend)}}}" for stack in stacks)
     yield f"# Then: {line('az', 'pipelines', 'create', '--name', 'idstack', '--yaml-path', PIPELINE, *where)}"
 
 

@@ -35,8 +35,8 @@ def _lines(repository: str, stacks: Sequence[PipelineStack], group: str, reviewe
     yield f"by_ids=$({line('gh', 'api', f'repos/{repository}', '--jq', by_ids)})"
     yield "# who approves"
     yield "reviewers="
-    for each in reviewers:
-        kind, path = ("Team", _team(each)) if "/" in each else ("User", f"users/{each}")
+    for reviewer in reviewers:
+        kind, path = ("Team", _team(reviewer)) if "/" in reviewer else ("User", f"users/{reviewer}")
         query = f'"{{\\"type\\":\\"{kind}\\",\\"id\\":\\(.id)}}"'
         yield f'reviewers="${{reviewers:+$reviewers,}}$({line("gh", "api", path, "--jq", query)})"'
     for stack in stacks:

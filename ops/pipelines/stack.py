@@ -42,7 +42,7 @@ class PipelineStack:
 
 
 def pipeline_stacks(names: Sequence[str], backend: str) -> list[PipelineStack]:
-    """The stacks, out of their files alone: no engine runs, and nobody signs in.
+    """The stacks, out of their files alone: no engine runs, and there is no sign-in.
 
     `backend` is the address of the state of those whose files record none; `{stack}` in it stands for the name of a
     stack. Raises CommandError with everything that is wrong with any of them.

@@ -10,14 +10,14 @@ from typing import Any, Final, TypeAlias, cast
 
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
-from identity.azure.registered_certificates import thumbprint
-from identity.credentials.secret_tags import THUMBPRINT
+from identity.azure.registered_certificates import registered, registered_at
+from identity.credentials import rfc3339
 from identity.naming import owner_mark, resource_group_id, resource_id, secret_id
 from identity.plugin_schema import VaultAddress
-from ops.access import vault_secrets
-from ops.recovery.kubernetes_objects import KubernetesObjects
-from ops.siblings.whose import owner_of_application
 from ops.stack.errors import CommandError
+from ops.world import vault_secrets
+from ops.world.kubernetes_objects import KubernetesObjects
+from ops.world.whose import owner_of_application
 
 Inputs: TypeAlias = Mapping[str, Any]
 
@@ -183,7 +183,7 @@ class Finders:
     def _described(self, application: AzureObject, delivered: Set[str]) -> str:
         """An application with what tells whether it is in use."""
         path = f"/applications/{application['id']}"
-        certificates = {thumbprint(each) or each["keyId"] for each in application.get("keyCredentials") or ()}
+        certificates = {each.thumbprint or each.key_id for each in registered(application)}
         state = "in" if (resource_types.APPLICATION, path) in self._taken else "not in"
         if certificates & delivered:
             return f"{path} is in use, and {state} the stack's state"
@@ -193,7 +193,7 @@ class Finders:
     def _delivered(self) -> set[str]:
         """Thumbprints of the certificates in the stack's vault."""
         secrets = [] if self._vault_id is None else vault_secrets.read(self._azure, self._vault_id)
-        return {tags[THUMBPRINT] for each in secrets if THUMBPRINT in (tags := each.get("tags") or {})}
+        return {each.thumbprint for each in secrets if each.thumbprint is not None}
 
     def _service_principal(self, inputs: Inputs) -> str | None:
         client_id = inputs["clientId"]
@@ -206,14 +206,13 @@ class Finders:
         A plan that does not know the key id yet is of a certificate that begins at the same second as one that the
         state does not have.
         """
-        application, begin = inputs["applicationId"], _instant(inputs["startDate"])
-        found = self._azure.directory_object(application) or {}
-        registered = found.get("keyCredentials", ())
+        application, begin = inputs["applicationId"], _instant(rfc3339.parse(inputs["startDate"]))
+        found = registered_at(self._azure, application) or ()
         if key_id := inputs.get("keyId"):
-            matching = [each for each in registered if each["keyId"].lower() == key_id.lower()]
+            matching = [each for each in found if each.key_id.lower() == key_id.lower()]
         else:
-            matching = [each for each in registered if _instant(each["startDateTime"]) == begin]
-        ids = [f"{application.removeprefix('/applications/')}/certificate/{each['keyId']}" for each in matching]
+            matching = [each for each in found if _instant(each.begins) == begin]
+        ids = [f"{application.removeprefix('/applications/')}/certificate/{each.key_id}" for each in matching]
         free = [each for each in ids if (resource_types.REGISTERED_CERTIFICATE, each) not in self._taken]
         return _only(free, f"certificate of {application} from {begin}")
 
@@ -241,5 +240,5 @@ def _quoted(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _instant(date: str) -> datetime:
-    return datetime.fromisoformat(date).replace(microsecond=0)
+def _instant(moment: datetime) -> datetime:
+    return moment.replace(microsecond=0)

@@ -5,31 +5,24 @@ Every function raises CommandError if the engine, Azure or the management cluste
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Final
 
 from identity import resource_types
-from identity.aks.api_server import ApiServer
-from identity.aks.azure_rbac import AksCluster
-from identity.aks.kubeconfig import Kubeconfig
-from identity.azure.errors import AccessError
 from identity.clouds import LocalEnvironment
 from ops.access.azure import deployer
-from ops.access.management_cluster import stack_access
 from ops.recovery import orphans, withdrawn
 from ops.recovery.finders import Finders
-from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.recovery.orphans import Orphan
 from ops.renewal.renewable import RenewedType
-from ops.siblings.whose import looking
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.lock import LockedError
 from ops.stack.state import Plan, State, StateResource, name_of, without
+from ops.world.kubernetes_objects import management_cluster
+from ops.world.whose import looking
 
 _AT_ONCE: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
 _KUBERNETES: Final = "kubernetes:"
@@ -198,25 +191,7 @@ def _finders(
         clients = stack.enter_context(deployer(engine.stack, configuration, local))
         objects = None
         if any(each["type"].startswith(_KUBERNETES) for each in asked):
-            objects = stack.enter_context(_management_cluster(engine, configuration))
+            objects = stack.enter_context(management_cluster(engine))
         outputs = next((each.get("outputs") or {} for each in state if each["type"] == resource_types.STACK), {})
         taken = orphans.ids(state)
         yield Finders(clients, objects, configuration["subscriptionId"], taken, outputs.get("keyVaultId"))
-
-
-@contextmanager
-def _management_cluster(engine: Engine, configuration: Mapping[str, str]) -> Iterator[KubernetesObjects]:
-    """The management cluster, reached as the stack reaches it."""
-    management = json.loads(configuration.get("managementCluster") or "{}")
-    environ = engine.environment
-    try:
-        if path := management.get("kubeconfig"):
-            kubeconfig = Kubeconfig.read(engine.root / Path(path).expanduser())
-            server = ApiServer(kubeconfig, AksCluster(""), environ, context=management.get("context"))
-        else:
-            server = stack_access(engine).api_server(environ)
-        with server:
-            server.check_sign_in()
-            yield KubernetesObjects(server)
-    except AccessError as error:
-        raise CommandError(f"the management cluster cannot be read: {error}") from None

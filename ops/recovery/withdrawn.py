@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from identity import resource_types
 from identity.azure.client import AzureClient
-from identity.credentials.secret_tags import THUMBPRINT
-from identity.naming import secret_id
+from identity.azure.registered_certificates import registered_at
 from ops.renewal.renewable import RenewedType
 from ops.stack.state import StateResource, name_of
+from ops.world import vault_secrets
 
 
 def withdrawn(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]:
@@ -44,13 +43,13 @@ def _of(azure: AzureClient, schedule: StateResource, resources: Sequence[StateRe
     if not certificates:
         return
     inputs = schedule["inputs"]
-    application = azure.directory_object(f"/applications(appId='{inputs['clientId']}')?$select=keyCredentials")
-    if application is None:
+    registered = registered_at(azure, f"/applications(appId='{inputs['clientId']}')")
+    if registered is None:
         return
-    registered = {str(each["keyId"]).lower() for each in application.get("keyCredentials") or []}
-    missing = [each for each in certificates if each["outputs"]["keyId"].lower() not in registered]
+    known = {each.key_id.lower() for each in registered}
+    missing = [each for each in certificates if each["outputs"]["keyId"].lower() not in known]
     if not missing:
         return
-    secret = azure.resource(secret_id(inputs["vaultId"], inputs["secretName"]), resource_types.KEY_VAULT_API) or {}
-    delivered = (secret.get("tags") or {}).get(THUMBPRINT)
+    secret = vault_secrets.read_one(azure, inputs["vaultId"], inputs["secretName"])
+    delivered = None if secret is None else secret.thumbprint
     yield from (each for each in missing if each["outputs"]["thumbprint"] != delivered)

@@ -78,7 +78,7 @@ def judge(identities: Sequence[Renewable], plan: Plan, state: Iterable[StateReso
     blocked: list[str] = []
     changing: set[str] = set()
     errors = [(error.get("urn", ""), " ".join(error["message"].split())) for error in errors_of(plan)]
-    failed = frozenset(each.name for each in identities for urn, _ in errors if each.accounts_for(urn))
+    failed = frozenset(identity.name for identity in identities for urn, _ in errors if identity.accounts_for(urn))
     for urn, reason in (*_findings(identities, plan, by_urn, is_settled=is_settled), *errors):
         accountable = [each for each in identities if each.accounts_for(urn)]
         if reason is None:
@@ -100,7 +100,7 @@ def _findings(
     identities: Sequence[Renewable], plan: Plan, state: Mapping[str, StateResource], *, is_settled: bool
 ) -> Iterator[tuple[str, str | None]]:
     """The URN of each step that changes something, with the reason to refuse it, None for a renewal's."""
-    kinds = {urn: kind for each in identities for urn, kind in each.targets.items()}
+    kinds = {urn: kind for identity in identities for urn, kind in identity.targets.items()}
     steps = {step["urn"]: step for step in plan["steps"]}
     withdrawn = {urn for each in identities for urn in _withdrawn(each, steps.get(each.schedule_urn), state)}
     for step in plan["steps"]:

@@ -68,9 +68,9 @@ class RenewalRun:
         """
         failed: list[str] = []
         left_out = {
-            each.name: self._more(["its first `up` has not stored a credential yet"])
-            for each in identities
-            if each.secret is None
+            identity.name: self._more(["its first `up` has not stored a credential yet"])
+            for identity in identities
+            if identity.secret is None
         }
         while True:
             chosen = [each for each in identities if each.name not in left_out]
@@ -104,4 +104,4 @@ class RenewalRun:
 
 def _targets(identities: Iterable[Renewable]) -> list[str]:
     # By their names and not by a pattern for all, which would also match identities that no `up` has created yet.
-    return [argument for each in identities for target in each.as_targets for argument in ("--target", target)]
+    return [argument for identity in identities for target in identity.as_targets for argument in ("--target", target)]

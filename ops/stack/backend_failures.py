@@ -44,8 +44,8 @@ def failure(errors: str, stack: str, backend: str | None) -> CommandError | None
         )
     if _NOT_LOGGED_IN in errors:
         return CommandError(
-            f"nobody knows where the state of the stack {stack} is: Pulumi.{stack}.yaml records no `idstack:backend`, "
-            "PULUMI_BACKEND_URL is not set, and nobody is logged in. "
+            f"the state of the stack {stack} cannot be located: Pulumi.{stack}.yaml records no `idstack:backend`, "
+            "PULUMI_BACKEND_URL is not set, and there is no login. "
             f"`idstack pulumi --stack {stack} -- config set backend "
             "'azblob://<container>?storage_account=<account>'` records it, or "
             f"`idstack pulumi --stack {stack} -- login` uses Pulumi Cloud"

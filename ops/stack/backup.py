@@ -55,10 +55,10 @@ def take(engine: Engine) -> Backup:
         raise CommandError(f"the stack {engine.stack} has nothing to back up: its state is empty")
     if state["deployment"].get("pending_operations"):
         raise CommandError(
-            f"the stack {engine.stack} has operations that were cut short; a backup would bring them back. "
+            f"the stack {engine.stack} has interrupted operations; a backup would bring them back. "
             f"`make recover STACK={engine.stack}` settles them, then try again"
         )
-    [root] = [each for each in resources if each["type"] == resource_types.STACK]
+    [root] = [resource for resource in resources if resource["type"] == resource_types.STACK]
     return Backup(
         stack=engine.stack,
         created=datetime.now(UTC).replace(microsecond=0),

@@ -92,7 +92,7 @@ def keep_salt(file: Path, state: Callable[[], State]) -> None:
 def with_salt(configuration: str, salt: str, name: str) -> str:
     """A stack's configuration (YAML) with this `encryptionsalt`, in the place of one that may be there.
 
-    A bare `pulumi preview` in the checkout writes one that belongs to the passphrase of whoever ran it. Only secret
+    A bare `pulumi preview` in the checkout writes one that belongs to the passphrase of its caller. Only secret
     values depend on it; raises CommandError if `configuration`, the content of the file `name`, has any.
     """
     found = yaml.safe_load(configuration)

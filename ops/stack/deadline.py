@@ -1,4 +1,4 @@
-"""The time a command has before whoever runs it kills it."""
+"""The time that a command has before its caller kills it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A backend of files whose disk takes nothing: what the engine's messages mean, and what it leaves behind.
+"""A backend of files whose disk is full or read-only: what the engine's messages mean, and what it leaves behind.
 
 Before it begins, the engine writes its lock; if that fails, it leaves a draft of it in the folder of the locks, empty
-or cut short, which every later engine takes for a lock and cannot read (gocloud.dev/blob/fileblob, pulumi/pulumi
+or truncated, which every later engine takes for a lock and cannot read (gocloud.dev/blob/fileblob, pulumi/pulumi
 `pkg/backend/diy/lock.go`).
 """
 
@@ -42,7 +42,7 @@ def failure(errors: str, stack: str) -> CommandError | None:
     for draft in begun:
         with suppress(OSError):  # on a disk that is read-only there is none
             draft.unlink()
-    what = f"the disk of the backend takes nothing ({found['why']}: {found['file'] or 'the engine names no file'})"
+    what = f"the backend's disk is full or read-only ({found['why']}: {found['file'] or 'the engine names no file'})"
     help_ = "make it writable" if "read-only" in found["why"] else "free some space there"
     if begun:
         return CommandError(f"{what}; nothing has begun. To go on, {help_} and run the command again")
@@ -53,7 +53,7 @@ def failure(errors: str, stack: str) -> CommandError | None:
 
 
 def unreadable_locks(backend: str | None, stack: str) -> list[Path]:
-    """Files among the stack's locks that are cut short, of an engine that could not write them."""
+    """Files among the stack's locks that are truncated, of an engine that could not write them."""
     found = directory(backend)
     if found is None:
         return []

@@ -43,7 +43,7 @@ class Engine(PulumiRuns):
     """The commands of the engine for one stack; each raises what `PulumiRuns` does.
 
     State and configuration are read once, since a process of `pulumi` takes about a second, and again after a command
-    that may have changed them. `forget` is for somebody else's change.
+    that may have changed them. `forget` is for another one's change.
     """
 
     _read: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -77,7 +77,7 @@ class Engine(PulumiRuns):
         if self.is_local:
             self.prepare()
             return
-        # A stack whose state is cut short is there, and none can be listed beside it.
+        # A stack whose state is truncated exists, and none can be listed beside it.
         if self.damage() or self.stack in self.stacks():
             return
         known = yaml.safe_load(self.configuration_text()) or {}
@@ -192,7 +192,7 @@ class Engine(PulumiRuns):
         self._capture("state", "unprotect", "--all", "--yes", "--stack", self.stack)
 
     def unlock(self) -> None:
-        """`pulumi cancel`: delete every lock of the stack, whoever holds it."""
+        """`pulumi cancel`: delete every lock of the stack, whichever process holds it."""
         self._capture("cancel", self.stack, "--yes")
 
     def remove(self) -> None:
@@ -285,7 +285,7 @@ class Engine(PulumiRuns):
     def decryption_refusal(self) -> str | None:
         """Why what is secret in the state cannot be decrypted; None if it can. Nothing of it comes into this process.
 
-        The error of an engine that cannot read the state is given, too; raises `StateDamagedError` for one cut short.
+        The error of an engine that cannot read the state is given, too; raises `StateDamagedError` for a truncated one.
         """
         command = ["pulumi", "stack", "export", "--show-secrets", "--stack", self.stack, "--non-interactive"]
         done = subprocess.run(
@@ -359,7 +359,7 @@ class Engine(PulumiRuns):
 
     def siblings(self) -> list[str]:
         """Names of the other stacks of the project in the same backend, in alphabetical order."""
-        return [each for each in self.stacks() if each != self.stack]
+        return [stack for stack in self.stacks() if stack != self.stack]
 
     def _listed(self) -> list[dict[str, Any]]:
         directory = local_paths().engine if self.is_local else None

@@ -54,8 +54,8 @@ _FOREIGN: Final = frozenset(
         "ALL_PROXY",
     }
 )
-# The only variable of this program that a real stack takes from its caller. The others are for tests: with a clock that
-# stands still, say, certificates would be valid at another time.
+# The only variable of this program that a real stack takes from its caller. The others are for tests: with a stopped
+# clock, say, certificates would be valid at another time.
 _OWN_PREFIX: Final = "IDSTACK_"
 _OWN_KEPT: Final = frozenset({CACHE_VARIABLE})
 # For debugging; each shows or writes what is secret, or hands it to another process: gRPC and its traces with payloads,
@@ -173,7 +173,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = 
 def _signed_in_locally(record: Path) -> dict[str, str]:
     """The deployer's sign-in, in the variables of the real providers and SDKs; empty if there is no local cloud.
 
-    One of another release is as good as none until its next start, which writes the record again.
+    One of another release counts as none until its next start, which writes the record again.
     """
     try:
         environment = LocalEnvironment.from_file(record)

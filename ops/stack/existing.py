@@ -46,7 +46,7 @@ class Existing:
 
     `parent` and `provider` are URNs. `location` is that of a soft-deleted vault, empty for everything else. `before` is
     what the id of an import has in front of `id`, for a type that needs more to read it. `is_in_state`: the stack still
-    knows what somebody has deleted. `principal` is whom a role assignment of the program is for.
+    knows what has been deleted. `principal` is whom a role assignment of the program is for.
     """
 
     type: str
@@ -139,7 +139,7 @@ def _foreign(objections: Mapping[Existing, str], stack: str) -> str:
     listed = "\n".join(f"  {each.name}\n    {each.id}: {why}" for each, why in objections.items())
     return (
         f"These are in the way of the stack {stack}, and nothing adopts them, as they are not known to be its own:\n"
-        f"{listed}\nLeave them to whoever has them. Names of role assignments and managed identities are made of the "
+        f"{listed}\nLeave them to their owner. Names of role assignments and managed identities are made of the "
         "hosted cluster's infraID, names of secrets of its name: give this one its own"
     )
 
@@ -152,7 +152,7 @@ def _listed(found: Sequence[Existing], stack: str) -> str:
 
 def _recovery(found: Sequence[Existing], stack: str) -> str:
     return (
-        f"Somebody deleted these, and the vault keeps their names:\n{_listed(found, stack)}\n"
+        f"These were deleted, and the vault keeps their names:\n{_listed(found, stack)}\n"
         f"The commands recover them, which takes some seconds; then run `make up STACK={stack}` again"
     )
 
@@ -184,12 +184,14 @@ def _stale_assignments(stack: str) -> str:
 def _clusters_with_infrastructure(found: Sequence[Existing]) -> list[str]:
     """The hosted clusters of whose infrastructure parts exist already."""
     parents = (each.parent for each in found)
-    return sorted({cluster_of(name_of(each)) for each in parents if type_of(each) == resource_types.INFRASTRUCTURE})
+    return sorted(
+        {cluster_of(name_of(parent)) for parent in parents if type_of(parent) == resource_types.INFRASTRUCTURE}
+    )
 
 
 def _made_infrastructure(clusters: Sequence[str], stack: str) -> str:
     return (
-        f"If the infrastructure of {', '.join(clusters)} shall stay somebody else's, configure `infrastructure: "
+        f"If the infrastructure of {', '.join(clusters)} shall stay another owner's, configure `infrastructure: "
         f"existing` there, with the keys that name it (docs/reference/configuration.md); the next `make up "
         f"STACK={stack}` then deletes what this one has made of it, if `protect` is off"
     )

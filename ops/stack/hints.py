@@ -44,7 +44,7 @@ def hint(lines: Sequence[str], stack: str, command: str) -> str | None:
             "--refresh, which writes the issuer's documents"
         )
     if ended := next(filter(None, map(_ENDED_PLUGIN.search, lines)), None):
-        what = f"the plugin {ended[1]} ended while it worked, as one does that somebody kills or that finds no memory. "
+        what = f"the plugin {ended[1]} ended while it worked, as if it was killed or had no memory left. "
         if command == "destroy":
             return f"{what}`make down STACK={stack}` again goes on, also if what it deleted is gone by now"
         return f"{what}What it had begun may exist by now: `make recover STACK={stack}` finds it, and goes on"

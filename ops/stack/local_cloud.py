@@ -73,5 +73,5 @@ def of(stack: str) -> LocalEnvironment | None:
 
 def _others() -> str:
     """The stacks that may have been meant by who has named none."""
-    others = [each for each in stack_names() if not is_local(each)]
+    others = [name for name in stack_names() if not is_local(name)]
     return f". Name another one with --stack: {', '.join(others)}" if others else ""

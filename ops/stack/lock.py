@@ -65,7 +65,7 @@ class LockedError(CommandError):
     ) -> None:
         self._stack = stack
         self._unreadable = unreadable
-        found = {each: owner_runs(each, engines, is_local=is_local) for each in owners}
+        found = {owner: owner_runs(owner, engines, is_local=is_local) for owner in owners}
         self._elsewhere = [each for each, is_running in found.items() if is_running is None]
         self._alive = [each for each, is_running in found.items() if is_running]
         self._owners = owners
@@ -83,14 +83,14 @@ class LockedError(CommandError):
 
     def _paragraph(self, command: str) -> str:
         names = ", ".join(map(str, self._alive or self._elsewhere or self._owners))
-        # Whoever interrupted a `destroy` does not want the stack up again.
+        # A person who interrupted a `destroy` does not want the stack up again.
         options = ["--no-up"] if command == "destroy" else []
         if self._alive:
             return f"the stack {self._stack} is locked by {names}, which still runs; wait until it ends"
         if self._unreadable:
             files = ", ".join(map(str, self._unreadable))
             return (
-                f"the stack {self._stack} has a lock that is cut short ({files}): the engine that began to write it "
+                f"the stack {self._stack} has a truncated lock ({files}): the engine that began to write it "
                 f"has ended, for want of space or power. {self._recover(options)} removes it, and goes on"
             )
         if self.is_abandoned:
@@ -139,7 +139,7 @@ def stack_of(errors: str) -> str | None:
 def owner_runs(owner: Owner, engines: StartedEngines, *, is_local: bool) -> bool | None:
     """Whether the owner of a lock still runs; None if this machine cannot tell.
 
-    Nobody but this machine uses a local stack's backend, whatever the machine was called at the time.
+    Only this machine uses a local stack's backend, whatever its name was at the time.
     """
     recorded = engines.find(owner.pid, owner.host, owner.since)
     if recorded is not None:

@@ -116,7 +116,7 @@ def _refused(engine: Engine, moves: Mapping[str, tuple[str, str]]) -> CommandErr
     lines = (
         f"  {cluster} is in the state of {source}, and in {_FILE.format(target)}: in one change {source} would delete "
         f"its applications and refuse its pods. Take it out of {_FILE.format(source)}, and move it first "
-        f"(docs/guides/stacks.md): `{_command(cluster, source, target)}`. Or, if nobody uses it "
+        f"(docs/guides/stacks.md): `{_command(cluster, source, target)}`. Or, if it is not used "
         f"any more, leave it out of both files until an `up` of {source} has deleted it"
         for cluster, (source, target) in sorted(moves.items())
     )

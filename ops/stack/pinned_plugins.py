@@ -125,7 +125,7 @@ def _pinned() -> Iterator[tuple[str, str]]:
 
 
 def _unpinned(plugins: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [each for each in plugins if checksum(*each) is None]
+    return [plugin for plugin in plugins if checksum(*plugin) is None]
 
 
 def _is_wanted(unpinned: list[tuple[str, str]]) -> bool:

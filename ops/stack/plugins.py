@@ -224,7 +224,9 @@ def _recorded(paths: LocalPaths) -> dict[str, Plugin]:
 def _record(paths: LocalPaths, plugins: Sequence[Plugin]) -> None:
     """Keep the choice; emulated plugins alone leave nothing behind."""
     document = {
-        each.name: {"version": each.version, "executable": str(each.executable)} for each in plugins if each.executable
+        plugin.name: {"version": plugin.version, "executable": str(plugin.executable)}
+        for plugin in plugins
+        if plugin.executable
     }
     if not document:
         return

@@ -39,7 +39,7 @@ class PulumiRuns:
     `beside` is another stack: this one is read in that stack's backend, whatever a file of its own name records.
 
     Every run that fails raises CommandError, `LockedError` if another engine has locked the stack, and
-    `StateDamagedError` if the state's file is cut short. Those that print raise `RunInterruptedError` if they were
+    `StateDamagedError` if the state's file is truncated. Those that print raise `RunInterruptedError` if they were
     interrupted, by a signal or at the deadline.
     """
 
@@ -172,7 +172,7 @@ class PulumiRuns:
                 command, cwd=directory or self.root, env=whole, input=standard_input, capture_output=True, text=True
             )
         if done.returncode < 0:
-            name = " ".join(each for each in arguments[:2] if not each.startswith("-"))
+            name = " ".join(argument for argument in arguments[:2] if not argument.startswith("-"))
             raise RunInterruptedError(
                 f"`pulumi {name}` was killed by signal {-done.returncode}. Run the command again; "
                 f"`make recover STACK={self.stack}` goes on if the stack is locked then"

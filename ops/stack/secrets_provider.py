@@ -26,8 +26,8 @@ def require_passphrase(configuration: Path, stack: str, environment: Mapping[str
     known = yaml.safe_load(text) or {}
     if known.get("secretsprovider") in _NO_KEY and (source := _empty(environment)):
         raise CommandError(
-            f"the stack {stack} has no key service that encrypts its secrets, and {source} is empty: whoever reads the "
-            f"state could read them. Encrypt it with a key: `idstack pulumi --stack {stack} -- stack "
+            f"the stack {stack} has no key service that encrypts its secrets, and {source} is empty: all who read "
+            f"the state could read them. Encrypt it with a key: `idstack pulumi --stack {stack} -- stack "
             "change-secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key>`, or set "
             f"{_VALUE} or {_FILE} (docs/guides/stacks.md)"
         )

@@ -71,7 +71,7 @@ def texts_of(engine: Engine) -> dict[str, str]:
 
 
 def texts_in_the_file_of(engine: Engine) -> dict[str, str]:
-    """The same out of the stack's own file: no engine runs, and nobody signs in.
+    """The same out of the stack's own file: no engine runs, and there is no sign-in.
 
     Raises CommandError for a stack without a file, and for an encrypted value.
     """

@@ -42,7 +42,7 @@ def move(source: Engine, target: Engine, cluster: str) -> Moved:
     before, after = source.resources(), target.resources()
     found, begun = clusters_in(before).get(cluster), clusters_in(after).get(cluster)
     if problems := [*_of_states(source, target, cluster, before, after), *_of_configurations(source, target, cluster)]:
-        raise CommandError("nothing was moved:\n" + "\n".join(f"  {each}" for each in problems))
+        raise CommandError("nothing was moved:\n" + "\n".join(f"  {problem}" for problem in problems))
     if found is None:
         return Moved(0, was_begun=True)
     if begun is None:
@@ -54,7 +54,11 @@ def move(source: Engine, target: Engine, cluster: str) -> Moved:
 
 def clusters_in(resources: Iterable[StateResource]) -> dict[str, str]:
     """The hosted clusters in a state: URN of the component by name."""
-    return {name_of(each["urn"]): each["urn"] for each in resources if each["type"] == resource_types.HOSTED_CLUSTER}
+    return {
+        name_of(resource["urn"]): resource["urn"]
+        for resource in resources
+        if resource["type"] == resource_types.HOSTED_CLUSTER
+    }
 
 
 def changes(target: Engine) -> dict[str, str]:
@@ -63,7 +67,7 @@ def changes(target: Engine) -> dict[str, str]:
     Raises CommandError if it makes, deletes or replaces anything, because the configuration differs from the first
     stack's. Each stack has its own way to the management cluster, which is made in its state alone.
     """
-    steps = [each for each in target.planned()["steps"] if each["op"] not in _NOTHING and not _stays(each)]
+    steps = [step for step in target.planned()["steps"] if step["op"] not in _NOTHING and not _stays(step)]
     shown = [each for each in steps if type_of(each["urn"]) not in _OF_EACH_STACK]
     planned = {name_of(each["urn"]): each["op"] for each in shown}
     if harmful := {name_of(each["urn"]): each["op"] for each in shown if not _is_harmless(each)}:
@@ -95,7 +99,7 @@ def _of_states(
             f"{cluster} is in the states of both {source.stack} and {target.stack}, and they contradict each other: "
             f"{target.stack} has not, or has with another id, what the state of {source.stack} has:{listed}\n    One "
             f"of the two was changed alone since the move began, or restored. Run no `up` and no `down` of either, and "
-            "look for each of these in Azure. What is there no more, `idstack pulumi --stack "
+            "look for each of these in Azure. What no longer exists, `idstack pulumi --stack "
             f"{source.stack} -- state delete <URN>` takes out of the state, and touches nothing in Azure; then run "
             "this command again"
         )
@@ -105,17 +109,17 @@ def _below(resources: Sequence[StateResource], root: str) -> list[StateResource]
     """The resource with the URN `root` and all below it; a state has parents before their children."""
     urns = {root}
     found = []
-    for each in resources:
-        if each["urn"] == root or each.get("parent") in urns:
-            urns.add(each["urn"])
-            found.append(each)
+    for resource in resources:
+        if resource["urn"] == root or resource.get("parent") in urns:
+            urns.add(resource["urn"])
+            found.append(resource)
     return found
 
 
 def _unknown_to(known: Iterable[StateResource], resources: Iterable[StateResource]) -> list[StateResource]:
     """Those of the `resources` that are not among the `known` of another stack with an equal id."""
     there = {_identity(each) for each in known}
-    return [each for each in resources if _identity(each) not in there]
+    return [resource for resource in resources if _identity(resource) not in there]
 
 
 def _identity(resource: StateResource) -> tuple[str, str]:
@@ -156,8 +160,8 @@ def _stays(step: PlanStep) -> bool:
     The principal of a managed identity is such an input of its role assignments.
     """
     reasons, inputs = step.get("replaceReasons") or (), step["newState"].get("inputs") or {}
-    return bool(reasons) and all(inputs.get(each) == UNKNOWN for each in reasons)
+    return bool(reasons) and all(inputs.get(reason) == UNKNOWN for reason in reasons)
 
 
 def _names(settings: Settings) -> list[str]:
-    return [each.name for each in settings.hosted_clusters]
+    return [cluster.name for cluster in settings.hosted_clusters]

@@ -163,7 +163,7 @@ def type_of(urn: str) -> str:
 def errors_of(plan: Plan) -> list[Diagnostic]:
     """The errors of a preview, none if it succeeded; what the engine adds to them only if it is all there is."""
     errors = [each for each in plan.get("diagnostics") or () if each["severity"] == "error"]
-    return [each for each in errors if _NO_REASON not in each["message"].lower()] or errors
+    return [error for error in errors if _NO_REASON not in error["message"].lower()] or errors
 
 
 def provider_urn(provider: str) -> str:

@@ -1,9 +1,9 @@
-"""A stack's state in the backend whose file is cut short or overwritten: which one it is, and what takes its place.
+"""A stack's state in the backend whose file is truncated or overwritten: which one it is, and what takes its place.
 
 The engine names no file. A backend of files keeps, beside `stacks/<project>/<stack>.json`, the file as it was before
 the last write (`.bak`), and one of each finished run in `backups` (pulumi/pulumi `pkg/backend/diy/state.go`). A disk
-that is full while the engine writes leaves the file cut short: the draft takes its place all the same. A stack that is
-made has its file written twice, so one without a `.bak` was cut short before anything but the stack was made.
+that is full while the engine writes leaves the file truncated: the draft takes its place all the same. A stack that is
+made has its file written twice, so one without a `.bak` was truncated before anything but the stack was made.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class StateDamagedError(CommandError):
             try:
                 self.file.replace(damaged)
             except OSError as error:
-                raise CommandError(f"the state that is cut short cannot be put aside: {error}") from None
-            return f"the state was cut short before any run ended, and begins again, empty; it is kept as {damaged}"
+                raise CommandError(f"the truncated state cannot be put aside: {error}") from None
+            return f"the state was truncated before any run ended, and begins again, empty; it is kept as {damaged}"
         draft = self.file.with_name(f"{self.file.name}.draft")
         try:
             shutil.copyfile(self.copy, draft)
@@ -65,7 +65,7 @@ class StateDamagedError(CommandError):
         except OSError as error:
             draft.unlink(missing_ok=True)
             raise CommandError(f"the copy {self.copy} cannot be put in its place: {error}") from None
-        return f"the state was cut short, and is that of {_date(self.copy)} again: {self.copy}"
+        return f"the state was truncated, and is that of {_date(self.copy)} again: {self.copy}"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class _StateFile:
         if not self.path.exists() or _is_whole(self.path):
             return None
         size = self.path.stat().st_size
-        what = f"the state of {self.stack} cannot be read: {self.path} is cut short or overwritten ({size} bytes)"
+        what = f"the state of {self.stack} cannot be read: {self.path} is truncated or overwritten ({size} bytes)"
         restore = f"`.venv/bin/idstack restore --stack {self.stack} <file>` gives it the state of a backup"
         before = self.path.with_name(f"{self.path.name}.bak")
         copies = [before, *self.backups.glob(f"{self.stack}.*.json")]
@@ -132,11 +132,11 @@ def find(stack: str, backend: str | None) -> StateDamagedError | None:
     """What is wrong with the state's file; None if nothing is, or if the backend is no folder of this machine."""
     directory = disk.directory(backend)
     files = [] if directory is None else _files(directory)
-    return next((damage for each in files if each.stack == stack and (damage := each.damage())), None)
+    return next((damage for file in files if file.stack == stack and (damage := file.damage())), None)
 
 
 def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | None:
-    """What to say if a state that is cut short is why the engine failed, or is what it left, else None.
+    """What to say if a truncated state is why the engine failed, or is what it left, else None.
 
     Args:
         errors: the engine's standard error.
@@ -149,12 +149,12 @@ def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | 
         return None
     directory = disk.directory(backend)
     if directory is not None:
-        return next((found for each in _files(directory) if (found := each.damage())), None)
+        return next((found for file in _files(directory) if (found := file.damage())), None)
     if _CHECKPOINT not in errors:
         return None
     return StateDamagedError(
         f"the state of {stack} cannot be read: .pulumi/stacks/{NAMESPACE}/{stack}.json in {backend or 'the backend'} "
-        "is cut short or overwritten. Put an earlier version of it back, or its copy of the write before, which has "
+        "is truncated or overwritten. Put an earlier version of it back, or its copy of the write before, which has "
         f".bak behind its name; then `make recover STACK={stack}` finds what was made since. Or `.venv/bin/idstack "
         f"restore --stack {stack} <file>` gives it the state of a backup"
     )

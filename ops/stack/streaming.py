@@ -106,7 +106,7 @@ class _Interruption:
         self._reaches_engine = reaches_engine
         self._process: subprocess.Popen[Any] | None = None
         self._pending: signal.Signals | None = None
-        # Signals and the timer come in between one another; a handler may interrupt whoever has it.
+        # Signals and the timer come in between one another; a handler may interrupt its holder.
         self._lock = threading.RLock()
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Small files of the engine that a loss of power may leave empty or cut short, and that it writes again."""
+"""Small files of the engine that a loss of power may leave empty or truncated, and that it writes again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def remedy(errors: str) -> str | None:
     """What to do about a backend whose version the engine cannot read, as its standard error says; else None."""
     if _CORRUPT.search(errors) is None:
         return None
-    return f"{_META} of the backend is cut short, as after a loss of power: delete it, the engine writes it again"
+    return f"{_META} of the backend is truncated, as after a loss of power: delete it, the engine writes it again"
 
 
 def _is_json(content: bytes) -> bool:

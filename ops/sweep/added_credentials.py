@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
-from identity.azure.registered_certificates import thumbprint, thumbprint_of_ours
+from identity.azure.records import ManagedIdentityRecord
+from identity.azure.registered_certificates import RegisteredKey, registered
 from ops.sweep.model import CERTIFICATE, LeftOver, Swept
+from ops.world import managed_identities
 
 _NOT_OURS: Final = "this program did not add it"
 _FEDERATED: Final = "federatedIdentityCredentials"
@@ -32,51 +33,50 @@ def of_applications(
     """
     for application in applications:
         path, owner = f"/applications/{application['id']}", application["displayName"]
-        certificates = application.get("keyCredentials") or ()
-        others = [each for each in certificates if thumbprint_of_ours(each) is None]
+        others = [each for each in registered(application) if not each.is_ours]
         yield from _keys(path, owner, others, application.get("passwordCredentials"), is_named)
         for each in (azure.directory_object(f"{path}/{_FEDERATED}") or {}).get("value", ()):
             if not is_named(each["id"]):
-                yield _federated(f"{path}/{_FEDERATED}/{each['id']}", owner, each["name"], each)
+                at = f"{path}/{_FEDERATED}/{each['id']}"
+                yield _federated(at, owner, each["name"], each.get("subject"), each.get("issuer"))
         principal = azure.directory_object(f"/servicePrincipals(appId='{application['appId']}')")
         if principal is not None:
             path, owner = f"/servicePrincipals/{principal['id']}", f"the service principal of {owner}"
-            keys = principal.get("keyCredentials") or ()
-            yield from _keys(path, owner, keys, principal.get("passwordCredentials"), is_named)
+            yield from _keys(path, owner, registered(principal), principal.get("passwordCredentials"), is_named)
 
 
 def of_managed_identities(
-    azure: AzureClient, identities: Iterable[AzureObject], is_named: Callable[[str], bool]
+    azure: AzureClient, identities: Iterable[ManagedIdentityRecord], is_named: Callable[[str], bool]
 ) -> Iterator[LeftOver]:
     """Federated credentials of managed identities, which are of stacks, as ARM gives them; a request for each.
 
     Raises AzureRefusedError.
     """
     for identity in identities:
-        for each in azure.resources(f"{identity['id']}/{_FEDERATED}", resource_types.MANAGED_IDENTITY_API):
-            if not is_named(each["id"]):
-                yield _federated(each["id"], identity["name"], each["name"], each["properties"])
+        for each in managed_identities.federated(azure, identity.id):
+            if not is_named(each.id):
+                yield _federated(each.id, identity.name, each.name, each.subject, each.issuer)
 
 
 def _keys(
     path: str,
     owner: str,
-    certificates: Iterable[AzureObject],
+    certificates: Iterable[RegisteredKey],
     passwords: Iterable[AzureObject] | None,
     is_named: Callable[[str], bool],
 ) -> Iterator[LeftOver]:
     for each in certificates:
-        if not is_named(each["keyId"]):
-            name = thumbprint(each) or each["keyId"]
-            yield _added(Swept.REGISTRATION, f"{path}{CERTIFICATE}{each['keyId']}", f"{name} of {owner}")
-    for each in passwords or ():
-        if not is_named(each["keyId"]):
-            name = each.get("displayName") or each["keyId"]
-            yield _added(Swept.CLIENT_SECRET, f"{path}/password/{each['keyId']}", f"{name} of {owner}")
+        if not is_named(each.key_id):
+            name = each.thumbprint or each.key_id
+            yield _added(Swept.REGISTRATION, f"{path}{CERTIFICATE}{each.key_id}", f"{name} of {owner}")
+    for password in passwords or ():
+        if not is_named(password["keyId"]):
+            name = password.get("displayName") or password["keyId"]
+            yield _added(Swept.CLIENT_SECRET, f"{path}/password/{password['keyId']}", f"{name} of {owner}")
 
 
-def _federated(path: str, owner: str, name: str, trusted: AzureObject) -> LeftOver:
-    whom = f", for {trusted.get('subject')} of {trusted.get('issuer')}"
+def _federated(path: str, owner: str, name: str, subject: str | None, issuer: str | None) -> LeftOver:
+    whom = f", for {subject} of {issuer}"
     return _added(Swept.FEDERATED_CREDENTIAL, path, f"{name} of {owner}", whom)
 
 

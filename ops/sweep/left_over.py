@@ -14,6 +14,7 @@ from typing import Final
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.deployer_rights import assigned, catalogue_roles
+from identity.azure.records import ManagedIdentityRecord, RoleAssignmentRecord, SecretMetadata
 from identity.azure.registered_certificates import withdraw
 from identity.credentials import rfc3339
 from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, GENERATION, OWNER, SIGNING_KEY_ID, THUMBPRINT
@@ -27,14 +28,12 @@ from identity.naming import (
     stack_tag,
 )
 from identity.settings import Settings
-from ops.access import vault_secrets
-from ops.siblings.stacks import COMPONENTS, Stacks
-from ops.siblings.whose import owner_of_application
 from ops.sweep import added_credentials, machines, registrations
 from ops.sweep.model import CERTIFICATE, LeftOver, Swept
+from ops.world import managed_identities, role_assignments, vault_secrets
+from ops.world.stacks import COMPONENTS, Stacks
+from ops.world.whose import owner_of_application
 
-_ASSIGNMENTS: Final = "providers/Microsoft.Authorization/roleAssignments"
-_IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 _ACCOUNTS: Final = "Microsoft.Storage/storageAccounts"
 _ISSUER_STAYS: Final = (
     "a hosted cluster may sign in by it, and nothing says that a stack of this backend made it; if none does, "
@@ -67,7 +66,7 @@ def find(
     secrets = [] if vault_id is None else vault_secrets.read(azure, vault_id)
     applications = list(_applications(azure, project, stacks, [each for each in tagged if each not in named]))
     tagged_identities = _tagged_identities(azure, settings, project)
-    named_identities = [each for each in tagged_identities if stacks.name(each["id"], each["properties"]["clientId"])]
+    named_identities = [each for each in tagged_identities if stacks.name(each.id, each.client_id)]
     unnamed_identities = [each for each in tagged_identities if each not in named_identities]
     identities = list(_managed_identities(stacks, unnamed_identities))
     gone = [(each, principal) for each, principal in [*applications, *identities] if each.not_ours is None]
@@ -120,7 +119,7 @@ def _foreign_owner(owner_id: str | None, stacks: Stacks) -> str | None:
 
 
 def _registrations(
-    applications: Sequence[AzureObject], secrets: Sequence[AzureObject], stacks: Stacks, now: datetime
+    applications: Sequence[AzureObject], secrets: Sequence[SecretMetadata], stacks: Stacks, now: datetime
 ) -> Iterator[LeftOver]:
     """Certificates of ours at the stacks' applications that no stack has."""
     for each in registrations.find(applications, secrets, stacks.name):
@@ -151,40 +150,32 @@ def _applications(
         yield thing, str(principal.get("id", ""))
 
 
-def _tagged_identities(azure: AzureClient, settings: Settings, project: str) -> list[AzureObject]:
+def _tagged_identities(azure: AzureClient, settings: Settings, project: str) -> list[ManagedIdentityRecord]:
     """Managed identities with our tag, in the stack's resource group."""
     group = resource_group_id(settings.subscription_id, settings.resource_group)
-    found = azure.resources(f"{group}/providers/{_IDENTITIES}", resource_types.MANAGED_IDENTITY_API)
-    return [each for each in found if _tag_of(each).startswith(stack_tag(project, ""))]
+    found = managed_identities.within(azure, group)
+    return [each for each in found if each.tags.get(STACK_TAG, "").startswith(stack_tag(project, ""))]
 
 
-def _tag_of(identity: AzureObject) -> str:
-    return str((identity.get("tags") or {}).get(STACK_TAG, ""))
-
-
-def _managed_identities(stacks: Stacks, unnamed: Sequence[AzureObject]) -> Iterator[tuple[LeftOver, str]]:
+def _managed_identities(stacks: Stacks, unnamed: Sequence[ManagedIdentityRecord]) -> Iterator[tuple[LeftOver, str]]:
     """Managed identities with our tag that no stack has, each with the object id of its principal."""
     for each in unnamed:
-        tag = _tag_of(each)
-        reason = f"it has the tag {STACK_TAG}={tag}, and no stack has it"
-        foreign = _foreign_owner((each.get("tags") or {}).get(OWNER), stacks)
-        yield (
-            LeftOver(Swept.MANAGED_IDENTITY, each["id"], each["name"], reason, foreign),
-            each["properties"]["principalId"],
-        )
+        reason = f"it has the tag {STACK_TAG}={each.tags[STACK_TAG]}, and no stack has it"
+        foreign = _foreign_owner(each.tags.get(OWNER), stacks)
+        yield LeftOver(Swept.MANAGED_IDENTITY, each.id, each.name, reason, foreign), each.principal_id
 
 
-def _secrets(secrets: Sequence[AzureObject], stacks: Stacks) -> Iterator[LeftOver]:
+def _secrets(secrets: Sequence[SecretMetadata], stacks: Stacks) -> Iterator[LeftOver]:
     """Secrets with the tags of a credential, of a signing key or of a key of etcd that this program wrote."""
     for each in secrets:
-        tags = each.get("tags") or {}
+        tags = each.tags
         is_credential = THUMBPRINT in tags and GENERATION in tags
         words = [f"{GENERATION}={tags[GENERATION]}"] if is_credential else []
         words += [tag for tag in (SIGNING_KEY_ID, ENCRYPTION_KEY_ID) if tag in tags]
-        if not words or stacks.name(each["id"]):
+        if not words or stacks.name(each.id):
             continue
         reason = f"it has the tag {words[0]}, and no stack has it"
-        yield LeftOver(Swept.SECRET, each["id"], each["name"], reason, _foreign_owner(tags.get(OWNER), stacks))
+        yield LeftOver(Swept.SECRET, each.id, each.name, reason, _foreign_owner(tags.get(OWNER), stacks))
 
 
 def _issuers(azure: AzureClient, settings: Settings, stacks: Stacks) -> Iterator[LeftOver]:
@@ -198,8 +189,7 @@ def _issuers(azure: AzureClient, settings: Settings, stacks: Stacks) -> Iterator
             continue
         scope = resource_id(settings.subscription_id, settings.resource_group, _ACCOUNTS, each["name"])
         ours = role_assignment_name(each["name"], DEPLOYER_COMPONENT, scope)
-        there = azure.resources(f"{scope}/{_ASSIGNMENTS}", resource_types.AUTHORIZATION_API)
-        if any(assignment["name"].lower() == ours for assignment in there):
+        if any(assignment.name.lower() == ours for assignment in role_assignments.at(azure, scope)):
             reason = "it is of an OIDC issuer that a stack created, and no stack has it"
             yield LeftOver(Swept.STORAGE_ACCOUNT, each["id"], each["name"], reason, _ISSUER_STAYS)
 
@@ -216,36 +206,34 @@ class _Known:
 
     def assignments(self, settings: Settings) -> Iterator[LeftOver]:
         """The left-over ones at and below the scopes on which the stack assigns roles, each once."""
-        found: dict[str, AzureObject] = {}
+        found: dict[str, RoleAssignmentRecord] = {}
         for scope in dict.fromkeys(each.scope for each in assigned(settings)):
-            for each in self._azure.resources(f"{scope}/{_ASSIGNMENTS}", resource_types.AUTHORIZATION_API):
+            for each in role_assignments.at(self._azure, scope):
                 # The list has what lies above as well.
-                if f"{each['properties']['scope']}/".lower().startswith(f"{scope}/".lower()):
-                    found[each["id"].lower()] = each
+                if f"{each.scope}/".lower().startswith(f"{scope}/".lower()):
+                    found[each.id.lower()] = each
         for each in found.values():
-            if not self._stacks.name(each["id"]):
+            if not self._stacks.name(each.id):
                 yield from self._judged(each)
 
-    def _judged(self, assignment: AzureObject) -> Iterator[LeftOver]:
-        properties, name = assignment["properties"], assignment["name"]
-        principal, scope = properties["principalId"].lower(), properties["scope"]
-        shown = f"{name} at {scope.rpartition('/')[2]}"
+    def _judged(self, found: RoleAssignmentRecord) -> Iterator[LeftOver]:
+        principal = found.principal_id.lower()
+        shown = f"{found.name} at {found.scope.rpartition('/')[2]}"
         if principal in self._gone:
             owner = self._gone[principal]
             reason = f"it is of the left-over {owner.kind} {owner.name}"
-            yield LeftOver(Swept.ROLE_ASSIGNMENT, assignment["id"], shown, reason)
+            yield LeftOver(Swept.ROLE_ASSIGNMENT, found.id, shown, reason)
             return
-        if properties.get("principalType") != "ServicePrincipal" or self._exists(principal):
+        if found.principal_type != "ServicePrincipal" or self._exists(principal):
             return
         reason = f"its principal {principal} is gone"
-        yield LeftOver(Swept.ROLE_ASSIGNMENT, assignment["id"], shown, reason, self._not_ours(properties, name, scope))
+        yield LeftOver(Swept.ROLE_ASSIGNMENT, found.id, shown, reason, self._not_ours(found))
 
-    def _not_ours(self, properties: AzureObject, name: str, scope: str) -> str | None:
-        role = properties["roleDefinitionId"].rpartition("/")[2].lower()
-        if role not in {each.guid for each in catalogue_roles()}:
+    def _not_ours(self, found: RoleAssignmentRecord) -> str | None:
+        if found.role not in {each.guid for each in catalogue_roles()}:
             return "its role is none that a stack assigns"
-        ours = (role_assignment_name(infra_id, each, scope) for infra_id in self._infra_ids for each in COMPONENTS)
-        if name.lower() in ours:
+        names = (role_assignment_name(each, word, found.scope) for each in self._infra_ids for word in COMPONENTS)
+        if found.name.lower() in names:
             return None
         return "its name is none that a known cluster's has; of a cluster that is gone give --infra-id"
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from identity.azure.client import AzureObject
-from identity.azure.registered_certificates import thumbprint_of_ours
+from identity.azure.records import SecretMetadata
+from identity.azure.registered_certificates import registered
 from identity.credentials import rfc3339
 from identity.credentials.schedule import OVERLAP
 from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
@@ -29,19 +30,18 @@ class UnknownRegistration:
 
 
 def find(
-    applications: Iterable[AzureObject], secrets: Iterable[AzureObject], is_named: Callable[[str], bool]
+    applications: Iterable[AzureObject], secrets: Iterable[SecretMetadata], is_named: Callable[[str], bool]
 ) -> Iterator[UnknownRegistration]:
     """Those whose successor the vault has: what pods use until then is never among them.
 
     Args:
         applications: of stacks, as Graph gives them.
-        secrets: the vault's, as ARM gives them.
+        secrets: the vault's.
         is_named: whether a stack has the certificate with this key id.
     """
     delivered = dict(_delivered(secrets))
     for application in applications:
-        credentials = application.get("keyCredentials") or ()
-        ours = {made: str(each["keyId"]) for each in credentials if (made := thumbprint_of_ours(each))}
+        ours = {made: each.key_id for each in registered(application) if each.is_ours and (made := each.thumbprint)}
         successors = [delivered[made] for made, name in ours.items() if made in delivered and is_named(name)]
         if not successors:
             continue
@@ -50,9 +50,8 @@ def find(
                 yield UnknownRegistration(application, name, made, max(successors) + OVERLAP)
 
 
-def _delivered(secrets: Iterable[AzureObject]) -> Iterator[tuple[str, datetime]]:
+def _delivered(secrets: Iterable[SecretMetadata]) -> Iterator[tuple[str, datetime]]:
     """Thumbprints of the certificates in the vault, and since when; tags that somebody has spoilt do not tell."""
     for each in secrets:
-        tags = each.get("tags") or {}
         with suppress(KeyError, ValueError):
-            yield tags[THUMBPRINT], rfc3339.parse(tags[DELIVERED_AT])
+            yield each.tags[THUMBPRINT], rfc3339.parse(each.tags[DELIVERED_AT])

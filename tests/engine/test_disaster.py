@@ -65,7 +65,7 @@ def test_a_deleted_vault_comes_back_as_it_was(rotating: Rotating) -> None:
     assert stack.preview() == {}
 
 
-def test_a_purged_vault_is_made_anew_and_pods_go_on(rotating: Rotating) -> None:
+def test_a_purged_vault_is_created_again_and_pods_go_on(rotating: Rotating) -> None:
     stack, someone = rotating.stack, OutOfBand(rotating.stack)
     vault = stack.outputs["keyVaultId"]
     location = someone.arm("GET", vault, _VAULT)["location"]

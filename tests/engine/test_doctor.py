@@ -21,12 +21,12 @@ from pydantic import TypeAdapter
 from identity.azure.client import AzureClient
 from identity.clouds import local_cloud
 from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
-from ops.doctor.model.check import Part
-from ops.doctor.model.seen import known
-from ops.doctor.model.world import StackWorld
-from ops.doctor.reading.world import DoctorSources, look
 from ops.doctor.registry import CHECKS
 from ops.stack.engine import Engine
+from ops.world.look import DoctorSources, look
+from ops.world.parts import Part
+from ops.world.seen import known
+from ops.world.stack_world import StackWorld
 from tests.engine import broken
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.reader import Reader, reader_of

@@ -32,7 +32,7 @@ def test_tokens_that_end_in_the_middle_of_an_up_do_not_fail_it(stack: LocalStack
     assert len(kept) == 1, "one login, whose token was renewed in its place"
 
 
-def test_refresh_and_destroy_sign_in_anew_on_another_runner(stack: LocalStack, tmp_path: Path) -> None:
+def test_refresh_and_destroy_sign_in_again_on_another_runner(stack: LocalStack, tmp_path: Path) -> None:
     """Neither runs the program: a token that it had put into the kubeconfig would be over by now."""
     shutil.rmtree(stack.state / "run/tokens")
     fresh = {"HOME": str(tmp_path / "home"), CACHE_VARIABLE: str(tmp_path / "tokens"), "PULUMI_STACK": stack.name}

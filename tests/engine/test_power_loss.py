@@ -47,7 +47,7 @@ def test_a_stacks_salt_comes_back_out_of_its_state(stack: LocalStack) -> None:
     assert _salt(file) == salt
 
 
-def test_a_stack_that_lost_its_salt_and_its_state_is_made_anew(stack: LocalStack) -> None:
+def test_a_stack_that_lost_its_salt_and_its_state_is_created_again(stack: LocalStack) -> None:
     file = stack.state / "pulumi/Pulumi.local.yaml"
     for each in (file, *(stack.state / "pulumi/backend/.pulumi/stacks").rglob("*.json*")):
         each.write_text("")

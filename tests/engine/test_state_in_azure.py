@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ops.doctor.model.seen import known
-from ops.doctor.reading.backend import read_locks
 from ops.stack.engine import Engine
 from ops.stack.lock import is_locked
 from ops.stack.state_container import failure
+from ops.world.backend import read_locks
+from ops.world.seen import known
 from tests.engine.state_in_azure import FAULTS, KEY, EngineOnAzure, StateInAzure
 from tests.harness import empty_project
 

@@ -17,7 +17,7 @@ from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.tests.arm_world import ArmWorld
 from localcloud.tests.hosts import Certificates, Serve
-from tests.unit.ops.world import local_environment
+from tests.unit.ops.stacks import local_environment
 
 
 class IssuedTokens(TokenCredential):

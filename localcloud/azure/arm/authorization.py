@@ -66,7 +66,11 @@ class RoleAssignments(StoredType):
         if at_scope:
             assignments = [*above, *_at(call.resources, scope)]
         if principals is not None:
-            assignments = [each for each in assignments if each["properties"]["principalId"].lower() in principals]
+            assignments = [
+                assignment
+                for assignment in assignments
+                if assignment["properties"]["principalId"].lower() in principals
+            ]
         return collection(public(each) for each in assignments)
 
     async def put(self, call: Call) -> Response:
@@ -130,7 +134,7 @@ def _wanted(call: Call) -> tuple[bool, Collection[str] | None]:
     except odata_filter.InvalidFilterError:
         terms = ()
     at_scope = _AT_SCOPE in terms
-    match [each for each in terms if each != _AT_SCOPE]:
+    match [term for term in terms if term != _AT_SCOPE]:
         case [] if at_scope:
             return True, None
         case [Called("assignedto", (str(principal),))]:

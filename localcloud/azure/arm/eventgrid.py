@@ -136,10 +136,10 @@ class EventSubscriptions(StoredType):
             raise _invalid(f"The severity of a MonitorAlert must be one of {', '.join(_SEVERITIES)}.")
         groups = wanted.get("actionGroups") or []
         self._require(call, f"{ACTION_GROUPS}/write", groups)
-        for each in groups:
-            found = call.resources.get(each)
+        for group in groups:
+            found = call.resources.get(group)
             if found is None or found["type"] != ACTION_GROUPS:
-                raise _invalid(f"The action group '{each}' was not found.")
+                raise _invalid(f"The action group '{group}' was not found.")
 
     def _require(self, call: Call, action: str, linked: list[str]) -> None:
         call.cloud.authorization.require_linked(

@@ -85,9 +85,9 @@ def _used_from_outside(cloud: LocalAzure, group: Document) -> set[str]:
     inside = f"{group['id'].lower()}/"
     subnets = Resources(cloud.store).below(f"/subscriptions/{cloud.subscription_id}", SUBNETS)
     used = {
-        reference(each["properties"].get("networkSecurityGroup")) or ""
-        for each in subnets
-        if not each["id"].lower().startswith(inside)
+        reference(subnet["properties"].get("networkSecurityGroup")) or ""
+        for subnet in subnets
+        if not subnet["id"].lower().startswith(inside)
     }
     return {f"{SECURITY_GROUPS}/{each.rpartition('/')[2]}" for each in used if each.lower().startswith(inside)}
 

@@ -1,4 +1,4 @@
-"""Microsoft.Insights: diagnostic settings of vaults, and action groups. No log is written, and nobody is told anything.
+"""Microsoft.Insights: diagnostic settings of vaults, and action groups. No log is written, and no action is taken.
 
 Sources: azure-docs `key-vault/general/logging` (categories) and `azure-monitor/essentials/diagnostic-settings` (region
 of a storage account); messages in Azure/bicep-registry-modules issue 3407 (a sink used twice), azurerm issue 2985
@@ -103,7 +103,7 @@ class DiagnosticSettings(StoredType):
 
 def _categories(logs: list[dict[str, Any]]) -> frozenset[str]:
     """The categories that are logged; raises 400."""
-    named = {name for each in logs for name in ("category", "categoryGroup") if each.get(name) is not None}
+    named = {name for log in logs for name in ("category", "categoryGroup") if log.get(name) is not None}
     if len(named) > 1:
         raise errors.bad_request("Diagnostic setting does not support mix of log category and log category group.")
     return frozenset(category for each in logs for category in _of_one(each) if each.get("enabled"))

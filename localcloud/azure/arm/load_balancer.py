@@ -187,7 +187,7 @@ def _part(balancer_id: str, key: str, given: Mapping[str, Any]) -> Document:
 
 
 def _check_references(rule: Document, balancer_id: str, ids: set[str]) -> None:
-    """Whatever a rule refers to is a part of the same load balancer; an outbound rule has a frontend and a pool."""
+    """What a rule refers to is a part of the same load balancer; an outbound rule has a frontend and a pool."""
     properties = rule["properties"]
     if rule["type"].endswith("/outboundRules") and not (
         properties.get(_FRONTENDS) and reference(properties.get("backendAddressPool"))

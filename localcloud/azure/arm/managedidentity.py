@@ -140,7 +140,7 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
         identity = str(call.path.parent_id)
         others = [each for each in call.resources.below(identity, self.name) if each["id"].lower() != call.path.key]
         trusted = (properties["issuer"], properties["subject"])
-        if any((each["properties"]["issuer"], each["properties"]["subject"]) == trusted for each in others):
+        if any((other["properties"]["issuer"], other["properties"]["subject"]) == trusted for other in others):
             raise errors.bad_request("Issuer and subject combination already exists for this Managed Identity.")
         if len(others) >= MAXIMUM_CREDENTIALS:
             raise errors.bad_request(

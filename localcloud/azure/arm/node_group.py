@@ -57,7 +57,8 @@ class NodeGroup:
     def attach(self, pools: list[dict[str, Any]], location: str, identities: list[dict[str, str]]) -> None:
         """Attach exactly these identities to the nodes of every pool."""
         carried = {
-            each["resourceId"]: {"clientId": each["clientId"], "principalId": each["objectId"]} for each in identities
+            identity["resourceId"]: {"clientId": identity["clientId"], "principalId": identity["objectId"]}
+            for identity in identities
         }
         for pool in pools:
             number = uuid.uuid5(uuid.NAMESPACE_URL, f"{self._id.lower()}/{pool['name']}").int % 10**8

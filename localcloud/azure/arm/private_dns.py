@@ -59,7 +59,7 @@ class PrivateDnsZones(StoredType):
         found = call.current
         if found is None:
             return Response(status_code=204)
-        links = [f"{ZONES}/{found['name']}/virtualNetworkLinks/{each['name']}" for each in _links(call, found)]
+        links = [f"{ZONES}/{found['name']}/virtualNetworkLinks/{link['name']}" for link in _links(call, found)]
         if links:
             raise ServiceError(
                 409,
@@ -79,7 +79,7 @@ class PrivateDnsZones(StoredType):
             "numberOfVirtualNetworkLinks": len(links),
             "maxNumberOfVirtualNetworkLinksWithRegistration": 100,
             "numberOfVirtualNetworkLinksWithRegistration": len(
-                [each for each in links if each["properties"]["registrationEnabled"]]
+                [link for link in links if link["properties"]["registrationEnabled"]]
             ),
         }
         return {**public(resource), "properties": {**resource["properties"], **counts}}
@@ -145,9 +145,9 @@ class VirtualNetworkLinks(StoredType):
 
 def links_to(call: Call, network_id: str) -> Iterator[Document]:
     """The links of all zones to one virtual network."""
-    for each in subscription_resources(call, LINKS):
-        if each["properties"]["virtualNetwork"]["id"].lower() == network_id.lower():
-            yield each
+    for resource in subscription_resources(call, LINKS):
+        if resource["properties"]["virtualNetwork"]["id"].lower() == network_id.lower():
+            yield resource
 
 
 def _links(call: Call, zone: Document) -> list[Document]:
@@ -161,7 +161,7 @@ def _refuse_moved(current: Document | None, target: str) -> None:
 
 def _check_zone_name(name: str) -> None:
     labels = name.split(".")
-    if not 2 <= len(labels) <= 34 or len(name) > 253 or not all(_LABEL.fullmatch(each) for each in labels):
+    if not 2 <= len(labels) <= 34 or len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
         raise errors.bad_request(
             f"The zone name '{name}' is not valid: 2-34 labels of 1-63 letters, digits, '-' and '_', separated by dots."
         )

@@ -33,7 +33,7 @@ def of_resources(text: str) -> Wanted:
     expression = _parsed(text)
     if expression is None:
         return lambda _: True
-    if any(isinstance(each, Compared) and each.member.lower() in _TAG for each in odata_filter.terms(expression)):
+    if any(isinstance(term, Compared) and term.member.lower() in _TAG for term in odata_filter.terms(expression)):
         return _tagged(expression, text)
     return _condition(expression, text)
 
@@ -50,8 +50,8 @@ def _parsed(text: str) -> Expression | None:
 def _tagged(expression: Expression, text: str) -> Wanted:
     """Tag names are compared without case, their values with it (azure-docs `tag-resources`)."""
     asked: dict[str, str] = {}
-    for each in odata_filter.terms(expression):
-        match each:
+    for term in odata_filter.terms(expression):
+        match term:
             case Compared(member, "eq", str(value)) if member.lower() in _TAG - asked.keys():
                 asked[member.lower()] = value
             case _:
@@ -70,7 +70,7 @@ def _tagged(expression: Expression, text: str) -> Wanted:
 def _condition(expression: Expression, text: str) -> Wanted:
     match expression:
         case Joined(operator, conditions):
-            each_of = [_condition(each, text) for each in conditions]
+            each_of = [_condition(condition, text) for condition in conditions]
             joined = all if operator == "and" else any
             return lambda resource: joined(holds(resource) for holds in each_of)
         case Compared(member, "eq" | "ne" as operator, str(value)) if member.lower() in _MEMBERS:

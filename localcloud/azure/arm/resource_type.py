@@ -203,7 +203,7 @@ def unknown_member(resource_type: ResourceType, operation: str, path: Sequence[s
 
 def enumerated(value: object, choices: Iterable[str]) -> str | None:
     """The choice that a value means, which ARM compares without case; None for none of them."""
-    return next((each for each in choices if isinstance(value, str) and each.lower() == value.lower()), None)
+    return next((choice for choice in choices if isinstance(value, str) and choice.lower() == value.lower()), None)
 
 
 def _plain(location: str) -> str:

@@ -61,7 +61,7 @@ class RoleDefinitions(ResourceType):
         wanted, is_below_too = _wanted(call.query.get("$filter", ""))
         scope = call.path.scope or "/"
         found = [
-            *(_built_in(call.cloud, each) for each in built_in_roles().values()),
+            *(_built_in(call.cloud, role) for role in built_in_roles().values()),
             *(
                 public(each)
                 for each in _custom(call)
@@ -149,8 +149,8 @@ def _wanted(text: str) -> tuple[dict[str, str], bool]:
         terms = odata_filter.terms(odata_filter.parse(text)) if text.strip() else ()
     except odata_filter.InvalidFilterError:
         raise errors.invalid_filter(text) from None
-    for each in terms:
-        match each:
+    for term in terms:
+        match term:
             case Compared(member, "eq", str(value)) if member.lower() in _FILTERED:
                 wanted[_FILTERED[member.lower()]] = value
             case Called("atscopeandbelow", ()):
@@ -170,7 +170,7 @@ def _checked(call: Call) -> dict[str, Any]:
     if (
         not isinstance(given.get("roleName"), str)
         or given.get("type", "CustomRole") != "CustomRole"
-        or not (_is_texts(scopes) and scopes and all(_SCOPE.match(each) for each in scopes))
+        or not (_is_texts(scopes) and scopes and all(_SCOPE.match(scope) for scope in scopes))
         or not (isinstance(granted, Mapping) and all(_is_texts(granted.get(key) or []) for key in _PERMISSIONS))
     ):
         raise errors.invalid_content(

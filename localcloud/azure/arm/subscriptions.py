@@ -149,8 +149,8 @@ def _provider(call: Call, namespace: str) -> dict[str, Any]:
         "registrationState": "Registered",
         "registrationPolicy": "RegistrationRequired",
         "resourceTypes": [
-            {"resourceType": each, "locations": list(_LOCATIONS.values()), "apiVersions": list(_VERSIONS)}
-            for each in types
+            {"resourceType": type_, "locations": list(_LOCATIONS.values()), "apiVersions": list(_VERSIONS)}
+            for type_ in types
         ],
     }
 

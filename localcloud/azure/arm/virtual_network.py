@@ -82,8 +82,8 @@ class VirtualNetworks(StoredType):
         prefixes = (properties.get("addressSpace") or {}).get("addressPrefixes") or []
         if not prefixes:
             raise errors.bad_request(f"The address space of the virtual network '{call.path.name}' is empty.")
-        for each in prefixes:
-            network(each, resource["id"])
+        for prefix in prefixes:
+            network(prefix, resource["id"])
         guid = current["properties"]["resourceGuid"] if current else str(uuid.uuid4())
         kept = {
             "addressSpace": {"addressPrefixes": prefixes},
@@ -224,7 +224,7 @@ def _check_range(call: Call, owner: Document, name: str, wanted: IPv4Network) ->
             f"network '{owner['name']}'.",
         )
     others = [each for each in call.resources.below(owner["id"], SUBNETS) if each["name"].lower() != name.lower()]
-    if any(wanted.overlaps(IPv4Network(each["properties"]["addressPrefix"])) for each in others):
+    if any(wanted.overlaps(IPv4Network(other["properties"]["addressPrefix"])) for other in others):
         raise ServiceError(
             400,
             "NetcfgSubnetRangesOverlap",
@@ -245,7 +245,7 @@ def _refuse_used_subnet(call: Call, subnet: Document) -> None:
 def subnets_with(call: Call, group_id: str) -> list[str]:
     """Ids of the subnets that have this network security group."""
     return [
-        each["id"]
-        for each in subscription_resources(call, SUBNETS)
-        if (reference(each["properties"].get("networkSecurityGroup")) or "").lower() == group_id.lower()
+        resource["id"]
+        for resource in subscription_resources(call, SUBNETS)
+        if (reference(resource["properties"].get("networkSecurityGroup")) or "").lower() == group_id.lower()
     ]

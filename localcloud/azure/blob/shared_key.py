@@ -75,7 +75,7 @@ def string_to_sign(method: str, raw_path: bytes, query: str, headers: Headers, a
         values["content-length"] = ""
     if "x-ms-date" in headers:
         values["date"] = ""
-    names = sorted({each for each in headers if each.startswith("x-ms-")}, key=lambda name: name.replace("-", ""))
+    names = sorted({header for header in headers if header.startswith("x-ms-")}, key=lambda name: name.replace("-", ""))
     own = [f"{name}:{','.join(value.strip() for value in headers.getlist(name))}" for name in names]
     asked = parse_qs(query, keep_blank_values=True)
     parameters = [f"{name.lower()}:{','.join(sorted(asked[name]))}" for name in sorted(asked)]

@@ -241,7 +241,7 @@ class _Entra:
         """The federated credentials of a principal: an application's from Graph, a managed identity's from ARM."""
         if principal.resource_id is not None:
             resources = Resources(self._cloud.store).below(principal.resource_id, FEDERATED_CREDENTIALS)
-            found = [each["properties"] for each in resources]
+            found = [resource["properties"] for resource in resources]
         else:
             application = self._cloud.directory.application_by_app(principal.app_id)
             found = [] if application is None else list(application.federated)

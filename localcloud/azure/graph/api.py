@@ -80,7 +80,7 @@ class _Applications(Collection):
         return entry
 
     def _named(self, unique_name: str) -> Entry | None:
-        return next((each for each in self.entries() if each.properties.get("uniqueName") == unique_name), None)
+        return next((entry for entry in self.entries() if entry.properties.get("uniqueName") == unique_name), None)
 
     def entries(self) -> Sequence[Entry]:
         return self.directory.applications()

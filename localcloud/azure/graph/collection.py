@@ -114,9 +114,9 @@ class Collection(ABC):
 
     async def _known(self, request: Request) -> datetime:
         """Up to when the replica that answers a read has seen everything."""
-        for each in self._holder.now().lags:
-            if (await each.is_about("graph", request.scope, request.receive))[0] and self._holder.strikes(each):
-                return each.since
+        for lag in self._holder.now().lags:
+            if (await lag.is_about("graph", request.scope, request.receive))[0] and self._holder.strikes(lag):
+                return lag.since
         return self._replicas.choose().knows_until
 
     async def change(self, request: Request) -> Response:
@@ -194,7 +194,7 @@ class Collection(ABC):
     async def remove_password(self, request: Request) -> Response:
         entry = self.owned(request)
         gone = str((await json_object(request)).get("keyId")).lower()
-        kept = tuple(each for each in entry.passwords if each.key_id != gone)
+        kept = tuple(password for password in entry.passwords if password.key_id != gone)
         if len(kept) == len(entry.passwords):
             raise ServiceError(400, "Request_BadRequest", f"No password credential found with keyId '{gone}'.")
         self.directory.update(replace(entry, passwords=kept))

@@ -1,6 +1,6 @@
 """The federated credentials of an application, as Graph reads and checks them.
 
-Rules: Graph v1.0 reference of federatedIdentityCredential (names, one audience, 20 at most), "Upsert
+Rules: Graph v1.0 reference of federatedIdentityCredential (names, one audience, at most 20), "Upsert
 federatedIdentityCredential"; messages in azure-workload-identity issue 434 (issuer and subject) and azure-dev issue
 1482 (name).
 """
@@ -73,7 +73,7 @@ def _checked(body: Mapping[str, Any], before: Mapping[str, Any], entry: Applicat
     _check_values(credential)
     trusted = (credential["issuer"], credential["subject"])
     others = (each for each in entry.federated if each["id"] != credential["id"])
-    if any((each["issuer"], each["subject"]) == trusted for each in others):
+    if any((other["issuer"], other["subject"]) == trusted for other in others):
         raise _invalid(
             "Subject",
             "The combination of issuer and subject must be unique for the application. Issuer "

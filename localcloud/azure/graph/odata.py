@@ -236,7 +236,7 @@ def _condition(expression: Expression, text: str, is_advanced: bool) -> Callable
 
     match expression:
         case Joined(operator, conditions):
-            each_of, joined = [below(each) for each in conditions], all if operator == "and" else any
+            each_of, joined = [below(condition) for condition in conditions], all if operator == "and" else any
             return lambda item: joined(holds(item) for holds in each_of)
         case Negated(inner) if is_advanced:
             holds = below(inner)

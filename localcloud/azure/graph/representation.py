@@ -101,7 +101,7 @@ def to_json(entry: Application | ServicePrincipal, tenant_id: str, *, with_keys:
         "displayName": entry.display_name,
         "createdDateTime": rfc3339(entry.created_at),
         "keyCredentials": [_key_json(key, with_keys) for key in entry.key_credentials],
-        "passwordCredentials": [password_json(each) for each in entry.passwords],
+        "passwordCredentials": [password_json(password) for password in entry.passwords],
     }
     if isinstance(entry, Application):
         return {**common, **_APPLICATION_DEFAULTS, **entry.properties}

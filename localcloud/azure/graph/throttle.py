@@ -54,7 +54,7 @@ class GraphThrottle:
 
 
 def units(request: Request) -> int:
-    """What a request costs of the resource units: that of its path, changed by its query, and 1 at least."""
+    """What a request costs of the resource units: that of its path, changed by its query, and at least 1."""
     query = request.query_params
     cost = _UNITS.get((request.method, _last(request)), 1)
     cost += ("$expand" in query) - ("$select" in query)

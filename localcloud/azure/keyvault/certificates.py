@@ -160,7 +160,7 @@ class Certificates:
         certificate, kind = material.certificate, policies.content_type(policy)
         text = material.pem().decode() if kind == policies.PEM else base64.b64encode(_pfx(material)).decode()
         dates = (certificate.not_valid_before_utc, certificate.not_valid_after_utc)
-        start, end = (int(each.timestamp()) for each in dates)
+        start, end = (int(date.timestamp()) for date in dates)
         enabled = change.enabled is not False
         of_secret = SecretChange(enabled=enabled, nbf=start, exp=end, content_type=kind, tags=change.tags)
         with self._store.transaction():
@@ -175,12 +175,14 @@ class Certificates:
                 tags=change.tags,
             )
             versions = [*self._versions(vault, name), added]
-            self._store.put(CERTIFICATE_KIND, _key(vault, name), {"versions": [asdict(each) for each in versions]})
+            self._store.put(
+                CERTIFICATE_KIND, _key(vault, name), {"versions": [asdict(version) for version in versions]}
+            )
         return added
 
     def _versions(self, vault: KeyVault, name: str) -> list[CertificateVersion]:
         document = self._store.get(CERTIFICATE_KIND, _key(vault, name))
-        return [CertificateVersion(**each) for each in document["versions"]] if document else []
+        return [CertificateVersion(**version) for version in document["versions"]] if document else []
 
 
 def _material(value: str, password: str) -> KeyMaterial:

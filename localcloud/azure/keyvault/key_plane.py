@@ -19,7 +19,7 @@ _MADE: Members = dict.fromkeys(
     ("kty", "key_size", "key_ops", "attributes", "tags", "release_policy", "crv", "public_exponent")
 )
 _USED: Members = dict.fromkeys(("alg", "value"))
-# Of an asymmetric key, whoever may read the public half can use it: `keys/read` opens these two as well (text of the
+# Of an asymmetric key, a reader of the public half can use it: `keys/read` opens these two as well (text of the
 # operations in Azure's own list, AzAdvertizer role page 12338af0, 2024-09-19).
 _PUBLIC_OPERATIONS: Final = {"encrypt": "encrypt", "wrapkey": "wrap"}
 _PRIVATE_OPERATIONS: Final = {"decrypt": "decrypt", "unwrapkey": "unwrap"}
@@ -53,7 +53,7 @@ class KeyPlane:
         self._door.require(visit, "keys/read")
         own = {each.name.lower(): each for each in self._keys.all(visit.vault)}
         certificates = self._certificates.all(visit.vault)
-        of_certificates = (self._certificates.key(visit.vault, each.name, None) for each in certificates)
+        of_certificates = (self._certificates.key(visit.vault, certificate.name, None) for certificate in certificates)
         found = {**{each.name.lower(): each for each in of_certificates}, **own}
         return page(visit, [present.key_item(visit.vault, found[name], versioned=False) for name in sorted(found)])
 
@@ -61,7 +61,7 @@ class KeyPlane:
         name = visit.part("name")
         self._door.require(visit, "keys/read", f"keys/{name}")
         versions = self._keys.versions(visit.vault, name) or self._of_certificate(visit, name)
-        return page(visit, [present.key_item(visit.vault, each, versioned=True) for each in versions])
+        return page(visit, [present.key_item(visit.vault, version, versioned=True) for version in versions])
 
     async def get_key(self, visit: Visit) -> Response:
         name = visit.part("name")

@@ -137,7 +137,7 @@ class Keys:
     def versions(self, vault: KeyVault, name: str) -> list[KeyVersion]:
         """Every version of the key, the newest last; empty when there is no such key."""
         document = self._store.get(KEY_KIND, _key(vault, name))
-        return [KeyVersion.of(each) for each in document["versions"]] if document else []
+        return [KeyVersion.of(version) for version in document["versions"]] if document else []
 
     def all(self, vault: KeyVault) -> list[KeyVersion]:
         """The newest version of each key of the vault, by name."""

@@ -53,7 +53,7 @@ class SecretPlane:
         secret = self._secrets.find(visit.vault, name)
         # In the order of their random names: seen in Azure/azure-sdk-for-python 35923 ("not chronological").
         versions = sorted(secret.versions, key=lambda each: each.version) if secret else []
-        return page(visit, [present.secret_item(visit.vault, each, versioned=True) for each in versions])
+        return page(visit, [present.secret_item(visit.vault, version, versioned=True) for version in versions])
 
     async def get_secret(self, visit: Visit) -> Response:
         name, version = visit.part("name"), visit.part("version")

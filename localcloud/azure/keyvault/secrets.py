@@ -224,7 +224,7 @@ class Secrets:
         document = self._store.get(SECRET_KIND, _key(vault, name))
         if document is None:
             return None
-        secret = KeyVaultSecret(document["name"], tuple(SecretVersion(**each) for each in document["versions"]))
+        secret = KeyVaultSecret(document["name"], tuple(SecretVersion(**version) for version in document["versions"]))
         if document["deletedAt"] is None:
             return secret
         deleted = DeletedSecret(secret, datetime.fromisoformat(document["deletedAt"]))

@@ -1,4 +1,4 @@
-"""Key Vault's limits: transactions of one vault, whoever sends them, in ten seconds.
+"""Key Vault's limits: transactions of one vault by all clients in ten seconds.
 
 Source of rule and figures: Microsoft Learn, "Azure Key Vault service limits" and "Azure Key Vault throttling guidance".
 Left out: the subscription's own limit, five times that of a vault, and that larger keys cost more. A secret that ARM

@@ -190,10 +190,10 @@ class _Envelope:
 
     async def _first(self, faults: Sequence[_Held], scope: Scope, receive: Receive) -> tuple[_Held | None, Receive]:
         """The first fault that strikes the request, and how to receive its body once more."""
-        for each in faults:
-            matches, receive = await each.is_about(self._service, scope, receive)
-            if matches and self._holder.strikes(each):
-                return each, receive
+        for fault in faults:
+            matches, receive = await fault.is_about(self._service, scope, receive)
+            if matches and self._holder.strikes(fault):
+                return fault, receive
         return None, receive
 
     async def _hold(self, held: HeldAnswer, scope: Scope, receive: Receive, send: Send) -> None:

@@ -88,7 +88,7 @@ class Match:
         probability: share of the matching requests that it strikes, drawn from `seed`.
         seed: of `probability`.
         skip: how many matching requests it lets pass first.
-        count: how many requests it strikes at most.
+        count: the maximum of requests that it fails.
         seconds: how long it lasts after it was held.
     """
 

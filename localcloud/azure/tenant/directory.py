@@ -147,7 +147,11 @@ class Directory:
         """Whether this names an application that has a service principal, by application id or identifier URI."""
         if self.service_principal_by_app(resource.removeprefix("api://")):
             return True
-        named = (each for each in self.applications() if resource in each.properties.get("identifierUris", ()))
+        named = (
+            application
+            for application in self.applications()
+            if resource in application.properties.get("identifierUris", ())
+        )
         return any(self.service_principal_by_app(each.app_id) for each in named)
 
     def service_principals(self) -> list[ServicePrincipal]:
@@ -267,7 +271,7 @@ class Directory:
         ):
             raise _property_taken("uniqueName")
         uris = set(application.properties.get("identifierUris", ()))
-        if uris and any(uris & set(each.properties.get("identifierUris", ())) for each in others):
+        if uris and any(uris & set(other.properties.get("identifierUris", ())) for other in others):
             raise _property_taken("identifierUris")
 
 

@@ -176,7 +176,7 @@ class DirectoryObject:
             "createdAt": self.created_at.isoformat(),
             "owners": list(self.owners),
             "keys": [key.to_document() for key in self.keys],
-            "passwords": [each.to_document() for each in self.passwords],
+            "passwords": [password.to_document() for password in self.passwords],
             "properties": dict(self.properties),
         }
 
@@ -240,7 +240,7 @@ def _common(document: Document) -> dict[str, Any]:
         "display_name": document["displayName"],
         "created_at": datetime.fromisoformat(document["createdAt"]),
         "owners": tuple(document["owners"]),
-        "keys": tuple(KeyCredential.from_document(each) for each in document["keys"]),
+        "keys": tuple(KeyCredential.from_document(key) for key in document["keys"]),
         # Objects of older local clouds have none.
         "passwords": tuple(map(PasswordCredential.from_document, document.get("passwords", ()))),
         "properties": document["properties"],

@@ -1,7 +1,7 @@
 """The directory is replicated: each request is served by one replica, which learns of a change only after its delay.
 
 That is why one sign-in with a new certificate proves little: the next may meet a replica that answers 700027. And why
-whoever writes a list back to Graph that was read a moment before may take out what was just added.
+a client that writes a list back to Graph may remove what was added since it read the list.
 """
 
 from __future__ import annotations

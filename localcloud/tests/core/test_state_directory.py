@@ -36,7 +36,7 @@ def test_the_next_start_deletes_what_a_removed_state_directory_left(tmpfs: Path,
     assert stays.deployer_file.read_text() == "a private key"
 
 
-def test_a_state_directory_that_was_made_anew_does_not_keep_the_old_one(tmpfs: Path, tmp_path: Path) -> None:
+def test_a_new_state_directory_does_not_keep_the_old_one(tmpfs: Path, tmp_path: Path) -> None:
     shutil.rmtree(made(tmp_path / "state").root)
     again = made(tmp_path / "state")
 

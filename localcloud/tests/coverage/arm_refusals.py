@@ -70,7 +70,7 @@ def _granted_twice(cloud: CoverageCloud) -> httpx.Response:
     return _grant(cloud, TWO, principal)
 
 
-def _granted_anew(cloud: CoverageCloud) -> httpx.Response:
+def _granted_again(cloud: CoverageCloud) -> httpx.Response:
     _grant(cloud)
     return _grant(cloud)
 
@@ -271,7 +271,7 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "principal not found": lambda cloud: _grant(cloud, principal=ONE, principalType=None),
     "wrong principal type": lambda cloud: _grant(cloud, principalType="User"),
     "same grant, another name": _granted_twice,
-    "same name, another grant": _granted_anew,
+    "same name, another grant": _granted_again,
     "managed cluster's name": lambda cloud: _cluster(cloud, "mgmt-"),
     "DNS prefix of a cluster": lambda cloud: _cluster(cloud, dnsPrefix=None),
     "cluster without node pools": lambda cloud: _cluster(cloud, agentPoolProfiles=None),

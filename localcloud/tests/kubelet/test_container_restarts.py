@@ -48,5 +48,5 @@ def test_the_pauses_of_a_container_that_ends_at_once_grow_to_the_longest(monkeyp
     assert _pauses(monkeypatch, [0.1] * 5) == [1.0, 2.0, 4.0, 4.0, 4.0]
 
 
-def test_after_a_steady_run_the_pauses_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_steady_run_the_pauses_begin_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _pauses(monkeypatch, [0.1, 0.1, 60.0, 0.1]) == [1.0, 2.0, 1.0, 2.0]

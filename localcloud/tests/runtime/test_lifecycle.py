@@ -84,7 +84,7 @@ def test_start_and_stop_can_be_repeated_and_leave_nothing(command: LocalCloudCom
     assert not run.exists()
 
 
-def test_what_another_release_started_is_started_anew(command: LocalCloudCommand) -> None:
+def test_what_another_release_started_is_restarted(command: LocalCloudCommand) -> None:
     command("start")
     environment = command("env", "--json")
     before = processes.alive(command.state.pids, "daemon")

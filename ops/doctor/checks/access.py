@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_stack
-from ops.doctor.model.seen import NotReadError, known
-from ops.doctor.model.world import StackWorld
+from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
+from ops.world.parts import Part
+from ops.world.seen import NotReadError, known
+from ops.world.stack_world import StackWorld
 
 
 def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_stack
+from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
 from ops.doctor.model.locks import age
-from ops.doctor.model.seen import known
-from ops.doctor.model.world import StackWorld
+from ops.world.parts import Part
+from ops.world.seen import known
+from ops.world.stack_world import StackWorld
 
 
 def _find_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_identity, of_stack
-from ops.doctor.model.expected import Identity
-from ops.doctor.model.seen import NotReadError, entry, known
-from ops.doctor.model.world import StackWorld
+from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
+from ops.world.expected import Identity
+from ops.world.parts import Part
+from ops.world.seen import NotReadError, entry, known
+from ops.world.stack_world import StackWorld
 
 
 def _find_settings(world: StackWorld, _: WholeStack) -> Iterator[Fault]:

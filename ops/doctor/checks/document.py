@@ -7,12 +7,13 @@ from datetime import timedelta
 from typing import Final
 
 from identity.credentials import rfc3339
-from ops.doctor.model.check import Check, Fault, Part, Stage, of_identity
-from ops.doctor.model.expected import Identity
+from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.reports import REFUSED_DOCUMENT, reports_of
-from ops.doctor.model.seen import entry
-from ops.doctor.model.world import StackWorld
+from ops.world.expected import Identity
+from ops.world.parts import Part
+from ops.world.seen import entry
+from ops.world.stack_world import StackWorld
 
 # After it was written the driver polls, and the loader looks at its file: as in `mount`.
 _LOADED_WITHIN: Final = timedelta(minutes=10)

@@ -6,9 +6,10 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_stack
-from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import StackWorld
+from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
+from ops.world.parts import Part
+from ops.world.seen import Unread
+from ops.world.stack_world import StackWorld
 
 # Of an error that the commands do not put into words of their own: it may list every way to sign in that was tried.
 _LONGEST: Final = 800

@@ -11,10 +11,11 @@ from typing import Final
 
 from identity.credentials.openid_documents import DISCOVERY_PATH
 from identity.naming import parse_arm_id
-from ops.doctor.model.check import Check, Fault, Part, Stage, of_federated
-from ops.doctor.model.expected import FederatedIdentity
-from ops.doctor.model.seen import NotReadError, entry
-from ops.doctor.model.world import SeenManagedIdentity, StackWorld
+from ops.doctor.model.check import Check, Fault, Stage, of_federated
+from ops.world.expected import FederatedIdentity
+from ops.world.parts import Part
+from ops.world.seen import NotReadError, entry
+from ops.world.stack_world import SeenManagedIdentity, StackWorld
 
 
 def _find_issuer(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ops.doctor.model.check import Check, Fault, Part, Stage, of_cluster
-from ops.doctor.model.expected import Cluster
-from ops.doctor.model.seen import NotReadError, entry, known
-from ops.doctor.model.world import StackWorld
-from ops.outputs.cluster_state import HostedClusterCondition
+from ops.doctor.model.check import Check, Fault, Stage, of_cluster
+from ops.world.cluster_state import HostedClusterCondition
+from ops.world.expected import Cluster
+from ops.world.parts import Part
+from ops.world.seen import NotReadError, entry, known
+from ops.world.stack_world import StackWorld
 
 
 def _find(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:

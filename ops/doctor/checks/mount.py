@@ -12,12 +12,13 @@ from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
 from identity.naming import parse_arm_id
 from identity.secrets_store import poll_interval, rotation_command, rotation_fault
-from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_identity, of_stack
-from ops.doctor.model.expected import Identity
+from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
 from ops.doctor.model.fixes import of_symptom
 from ops.doctor.model.pods import asking
-from ops.doctor.model.seen import NotReadError, Unread, entry, known
-from ops.doctor.model.world import SeenControlPlane, StackWorld
+from ops.world.expected import Identity
+from ops.world.parts import Part
+from ops.world.seen import NotReadError, Unread, entry, known
+from ops.world.stack_world import SeenControlPlane, StackWorld
 
 
 def _find_secret_rotation(world: StackWorld, _: WholeStack) -> Iterator[Fault]:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
-from ops.doctor.model.check import Check, Fault, Part, Stage, of_identity, of_principal
-from ops.doctor.model.expected import ExpectedAccess, GrantedPrincipal, Identity
+from ops.doctor.model.check import Check, Fault, Stage, of_identity, of_principal
 from ops.doctor.model.reports import reports_of
 from ops.doctor.model.roles import lost
-from ops.doctor.model.seen import NotReadError, entry
-from ops.doctor.model.world import SeenRoleDefinition, StackWorld
+from ops.world.expected import ExpectedAccess, GrantedPrincipal, Identity
+from ops.world.parts import Part
+from ops.world.seen import NotReadError, entry
+from ops.world.stack_world import SeenRoleDefinition, StackWorld
 
 
 def _find_role(world: StackWorld, identity: GrantedPrincipal) -> Iterator[Fault]:

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import yaml
 
-from ops.doctor.model.check import Check, Fault, Part, Stage, of_identity
-from ops.doctor.model.expected import Identity
-from ops.doctor.model.seen import NotReadError, entry, known
-from ops.doctor.model.world import StackWorld
+from ops.doctor.model.check import Check, Fault, Stage, of_identity
+from ops.world.expected import Identity
+from ops.world.parts import Part
+from ops.world.seen import NotReadError, entry, known
+from ops.world.stack_world import StackWorld
 
 
 def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:

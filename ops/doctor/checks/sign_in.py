@@ -8,12 +8,13 @@ from typing import Final
 from identity.credentials import rfc3339
 from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
-from ops.doctor.model.check import Check, Fault, Part, Stage, of_identity
-from ops.doctor.model.expected import Identity
+from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.doctor.model.fixes import of_symptom, renewal
 from ops.doctor.model.reports import reports_of
-from ops.doctor.model.seen import entry
-from ops.doctor.model.world import StackWorld
+from ops.world.expected import Identity
+from ops.world.parts import Part
+from ops.world.seen import entry
+from ops.world.stack_world import StackWorld
 
 
 def _find_registration(world: StackWorld, identity: Identity) -> Iterator[Fault]:

@@ -7,12 +7,13 @@ from datetime import timedelta
 from typing import Final
 
 from identity.credentials import rfc3339
-from ops.doctor.model.check import Check, Fault, Part, Stage, WholeStack, of_identity, of_stack
-from ops.doctor.model.expected import Identity
+from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.roles import lost
-from ops.doctor.model.seen import NotReadError, entry, known
-from ops.doctor.model.world import StackWorld
+from ops.world.expected import Identity
+from ops.world.parts import Part
+from ops.world.seen import NotReadError, entry, known
+from ops.world.stack_world import StackWorld
 
 
 def _find_vault(world: StackWorld, _: WholeStack) -> Iterator[Fault]:

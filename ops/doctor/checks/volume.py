@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ops.doctor.model.check import Check, Fault, Part, Stage, of_identity
-from ops.doctor.model.expected import ExpectedMount, Identity
+from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.doctor.model.fixes import of_cluster_side
 from ops.doctor.model.pods import asking
 from ops.doctor.model.reports import REFUSED_DOCUMENT, reports_of
-from ops.doctor.model.seen import NotReadError, Unread, entry, known
-from ops.doctor.model.world import SeenControlPlane, SeenPod, StackWorld
+from ops.world.expected import ExpectedMount, Identity
+from ops.world.parts import Part
+from ops.world.seen import NotReadError, Unread, entry, known
+from ops.world.stack_world import SeenControlPlane, SeenPod, StackWorld
 
 
 def _find_pod_volume(world: StackWorld, identity: Identity) -> Iterator[Fault]:

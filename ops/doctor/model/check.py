@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from ops.doctor.model.expected import Cluster, FederatedIdentity, GrantedPrincipal, Identity
-from ops.doctor.model.seen import known
-from ops.doctor.model.world import StackWorld
+from ops.world.expected import Cluster, FederatedIdentity, GrantedPrincipal, Identity
+from ops.world.parts import Part
+from ops.world.seen import known
+from ops.world.stack_world import StackWorld
 
 
 class Stage(StrEnum):
@@ -36,26 +37,6 @@ class Stage(StrEnum):
     def is_in_the_chain(self) -> bool:
         """Whether what is broken there explains what is wrong behind it: without its state a stack has nothing else."""
         return self not in (Stage.BACKEND, Stage.ACCESS)
-
-
-class Part(StrEnum):
-    """What the readers can look at; each value says what it takes to see it."""
-
-    STATE = "to read the stack's state in the backend"
-    LOCKS = "to list the backend's lock files"
-    HISTORY = "to read the stack's history in the backend"
-    DECRYPTION = "to use the stack's secrets provider"
-    CONFIGURATION = "to read the stack's configuration"
-    ACCESS = "to sign in to the management cluster"
-    VAULT = "Reader on the key vault"
-    SECRETS = "Reader on the key vault, for the metadata of its secrets"
-    ADD_ON = "Reader on the management cluster"
-    ROLES = "Reader at the scopes of the role assignments"
-    APPLICATIONS = "Application.Read.All in Microsoft Graph"
-    ISSUERS = "to reach the issuers of the hosted clusters over HTTPS"
-    MANAGED_IDENTITIES = "Reader on the resource group of the managed identities"
-    CONTROL_PLANES = "get and list on the objects of the control plane's namespace"
-    REPORTS = "get on pods/proxy in the control plane's namespace, for the probes' reports"
 
 
 class Place(Protocol):

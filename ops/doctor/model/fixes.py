@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from identity.credentials.symptom import ON_PAPER, Symptom
-from ops.doctor.model.expected import Identity
-from ops.doctor.model.seen import known
-from ops.doctor.model.world import StackWorld
+from ops.world.expected import Identity
+from ops.world.seen import known
+from ops.world.stack_world import StackWorld
 
 
 def renewal(world: StackWorld, identity: Identity) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ops.doctor.model.world import SeenLock, StackWorld
+from ops.world.stack_world import SeenLock, StackWorld
 
 
 def age(world: StackWorld, lock: SeenLock) -> str:

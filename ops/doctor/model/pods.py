@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ops.doctor.model.expected import Identity
-from ops.doctor.model.seen import entry, known
-from ops.doctor.model.world import SeenPod, StackWorld
+from ops.world.expected import Identity
+from ops.world.seen import entry, known
+from ops.world.stack_world import SeenPod, StackWorld
 
 
 def asking(world: StackWorld, identity: Identity) -> list[SeenPod]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ops.doctor.model.expected import ExpectedMount, Identity
-from ops.doctor.model.seen import NotReadError, entry, known
-from ops.doctor.model.world import SeenPod, SeenReport, StackWorld
+from ops.world.expected import ExpectedMount, Identity
+from ops.world.seen import NotReadError, entry, known
+from ops.world.stack_world import SeenPod, SeenReport, StackWorld
 
 # Of `identity.credentials.document.InvalidCredentialError`: the file is there, and its content is refused.
 REFUSED_DOCUMENT: Final = "credential document:"

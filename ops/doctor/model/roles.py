@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ops.doctor.model.expected import ExpectedRole
-from ops.doctor.model.seen import entry
-from ops.doctor.model.world import StackWorld
+from ops.world.expected import ExpectedRole
+from ops.world.seen import entry
+from ops.world.stack_world import StackWorld
 
 
 def lost(world: StackWorld, role: ExpectedRole) -> str:

@@ -13,11 +13,11 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from identity.credentials.probe.metrics import Metrics
-from ops.outputs.cluster_state import MountedVersion
-from ops.outputs.managed_identities import ManagedIdentityRow
 from ops.outputs.metrics import render
-from ops.outputs.probes import ProbeResult
 from ops.outputs.rows import Row
+from ops.world.cluster_state import MountedVersion
+from ops.world.compared_identities import ManagedIdentityRow
+from ops.world.probes import ProbeResult
 from tests.architecture.source import ROOT
 
 RULES: Final = yaml.safe_load((ROOT / "monitoring/rules.yaml").read_text(encoding="utf-8"))

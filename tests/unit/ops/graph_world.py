@@ -17,9 +17,9 @@ from ops.doctor.examination import Examination
 from ops.doctor.model.check import Stage
 from ops.graph.build import GraphSources, build
 from ops.graph.model import IdentityGraph
-from ops.outputs.cluster_state import ClusterState, HostedClusterCondition, MountedVersion
-from ops.outputs.managed_identities import FederatedCredential, ManagedIdentities, ManagedIdentityRow
 from ops.outputs.rows import rows
+from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion
+from ops.world.compared_identities import FederatedCredential, ManagedIdentities, ManagedIdentityRow
 from tests.unit.ops.states import below, grants, identity, with_parents
 
 NOW: Final = datetime(2026, 11, 21, 17, 0, tzinfo=UTC)

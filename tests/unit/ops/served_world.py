@@ -13,7 +13,7 @@ from localcloud.azure.keyvault.api import app as keyvault
 from localcloud.tests.arm_world import ArmWorld, world
 from localcloud.tests.hosts import Certificates, Serve
 from tests.unit.azure_world import azure, deployer
-from tests.unit.ops.world import local_environment
+from tests.unit.ops.stacks import local_environment
 
 __all__ = ["azure", "deployer", "world"]
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from identity.azure.records import SecretMetadata
 from identity.credentials.secret_tags import OWNER
 from plugin import PluginError, Props
 from provider.ownership import OWNER_ID, kept_owner, refuse_foreign
-from provider.vault_secrets import SecretMetadata
 
 URN = "urn:pulumi:dev::idstack::idstack:index:CredentialSecret::secret"
 OWNERS = st.sampled_from([None, "ours", "before", "theirs"])
@@ -16,7 +18,17 @@ OWNERS = st.sampled_from([None, "ours", "before", "theirs"])
 
 def secret(owner: str | None) -> SecretMetadata:
     tags = {} if owner is None else {OWNER: owner}
-    return SecretMetadata("/id", "v", "https://uri", True, 0, None, None, tags)
+    created = datetime(2026, 1, 31, tzinfo=UTC)
+    return SecretMetadata(
+        id="/id",
+        version="v",
+        uri="https://uri",
+        enabled=True,
+        created=created,
+        not_before=None,
+        expires=None,
+        tags=tags,
+    )
 
 
 def inputs(owner: str | None) -> Props:

@@ -18,7 +18,7 @@ from ops.commands.status import judged_by
 from ops.stack import local_cloud
 from tests.records import write_record
 from tests.unit.ops.conftest import FakeEngine, Idstack
-from tests.unit.ops.world import (
+from tests.unit.ops.stacks import (
     FakeCluster,
     local_environment,
     output,

@@ -177,3 +177,11 @@ def test_names_that_exclude_each_other_are_wrong_usage(engine: FakeEngine, idsta
     printed = idstack("doctor", "--cluster", "hc1", "--pod", "clusters-hc1/x", "--stack", "dev")
 
     assert (printed.code, "--pod names the cluster" in " ".join(printed.error.split())) == (2, True)
+
+
+def test_an_unknown_stage_is_answered_with_the_nearest(idstack: Idstack) -> None:
+    printed = idstack("doctor", "--stage", "vualt")
+
+    assert printed.code == 2
+    words = " ".join(printed.error.replace("│", " ").split())
+    assert 'there is no stage vualt; did you mean "vault"? Stages: engine, backend, access,' in words

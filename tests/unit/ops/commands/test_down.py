@@ -11,7 +11,7 @@ from localcloud.tests.hosts import Serve
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.cluster_access import reach
 from tests.unit.ops.conftest import FakeEngine, Idstack
-from tests.unit.ops.world import write_kubeconfig
+from tests.unit.ops.stacks import write_kubeconfig
 
 NAMESPACE: dict[str, Any] = {
     "urn": "urn:pulumi:dev::idstack::idstack:kubernetes:ClusterSide$kubernetes:core/v1:Namespace::hc1-namespace",
@@ -175,7 +175,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         asked.append(list(clusters))
         return f"credentials of {asked[-1]} have ended" if asked[-1] else None
 
-    monkeypatch.setattr("ops.access.control_planes.ended_credentials", warning)
+    monkeypatch.setattr("ops.guards.control_planes.ended_credentials", warning)
     return asked
 
 

@@ -15,7 +15,7 @@ from ops.fleet.records import Record, Records
 from ops.stack import environment
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.fleet.world import AZURE
-from tests.unit.ops.world import output
+from tests.unit.ops.stacks import output
 
 NOW = datetime.now(UTC)
 STACKS = ("shared-dev", "hc1-dev", "hc2-dev")
@@ -103,7 +103,7 @@ def test_the_status_of_a_fleet_that_is_well_ends_with_0(project: Path, engine: F
     ("days_left", "due_in", "code", "reason"),
     [
         (60, -3, 3, "renewals are overdue in these stacks: shared-dev, hc1-dev, hc2-dev."),
-        (-1, -40, 1, "somebody in them cannot sign in: shared-dev, hc1-dev, hc2-dev"),
+        (-1, -40, 1, "a sign-in in them fails: shared-dev, hc1-dev, hc2-dev"),
     ],
 )
 def test_what_is_overdue_or_expired_decides_the_exit_code(
@@ -126,7 +126,7 @@ def test_a_stack_that_is_not_there_or_whose_run_failed_is_shown(
     Records(project).write("hc1-dev", Record(outcome="failed", at=at, reason="AADSTS700027"))
     printed = idstack("fleet", "status", "--environment", "dev")
     assert printed.code == 1
-    assert printed.error.endswith("cannot sign in: hc2-dev\n")
+    assert printed.error.endswith("a sign-in in them fails: hc2-dev\n")
     lines = {line.split()[0]: line for line in printed.output.splitlines() if line.strip()}
     assert "not up" in lines["hc2-dev"]
     assert "failed 2026-11-22 17:30" in lines["hc1-dev"]

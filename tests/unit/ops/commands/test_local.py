@@ -9,7 +9,7 @@ import pytest
 
 from ops.stack.environment import ROOT, local_paths
 from tests.unit.ops.conftest import FakeEngine, Idstack
-from tests.unit.ops.world import local_environment
+from tests.unit.ops.stacks import local_environment
 
 LOCAL = local_environment(Path("/nowhere"), Path("/nowhere/kubeconfig"))
 IDENTITIES = {"disk": {"credentialsSecretName": "azure-disk-hc1-json"}}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.renewal_world import Identity, step
-from tests.unit.ops.world import output
+from tests.unit.ops.stacks import output
 
 _DISK, _KMS = Identity("hc1-disk"), Identity("hc1-kms")
 _LATER, _PAST = "2999-02-19T16:50:04Z", "2020-01-01T00:00:00Z"

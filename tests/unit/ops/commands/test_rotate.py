@@ -12,7 +12,7 @@ import pytest
 from identity.credentials import rfc3339
 from ops.renewal.renewable import RenewedType
 from tests.unit.ops.conftest import FakeEngine, Idstack
-from tests.unit.ops.world import output
+from tests.unit.ops.stacks import output
 
 _STACK = "urn:pulumi:dev::idstack"
 _CLUSTER = "idstack:hypershift:HostedCluster"
@@ -194,7 +194,7 @@ def test_a_revocation_first_prints_who_fails_and_for_how_long(stack: FakeEngine,
     assert printed.code == 0
     assert printed.output.partition("renewed now: ")[0] == (
         "Another certificate is delivered first; then the leaked one is taken out of use.\n"
-        "From then on nobody can sign in with the old key. Tokens issued before stay valid for up to 90 minutes.\n"
+        "From then on the old key signs in no more. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver has "
         "polled; restart them to speed that up:\n"
         f"  hc1/kms: {_KMS_PODS}\n"
@@ -226,7 +226,7 @@ def test_revoking_now_replaces_all_in_one_run_and_says_who_waits(stack: FakeEngi
     assert (printed.code, stack.renewals) == (0, [{"hc1-kms-entra-schedule": "replace"}])
     assert printed.output.partition("renewed now: ")[0] == (
         "Every certificate is taken out of use now; then new ones are issued, proven and delivered.\n"
-        "From now on nobody can sign in with an old key. Tokens issued before stay valid for up to 90 minutes.\n"
+        "No old key signs in any more. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours after "
         "the CSI driver has polled; restart them after this command to speed that up:\n"
         f"  hc1/kms: {_KMS_PODS}\n"

@@ -21,10 +21,10 @@ from ops.commands import status
 from tests.records import write_record
 from tests.unit import golden_report
 from tests.unit.access_world import FakeApiServer
+from tests.unit.ops import answers
 from tests.unit.ops.cluster_access import CLUSTER, reach
 from tests.unit.ops.conftest import FakeEngine, Idstack, Printed
-from tests.unit.ops.outputs.test_cluster_state import HOSTED_CLUSTER, POD_STATUSES, pod_status
-from tests.unit.ops.world import (
+from tests.unit.ops.stacks import (
     FakeCluster,
     local_environment,
     output,
@@ -33,6 +33,7 @@ from tests.unit.ops.world import (
     running,
     write_kubeconfig,
 )
+from tests.unit.ops.world.test_cluster_state import HOSTED_CLUSTER, POD_STATUSES, pod_status
 
 GOLDEN = Path(__file__).parent / "golden"
 GROUP = "/subscriptions/s/resourceGroups/identity-dev/providers"
@@ -60,10 +61,14 @@ class FakeArm:
         if resource_id in self.gone:
             return None
         if resource_id.startswith(VAULT):
-            return {"properties": {"secretUriWithVersion": f"https://kv-dev.vault.azure.net{resource_id}/{'2' * 32}"}}
-        subjects = {subject.suffix: subject.subject for row in OPTIONAL for subject in row.subjects}
-        found = [subject for suffix, subject in subjects.items() if resource_id.endswith(f"infra-{suffix}")]
-        return {"properties": {"subject": found[0]} if found else {"clientId": CLIENT}}
+            return answers.secret(resource_id, "2" * 32)
+        return answers.managed_identity(resource_id, CLIENT)
+
+    def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[dict[str, Any]]:
+        """The federated credentials that any identity has."""
+        identity = collection.split("/")[-2]
+        subjects = {f"{collection}/{identity}-{each.suffix}": each.subject for row in OPTIONAL for each in row.subjects}
+        return [answers.federated_credential(*each) for each in subjects.items() if each[0] not in self.gone]
 
 
 def secret(row: ControlPlaneIdentity) -> str:
@@ -94,8 +99,8 @@ def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
     def deployer(*_: object) -> Iterator[FakeArm]:
         yield arm
 
-    monkeypatch.setattr("ops.access.cluster_state.deployer", deployer)
-    monkeypatch.setattr("ops.access.managed_identities.deployer", deployer)
+    monkeypatch.setattr("ops.world.cluster_state.deployer", deployer)
+    monkeypatch.setattr("ops.world.compared_identities.deployer", deployer)
     monkeypatch.setattr(status, "datetime", FrozenDate)
     return arm
 

@@ -13,9 +13,10 @@ from identity.azure.errors import AzureRefusedError
 from localcloud.tests.hosts import Serve
 from ops.stack.errors import CommandError
 from tests.unit.access_world import FakeApiServer
+from tests.unit.ops import answers
 from tests.unit.ops.cluster_access import CLUSTER, reach
 from tests.unit.ops.conftest import FakeEngine, Idstack
-from tests.unit.ops.outputs.test_cluster_state import HOSTED_CLUSTER, OUTPUTS, POD_STATUSES, VERSIONS, pod_status
+from tests.unit.ops.world.test_cluster_state import HOSTED_CLUSTER, OUTPUTS, POD_STATUSES, VERSIONS, pod_status
 
 VAULT = "/subscriptions/s/resourceGroups/identity-dev/providers/Microsoft.KeyVault/vaults/kv-dev"
 
@@ -30,8 +31,7 @@ class FakeArm:
         if self.refuses is not None:
             raise self.refuses
         secret = resource_id.removeprefix(f"{VAULT}/secrets/")
-        uri = f"https://kv-dev.vault.azure.net/secrets/{secret}/{VERSIONS[secret]}"
-        return {"properties": {"secretUriWithVersion": uri}} if secret in VERSIONS else None
+        return answers.secret(resource_id, VERSIONS[secret]) if secret in VERSIONS else None
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
     def deployer(*_: object) -> Iterator[FakeArm]:
         yield arm
 
-    monkeypatch.setattr("ops.access.cluster_state.deployer", deployer)
+    monkeypatch.setattr("ops.world.cluster_state.deployer", deployer)
     return arm
 
 

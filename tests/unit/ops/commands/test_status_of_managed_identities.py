@@ -12,6 +12,7 @@ import pytest
 from identity.azure.errors import AzureRefusedError
 from identity.catalogue import WORKLOAD
 from ops.stack.errors import CommandError
+from tests.unit.ops import answers
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 GROUP = "/subscriptions/s/resourceGroups/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
@@ -28,7 +29,7 @@ class FakeArm:
     def __init__(self) -> None:
         self.refuses: str | None = None
         self.collections: dict[str, list[dict[str, Any]]] = {}
-        self.resources: dict[str, Any] = {
+        self.known: dict[str, Any] = {
             PULL: {"clientId": CLIENT},
             VELERO: {"clientId": CLIENT},
             f"{CREDENTIALS}-velero": {"subject": POD},
@@ -38,10 +39,14 @@ class FakeArm:
     def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
         if resource_id == self.refuses:
             raise AzureRefusedError("reading it: 403", 403)
-        if resource_id in self.collections:
-            return {"value": self.collections[resource_id]}
-        found = self.resources.get(resource_id)
-        return None if found is None else {"properties": found}
+        found = self.known.get(resource_id)
+        return None if found is None else answers.managed_identity(resource_id, found["clientId"])
+
+    def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[dict[str, Any]]:
+        if collection in self.collections:
+            return self.collections[collection]
+        within = {id: each for id, each in self.known.items() if each and id.startswith(f"{collection}/")}
+        return [answers.federated_credential(id, each["subject"]) for id, each in within.items()]
 
 
 @pytest.fixture
@@ -53,7 +58,7 @@ def arm(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeArm:
     def deployer(*_: object) -> Iterator[FakeArm]:
         yield arm
 
-    monkeypatch.setattr("ops.access.managed_identities.deployer", deployer)
+    monkeypatch.setattr("ops.world.compared_identities.deployer", deployer)
     identities = {
         "velero": {"clientID": CLIENT, "resourceID": VELERO},
         "acrPull": {"clientID": CLIENT, "resourceID": PULL},
@@ -69,13 +74,13 @@ DISK = f"{GROUP}/hc1-disk-hc1-infra"
 
 
 def trusted(subject: str, **changes: Any) -> dict[str, Any]:
-    return {"properties": {"issuer": ISSUER, "subject": subject, "audiences": ["openshift"], **changes}}
+    return answers.federated_credential(f"{DISK}/a-name", subject, **{"issuer": ISSUER, **changes})
 
 
 @pytest.fixture
 def self_managed(arm: FakeArm, engine: FakeEngine) -> FakeArm:
     """The cloud of a cluster that signs in by workload identities, of which one is looked at."""
-    arm.resources[DISK] = {"clientId": CLIENT}
+    arm.known[DISK] = {"clientId": CLIENT}
     arm.collections[f"{DISK}/federatedIdentityCredentials"] = [trusted(each.subject) for each in ROW.subjects]
     cluster = {
         "namespace": "clusters",
@@ -113,10 +118,8 @@ def test_a_credential_that_trusts_otherwise_is_said(
     self_managed: FakeArm, idstack: Idstack, changes: dict[str, Any], state: str
 ) -> None:
     first, *others = ROW.subjects
-    found = [trusted(first.subject) | {"properties": {**trusted(first.subject)["properties"], **changes}}]
-    self_managed.collections[f"{DISK}/federatedIdentityCredentials"] = found + [
-        trusted(each.subject) for each in others
-    ]
+    found = [trusted(**{"subject": first.subject, **changes}), *(trusted(each.subject) for each in others)]
+    self_managed.collections[f"{DISK}/federatedIdentityCredentials"] = found
 
     printed = idstack("status", "--stack", "dev", "--json")
 
@@ -169,7 +172,7 @@ def test_scripts_get_a_row_for_each(arm: FakeArm, idstack: Idstack) -> None:
 def test_what_azure_does_not_have_is_shown_and_is_an_error(
     arm: FakeArm, idstack: Idstack, resource: str, becomes: dict[str, str] | None, line: str
 ) -> None:
-    arm.resources[resource] = becomes
+    arm.known[resource] = becomes
     identity = "acrPull" if resource == PULL else "velero"
 
     printed = idstack("status", "--stack", "dev")
@@ -199,7 +202,7 @@ def test_azure_out_of_reach_is_a_line_and_no_error(
     def refuse(*_: object) -> None:
         raise CommandError("signing in: AADSTS700016")
 
-    monkeypatch.setattr("ops.access.managed_identities.deployer", refuse)
+    monkeypatch.setattr("ops.world.compared_identities.deployer", refuse)
 
     printed = idstack("status", "--stack", "dev")
 
@@ -212,7 +215,7 @@ def test_a_stack_without_any_asks_nobody(
     arm: FakeArm, engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.has({"hostedClusters": {"hc1": {"namespace": "clusters", "controlPlane": {}}}})
-    monkeypatch.setattr("ops.access.managed_identities.deployer", None)
+    monkeypatch.setattr("ops.world.compared_identities.deployer", None)
 
     document = json.loads(idstack("status", "--stack", "dev", "--json").output)
 

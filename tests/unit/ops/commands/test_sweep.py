@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from ops.commands import sweep
-from ops.siblings.stacks import Stacks
 from ops.stack.errors import CommandError
 from ops.sweep.model import LeftOver, Swept
+from ops.world.stacks import Stacks
 from tests.unit.components.world import configuration
 from tests.unit.ops.conftest import FakeEngine, Idstack
 

@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
-from ops.doctor.model.expected import ExpectedRole
-from ops.doctor.model.seen import Unread, known
-from ops.doctor.model.world import (
+from identity.azure.records import RoleAssignmentRecord
+from ops.world.cluster_state import HostedClusterCondition
+from ops.world.expected import ExpectedRole
+from ops.world.seen import Unread, known
+from ops.world.stack_world import (
     RefusedValue,
     SeenAddOn,
     SeenApplication,
@@ -17,12 +19,10 @@ from ops.doctor.model.world import (
     SeenContainer,
     SeenLock,
     SeenPermission,
-    SeenRole,
     SeenRun,
     SeenVault,
     StackWorld,
 )
-from ops.outputs.cluster_state import HostedClusterCondition
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.doctor.worlds import CLUSTER, GUEST, Change, identity
 
@@ -132,11 +132,11 @@ def vault_gone(world: StackWorld) -> StackWorld:
     return worlds.all_unmounted(gone, "no such host: kv-idstack-local.vault.azure.net")
 
 
-def with_role(world: StackWorld, role: ExpectedRole, found: SeenRole | None) -> StackWorld:
+def with_role(world: StackWorld, role: ExpectedRole, found: RoleAssignmentRecord | None) -> StackWorld:
     return replace(world, roles={**world.roles, role.id: found})
 
 
-def reader_role(found: SeenRole | None) -> Change:
+def reader_role(found: RoleAssignmentRecord | None) -> Change:
     def change(world: StackWorld) -> StackWorld:
         [role] = worlds.state(world).reader_roles
         return worlds.all_unmounted(with_role(world, role, found), FORBIDDEN)
@@ -150,7 +150,7 @@ def read_by_secret(world: StackWorld) -> StackWorld:
     return worlds.with_state(worlds.with_identity(world, IMPORTED, reader_roles=(role,)), reader_roles=())
 
 
-def secret_reader(found: SeenRole | None) -> Change:
+def secret_reader(found: RoleAssignmentRecord | None) -> Change:
     def change(world: StackWorld) -> StackWorld:
         by_secret = read_by_secret(world)
         [role] = identity(by_secret, IMPORTED).reader_roles
@@ -179,7 +179,7 @@ def custom_role(change: Callable[[SeenPermission], SeenPermission]) -> Change:
         held = known(world.definitions[own.role_guid])
         assert held is not None
         custom = replace(held, name="Narrow", is_custom=True, permissions=tuple(map(change, held.permissions)))
-        seen = SeenRole(principal_id=own.roles[0].principal_id, role_definition_id=f"/roles/{OTHER}")
+        seen = worlds.role(own.roles[0].principal_id, f"/roles/{OTHER}")
         at_each = {each.key: (seen,) for each in own.accesses}
         return replace(
             worlds.with_identity(

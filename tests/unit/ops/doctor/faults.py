@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Final
 
 from ops.doctor.model.check import Stage
-from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import SeenAccess, SeenRole, StackWorld
+from ops.world.seen import Unread
+from ops.world.stack_world import SeenAccess, StackWorld
 from tests.unit.ops.doctor import changes, worlds
 from tests.unit.ops.doctor.changes import FORBIDDEN, IMPORTED, ISSUED, NOT_REGISTERED, OTHER, UNASSIGNED
 from tests.unit.ops.doctor.worlds import CLUSTER, GUEST, Change
@@ -110,7 +110,7 @@ FAULTS: Final = (
         "reader's role of somebody else",
         Stage.VAULT,
         "reader-role",
-        changes.reader_role(SeenRole(principal_id=OTHER, role_definition_id="4633458b-17de-408a-b874-0445c86b69e6")),
+        changes.reader_role(worlds.role(OTHER, "/roles/4633458b-17de-408a-b874-0445c86b69e6")),
     ),
     InjectedFault("reader's role on a secret", Stage.VAULT, "secret-reader", IMPORTED, changes.secret_reader(None)),
     of_stack("no rotation of secrets", Stage.MOUNT, "rotation", changes.add_on(enableSecretRotation="false")),
@@ -125,7 +125,9 @@ FAULTS: Final = (
         IMPORTED,
         lambda world: changes.secret(not_before=world.now + 60 * _MINUTES)(world),
     ),
-    InjectedFault("another certificate", Stage.VAULT, "secret", IMPORTED, changes.secret(thumbprint="F" * 40)),
+    InjectedFault(
+        "another certificate", Stage.VAULT, "secret", IMPORTED, changes.secret(tags={"thumbprint": "F" * 40})
+    ),
     InjectedFault("class deleted", Stage.CLASS, "class", IMPORTED, changes.class_gone),
     InjectedFault("class of another tenant", Stage.CLASS, "class", IMPORTED, changes.class_parameters(tenantId=OTHER)),
     InjectedFault(

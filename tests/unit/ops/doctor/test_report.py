@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from ops.doctor.diagnosis import diagnose
-from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import StackWorld
 from ops.doctor.registry import CHECKS
 from ops.doctor.report import report
+from ops.world.seen import Unread
+from ops.world.stack_world import StackWorld
 from tests.unit import golden_report
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.doctor.faults import FAULTS

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from ops.doctor.diagnosis import CheckStatus, ExitCode, diagnose, exit_code
-from ops.doctor.model.check import Part
-from ops.doctor.model.seen import Unread
-from ops.doctor.model.world import StackWorld
 from ops.doctor.registry import CHECKS
+from ops.world.parts import Part
+from ops.world.seen import Unread
+from ops.world.stack_world import StackWorld
 from tests.unit.ops.doctor import worlds
 
 REFUSED = Unread("403: you may not", is_forbidden=True)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from ops.doctor.model.check import Stage
-from ops.doctor.model.seen import known
-from ops.doctor.model.selection import EVERYTHING, Selection
-from ops.doctor.registry import CHECKS
+from ops.doctor.registry import CHECKS, chosen
 from ops.stack.errors import CommandError
+from ops.world.seen import known
+from ops.world.selection import EVERYTHING, Selection
 from tests.unit.ops.doctor import worlds
 from tests.unit.ops.doctor.worlds import CLUSTER
 
@@ -29,7 +29,7 @@ def pod_of(field: str) -> str:
 def test_without_a_name_everything_is_looked_at() -> None:
     assert Selection.of(None, None, None) == EVERYTHING
     assert EVERYTHING.of_state(worlds.state(WORLD)) is worlds.state(WORLD)
-    assert EVERYTHING.checks(CHECKS) == list(CHECKS)
+    assert chosen(EVERYTHING) == list(CHECKS)
 
 
 @pytest.mark.parametrize("name", ["ingress", f"{CLUSTER}/ingress"])
@@ -101,8 +101,8 @@ def test_names_that_contradict_each_other_are_wrong_usage(names: tuple[str | Non
 
 
 def test_an_identity_is_checked_without_backend_access_and_configuration() -> None:
-    chosen = Selection.of(None, "ingress", None).checks(CHECKS)
+    checks = chosen(Selection.of(None, "ingress", None))
 
-    assert not {Stage.BACKEND, Stage.ACCESS} & {each.stage for each in chosen}
-    assert {"state", "hosted-cluster", "secret", "mount", "proof-call"} <= {each.name for each in chosen}
-    assert not {"settings", "brought-up"} & {each.name for each in chosen}
+    assert not {Stage.BACKEND, Stage.ACCESS} & {each.stage for each in checks}
+    assert {"state", "hosted-cluster", "secret", "mount", "proof-call"} <= {each.name for each in checks}
+    assert not {"settings", "brought-up"} & {each.name for each in checks}

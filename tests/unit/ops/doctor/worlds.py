@@ -15,10 +15,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from identity.azure.records import RoleAssignmentRecord, SecretMetadata
 from identity.catalogue import CONTROL_PLANE
-from ops.doctor.model.expected import ExpectedIssuer, ExpectedMount, FederatedIdentity, Identity, StackState
-from ops.doctor.model.seen import Unread, known
-from ops.doctor.model.world import (
+from ops.world.cluster_state import HostedClusterCondition
+from ops.world.expected import ExpectedIssuer, ExpectedMount, FederatedIdentity, Identity, StackState
+from ops.world.seen import Unread, known
+from ops.world.stack_world import (
     SeenClass,
     SeenContainer,
     SeenControlPlane,
@@ -27,11 +29,10 @@ from ops.doctor.model.world import (
     SeenManagedIdentity,
     SeenPod,
     SeenReport,
-    SeenSecret,
     SeenWarning,
     StackWorld,
 )
-from ops.outputs.cluster_state import HostedClusterCondition
+from tests.unit.ops import answers
 
 RECORDED = Path(__file__).parent / "healthy.json"
 CLUSTER = "hc1"
@@ -127,10 +128,15 @@ def with_reports(world: StackWorld, field: str, **changes: Any) -> StackWorld:
     return with_pods(with_plane(world, reports=reports), field, lambda pod: replace(pod, is_ready=False))
 
 
+def role(principal: str, definition: str) -> RoleAssignmentRecord:
+    """A role assignment as ARM shows it."""
+    return RoleAssignmentRecord.of(answers.role_assignment("/a-scope/a-name", principal, definition))
+
+
 def with_secret(world: StackWorld, field: str, **changes: Any) -> StackWorld:
     name = identity(world, field).secret
     secret = known(world.secrets[name])
-    assert isinstance(secret, SeenSecret)
+    assert isinstance(secret, SecretMetadata)
     return replace(world, secrets={**world.secrets, name: replace(secret, **changes)})
 
 

@@ -12,8 +12,8 @@ from identity.naming import credentials_secret_name
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from ops.graph.build import build
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation
-from ops.outputs.cluster_state import HostedClusterCondition, MountedVersion
-from ops.outputs.probes import ProbeResult
+from ops.world.cluster_state import HostedClusterCondition, MountedVersion
+from ops.world.probes import ProbeResult
 from tests.unit.ops.graph_world import (
     ENABLED,
     NOW,
@@ -24,8 +24,8 @@ from tests.unit.ops.graph_world import (
     one_cluster,
     small_cluster,
 )
+from tests.unit.ops.stacks import refused, report
 from tests.unit.ops.states import grants, identity
-from tests.unit.ops.world import refused, report
 
 [TWO_MOUNTS] = [row for row in ENABLED if len(row.mounts) == 2]
 ROW = next(row for row in ENABLED if len(row.mounts) == 1)

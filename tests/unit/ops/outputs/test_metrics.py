@@ -12,11 +12,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ops.outputs import metrics
-from ops.outputs.cluster_state import MountedVersion
-from ops.outputs.managed_identities import ManagedIdentityRow
-from ops.outputs.probes import ProbeResult
 from ops.outputs.rows import Row
 from ops.stack.errors import CommandError
+from ops.world.cluster_state import MountedVersion
+from ops.world.compared_identities import ManagedIdentityRow
+from ops.world.probes import ProbeResult
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 ROW = Row("hc1", "ingress", "c", "s", "p", NOW + timedelta(days=30), NOW - timedelta(days=15), None, ())

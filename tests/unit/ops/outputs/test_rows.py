@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from ops.outputs.probes import ProbeResult, ProbeResults
 from ops.outputs.rows import Row, rows
-from tests.unit.ops.world import NAMESPACE, OUTPUTS, output, refused, report
+from ops.world.probes import ProbeResult, ProbeResults
+from tests.unit.ops.stacks import NAMESPACE, OUTPUTS, output, refused, report
 
 NOW = datetime(2026, 11, 21, 17, 0, tzinfo=UTC)
 CLASSES = {

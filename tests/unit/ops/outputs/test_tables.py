@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from ops.outputs.probes import ProbeResult
 from ops.outputs.rows import Row
 from ops.outputs.tables import credentials, sign_ins
-from tests.unit.ops.world import refused, report
+from ops.world.probes import ProbeResult
+from tests.unit.ops.stacks import refused, report
 
 GOLDEN = Path(__file__).parent / "golden"
 MOUNTS = Path("/state/mounts")

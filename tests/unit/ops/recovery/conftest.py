@@ -17,7 +17,7 @@ from localcloud.tests.arm_world import ArmWorld, world
 from localcloud.tests.hosts import Certificates, Serve
 from localcloud.tests.kubernetes_world import TOKEN, write_kubeconfig
 from ops.recovery.finders import Finders
-from ops.recovery.kubernetes_objects import KubernetesObjects
+from ops.world.kubernetes_objects import KubernetesObjects
 from tests.unit.azure_world import azure, cloud, deployer
 from tests.unit.ops.recovery.engine_answers import answers
 

@@ -27,8 +27,8 @@ from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, clu
 from localcloud.tests.hosts import Certificates
 from localcloud.tests.kubernetes_world import config_map, model
 from ops.recovery.finders import Finders
-from ops.recovery.kubernetes_objects import KubernetesObjects
 from ops.stack.errors import CommandError
+from ops.world.kubernetes_objects import KubernetesObjects
 from tests.unit.azure_world import IssuedTokens
 from tests.unit.ops.recovery.conftest import FindersOf
 

@@ -14,7 +14,7 @@ from ops.rehearsal.trees import Tree
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError
 from tests.records import write_record
-from tests.unit.ops.world import local_environment
+from tests.unit.ops.stacks import local_environment
 
 _EARLIER = """
 from dataclasses import dataclass

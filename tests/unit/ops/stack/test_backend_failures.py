@@ -24,8 +24,8 @@ SET = "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file 
         (
             "error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions",
             None,
-            "nobody knows where the state of the stack dev is: Pulumi.dev.yaml records no `idstack:backend`, "
-            "PULUMI_BACKEND_URL is not set, and nobody is logged in. `idstack pulumi --stack dev -- config set backend "
+            "the state of the stack dev cannot be located: Pulumi.dev.yaml records no `idstack:backend`, "
+            "PULUMI_BACKEND_URL is not set, and there is no login. `idstack pulumi --stack dev -- config set backend "
             "'azblob://<container>?storage_account=<account>'` records it, or `idstack pulumi --stack dev -- login` "
             "uses Pulumi Cloud",
         ),

@@ -1,4 +1,4 @@
-"""A backend whose disk takes nothing: the words for a person, and the locks that it leaves behind."""
+"""A backend whose disk is full or read-only: the words for a person, and the locks that it leaves behind."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_a_lock_that_could_not_be_written_is_deleted_and_nothing_has_begun(locks
 
     found = disk.failure(AT_THE_LOCK.format(file=draft), "dev")
     assert str(found) == (
-        f"the disk of the backend takes nothing (no space left on device: {draft}); nothing has begun. To go on, free "
-        "some space there and run the command again"
+        f"the backend's disk is full or read-only (no space left on device: {draft}); nothing has begun. To go on, "
+        "free some space there and run the command again"
     )
     assert list(locks.iterdir()) == [other]
 
@@ -76,7 +76,7 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
     draft.write_text(content)
     engine.fails("error: unexpected end of JSON input")
 
-    with pytest.raises(LockedError, match=rf"has a lock that is cut short \({draft}\)") as locked:
+    with pytest.raises(LockedError, match=rf"has a truncated lock \({draft}\)") as locked:
         Engine("dev").refresh()
     assert locked.value.is_abandoned
     assert "`make recover STACK=dev` removes it" in str(locked.value)

@@ -195,7 +195,7 @@ def test_a_backend_whose_version_is_cut_short_has_a_remedy(
         '  line 1: cannot unmarshal !!str `v` into struct { Version *int "yaml:\\"version\\"" }\n'
     )
     monkeypatch.setattr("subprocess.run", lambda *_, **__: CompletedProcess([], 255, "", error))
-    with pytest.raises(CommandError, match=r"\.pulumi/meta\.yaml of the backend is cut short.*: delete it"):
+    with pytest.raises(CommandError, match=r"\.pulumi/meta\.yaml of the backend is truncated.*: delete it"):
         Engine("dev", project).state()
 
 

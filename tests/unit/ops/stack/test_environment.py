@@ -13,7 +13,7 @@ from ops.stack import environment
 from ops.stack.environment import LocalPaths, local_paths, variables
 from ops.stack.errors import CommandError
 from tests.records import write_record
-from tests.unit.ops.world import local_environment
+from tests.unit.ops.stacks import local_environment
 
 EMULATED = ["pulumi-resource-azure-native", "pulumi-resource-azuread", "pulumi-resource-kubernetes"]
 # What a person has who works with a real cloud.

@@ -128,7 +128,7 @@ def test_a_deleted_secret_that_the_state_has_is_recovered_and_not_imported() -> 
     assert [each.commands("dev") for each in found] == [[recover]]
     hint = existing.hint(found, "dev")
     assert hint is not None
-    assert hint.startswith(f"Somebody deleted these, and the vault keeps their names:\n  thing\n    {recover}\n")
+    assert hint.startswith(f"These were deleted, and the vault keeps their names:\n  thing\n    {recover}\n")
     assert "state of the stack" not in hint
 
 
@@ -240,7 +240,7 @@ def test_infrastructure_that_exists_may_stay_somebody_elses(parent: str, is_name
 
     assert hint is not None
     assert " thing /subscriptions/s/resourceGroups/hc1-hc1-infra --parent " in hint
-    advice = "If the infrastructure of hc1 shall stay somebody else's, configure `infrastructure: existing` there"
+    advice = "If the infrastructure of hc1 shall stay another owner's, configure `infrastructure: existing` there"
     assert (advice in hint) == is_named
 
 

@@ -66,7 +66,7 @@ def test_a_component_that_has_no_outputs_yet_is_not_waited_for(run: Run) -> None
     assert run.is_reached_after(LATER)
 
 
-def test_every_event_begins_the_time_anew(run: Run) -> None:
+def test_every_event_restarts_the_time(run: Run) -> None:
     failed_deletion(run)
     assert not run.is_reached_after(LATER - 1)
     run.logs("diagnosticEvent", "x", "y")

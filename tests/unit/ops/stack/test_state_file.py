@@ -1,4 +1,4 @@
-"""A state whose file is cut short: the file, the copy that takes its place, and the words for a person."""
+"""A state whose file is truncated: the file, the copy that takes its place, and the words for a person."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_state_that_is_cut_short_is_named_with_the_newest_copy(folder: Folder,
 
     found = state_file.find("dev", folder.url)
     assert found is not None
-    assert f"the state of dev cannot be read: {folder.state} is cut short or overwritten ({size} bytes)" in str(found)
+    assert f"the state of dev cannot be read: {folder.state} is truncated or overwritten ({size} bytes)" in str(found)
     assert f"`make recover STACK=dev` puts the copy of 2026-11-23T08:22:28Z in its place ({folder.finished})" in str(
         found
     )
@@ -83,7 +83,7 @@ def test_without_a_whole_copy_a_backup_is_named(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 20, len(WHOLE) - 1])
-def test_a_stack_that_was_never_written_whole_is_made_anew(folder: Folder, size: int) -> None:
+def test_a_stack_that_was_never_written_whole_is_created_again(folder: Folder, size: int) -> None:
     folder.before.unlink()
     folder.finished.unlink()
     folder.cut(folder.state, size)
@@ -112,7 +112,7 @@ def test_a_first_run_that_left_no_whole_copy_says_how_to_find_what_it_made(folde
 
 
 @pytest.mark.parametrize("trace", ["backup", "history"])
-def test_a_stack_with_a_run_that_has_ended_never_begins_anew(folder: Folder, trace: str) -> None:
+def test_a_stack_with_a_run_that_has_ended_is_never_emptied(folder: Folder, trace: str) -> None:
     folder.before.unlink()
     folder.finished.unlink()
     kept = folder.finished if trace == "backup" else folder.history
@@ -172,7 +172,7 @@ def test_a_state_in_a_container_has_its_blobs_named(errors: str, backend: str | 
     found = state_file.damage(errors, "dev", backend)
 
     assert found is not None
-    assert f".pulumi/stacks/idstack/dev.json in {backend or 'the backend'} is cut short" in str(found)
+    assert f".pulumi/stacks/idstack/dev.json in {backend or 'the backend'} is truncated" in str(found)
     assert "which has .bak behind its name; then `make recover STACK=dev`" in str(found)
     assert state_file.damage(LISTED, "dev", backend) is None
 

@@ -21,9 +21,9 @@ from identity.settings import Settings, load_settings
 from identity.settings.scopes import scope_ids
 from localcloud.azure.tenant.objects import Application, ServicePrincipal
 from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, storage_account_body
-from ops.siblings.stacks import Contents, Stacks
 from ops.sweep.left_over import find
 from ops.sweep.model import LeftOver
+from ops.world.stacks import Contents, Stacks
 from tests.unit.components.world import configuration, hosted_cluster
 from tests.unit.identity.credentials.world import certificate
 

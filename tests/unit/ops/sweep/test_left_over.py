@@ -15,9 +15,9 @@ from identity.roles import STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE
 from identity.settings import Settings
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.tests.arm_world import SUBSCRIPTION, VAULT, ArmWorld
-from ops.siblings.stacks import Contents
 from ops.sweep.left_over import delete
 from ops.sweep.model import LeftOver, Swept
+from ops.world.stacks import Contents
 from tests.unit.ops.sweep.left_over_world import (
     FOREIGN,
     KEY_VAULT_ADMINISTRATOR,

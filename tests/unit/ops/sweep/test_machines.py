@@ -10,9 +10,9 @@ import pytest
 from identity.azure.client import AzureClient
 from identity.settings import Settings
 from localcloud.tests.arm_world import GROUP, ArmWorld
-from ops.siblings.stacks import Contents
 from ops.sweep.left_over import delete
 from ops.sweep.model import Swept
+from ops.world.stacks import Contents
 from tests.unit.ops.sweep.left_over_world import NONE, found, settings
 
 __all__ = ["settings"]

@@ -1,0 +1,1 @@
+"""What keeps a run from harming another stack, or a control plane that lives."""

@@ -1,0 +1,102 @@
+"""Warns of credentials that no longer sign in, before a hosted cluster is deleted with them.
+
+HyperShift deletes machines, volumes and load balancers with the control plane's identities. Of a machine that it could
+not delete for ten minutes it removes the finalizer (openshift/hypershift pull request 8296, `DeleteOrphanedMachines` in
+`internal/platform/azure/azure.go`): the HostedCluster is gone then, and the machine stays in Azure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from identity.azure.client import AzureClient
+from identity.azure.records import SecretMetadata
+from identity.azure.registered_certificates import registered_at
+from identity.credentials import rfc3339
+from identity.outputs import ControlPlaneIdentityOutput, HostedClusterOutput, StackOutputs
+from ops.access.azure import deployer
+from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.world import vault_secrets
+
+# The source of a credential that the stack issues (`CredentialAddress.principal`).
+_APPLICATION: Final = "entra-application"
+
+
+def ended_credentials(engine: Engine, outputs: StackOutputs[str], clusters: Iterable[str]) -> str | None:
+    """The warning for the deletion of these hosted clusters; None if all their credentials sign in.
+
+    What cannot be read is a warning, too. Nothing is raised.
+    """
+    described = {
+        name: found
+        for name in clusters
+        if (found := (outputs.get("hostedClusters") or {}).get(name)) and found.get("controlPlane")
+    }
+    if not described or "keyVaultId" not in outputs:
+        return None
+    try:
+        with deployer(engine.stack, engine.configured(), local_cloud.of(engine.stack)) as azure:
+            secrets = {each.name: each for each in vault_secrets.read(azure, outputs["keyVaultId"])}
+            ended = [why for name, each in described.items() for why in _ended(azure, name, each, secrets)]
+    except CommandError as error:
+        return (
+            f"whether the credentials of {', '.join(described)} still sign in cannot be seen ({error}). "
+            f"{_consequence(engine.stack)}"
+        )
+    if not ended:
+        return None
+    return (
+        f"HyperShift cannot sign in with all credentials: {'; '.join(ended)}. {_consequence(engine.stack)} "
+        f"`idstack doctor --stack {engine.stack}` says how each is put right: do that first"
+    )
+
+
+def _consequence(stack: str) -> str:
+    return (
+        "HyperShift deletes machines, volumes and load balancers with them. It lets go of a machine that it could not "
+        "delete for ten minutes: the HostedCluster is gone then, and the machine stays in Azure. "
+        f"`idstack sweep --stack {stack}` lists what stayed."
+    )
+
+
+def _ended(
+    azure: AzureClient, cluster: str, described: HostedClusterOutput[str], secrets: Mapping[str, SecretMetadata]
+) -> Iterator[str]:
+    for field, row in described["controlPlane"].items():
+        secret = secrets.get(row["credentialsSecretName"])
+        address = described["credentialsInUse"].get(field)
+        why = _of_secret(row["credentialsSecretName"], secret) or _of_registration(
+            azure, row, secret, is_application=address is not None and address["principal"] == _APPLICATION
+        )
+        if why:
+            yield f"{field} of {cluster} ({why})"
+
+
+def _of_secret(name: str, secret: SecretMetadata | None) -> str | None:
+    """Why no pod gets a credential out of the vault that signs in."""
+    if secret is None:
+        return f"the vault has no secret {name}"
+    if not secret.enabled:
+        return f"the secret {name} is disabled"
+    if secret.expires is not None and secret.expires <= datetime.now(UTC):
+        return f"it expired at {rfc3339.render(secret.expires)}"
+    return None
+
+
+def _of_registration(
+    azure: AzureClient, row: ControlPlaneIdentityOutput[str], secret: SecretMetadata | None, *, is_application: bool
+) -> str | None:
+    """Why Entra ID does not take the certificate that the vault has; only applications have a list of them."""
+    if not is_application:
+        return None
+    found = registered_at(azure, f"/applications(appId='{row['clientID']}')")
+    if found is None:
+        return f"there is no application {row['clientID']}"
+    current = (secret and secret.thumbprint) or row["thumbprint"]
+    if current is None or current in {each.thumbprint for each in found}:
+        return None
+    return f"its certificate {current} is not registered at the application"

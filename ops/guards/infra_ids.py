@@ -1,0 +1,58 @@
+"""Refuses a hosted cluster whose infrastructure id another stack of the backend has.
+
+Names of role assignments, networks and managed identities are made of it: the one cluster would take over the other's.
+Only a cluster that is new in the stack costs a look at the other states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from identity import resource_types
+from identity.naming import dashed
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.state import StateResource
+from ops.world.stacks import Stacks
+
+
+def refuse_duplicates(engine: Engine, resources: Iterable[StateResource], report: Callable[[str], None]) -> None:
+    """Raise CommandError if the next `up` would make a hosted cluster with the infraID of another stack's.
+
+    Args:
+        resources: those in the stack's state.
+        report: prints a line for the user.
+    """
+    known = dict(_of_last_run(resources))
+    new = {name: each for name, each in _configured(engine.written()) if known.get(name) != each}
+    if not new:
+        return
+    stacks = Stacks.read(engine)
+    taken = [
+        f'  {cluster}: infraID is "{infra_id}", which a hosted cluster of the stack {other} has; accepted: an id of '
+        f"its own. Set another infraID in Pulumi.{engine.stack}.yaml, or take {cluster} out of it"
+        for cluster, infra_id in new.items()
+        for other, contents in stacks.besides(engine.stack).items()
+        if contents.has_infra_id(infra_id)
+    ]
+    if taken:
+        raise CommandError("\n".join([f"nothing was changed in {engine.stack}:", *taken]))
+    if unread := sorted(stacks.unreadable.keys() - stacks.contents.keys() - {engine.stack}):
+        report(f"not compared with the infraIDs of {', '.join(unread)}, whose states cannot be read")
+
+
+def _of_last_run(resources: Iterable[StateResource]) -> Iterator[tuple[str, str]]:
+    """Hosted clusters of the last complete run, each with its infraID."""
+    for each in resources:
+        if each["type"] == resource_types.STACK:
+            for name, cluster in ((each.get("outputs") or {}).get("hostedClusters") or {}).items():
+                yield name, cluster["hostedClusterSpec"]["infraID"]
+
+
+def _configured(written: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Hosted clusters in the stack's file; what the program refuses is left to it."""
+    clusters = written.get("hostedClusters")
+    for each in clusters if isinstance(clusters, list) else ():
+        if isinstance(each, Mapping) and isinstance(name := each.get("name"), str):
+            yield name, str(each.get("infraID") or dashed(name))

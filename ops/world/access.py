@@ -1,0 +1,66 @@
+"""What the stack needs on its management cluster, as the user who signed in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from identity.aks.api_server import AccessRequirements, ApiServer
+from identity.aks.kinds import CustomKind, required_kinds
+from identity.aks.permissions import Permission
+from identity.azure.errors import AccessError, AzureRefusedError
+from identity.settings import Settings
+from ops.stack.errors import CommandError, MissingRightError, NoManagementClusterError
+from ops.world.seen import Unread
+from ops.world.stack_world import SeenAccess
+
+_LOOK: Final = frozenset({"get", "list", "watch"})
+
+
+def read_access(
+    server: ApiServer, configuration: Mapping[str, Any], needed: tuple[Permission, ...]
+) -> SeenAccess | Unread:
+    """Sign in, and ask for the permissions, and for every kind that a stack with this configuration needs."""
+    try:
+        server.check_sign_in()
+        missing = server.missing(AccessRequirements(needed, _kinds(configuration)))
+    except AccessError as error:
+        return refused(error)
+    return SeenAccess(
+        server=server.server,
+        who=server.who,
+        missing=tuple(missing),
+        hint=server.hint,
+        only_looks=_only_looks(needed, server.lacking),
+    )
+
+
+def refused(error: AccessError | CommandError) -> SeenAccess | Unread:
+    """Access that failed; unread if whoever runs this lacks the right to try it."""
+    text = " ".join(str(error).split())
+    is_forbidden = isinstance(error, AzureRefusedError) and error.is_forbidden
+    if is_forbidden or isinstance(error, MissingRightError | NoManagementClusterError):
+        return Unread.because(error, text)
+    return SeenAccess(
+        server="the management cluster",
+        who="the stack",
+        missing=(f"a sign-in: {text}",),
+        hint="correct what the error names (docs/guides/aks-access.md)",
+        only_looks=False,
+    )
+
+
+def _only_looks(needed: Collection[Permission], lacking: Collection[Permission]) -> bool:
+    looks = [each for each in needed if each.verb in _LOOK]
+    writes = [each for each in needed if each.verb not in _LOOK]
+    return set(writes) <= set(lacking) and not set(looks) <= set(lacking)
+
+
+def _kinds(configuration: Mapping[str, Any]) -> tuple[CustomKind, ...]:
+    """The custom kinds of the stack's objects, by its configuration without secrets."""
+    clusters = configuration.get("hostedClusters") or ()
+    side = configuration.get("clusterSide", Settings.model_fields["cluster_side"].default)
+    return required_kinds(
+        makes_cluster_side=side == "stack",
+        applies_hosted_clusters=any(each.get("hostedCluster") for each in clusters),
+    )

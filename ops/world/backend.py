@@ -1,0 +1,133 @@
+"""The backend of a stack: its locks, and whether its secrets can be decrypted.
+
+A backend of files or blobs keeps a lock as `.pulumi/locks/organization/<project>/<stack>/<id>.json` until the engine
+that wrote it deletes it (pulumi/pulumi v3.259 `pkg/backend/diy/lock.go`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
+
+import yaml
+
+from identity.azure.client import AzureClient
+from identity.azure.errors import AccessError
+from identity.credentials import rfc3339
+from ops.stack import lock
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.state_file import StateDamagedError
+from ops.world.seen import Unread
+from ops.world.stack_world import SeenLock, SeenRun
+
+_LOCKS: Final = ".pulumi/locks/organization"
+# Of a key service that refuses whoever runs this.
+_REFUSED: Final = ("Forbidden", "AuthorizationFailed", "StatusCode=403", "RESPONSE 403")
+
+
+Azure: TypeAlias = Callable[[], AbstractContextManager[AzureClient]]
+
+
+def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
+    """The locks on the stack, as far as its backend shows them; `azure` is asked for those in a storage account."""
+    try:
+        backend = engine.backend()
+        project = yaml.safe_load((engine.root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
+        folder = f"{_LOCKS}/{project}/{engine.stack}"
+        address = urlsplit(backend)
+        match address.scheme:
+            case "file":
+                root = Path(unquote(f"{address.netloc}{address.path}")).expanduser()
+                found = dict(_files(root / folder))
+            case "azblob":
+                found = _blobs(address, folder, engine.environment, azure)
+            case _:
+                return Unread(
+                    f"the locks of {backend.partition('?')[0]} are not read here; `up` names who holds one and changes "
+                    "nothing"
+                )
+    except (AccessError, CommandError) as error:
+        return Unread.because(error)
+    return tuple(_lock(text, written, engine) for text, written in found.items())
+
+
+def _files(folder: Path) -> Iterator[tuple[str, datetime]]:
+    """Content and time of each lock file."""
+    for file in sorted(folder.glob("*.json*")):  # a draft that a full disk left behind locks the stack as well
+        with suppress(FileNotFoundError):  # its engine has ended meanwhile
+            yield file.read_text(encoding="utf-8"), datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def _blobs(address: SplitResult, folder: str, environment: Mapping[str, str], azure: Azure) -> dict[str, datetime]:
+    """Content of each lock file in the container of an address as gocloud.dev/blob/azureblob reads it."""
+    query = parse_qs(address.query)
+    account = query.get("storage_account", [environment.get("AZURE_STORAGE_ACCOUNT", "")])[0]
+    if not account:
+        raise CommandError("the backend's address names no storage_account, and AZURE_STORAGE_ACCOUNT is not set")
+    prefix = query.get("prefix", [""])[0]
+    with azure() as clients:
+        container = f"https://{account}.blob.{clients.cloud.storage_suffix}/{address.netloc}"
+        names = clients.blob_names(container, f"{prefix}{folder}/")
+        now = datetime.now(UTC)
+        return {
+            clients.blob(f"{container}/{quote(name)}").decode(): now for name in sorted(names) if name.endswith(".json")
+        }
+
+
+def _lock(text: str, written: datetime, engine: Engine) -> SeenLock:
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return SeenLock(owner="an engine that could not write its lock", since=written, runs=False)
+    owner = lock.Owner(
+        user=str(found.get("username", "somebody")),
+        host=str(found.get("hostname", "a machine that it does not name")),
+        pid=int(found.get("pid", 0)),
+        since=str(found.get("timestamp", "")),
+    )
+    return SeenLock(
+        owner=f"{owner.user}@{owner.host} (pid {owner.pid})",
+        since=_date(owner.since) or written,
+        runs=lock.owner_runs(owner, engine.engines, is_local=engine.is_local) if owner.pid else None,
+    )
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        return rfc3339.parse(text)
+    except ValueError:
+        return None
+
+
+def read_last_run(engine: Engine) -> SeenRun | Unread | None:
+    """The last `up` or `destroy`; None before the first one."""
+    try:
+        update = engine.last_update()
+    except CommandError as error:
+        return Unread.because(error)
+    if update is None:
+        return None
+    # One that was refused before it changed anything leaves the stack as the run before it did.
+    has_changed = any(
+        count for operation, count in (update.get("resourceChanges") or {}).items() if operation != "same"
+    )
+    return SeenRun(
+        kind=update["kind"], started=update["startTime"], has_failed=update["result"] == "failed" and has_changed
+    )
+
+
+def read_decryption(engine: Engine) -> str | Unread | None:
+    """Why the stack's secrets cannot be decrypted, None if they can."""
+    try:
+        refusal = engine.decryption_refusal()
+    except StateDamagedError as error:
+        return Unread.because(error)
+    if refusal is not None and any(each in refusal for each in _REFUSED):
+        return Unread(refusal)
+    return refusal

@@ -1,0 +1,277 @@
+"""What HyperShift and the CSI driver report on the management cluster: conditions, and what each pod has mounted.
+
+Sources in openshift/hypershift at 3ee9615: the names of the conditions are in
+`api/hypershift/v1beta1/hostedcluster_conditions.go`, their expected status in `support/conditions/conditions.go:12-35`.
+The driver writes one SecretProviderClassPodStatus for each pod and class (kubernetes-sigs/secrets-store-csi-driver
+0aad886, `pkg/secrets-store/nodeserver.go`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, Literal, TypeAlias
+
+from identity.aks.api_server import ApiServer
+from identity.azure.client import AzureClient
+from identity.azure.errors import AccessError
+from identity.naming import control_plane_namespace
+from identity.outputs import HostedClusterOutput, StackOutputs
+from ops.access.azure import deployer
+from ops.access.management_cluster import api_server
+from ops.stack import local_cloud
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.world import vault_secrets
+
+# Reads the current version of a secret in the stack's vault by its name; None if there is no such secret.
+VersionOf: TypeAlias = Callable[[str], str | None]
+
+_HOSTED_CLUSTER: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedclusters/{}"
+_POD_STATUSES: Final = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{}/secretproviderclasspodstatuses"
+# Of a cluster that runs; every other condition is True there.
+_EXPECTED_FALSE: Final = frozenset(
+    {
+        *("Progressing", "Degraded", "ClusterVersionProgressing", "ClusterVersionFailing", "EtcdRecoveryActive"),
+        *("ClusterSizeTransitionPending", "ClusterSizeTransitionRequired"),
+    }
+)
+# True, False or Unknown, whatever the cluster's state.
+_TELLS_NOTHING: Final = frozenset(
+    {
+        *("ClusterVersionUpgradeable", "ClusterVersionRetrievedUpdates", "AutoNodeEnabled", "ClusterSizeComputed"),
+        *("CloudResourcesDestroyed", "HostedClusterDestroyed", "HostedClusterRestoredFromBackup"),
+        *("EtcdBackupSucceeded", "PublicEndpointExposed", "ValidAWSIdentityProvider", "ValidAWSKMSConfig"),
+    }
+)
+# Shown always: whether the cluster runs, and what its identities decide.
+_SHOWN: Final = (
+    *("Available", "Progressing", "Degraded", "InfrastructureReady", "ValidConfiguration"),
+    *("ValidHostedControlPlaneConfiguration", "ValidOIDCConfiguration", "ValidAzureKMSConfig"),
+)
+
+
+@dataclass(frozen=True)
+class HostedClusterCondition:
+    """One condition of a HostedCluster; `status` is True, False or Unknown.
+
+    `is_unverifiable`: HyperShift cannot know it of this cluster, so Unknown counts as True.
+    """
+
+    cluster: str
+    type: str
+    status: str
+    reason: str
+    message: str
+    is_unverifiable: bool = False
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether a cluster that runs has this status."""
+        if self.type in _TELLS_NOTHING or (self.is_unverifiable and self.status == "Unknown"):
+            return True
+        return self.status == ("False" if self.type in _EXPECTED_FALSE else "True")
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether it belongs into a table: one of the main conditions, or something that is not as expected."""
+        return self.type in _SHOWN or not self.is_expected
+
+    def to_json(self) -> dict[str, Any]:
+        """The condition for scripts."""
+        return {
+            "type": self.type,
+            "status": self.status,
+            "reason": self.reason,
+            "message": self.message,
+            "expected": self.is_expected,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenMount:
+    """A SecretProviderClassPodStatus: what the driver has mounted in a pod; `versions` are by object id."""
+
+    pod: str
+    secret_provider_class: str
+    is_mounted: bool
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class MountedVersion:
+    """The version of an identity's secret in one pod; `current` is the vault's, None if that could not be read."""
+
+    cluster: str
+    identity: str
+    pod: str
+    version: str
+    is_mounted: bool
+    current: str | None
+
+    @property
+    def state(self) -> Literal["current", "old", "not mounted", "not known"]:
+        """How it compares with the vault."""
+        if not self.is_mounted:
+            return "not mounted"
+        if self.current is None:
+            return "not known"
+        return "current" if self.version == self.current else "old"
+
+    def to_json(self) -> dict[str, Any]:
+        """The mount for scripts."""
+        return {"pod": self.pod, "version": self.version, "vaultVersion": self.current, "state": self.state}
+
+
+@dataclass(frozen=True)
+class ClusterState:
+    """Everything that was read; `unread` has what was not, each with its reason."""
+
+    conditions: tuple[HostedClusterCondition, ...] = ()
+    mounts: tuple[MountedVersion, ...] = ()
+    unread: tuple[str, ...] = ()
+
+    def wrong(self) -> Iterator[str]:
+        """What is not as expected, and what could not be read, a line for each."""
+        for condition in self.conditions:
+            if not condition.is_expected:
+                reason = f"({condition.reason}): {condition.message}"
+                yield f"{condition.cluster}: {condition.type} is {condition.status} {reason}".rstrip(": ")
+        for mount in self.mounts:
+            if mount.state in ("old", "not mounted"):
+                version = f", version {mount.version}; the vault has {mount.current}" if mount.state == "old" else ""
+                yield f"{mount.cluster}: {mount.identity} in the pod {mount.pod} is {mount.state}{version}"
+        yield from (f"not read: {each}" for each in self.unread)
+
+    def to_json(self) -> dict[str, Any]:
+        """Conditions by cluster, mounts by cluster and identity."""
+        conditions: dict[str, list[dict[str, Any]]] = {}
+        for condition in self.conditions:
+            conditions.setdefault(condition.cluster, []).append(condition.to_json())
+        mounts: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        for mount in self.mounts:
+            mounts.setdefault(mount.cluster, {}).setdefault(mount.identity, []).append(mount.to_json())
+        return {"conditions": conditions, "mounts": mounts, "unread": list(self.unread)}
+
+
+def read_cluster_state(engine: Engine, outputs: StackOutputs[str]) -> ClusterState | None:
+    """What can be read now; None if there is nothing to read. Nothing is raised: what cannot be read is named."""
+    if not outputs.get("hostedClusters"):
+        return None
+    if "managementClusterId" not in outputs:
+        if outputs.get("clusterSide") != "hypershift":
+            return None
+        return ClusterState(unread=("the management cluster: the stack's configuration has no managementCluster",))
+    try:
+        with (
+            deployer(engine.stack, engine.configured(), local_cloud.of(engine.stack)) as clients,
+            api_server(engine) as server,
+        ):
+            return read(server, outputs, _versions(clients, outputs.get("keyVaultId", "")))
+    except (AccessError, CommandError) as error:
+        return ClusterState(unread=(f"the management cluster: {error}",))
+
+
+def _versions(clients: AzureClient, vault_id: str) -> VersionOf:
+    @cache
+    def version_of(secret: str) -> str | None:
+        found = vault_secrets.read_one(clients, vault_id, secret)
+        return None if found is None else found.version
+
+    return version_of
+
+
+def read(server: ApiServer, outputs: StackOutputs[str], version_of: VersionOf) -> ClusterState:
+    """Read it for every hosted cluster of the stack. Nothing is raised: what cannot be read is named.
+
+    There are conditions if HyperShift makes the cluster side.
+    """
+    conditions: list[HostedClusterCondition] = []
+    mounts: list[MountedVersion] = []
+    unread: list[str] = []
+    for name, cluster in outputs.get("hostedClusters", {}).items():
+        try:
+            if outputs.get("clusterSide") == "hypershift":
+                conditions += _conditions(server, name, cluster["namespace"])
+        except AccessError as error:
+            unread.append(f"the conditions of {name}: {error}")
+        try:
+            mounts += _mounts(server, name, cluster, version_of, unread)
+        except AccessError as error:
+            unread.append(f"what the pods of {name} have mounted: {error}")
+    return ClusterState(tuple(conditions), tuple(mounts), tuple(unread))
+
+
+def hosted_cluster(server: ApiServer, name: str, namespace: str) -> dict[str, Any] | None:
+    """A HostedCluster by its name and namespace, None if there is none. Raises AccessError."""
+    return server.read(_HOSTED_CLUSTER.format(namespace, name))
+
+
+def mounts_in(server: ApiServer, namespace: str) -> tuple[SeenMount, ...]:
+    """What the driver has mounted in the pods of a namespace. Raises AccessError."""
+    listed = (server.read(_POD_STATUSES.format(namespace)) or {}).get("items") or ()
+    return tuple(
+        SeenMount(
+            pod=status.get("podName") or "",
+            secret_provider_class=status.get("secretProviderClassName") or "",
+            is_mounted=bool(status.get("mounted")),
+            versions={each["id"]: each["version"] for each in status.get("objects") or ()},
+        )
+        for status in (one["status"] for one in listed if one.get("status"))
+    )
+
+
+def _conditions(server: ApiServer, name: str, namespace: str) -> Iterator[HostedClusterCondition]:
+    found = hosted_cluster(server, name, namespace)
+    if found is None:
+        raise AccessError(f"there is no HostedCluster {namespace}/{name}")
+    return conditions_of(name, found)
+
+
+def conditions_of(name: str, found: Mapping[str, Any]) -> Iterator[HostedClusterCondition]:
+    """The conditions in a HostedCluster's status."""
+    unverifiable = set(_unverifiable(found.get("spec") or {}))
+    for each in (found.get("status") or {}).get("conditions") or ():
+        type_ = each["type"]
+        yield HostedClusterCondition(
+            name, type_, each["status"], each.get("reason", ""), each.get("message", ""), type_ in unverifiable
+        )
+
+
+def _unverifiable(spec: Mapping[str, Any]) -> Iterator[str]:
+    """The conditions that stay Unknown on a cluster with this `spec`, as in `support/conditions/conditions.go:57-116`.
+
+    The key vault is not asked without KMS, or behind a private endpoint. The API server's host name is not looked up
+    if it has none, or has one for its own network alone (`support/netutil/expose.go:94-113`).
+    """
+    kms = ((spec.get("secretEncryption") or {}).get("kms") or {}).get("azure")
+    if not kms or kms.get("keyVaultAccess") == "Private":
+        yield "ValidAzureKMSConfig"
+    published = [
+        each["servicePublishingStrategy"] for each in spec.get("services") or () if each["service"] == "APIServer"
+    ]
+    names = [(each.get(key) or {}).get("hostname") for each in published for key in ("route", "loadBalancer")]
+    topology = ((spec.get("platform") or {}).get("azure") or {}).get("topology")
+    if topology == "Private" or not any(names):
+        yield "ExternalDNSReachable"
+
+
+def _mounts(
+    server: ApiServer, name: str, cluster: HostedClusterOutput[str], version_of: VersionOf, unread: list[str]
+) -> Iterator[MountedVersion]:
+    namespace = control_plane_namespace(cluster["namespace"], name)
+    mounts = sorted(mounts_in(server, namespace), key=lambda each: each.pod)
+    for identity, row in cluster["controlPlane"].items():
+        secret = row["credentialsSecretName"]
+        of_class = [each for each in mounts if each.secret_provider_class == row["secretProviderClass"]]
+        if not of_class:
+            continue
+        try:
+            current = version_of(secret)
+        except AccessError as error:
+            unread.append(f"the vault's version of {secret}: {error}")
+            current = None
+        for mount in of_class:
+            if (version := mount.versions.get(f"secret/{secret}")) is not None:
+                yield MountedVersion(name, identity, mount.pod, version, mount.is_mounted, current)

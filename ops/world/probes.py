@@ -1,0 +1,179 @@
+"""The reports of the credential probes: pods found through the Kubernetes API, reports read at the pods' addresses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NotRequired, TypeAlias, TypedDict
+
+import httpx
+import yaml
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config.config_exception import ConfigException
+from urllib3.exceptions import HTTPError
+
+from ops.stack.errors import CommandError
+
+# As the Kubernetes API answers it.
+Pod: TypeAlias = Mapping[str, Any]
+
+_PROBES: Final = "app.kubernetes.io/name=credential-probe"
+_INSTANCE: Final = "app.kubernetes.io/instance"
+_SECRETS_STORE: Final = ("secrets-store.csi.x-k8s.io", "v1", "secretproviderclasses")
+TIMEOUT: Final = 3.0  # seconds
+
+
+class ProbesUnreachableError(CommandError):
+    """The Kubernetes API does not answer; the message has the reason, and what starts it again."""
+
+
+class SignInOutcome(TypedDict):
+    """How the last sign-in went, and when; `error` is None before the first one, too."""
+
+    ok: bool
+    error: str | None
+    at: NotRequired[str | None]
+
+
+class ProofOutcome(TypedDict):
+    """How the last proof call went, and when: the HTTP status, the permission that it needs, the error."""
+
+    ok: bool
+    status: int | None
+    action: str | None
+    error: str | None
+    at: NotRequired[str | None]
+
+
+class ProbeDocument(TypedDict):
+    """What the tables take of a probe's report (`identity/credentials/probe/report.py`); dates are RFC 3339 in UTC."""
+
+    ready: bool
+    credentialFile: str | None
+    notAfter: str | None
+    signIn: SignInOutcome
+    proof: ProofOutcome
+    thumbprint: NotRequired[str | None]
+    clientId: NotRequired[str | None]
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """One probe and its last report (GET /readyz); `problem` is set if there is none."""
+
+    pod: str
+    report: ProbeDocument | None
+    problem: str | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its sign-in and its proof call worked."""
+        return self.report is not None and self.report["ready"]
+
+
+@dataclass(frozen=True)
+class ProbeResults:
+    """All probes of a cluster at one moment.
+
+    `namespaces` finds the namespace of a SecretProviderClass by its name and the Key Vault secret it fetches; `probes`
+    are by namespace and Deployment.
+    """
+
+    namespaces: Mapping[tuple[str, str], str]
+    probes: Mapping[tuple[str, str], ProbeResult]
+
+    def of(self, secret_provider_class: str, secret: str, deployment: str) -> ProbeResult:
+        """The probe of one mount; one with a problem if the cluster has none."""
+        namespace = self.namespaces.get((secret_provider_class, secret))
+        if namespace is None:
+            return ProbeResult(deployment, None, f"no SecretProviderClass {secret_provider_class} fetches {secret}")
+        return self.probes.get((namespace, deployment)) or ProbeResult(deployment, None, f"no pod in {namespace}")
+
+
+def read(kubeconfig: Path) -> ProbeResults:
+    """Ask the API for the probes and each probe for its report.
+
+    Raises ProbesUnreachableError if the API does not answer.
+    """
+    try:
+        with config.new_client_from_config(str(kubeconfig)) as api:
+            # As plain JSON: the client's models make every member optional.
+            listed: Any = client.CoreV1Api(api).list_pod_for_all_namespaces(
+                label_selector=_PROBES, _preload_content=False
+            )
+            classes: Any = client.CustomObjectsApi(api).list_cluster_custom_object(*_SECRETS_STORE)
+    except (ConfigException, ApiException, HTTPError) as error:
+        raise ProbesUnreachableError(
+            f"the credential probes cannot be read: {_obstacle(error, kubeconfig)}. `make up` starts the local cloud "
+            "again"
+        ) from None
+    pods = [pod for pod in json.loads(listed.data)["items"] if "deletionTimestamp" not in pod["metadata"]]
+    # During a rollout a Deployment has two pods; the younger one stays.
+    pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
+    with httpx.Client(timeout=TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
+        read_one = partial(report_of, http)
+        probes = {_deployment(pod): probe for pod, probe in zip(pods, pool.map(read_one, pods), strict=True)}
+    return ProbeResults(
+        {key: item["metadata"]["namespace"] for item in classes["items"] for key in _fetched(item)}, probes
+    )
+
+
+def _obstacle(error: ConfigException | ApiException | HTTPError, kubeconfig: Path) -> str:
+    """Why the Kubernetes API gave no list, without the client's own words: addresses of objects, headers, retries."""
+    if isinstance(error, ConfigException):
+        return f"{kubeconfig} is not there, or is not a kubeconfig"
+    if isinstance(error, HTTPError):
+        return f"the Kubernetes API of {kubeconfig} does not answer"
+    return f"the Kubernetes API of {kubeconfig} refuses the list of them ({error.status} {error.reason})"
+
+
+def _deployment(pod: Pod) -> tuple[str, str]:
+    return pod["metadata"]["namespace"], pod["metadata"]["labels"][_INSTANCE]
+
+
+def _fetched(secret_provider_class: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Name and secret, for each secret the class fetches."""
+    objects = yaml.safe_load(secret_provider_class["spec"]["parameters"]["objects"])["array"]
+    for each in objects:
+        yield secret_provider_class["metadata"]["name"], yaml.safe_load(each)["objectName"]
+
+
+def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:
+    """What the probe in a pod reports at the pod's own address."""
+    name, status = pod["metadata"]["name"], pod.get("status", {})
+    if "podIP" not in status:
+        return ProbeResult(name, None, f"the pod is {status.get('phase', 'Pending').lower()}: {_why(status)}")
+    port = pod["spec"]["containers"][0]["ports"][0]["containerPort"]
+    try:
+        return ProbeResult(name, http.get(f"http://{status['podIP']}:{port}/readyz").json())
+    except httpx.TransportError:
+        return ProbeResult(name, None, f"the pod's probe does not answer: {_why(status)}")
+    except ValueError:
+        return ProbeResult(name, None, f"the pod's probe answers no report: {_why(status)}")
+
+
+def _why(status: Mapping[str, Any]) -> str:
+    """What the kubelet reports of a pod that does not run."""
+    reasons = container_reasons(status)
+    conditions = [
+        each["message"]
+        for each in status.get("conditions", ())
+        # Which containers are not ready is said better by their own reasons.
+        if each.get("message") and not (reasons and each.get("reason") == "ContainersNotReady")
+    ]
+    return "; ".join([*reasons, *dict.fromkeys(conditions)]) or "the kubelet reports no reason"
+
+
+def container_reasons(status: Mapping[str, Any]) -> list[str]:
+    """Why containers of a pod do not run, in the kubelet's words."""
+    return [
+        f"{state['reason']}: {state['message']}" if state.get("message") else state["reason"]
+        for container in status.get("containerStatuses", ())
+        for state in container.get("state", {}).values()
+        if "reason" in state
+    ]

@@ -1,0 +1,266 @@
+"""Everything that the readers saw of a stack at one moment: metadata, objects, reports, and never a secret's value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from identity.azure.records import RoleAssignmentRecord, SecretMetadata
+from ops.world.cluster_state import HostedClusterCondition, SeenMount
+from ops.world.expected import FederatedTrust, StackState
+from ops.world.seen import Unread
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenLock:
+    """A lock on the stack. `runs` is None for a process that this machine cannot see."""
+
+    owner: str
+    since: datetime
+    runs: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenRun:
+    """The last run that changed the stack: `kind` is update or destroy, `started` a date in RFC 3339.
+
+    `has_failed`: it failed after it had changed something.
+    """
+
+    kind: str
+    started: str
+    has_failed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusedValue:
+    """A value of the configuration that the settings refuse; `cluster` is the hosted cluster that it belongs to."""
+
+    cluster: str | None
+    path: str
+    found: str
+    accepted: str
+    fix: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenConfiguration:
+    """What is wrong with the configuration, and the enabled identities by hosted cluster (none if anything is)."""
+
+    refused: tuple[RefusedValue, ...]
+    identities: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenAccess:
+    """The management cluster's API server after a sign-in: what of the stack's needs is missing, in words.
+
+    `only_looks`: whoever signed in may write nothing at all, so what they lack says nothing about the deployer.
+    """
+
+    server: str
+    who: str
+    missing: tuple[str, ...]
+    hint: str
+    only_looks: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenVault:
+    """A key vault as ARM shows it."""
+
+    tenant_id: str
+    uses_roles: bool
+    public_network_access: str
+    default_action: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenAddOn:
+    """The secrets-store add-on of an AKS cluster as ARM shows it."""
+
+    is_enabled: bool
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenPermission:
+    """One entry of a role definition: it grants what matches a pattern and no exception of its own."""
+
+    actions: tuple[str, ...]
+    exceptions: tuple[str, ...]
+    data_actions: tuple[str, ...]
+    data_exceptions: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenRoleDefinition:
+    """A role definition as ARM shows it; a custom one can be changed by whoever may write it."""
+
+    name: str
+    is_custom: bool
+    permissions: tuple[SeenPermission, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenApplication:
+    """An Entra application with the ends of its certificates by thumbprint (SHA-1, upper-case hexadecimal).
+
+    `is_enabled` is its service principal's; None if it has no service principal.
+    """
+
+    certificates: Mapping[str, datetime]
+    is_enabled: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenIssuer:
+    """An OIDC issuer as anybody sees it; `problem` is why Entra ID gets no keys there, empty if it gets them."""
+
+    keys: tuple[str, ...]  # ids
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenManagedIdentity:
+    """A managed identity with its federated credentials as ARM shows them."""
+
+    client_id: str
+    trusts: tuple[FederatedTrust, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenClass:
+    """A SecretProviderClass."""
+
+    provider: str
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenContainer:
+    """A container of a pod: its mounted volumes by path, and the variables with a value."""
+
+    mounts: Mapping[str, str]
+    variables: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenPod:
+    """A pod. `classes` are the SecretProviderClasses of its volumes, by volume.
+
+    `waiting` is why a container of it does not run, in the kubelet's words; empty if none has to say anything.
+    """
+
+    name: str
+    created: datetime
+    phase: str
+    is_ready: bool
+    waiting: str
+    classes: Mapping[str, str]
+    containers: Mapping[str, SeenContainer]
+
+    @property
+    def deployment(self) -> str:
+        """The Deployment that made it: a pod is called `<deployment>-<template hash>-<suffix>`."""
+        return self.name.rsplit("-", 2)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenWarning:
+    """An event of type Warning about a pod."""
+
+    pod: str
+    reason: str
+    message: str
+    last: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenReport:
+    """What a credential probe says of its last round (`identity/credentials/probe/report.py`).
+
+    `file` is the path in the pod. Client, thumbprint and end are those of the loaded document, None without one.
+    """
+
+    file: str | None
+    client_id: str | None
+    thumbprint: str | None
+    expires: datetime | None
+    is_signed_in: bool
+    sign_in_error: str | None
+    is_proven: bool
+    proof_status: int | None
+    proof_error: str | None
+    action: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenHostedCluster:
+    """A HostedCluster: its `spec` as far as identities go, and its conditions."""
+
+    spec: Mapping[str, Any]
+    conditions: tuple[HostedClusterCondition, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenControlPlane:
+    """The namespace of one hosted cluster's control plane.
+
+    `reports` are those of the credential probes, by pod. There is a HostedCluster only if HyperShift makes the cluster
+    side; None: there is none yet.
+    """
+
+    classes: Mapping[str, SeenClass] | Unread
+    mounts: tuple[SeenMount, ...] | Unread
+    pods: tuple[SeenPod, ...] | Unread
+    warnings: tuple[SeenWarning, ...] | Unread
+    reports: Mapping[str, SeenReport | Unread]
+    hosted_cluster: SeenHostedCluster | Unread | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackWorld:
+    """One look at a stack. In the mappings, None stands for what does not exist.
+
+    `last_run` is None before the first one. `decryption` is why the stack's secrets cannot be decrypted, None if they
+    can. `add_on` is the management cluster's, None if there is no such cluster. `secrets` are by name, `roles` by ARM
+    id, `assignments` by the key of an `ExpectedAccess`, `definitions` by the role's GUID, `applications` by client id,
+    `issuers` by address, `managed_identities` by ARM id, `control_planes` by hosted cluster.
+    """
+
+    stack: str
+    now: datetime
+    state: StackState | Unread
+    locks: tuple[SeenLock, ...] | Unread
+    last_run: SeenRun | Unread | None
+    decryption: str | Unread | None
+    configuration: SeenConfiguration | Unread
+    access: SeenAccess | Unread
+    vault: SeenVault | Unread | None
+    secrets: Mapping[str, SecretMetadata | Unread | None]
+    add_on: SeenAddOn | Unread | None
+    roles: Mapping[str, RoleAssignmentRecord | Unread | None]
+    assignments: Mapping[str, tuple[RoleAssignmentRecord, ...] | Unread]
+    definitions: Mapping[str, SeenRoleDefinition | Unread | None]
+    applications: Mapping[str, SeenApplication | Unread | None]
+    issuers: Mapping[str, SeenIssuer | Unread]
+    managed_identities: Mapping[str, SeenManagedIdentity | Unread | None]
+    control_planes: Mapping[str, SeenControlPlane | Unread]
+
+    def command(self, *words: str) -> str:
+        """A command of `idstack` for the stack, between back quotes."""
+        return f"`{' '.join(['idstack', *words, '--stack', self.stack])}`"
+
+    def make(self, target: str, *arguments: str) -> str:
+        """A command of `make` for the stack, between back quotes."""
+        options = " ".join(arguments)
+        quoted = f'"{options}"' if len(arguments) > 1 else options
+        return f"`{' '.join(['make', target, f'STACK={self.stack}', *([f'ARGS={quoted}'] if arguments else [])])}`"
+
+    @property
+    def repair(self) -> str:
+        """The command that makes everything as the stack's program wants it."""
+        return self.make("up", "--refresh")

@@ -1,0 +1,203 @@
+"""What a stack made, out of its state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from identity import resource_types
+from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
+from identity.catalogue_rows import ControlPlaneIdentity, GrantedIdentity, Mount
+from identity.naming import control_plane_namespace
+from identity.plugin_schema import IssuerDocumentsState, VaultKeyOutputs
+from ops.stack.state import State, StateResource, name_of, outputs_of
+from ops.world.accesses import accesses
+from ops.world.expected import (
+    Cluster,
+    ExpectedIssuer,
+    ExpectedMount,
+    ExpectedRole,
+    FederatedIdentity,
+    FederatedTrust,
+    GrantedPrincipal,
+    Identity,
+    OwnVault,
+    StackState,
+)
+from ops.world.ownership import KEY_VAULT_USER, Ownership, ResourceOwner, by_owner
+
+# The container of `components/kubernetes/credential_probe.py`.
+_PROBE: Final = "credential-probe"
+
+
+def expected(state: State) -> StackState:
+    """What the checks expect of a stack with this state; of one that was never brought up, nothing."""
+    deployment = state["deployment"]
+    resources = _Resources([each for each in deployment.get("resources") or () if not each.get("delete")])
+    outputs: Mapping[str, Any] = outputs_of(state)
+    side = outputs.get("clusterSide", "stack")
+    return StackState(
+        cluster_side=side,
+        vault_id=outputs.get("keyVaultId", ""),
+        vault_name=outputs.get("keyVaultName", ""),
+        tenant_id=outputs.get("tenantId", ""),
+        key_vault_user=outputs.get("keyVaultUserClientId", ""),
+        attach_command=outputs.get("keyVaultUserAttachCommand"),
+        management_cluster=outputs.get("managementClusterId"),
+        clusters=tuple(_clusters(outputs.get("hostedClusters") or {}, side, resources)),
+        own_vault=_own_vault(resources.of(ResourceOwner(), resource_types.VAULT)),
+        reader_roles=resources.roles(ResourceOwner(), KEY_VAULT_USER),
+        pending=tuple(
+            f"{each['type']} {name_of(each['resource']['urn'])}" for each in deployment.get("pending_operations") or ()
+        ),
+        is_up="hostedClusters" in outputs,
+    )
+
+
+class _Resources:
+    """The resources of a state by their owners."""
+
+    def __init__(self, resources: Sequence[StateResource]) -> None:
+        self._resources = resources
+        self._ownership = Ownership.of(resources)
+        self._by_type: dict[str, dict[ResourceOwner, list[StateResource]]] = {}
+
+    def of(self, owner: ResourceOwner, type_token: str) -> Sequence[StateResource]:
+        """Those of one type that an owner has."""
+        if type_token not in self._by_type:
+            self._by_type[type_token] = by_owner(self._resources, type_token)
+        return self._by_type[type_token].get(owner, ())
+
+    def roles(self, owner: ResourceOwner, holder: ResourceOwner) -> tuple[ExpectedRole, ...]:
+        """The role assignments among an owner's resources that `holder` has."""
+        roles = self.of(owner, resource_types.ROLE_ASSIGNMENT)
+        return tuple(_role(each) for each in roles if self._ownership.holder(each["urn"]) == holder)
+
+
+def _role(resource: StateResource) -> ExpectedRole:
+    found = {**resource.get("inputs", {}), **resource.get("outputs", {})}
+    return ExpectedRole(
+        resource=name_of(resource["urn"]),
+        id=resource.get("id", ""),
+        principal_id=found["principalId"],
+        role_definition_id=found["roleDefinitionId"],
+        scope=found["scope"],
+    )
+
+
+def _own_vault(vaults: Sequence[StateResource]) -> OwnVault | None:
+    if not vaults:
+        return None
+    properties = vaults[0].get("inputs", {}).get("properties") or {}
+    rules = properties.get("networkAcls") or {}
+    return OwnVault(
+        public_network_access=properties.get("publicNetworkAccess") or "Enabled",
+        default_action=rules.get("defaultAction") or "Allow",
+    )
+
+
+def _clusters(described: Mapping[str, Any], side: str, resources: _Resources) -> Iterator[Cluster]:
+    for name, cluster in described.items():
+        namespace = control_plane_namespace(cluster["namespace"], name)
+        spec = cluster.get("hostedClusterSpec") or {}
+        issuer = _issuer(ResourceOwner(name), cluster, spec.get("issuerURL", ""), resources)
+        yield Cluster(
+            cluster=name,
+            home=cluster["namespace"],
+            namespace=namespace,
+            identities=tuple(
+                _identity(_granted(name, row, resources, spec), resources, namespace, row, output, side)
+                for row in CONTROL_PLANE
+                if (output := cluster["controlPlane"].get(row.field)) is not None
+            ),
+            guests=tuple(
+                _federated(_granted(name, row, resources, spec), client_id, issuer, resources)
+                for row in FEDERATED_IDENTITIES
+                if (client_id := cluster.get("dataPlane", {}).get(row.field)) is not None
+            ),
+        )
+
+
+def _issuer(
+    owner: ResourceOwner, cluster: Mapping[str, Any], address: str, resources: _Resources
+) -> ExpectedIssuer | None:
+    """The issuer of a cluster; None for a managed cluster whose documents the stack does not publish."""
+    for published in resources.of(owner, resource_types.ISSUER_DOCUMENTS):
+        keys = cast(IssuerDocumentsState, published.get("inputs", {}))["keys"]
+        return ExpectedIssuer(address=address, keys=tuple(key["jwk"]["kid"] for key in keys), is_ours=True)
+    if cluster["controlPlane"] or not address:
+        return None
+    key_ids = (
+        cast(VaultKeyOutputs[str], each.get("outputs", {}))["keyId"]
+        for each in resources.of(owner, resource_types.SIGNING_KEY)
+    )
+    return ExpectedIssuer(address=address, keys=tuple(key_ids), is_ours=False)
+
+
+def _federated(
+    granted: GrantedPrincipal, client_id: str, issuer: ExpectedIssuer | None, resources: _Resources
+) -> FederatedIdentity:
+    made = resources.of(granted.owner, resource_types.MANAGED_IDENTITY)
+    credentials = resources.of(granted.owner, resource_types.FEDERATED_CREDENTIAL)
+    return FederatedIdentity(
+        **vars(granted),
+        resource_id=next((each.get("id", "") for each in made), ""),
+        client_id=client_id,
+        trusts=tuple(
+            FederatedTrust(issuer=each["issuer"], subject=each["subject"], audience=each["audiences"][0])
+            for each in (credential.get("inputs") or {} for credential in credentials)
+        ),
+        issuer=issuer,
+    )
+
+
+def _granted(cluster: str, row: GrantedIdentity, resources: _Resources, spec: Mapping[str, Any]) -> GrantedPrincipal:
+    owner = ResourceOwner(cluster, row.field)
+    own = resources.roles(owner, owner)
+    return GrantedPrincipal(
+        cluster=cluster,
+        identity=row.field,
+        roles=own,
+        role_guid=row.builtin.role.guid,
+        accesses=accesses(own, spec),
+    )
+
+
+def _identity(
+    granted: GrantedPrincipal,
+    resources: _Resources,
+    namespace: str,
+    row: ControlPlaneIdentity,
+    output: Mapping[str, Any],
+    side: str,
+) -> Identity:
+    # What the stack wrote last into the vault: the outputs may be those of the last run that did not fail.
+    written = [each.get("inputs") or {} for each in resources.of(granted.owner, resource_types.CREDENTIAL_SECRET)]
+    delivered = written[-1] if written else output
+    return Identity(
+        **vars(granted),
+        namespace=namespace,
+        client_id=output["clientID"],
+        secret=output["credentialsSecretName"],
+        object_encoding=output["objectEncoding"],
+        secret_provider_class=output["secretProviderClass"],
+        thumbprint=delivered.get("thumbprint"),
+        generation=delivered.get("generation"),
+        reader_roles=resources.roles(granted.owner, KEY_VAULT_USER),
+        mounts=tuple(_mount(row, mount, side) for mount in row.mounts),
+        hosted_cluster_path=row.hosted_cluster_path or (),
+    )
+
+
+def _mount(row: ControlPlaneIdentity, mount: Mount, side: str) -> ExpectedMount:
+    """Where the credential is expected: in the probe of the mount, or in HyperShift's own pod."""
+    is_ours = side == "stack"
+    return ExpectedMount(
+        deployment=row.probe_name(mount) if is_ours else mount.deployment,
+        container=_PROBE if is_ours else mount.container,
+        directory=mount.path,
+        variable=mount.credential_env,
+        document=mount.config.path if mount.config else None,
+        document_secret=mount.config.secret if mount.config else None,
+        file=mount.file,
+    )

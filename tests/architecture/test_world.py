@@ -1,0 +1,58 @@
+"""What there is of a stack is read in one package of the commands, and each kind of document is parsed once."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+import pytest
+
+from tests.architecture.source import ROOT, files, imports, nodes, place
+
+# Packages that take what `ops/world` has read, or ask no cloud at all.
+JUDGES: Final = ("doctor", "graph", "forecast", "fleet", "rehearsal")
+# Packages that also look something up or change it: by the client of ARM and Graph that they are given.
+WORKERS: Final = ("sweep", "recovery", "adoption")
+CLIENTS: Final = ("identity.azure.client", "identity.aks.api_server", "ops.access")
+# Keys of the documents that Azure answers, with the one module that takes them apart.
+PARSERS: Final = {
+    "secretUriWithVersion": "identity/azure/records.py",
+    "principalType": "identity/azure/records.py",
+    "keyCredentials": "identity/azure/registered_certificates.py",
+    "customKeyIdentifier": "identity/azure/registered_certificates.py",
+}
+
+
+def test_the_packages_are_still_called_that() -> None:
+    assert all((ROOT / "ops" / each).is_dir() for each in ("world", *JUDGES, *WORKERS))
+
+
+@pytest.mark.parametrize("package", JUDGES)
+def test_who_judges_asks_neither_azure_nor_the_cluster(package: str) -> None:
+    assert not [
+        f"{place(file, line)} imports {module}"
+        for file in files(f"ops/{package}")
+        for line, module in imports(file)
+        if module.startswith(CLIENTS)
+    ]
+
+
+@pytest.mark.parametrize("package", WORKERS)
+def test_the_management_cluster_is_read_by_the_world_alone(package: str) -> None:
+    assert not [
+        f"{place(file, line)} imports {module}"
+        for file in files(f"ops/{package}")
+        for line, module in imports(file)
+        if module.startswith("identity.aks.api_server")
+    ]
+
+
+def test_each_kind_of_document_has_one_parser() -> None:
+    parsers = {key: ROOT / module for key, module in PARSERS.items()}
+    assert not [
+        place(file, node.lineno)
+        for room in ("identity", "components", "provider", "ops")
+        for file in files(room)
+        for node in nodes(file)
+        if isinstance(node, ast.Constant) and node.value in parsers and parsers[node.value] != file
+    ]

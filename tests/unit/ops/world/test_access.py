@@ -1,0 +1,109 @@
+"""What the doctor asks the management cluster for, and who reads its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from identity.aks.api_server import AccessRequirements, ApiServer
+from identity.aks.permissions import Permission, permissions
+from identity.azure.errors import AccessError, AzureRefusedError
+from ops.world.access import read_access
+from ops.world.seen import Unread
+from ops.world.stack_world import SeenAccess
+
+
+@dataclass
+class FakeApiServer:
+    """Refuses these permissions and serves no custom kind, or lets nobody sign in."""
+
+    refused: frozenset[Permission] = frozenset()
+    error: AccessError | None = None
+    asked: AccessRequirements = field(default_factory=AccessRequirements)
+    server: str = "https://aks.example.com"
+    who: str = "reader"
+    lacking: tuple[Permission, ...] = ()
+
+    def check_sign_in(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def missing(self, required: AccessRequirements) -> list[str]:
+        self.asked = required
+        self.lacking = tuple(each for each in required.permissions if each in self.refused)
+        return [str(each) for each in self.lacking]
+
+    @property
+    def hint(self) -> str:
+        return f"give {len(self.lacking)} permissions"
+
+    def read(self, needed: tuple[Permission, ...] = permissions(), **configuration: Any) -> SeenAccess | Unread:
+        return read_access(cast(ApiServer, self), configuration, needed)
+
+
+def test_the_stacks_own_rights_are_asked_for() -> None:
+    refused = frozenset({Permission("", "secrets", "get", "clusters-hc1", "azure-cloud-config")})
+    server = FakeApiServer(refused=refused)
+
+    found = server.read((*permissions(), *refused))
+
+    assert isinstance(found, SeenAccess)
+    assert server.asked.permissions == (*permissions(), *refused)
+    assert found.missing == ("get secrets azure-cloud-config in clusters-hc1",)
+    assert found.hint == "give 1 permissions"
+
+
+@pytest.mark.parametrize(
+    ("configuration", "kinds"),
+    [
+        ({}, {"secretproviderclasses", "azureclusteridentities"}),
+        ({"clusterSide": "hypershift"}, set()),
+        ({"clusterSide": "hypershift", "hostedClusters": [{"name": "hc1"}]}, set()),
+        (
+            {"clusterSide": "hypershift", "hostedClusters": [{"name": "hc1", "hostedCluster": "hc1.yaml"}]},
+            {"hostedclusters"},
+        ),
+    ],
+)
+def test_kinds_are_asked_for_by_what_the_stack_makes(configuration: dict[str, Any], kinds: set[str]) -> None:
+    server = FakeApiServer()
+
+    server.read(**configuration)
+
+    assert {each.plural for each in server.asked.kinds} == kinds
+
+
+def test_whoever_only_looks_is_told_from_a_deployer_who_lacks_a_right() -> None:
+    looks = {"get", "list", "watch"}
+    writes = frozenset(each for each in permissions() if each.verb not in looks)
+
+    for refused, only_looks in (
+        (writes, True),
+        (frozenset(permissions()), False),
+        (frozenset({next(iter(writes))}), False),
+    ):
+        found = FakeApiServer(refused=refused).read()
+        assert isinstance(found, SeenAccess)
+        assert found.only_looks is only_looks
+
+
+@pytest.mark.parametrize(
+    ("error", "is_unread"),
+    [
+        (AzureRefusedError("no listClusterUserCredential", 403), True),
+        (AzureRefusedError("there is no cluster", 404), False),
+        (AccessError("the API server answers 401: no"), False),
+    ],
+    ids=["forbidden", "missing", "refused"],
+)
+def test_a_sign_in_that_may_not_be_tried_is_unread_and_one_that_fails_a_fault(
+    error: AccessError, is_unread: bool
+) -> None:
+    found = FakeApiServer(error=error).read()
+
+    assert isinstance(found, Unread) is is_unread
+    if isinstance(found, SeenAccess):
+        assert found.missing == (f"a sign-in: {error}",)
+        assert "docs/guides/aks-access.md" in found.hint

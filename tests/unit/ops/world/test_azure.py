@@ -1,0 +1,180 @@
+"""What ARM and Graph show, and what they refuse."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
+from identity.azure.records import RoleAssignmentRecord, SecretMetadata
+from ops.world.azure import AzureView, read_azure, unseen
+from ops.world.parts import Part
+from ops.world.seen import Unread, known
+from ops.world.stack_world import (
+    SeenAddOn,
+    SeenApplication,
+    SeenPermission,
+    SeenRoleDefinition,
+    SeenVault,
+)
+from tests.unit.ops import answers
+from tests.unit.ops.doctor import worlds
+from tests.unit.ops.doctor.changes import ISSUED
+
+STATE = worlds.state(worlds.healthy())
+THUMBPRINT = "9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70"
+
+
+@dataclass
+class FakeAzure:
+    """ARM and Graph: resources by id, applications and principals by client id; `refused` is the answer to the rest.
+
+    `assigned` are the role assignments at every scope, each with its principal.
+    """
+
+    by_id: dict[str, Any] = field(default_factory=dict)
+    applications: dict[str, Any] = field(default_factory=dict)
+    principals: dict[str, Any] = field(default_factory=dict)
+    refused: AzureRefusedError | None = None
+    assigned: list[tuple[str, Any]] = field(default_factory=list)
+
+    def resource(self, resource_id: str, api_version: str) -> Any:
+        if self.refused is not None:
+            raise self.refused
+        return self.by_id.get(resource_id)
+
+    def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[Any]:
+        if self.refused is not None:
+            raise self.refused
+        return [each for owner, each in self.assigned if f"assignedTo('{owner}')" in str(condition)]
+
+    def directory_objects(self, path: str, condition: str) -> list[Any]:
+        if self.refused is not None:
+            raise self.refused
+        held = {"/applications": self.applications, "/servicePrincipals": self.principals}[path]
+        return [each for client_id, each in held.items() if condition == f"appId eq '{client_id}'"]
+
+
+def read(azure: FakeAzure, *parts: Part) -> AzureView:
+    return read_azure(cast("AzureClient", azure), STATE, parts)
+
+
+def test_a_secret_is_its_metadata() -> None:
+    name = worlds.identity(worlds.healthy(), ISSUED).secret
+    id = f"{STATE.vault_id}/secrets/{name}"
+    dates = {"nbf": 1795407929, "exp": 1803183929, "created": 1795408233}
+
+    view = read(FakeAzure({id: answers.secret(id, "abc", THUMBPRINT, enabled=False, **dates)}), Part.SECRETS)
+
+    assert view.secrets[name] == SecretMetadata(
+        id=id,
+        version="abc",
+        uri=f"https://kv.vault.azure.net/secrets/{name}",
+        enabled=False,
+        created=datetime(2026, 11, 23, 4, 30, 33, tzinfo=UTC),
+        not_before=datetime(2026, 11, 23, 4, 25, 29, tzinfo=UTC),
+        expires=datetime(2027, 2, 21, 4, 25, 29, tzinfo=UTC),
+        tags={"thumbprint": THUMBPRINT},
+    )
+    assert [each for each, found in view.secrets.items() if found is None] == [
+        each.secret for each in STATE.identities if each.secret != name
+    ]
+    assert view.roles == {}, "only the wanted parts are read"
+
+
+@pytest.mark.parametrize(
+    ("identifier", "thumbprint"),
+    [(base64.b64encode(bytes.fromhex(THUMBPRINT)).decode(), THUMBPRINT), (THUMBPRINT.lower(), THUMBPRINT)],
+)
+def test_a_registered_certificate_is_known_by_its_thumbprint(identifier: str, thumbprint: str) -> None:
+    client = worlds.identity(worlds.healthy(), ISSUED).client_id
+    dates = {"startDateTime": "2026-11-23T04:25:29Z", "endDateTime": "2027-02-21T04:25:29Z"}
+    keys = [{"keyId": each, "customKeyIdentifier": each, **dates} for each in (identifier, None)]
+    azure = FakeAzure(applications={client: {"keyCredentials": keys}})
+
+    found = known(read(azure, Part.APPLICATIONS).applications[client])
+
+    end = datetime(2027, 2, 21, 4, 25, 29, tzinfo=UTC)
+    assert found == SeenApplication(certificates={thumbprint: end}, is_enabled=None)
+    azure.principals[client] = {"accountEnabled": False}
+    found = known(read(azure, Part.APPLICATIONS).applications[client])
+    assert found is not None
+    assert found.is_enabled is False
+
+
+def test_only_certificates_that_the_stack_issued_are_asked_for() -> None:
+    asked = read(FakeAzure(), Part.APPLICATIONS).applications
+
+    assert list(asked) == [each.client_id for each in STATE.identities if each.generation]
+    assert set(asked.values()) == {None}
+
+
+def test_a_vault_is_its_tenant_its_kind_of_access_and_its_network() -> None:
+    properties = {"tenantId": "t", "networkAcls": {"defaultAction": "Deny"}, "publicNetworkAccess": "Disabled"}
+
+    view = read(FakeAzure({STATE.vault_id: {"properties": properties}}), Part.VAULT)
+
+    assert view.vault == SeenVault(
+        tenant_id="t", uses_roles=False, public_network_access="Disabled", default_action="Deny"
+    )
+
+
+def test_the_add_on_is_whether_it_runs_and_its_text() -> None:
+    config = {"enableSecretRotation": "false", "rotationPollInterval": "2m"}
+    profiles = {"azureKeyvaultSecretsProvider": {"enabled": True, "config": config}}
+    cluster = str(STATE.management_cluster)
+
+    def seen(properties: Any) -> Any:
+        return read(FakeAzure({cluster: {"properties": properties}}), Part.ADD_ON).add_on
+
+    assert seen({"addonProfiles": profiles}) == SeenAddOn(is_enabled=True, config=config)
+    assert seen({"addonProfiles": None}) == SeenAddOn(is_enabled=False, config={})
+    assert read(FakeAzure(), Part.ADD_ON).add_on is None
+
+
+def test_a_refusal_leaves_each_thing_unread_and_is_cut_short() -> None:
+    azure = FakeAzure(refused=AzureRefusedError(f"reading x:\n 403 {'{' * 1000}", 403))
+
+    view = read(azure, Part.VAULT, Part.SECRETS, Part.ADD_ON, Part.ROLES, Part.APPLICATIONS)
+
+    mappings = (view.secrets, view.roles, view.assignments, view.definitions, view.applications)
+    for each in (view.vault, view.add_on, *(one for mapping in mappings for one in mapping.values())):
+        assert isinstance(each, Unread)
+        assert each.why.startswith("reading x: 403")
+        assert len(each.why) <= 300
+
+
+def test_an_azure_out_of_reach_leaves_everything_unread() -> None:
+    why = Unread("no answer")
+    view = unseen(why, STATE)
+
+    assert (view.vault, view.add_on, set(view.secrets.values())) == (why, why, {why})
+    read_view = read(FakeAzure(), Part.ROLES)
+    assert view.roles.keys() == read_view.roles.keys()
+    assert view.assignments.keys() == read_view.assignments.keys()
+
+
+def test_a_principals_roles_are_read_at_its_places_with_their_definitions() -> None:
+    own = worlds.identity(worlds.healthy(), ISSUED)
+    custom = "33333333-3333-4333-8333-333333333333"
+    principal = own.roles[0].principal_id
+    held = answers.role_assignment("/a-scope/a-name", principal, f"/roles/{custom.upper()}")
+    last = own.accesses[-1].scope
+    definition = {
+        "roleName": "Narrow",
+        "type": "CustomRole",
+        "permissions": [{"actions": ["a/read"], "notActions": ["b"], "dataActions": ["c"], "notDataActions": None}],
+    }
+    name = f"{last}/providers/Microsoft.Authorization/roleDefinitions/{custom}"
+
+    view = read(FakeAzure({name: {"properties": definition}}, assigned=[(principal, held)]), Part.ROLES)
+
+    assert {view.assignments[each.key] for each in own.accesses} == {(RoleAssignmentRecord.of(held),)}
+    permission = SeenPermission(actions=("a/read",), exceptions=("b",), data_actions=("c",), data_exceptions=())
+    assert view.definitions[custom] == SeenRoleDefinition(name="Narrow", is_custom=True, permissions=(permission,))
+    assert {own.role_guid for own in STATE.principals} <= view.definitions.keys()

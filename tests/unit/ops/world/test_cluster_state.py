@@ -1,0 +1,222 @@
+"""Conditions and mounted versions: what is expected, what is old, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from identity.aks.api_server import ApiServer
+from identity.azure.errors import AzureRefusedError
+from localcloud.tests.hosts import Serve
+from ops.outputs import cluster_tables
+from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion, read
+from tests.unit.access_world import FakeApiServer
+from tests.unit.ops.cluster_access import access_to
+from tests.unit.ops.stacks import output
+
+HOSTED_CLUSTER = "/apis/hypershift.openshift.io/v1beta1/namespaces/clusters/hostedclusters/hc1"
+POD_STATUSES = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/clusters-hc1/secretproviderclasspodstatuses"
+OUTPUTS: Any = {
+    "clusterSide": "hypershift",
+    "hostedClusters": {
+        "hc1": {
+            "namespace": "clusters",
+            "controlPlane": {
+                "ingress": output("managed-azure-ingress", "ingress-hc1-json"),
+                "kms": output("managed-azure-kms", "kms-hc1-json"),
+            },
+        }
+    },
+}
+VERSIONS = {"ingress-hc1-json": "2222", "kms-hc1-json": "3333"}
+
+
+def pod_status(pod: str, name: str, secret: str, version: str, *, mounted: bool = True) -> dict[str, Any]:
+    status = {
+        "podName": pod,
+        "secretProviderClassName": name,
+        "mounted": mounted,
+        "objects": [{"id": f"secret/{secret}", "version": version}],
+    }
+    return {"metadata": {"name": f"{pod}-clusters-hc1-{name}"}, "status": status}
+
+
+@pytest.fixture
+def api() -> FakeApiServer:
+    api = FakeApiServer()
+    conditions = [
+        {"type": "Available", "status": "True", "reason": "AsExpected", "message": ""},
+        {"type": "Degraded", "status": "False", "reason": "AsExpected"},
+        {"type": "ValidAzureKMSConfig", "status": "False", "reason": "AzureError", "message": "encrypt failed: 403"},
+        {"type": "EtcdAvailable", "status": "True", "reason": "QuorumAvailable"},
+    ]
+    api.documents[HOSTED_CLUSTER] = {"status": {"conditions": conditions}}
+    api.documents[POD_STATUSES] = {
+        "items": [
+            pod_status("kube-apiserver-0", "managed-azure-kms", "kms-hc1-json", "3333"),
+            pod_status("ingress-operator-1", "managed-azure-ingress", "ingress-hc1-json", "2222"),
+            pod_status("ingress-operator-0", "managed-azure-ingress", "ingress-hc1-json", "1111"),
+            pod_status("ingress-operator-2", "managed-azure-ingress", "ingress-hc1-json", "2222", mounted=False),
+            pod_status("etcd-backup-0", "managed-azure-backup", "ingress-hc1-json", "1111"),
+            {"metadata": {"name": "just-made"}},
+        ]
+    }
+    return api
+
+
+@pytest.fixture
+def server(api: FakeApiServer, serve_plain: Serve) -> Iterator[ApiServer]:
+    with access_to(serve_plain(api.app())).api_server({}) as server:
+        yield server
+
+
+def test_each_pod_is_compared_with_the_vault(server: ApiServer) -> None:
+    found = read(server, OUTPUTS, VERSIONS.get)
+
+    assert [(each.identity, each.pod, each.version, each.state) for each in found.mounts] == [
+        ("ingress", "ingress-operator-0", "1111", "old"),
+        ("ingress", "ingress-operator-1", "2222", "current"),
+        ("ingress", "ingress-operator-2", "2222", "not mounted"),
+        ("kms", "kube-apiserver-0", "3333", "current"),
+    ]
+    assert found.unread == ()
+
+
+def test_the_conditions_are_judged_as_hypershift_judges_them(server: ApiServer) -> None:
+    found = read(server, OUTPUTS, VERSIONS.get)
+
+    assert [(each.type, each.is_expected, each.is_shown) for each in found.conditions] == [
+        ("Available", True, True),
+        ("Degraded", True, True),
+        ("ValidAzureKMSConfig", False, True),
+        ("EtcdAvailable", True, False),
+    ]
+
+
+KMS = {"secretEncryption": {"kms": {"azure": {"keyVaultAccess": "Public"}}}}
+PRIVATE_KMS = {"secretEncryption": {"kms": {"azure": {"keyVaultAccess": "Private"}}}}
+NAMED = {
+    "services": [{"service": "APIServer", "servicePublishingStrategy": {"type": "Route", "route": {"hostname": "api"}}}]
+}
+UNNAMED = {"services": [{"service": "APIServer", "servicePublishingStrategy": {"type": "Route"}}]}
+ONLY_PRIVATE = {"platform": {"azure": {"topology": "Private"}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "kms", "external_dns"),
+    [
+        ({}, True, True),
+        ({**KMS, **NAMED}, False, False),
+        ({**PRIVATE_KMS, **NAMED}, True, False),
+        ({**KMS, **UNNAMED}, False, True),
+        ({**KMS, **NAMED, **ONLY_PRIVATE}, False, True),
+    ],
+)
+def test_what_hypershift_cannot_know_may_be_unknown(
+    api: FakeApiServer, server: ApiServer, spec: dict[str, Any], kms: bool, external_dns: bool
+) -> None:
+    """As `ExpectedHCConditions` in support/conditions/conditions.go:57-68 and 110-116."""
+
+    def expected(status: str) -> dict[str, bool]:
+        types = ("ValidAzureKMSConfig", "ExternalDNSReachable")
+        conditions = [{"type": each, "status": status} for each in types]
+        api.documents[HOSTED_CLUSTER] = {"spec": spec, "status": {"conditions": conditions}}
+        return {each.type: each.is_expected for each in read(server, OUTPUTS, VERSIONS.get).conditions}
+
+    assert expected("Unknown") == {"ValidAzureKMSConfig": kms, "ExternalDNSReachable": external_dns}
+    assert set(expected("True").values()) == {True}
+    assert set(expected("False").values()) == {False}
+
+
+@pytest.mark.parametrize(
+    ("condition", "status", "expected"),
+    [
+        ("Progressing", "True", False),
+        ("Progressing", "Unknown", False),
+        ("ClusterVersionFailing", "False", True),
+        ("ValidConfiguration", "Unknown", False),
+        ("ClusterVersionUpgradeable", "Unknown", True),
+    ],
+)
+def test_a_condition_has_a_status_that_is_expected(condition: str, status: str, expected: bool) -> None:
+    assert HostedClusterCondition("hc1", condition, status, "", "").is_expected == expected
+
+
+def test_what_may_not_be_read_is_named_and_the_rest_is_there(server: ApiServer, api: FakeApiServer) -> None:
+    api.unreadable = {HOSTED_CLUSTER}
+
+    def version_of(secret: str) -> str | None:
+        raise AzureRefusedError(f"reading {secret}: 403")
+
+    found = read(server, OUTPUTS, version_of)
+
+    assert found.conditions == ()
+    assert {each.state for each in found.mounts} == {"not known", "not mounted"}
+    assert found.unread == (
+        f"the conditions of hc1: deployer-object-id may not read {HOSTED_CLUSTER} at {server.server}",
+        "the vault's version of ingress-hc1-json: reading ingress-hc1-json: 403",
+        "the vault's version of kms-hc1-json: reading kms-hc1-json: 403",
+    )
+
+
+def test_a_cluster_that_is_not_there_yet_is_no_error(server: ApiServer, api: FakeApiServer) -> None:
+    api.documents = {}
+
+    found = read(server, OUTPUTS, VERSIONS.get)
+
+    assert found == ClusterState(unread=("the conditions of hc1: there is no HostedCluster clusters/hc1",))
+
+
+def test_a_cluster_side_of_the_stacks_own_has_mounts_and_no_conditions(server: ApiServer) -> None:
+    outputs: Any = {**OUTPUTS, "clusterSide": "stack"}
+
+    found = read(server, outputs, VERSIONS.get)
+
+    assert (found.conditions, len(found.mounts), found.unread) == ((), 4, ())
+
+
+def test_scripts_get_it_by_cluster_and_identity(server: ApiServer) -> None:
+    document = read(server, OUTPUTS, VERSIONS.get).to_json()
+
+    assert document["conditions"]["hc1"][2] == {
+        "type": "ValidAzureKMSConfig",
+        "status": "False",
+        "reason": "AzureError",
+        "message": "encrypt failed: 403",
+        "expected": False,
+    }
+    assert document["mounts"]["hc1"]["kms"] == [
+        {"pod": "kube-apiserver-0", "version": "3333", "vaultVersion": "3333", "state": "current"}
+    ]
+    assert document["unread"] == []
+
+
+def test_the_tables_name_what_is_wrong_and_hide_what_is_not(server: ApiServer) -> None:
+    found = read(server, OUTPUTS, VERSIONS.get)
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(cluster_tables.conditions(found.conditions, 200), cluster_tables.mounts(found.mounts, 200))
+
+    lines = [" ".join(line.split()) for line in capture.get().splitlines()]
+    assert "hc1 ValidAzureKMSConfig False AzureError encrypt failed: 403" in lines
+    assert not any("EtcdAvailable" in line for line in lines)
+    assert "hc1 ingress ingress-operator-0 1111 old" in lines
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_name_is_broken_on_a_narrow_screen(width: int) -> None:
+    pod = "azure-disk-csi-driver-controller-7f5d8c9b4-x2x7k"
+    version = "0123456789abcdef0123456789abcdef"
+    mount = MountedVersion("hc1", "controlPlaneOperator", pod, version, True, version)
+    name, reason = "ValidHostedControlPlaneConfiguration", "InvalidConfiguration"
+    condition = HostedClusterCondition("hc1", name, "False", reason, "x " * 60)
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(cluster_tables.mounts([mount], width), cluster_tables.conditions([condition], width))
+
+    printed = capture.get()
+    assert all(each in printed for each in (pod, version, name, reason))
+    assert max(map(len, printed.splitlines())) <= width

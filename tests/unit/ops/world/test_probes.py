@@ -1,0 +1,151 @@
+"""Reading the probes: over HTTP, from a Kubernetes API and from the pods it names."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from localcloud.tests.hosts import Serve
+from ops.world.probes import ProbeResult, ProbeResults, ProbesUnreachableError, read
+from tests.unit.ops.stacks import FakeCluster, probe, refused, report, running, write_kubeconfig
+
+INGRESS = ("managed-azure-ingress", "ingress-hc1-json", "probe-ingress")
+Read = Callable[[], ProbeResults]
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    """A cluster with one SecretProviderClass and no pod."""
+    cluster = FakeCluster()
+    cluster.add_class("managed-azure-ingress", "ingress-hc1-json")
+    return cluster
+
+
+@pytest.fixture
+def answers(cluster: FakeCluster, serve_plain: Serve, tmp_path: Path) -> Read:
+    """Reads the probes of the cluster."""
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", serve_plain(cluster.app()))
+    return lambda: read(kubeconfig)
+
+
+def test_a_ready_probes_report_is_read_at_its_pods_address(
+    cluster: FakeCluster, answers: Read, serve_plain: Serve
+) -> None:
+    cluster.add_pod("probe-ingress", **running(serve_plain(probe(report()))))
+    found = answers().of(*INGRESS)
+    assert found == ProbeResult("probe-ingress-0", report())
+    assert found.is_ready
+    assert cluster.selectors == ["app.kubernetes.io/name=credential-probe"]
+
+
+def test_a_probe_that_is_not_ready_is_read_in_spite_of_its_503(
+    cluster: FakeCluster, answers: Read, serve_plain: Serve
+) -> None:
+    cluster.add_pod("probe-ingress", **running(serve_plain(probe(refused("AADSTS700027: not registered")))))
+    found = answers().of(*INGRESS)
+    assert found.report == refused("AADSTS700027: not registered")
+    assert not found.is_ready
+
+
+def test_every_probe_has_its_own_report(cluster: FakeCluster, answers: Read, serve_plain: Serve) -> None:
+    cluster.add_class("managed-azure-kms", "kms-hc1-json")
+    for deployment, file in (("probe-kms", "/mnt/certs/kms-hc1-json"), ("probe-kms-2", "/mnt/kms/kms-hc1-json")):
+        cluster.add_pod(deployment, **running(serve_plain(probe(report(file)))))
+    found = answers()
+    each = [found.of("managed-azure-kms", "kms-hc1-json", deployment) for deployment in ("probe-kms", "probe-kms-2")]
+    files = [one.report["credentialFile"] for one in each if one.report is not None]
+    assert files == ["/mnt/certs/kms-hc1-json", "/mnt/kms/kms-hc1-json"]
+
+
+def test_equal_classes_of_two_clusters_differ_by_their_secret(
+    cluster: FakeCluster, answers: Read, serve_plain: Serve
+) -> None:
+    cluster.add_class("managed-azure-ingress", "ingress-hc2-json", namespace="clusters-hc2")
+    cluster.add_pod("probe-ingress", **running(serve_plain(probe(report()))))
+    other = running(serve_plain(probe(report("/mnt/certs/ingress-hc2-json"))))
+    cluster.add_pod("probe-ingress", namespace="clusters-hc2", **other)
+    found = answers().of("managed-azure-ingress", "ingress-hc2-json", "probe-ingress")
+    assert found.report == report("/mnt/certs/ingress-hc2-json")
+
+
+def test_of_two_pods_the_younger_one_speaks_and_one_that_is_going_does_not(
+    cluster: FakeCluster, answers: Read, serve_plain: Serve
+) -> None:
+    new, old = running(serve_plain(probe(report("/new")))), running(serve_plain(probe(report("/old"))))
+    cluster.add_pod("probe-ingress", created="2026-11-21T17:00:00Z", **new)
+    cluster.add_pod("probe-ingress", created="2026-11-21T16:00:00Z", **old)
+    cluster.add_pod("probe-ingress", created="2026-11-21T18:00:00Z", deletionTimestamp="2026-11-21T18:01:00Z", **old)
+    assert answers().of(*INGRESS) == ProbeResult("probe-ingress-0", report("/new"))
+
+
+def test_a_missing_class_and_a_missing_pod_are_named(answers: Read) -> None:
+    found = answers()
+    assert found.of("managed-azure-kms", "kms-hc1-json", "probe-kms") == ProbeResult(
+        "probe-kms", None, "no SecretProviderClass managed-azure-kms fetches kms-hc1-json"
+    )
+    assert found.of(*INGRESS) == ProbeResult("probe-ingress", None, "no pod in clusters-hc1")
+
+
+def test_a_pod_that_does_not_run_shows_the_kubelets_reason(cluster: FakeCluster, answers: Read) -> None:
+    waiting = {"reason": "ContainerCreating"}
+    status = {
+        "phase": "Pending",
+        "containerStatuses": [{"name": "probe", "state": {"waiting": waiting}}],
+        "conditions": [{"type": "Ready", "message": "MountVolume.SetUp failed: secret not found"}, {"type": "Other"}],
+    }
+    cluster.add_pod("probe-ingress", status)
+    assert answers().of(*INGRESS).problem == (
+        "the pod is pending: ContainerCreating; MountVolume.SetUp failed: secret not found"
+    )
+
+
+def test_a_pod_without_a_status_is_pending(cluster: FakeCluster, answers: Read) -> None:
+    cluster.add_pod("probe-ingress", {})
+    assert answers().of(*INGRESS).problem == "the pod is pending: the kubelet reports no reason"
+
+
+def test_a_probe_that_does_not_answer_is_a_problem_of_its_row(cluster: FakeCluster, answers: Read) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    cluster.add_pod("probe-ingress", {"phase": "Running", "podIP": "127.0.0.1"}, port=port)
+    found = answers().of(*INGRESS)
+    assert found.report is None
+    assert found.problem == "the pod's probe does not answer: the kubelet reports no reason"
+
+
+def test_an_answer_that_is_no_report_is_a_problem_of_its_row(
+    cluster: FakeCluster, answers: Read, serve_plain: Serve
+) -> None:
+    async def page(request: Request) -> PlainTextResponse:
+        return PlainTextResponse("somebody else's page")
+
+    cluster.add_pod("probe-ingress", **running(serve_plain(Starlette(routes=[Route("/readyz", page)]))))
+    assert str(answers().of(*INGRESS).problem).startswith("the pod's probe answers no report: ")
+
+
+def test_an_api_that_does_not_answer_is_unreachable(tmp_path: Path) -> None:
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
+    with pytest.raises(ProbesUnreachableError, match=f"the Kubernetes API of {kubeconfig} does not answer"):
+        read(kubeconfig)
+
+
+def test_an_api_that_refuses_is_unreachable(serve_plain: Serve, tmp_path: Path) -> None:
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", serve_plain(Starlette()))
+    with pytest.raises(ProbesUnreachableError, match=r"refuses the list of them \(404 Not Found\)\. `make up` starts"):
+        read(kubeconfig)
+
+
+@pytest.mark.parametrize("text", [None, ""])
+def test_a_kubeconfig_that_cannot_be_read_is_named(tmp_path: Path, text: str | None) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    if text is not None:
+        kubeconfig.write_text(text)
+    with pytest.raises(ProbesUnreachableError, match=f"{kubeconfig} is not there, or is not a kubeconfig"):
+        read(kubeconfig)

@@ -1,0 +1,182 @@
+"""What the checks expect, out of a state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from identity.catalogue import CONTROL_PLANE
+from ops.world.expected import ExpectedIssuer, FederatedTrust
+from ops.world.state import expected
+from tests.unit.ops.stacks import output
+from tests.unit.ops.states import below, grants, identity, with_parents, workload
+from tests.unit.ops.states import cluster as hosted_cluster
+
+KMS_IDENTITY = identity("hc1", "kms")
+KMS = next(row for row in CONTROL_PLANE if row.field == "kms")
+
+
+def stack(**outputs: Any) -> Any:
+    return below(None, "pulumi:pulumi:Stack", "idstack-dev", outputs=outputs)
+
+
+def role(roles: Any, word: str, **changes: Any) -> Any:
+    name = f"{roles['urn'].rpartition('::')[2]}-{word}"
+    inputs = {"principalId": f"{name}-principal", "roleDefinitionId": "/roles/r", "scope": "/scope"}
+    return below(
+        roles, "azure-native:authorization:RoleAssignment", name, id=f"/scope/{name}", inputs=inputs, **changes
+    )
+
+
+def state(*resources: Any, pending: tuple[Any, ...] = ()) -> Any:
+    return {"version": 3, "deployment": {"resources": with_parents(*resources), "pending_operations": list(pending)}}
+
+
+def cluster(**identities: Any) -> dict[str, Any]:
+    return {"hc1": {"namespace": "clusters", "controlPlane": identities}}
+
+
+def outputs(side: str = "stack") -> dict[str, Any]:
+    identities = {
+        "kms": output(KMS.secret_provider_class, "kms-hc1-json"),
+        "ingress": output("managed-azure-ingress", "ingress-hc1-json", generation="a2"),
+    }
+    return {"clusterSide": side, "keyVaultName": "kv", "hostedClusters": cluster(**identities)}
+
+
+def test_an_identity_has_its_own_roles_and_the_reader_those_of_the_vault() -> None:
+    found = expected(
+        state(
+            stack(**outputs()),
+            role(grants(identity("hc1", "ingress")), "dns"),
+            role(grants(identity("hc1", "ingress")), "vnet", delete=True),
+            role(grants(identity("hc10", "ingress")), "dns"),
+            role(grants(identity("hc1", "kms")), "kms-vault-kv"),
+            role(grants(None), "vault"),
+        )
+    )
+
+    assert {each.identity: [role.resource for role in each.roles] for each in found.identities} == {
+        "ingress": ["hc1-ingress-roles-dns"],
+        "kms": ["hc1-kms-roles-kms-vault-kv"],
+    }
+    assert [each.id for each in found.reader_roles] == ["/scope/key-vault-user-roles-vault"]
+    assert [each.generation for each in found.identities] == ["a2", None]
+
+
+def test_a_reader_may_have_its_role_on_each_secret() -> None:
+    found = expected(
+        state(stack(**outputs()), role(grants(KMS_IDENTITY, "reader"), "secret"), role(grants(KMS_IDENTITY), "dns"))
+    )
+
+    readers = {each.identity: [role.resource for role in each.reader_roles] for each in found.identities}
+    assert readers == {"ingress": [], "kms": ["hc1-kms-reader-secret"]}
+    assert found.reader_roles == ()
+
+
+ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
+SUBJECT = "system:serviceaccount:kube-system:kms-provider"
+CREDENTIAL = {"issuer": ISSUER, "subject": SUBJECT, "audiences": ["openshift"]}
+FEDERATED = "azure-native:managedidentity:FederatedIdentityCredential"
+MANAGED_IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
+DOCUMENTS: tuple[str, Any, Any] = (
+    "idstack:index:IssuerDocuments",
+    {"issuer": ISSUER, "keys": [{"jwk": {"kid": "kid-1"}}]},
+    {},
+)
+OWN_KEY: tuple[str, Any, Any] = ("idstack:index:SigningKey", {}, {"keyId": "kid-2"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "issuer"),
+    [
+        (DOCUMENTS, "hc1", ExpectedIssuer(address=ISSUER, keys=("kid-1",), is_ours=True)),
+        (OWN_KEY, "hc1", ExpectedIssuer(address=ISSUER, keys=("kid-2",), is_ours=False)),
+        (OWN_KEY, "hc10", ExpectedIssuer(address=ISSUER, keys=(), is_ours=False)),
+    ],
+    ids=["made", "existing", "no-key"],
+)
+def test_a_workload_identity_has_what_a_token_is_compared_with(
+    kind: tuple[str, Any, Any], name: str, issuer: ExpectedIssuer
+) -> None:
+    kms_identity, disk_identity = (workload("hc1", field) for field in ("kms", "disk"))
+
+    hosted = {"namespace": "clusters", "controlPlane": {}, "dataPlane": {"kms": "client"}}
+    clusters = {"hc1": {**hosted, "hostedClusterSpec": {"issuerURL": ISSUER}}}
+
+    found = expected(
+        state(
+            stack(clusterSide="hypershift", hostedClusters=clusters),
+            below(kms_identity, MANAGED_IDENTITY, "an-identity", id="/id/kms"),
+            below(kms_identity, FEDERATED, "a-credential", id="/id/1", inputs=CREDENTIAL),
+            below(disk_identity, FEDERATED, "another-credential", id="/id/2", inputs=CREDENTIAL),
+            below(hosted_cluster(name), kind[0], "a-name", id="/id/3", inputs=kind[1], outputs=kind[2]),
+        )
+    )
+
+    [kms] = found.guests
+    trust = FederatedTrust(issuer=ISSUER, subject=SUBJECT, audience="openshift")
+    assert (kms.resource_id, kms.client_id) == ("/id/kms", "client")
+    assert (kms.trusts, kms.issuer) == ((trust,), issuer)
+
+
+def test_the_issuer_of_a_managed_cluster_is_expected_if_the_stack_makes_it() -> None:
+    [described] = cluster(kms=output(KMS.secret_provider_class, "kms-hc1-json")).values()
+    hosted = {**described, "dataPlane": {"diskMSIClientID": "client"}, "hostedClusterSpec": {"issuerURL": ISSUER}}
+
+    [disk] = expected(state(stack(hostedClusters={"hc1": hosted}))).guests
+
+    assert (disk.issuer, disk.resource_id) == (None, "")
+
+
+def test_a_certificate_counts_once_it_is_in_the_vault_and_not_by_the_outputs() -> None:
+    token = "idstack:index:CredentialSecret"
+    written = {"thumbprint": "DE11", "generation": "a1"}
+    secret = below(identity("hc1", "ingress"), token, "a-secret", id="x", inputs=written)
+
+    found = {each.identity: each for each in expected(state(stack(**outputs()), secret)).identities}
+
+    assert (found["ingress"].thumbprint, found["ingress"].generation) == ("DE11", "a1")
+    assert found["kms"].thumbprint == output("", "")["thumbprint"], "another tool stored it"
+
+
+def test_probes_are_expected_where_the_stack_makes_the_cluster_side() -> None:
+    *_, kms = expected(state(stack(**outputs()))).identities
+
+    assert [(each.deployment, each.container, each.directory) for each in kms.mounts] == [
+        ("probe-kms", "credential-probe", "/mnt/certs"),
+        ("probe-kms-2", "credential-probe", "/mnt/kms"),
+    ]
+    assert kms.namespace == "clusters-hc1"
+
+
+def test_hypershifts_own_pods_are_expected_where_it_makes_the_cluster_side() -> None:
+    *_, kms = expected(state(stack(**outputs("hypershift")))).identities
+
+    assert [each.deployment for each in kms.mounts] == [mount.deployment for mount in KMS.mounts]
+    assert kms.hosted_cluster_path == KMS.hosted_cluster_path
+
+
+def test_pending_operations_are_named() -> None:
+    operation = {"type": "creating", "resource": role(grants(identity("hc1", "ingress")), "dns")}
+
+    assert expected(state(pending=(operation,))).pending == ("creating hc1-ingress-roles-dns",)
+
+
+def test_a_stack_without_outputs_was_never_brought_up() -> None:
+    found = expected({"version": 3, "deployment": {"resources": None}})
+
+    assert (found.is_up, found.identities, found.reader_roles) == (False, (), ())
+
+
+def test_the_vaults_network_rules_are_those_of_its_inputs() -> None:
+    token = "azure-native:keyvault:Vault"
+    properties = {"publicNetworkAccess": "Enabled", "networkAcls": {"defaultAction": "Deny"}}
+    vault = below(None, token, "vault-vault", id="x", inputs={"properties": properties})
+
+    found = expected(state(stack(**outputs()), vault)).own_vault
+
+    assert found is not None
+    assert (found.public_network_access, found.default_action) == ("Enabled", "Deny")
+    assert expected(state(stack(**outputs()))).own_vault is None

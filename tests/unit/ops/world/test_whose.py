@@ -1,0 +1,124 @@
+"""Whose a thing in Azure is: each witness refuses an adoption, and says what it saw."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from identity import resource_types
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
+from identity.credentials.secret_tags import OWNER
+from identity.naming import owner_mark
+from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
+from ops.world.stacks import Contents, Stacks
+from ops.world.whose import Whose
+
+SECRET: Final = "idstack:index:CredentialSecret"
+IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
+DISK: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-disk"
+ROLE: Final = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/9883867c-f74a-573e-94cc-d5d1434935bb"
+READER: Final = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7"
+LOST: Final = (
+    "it carries the owner id lost, which no stack of this backend has. Only if it is of dev, which has lost its state "
+    "or was destroyed since, and of no stack of another backend: `.venv/bin/idstack recover --stack dev --owner lost`"
+)
+
+
+def whose(azure: AzureClient, own: Contents | None = None, other: Contents | None = None) -> Whose:
+    stacks = Stacks(("dev", "prod"), {"dev": own or Contents(owner="mine"), "prod": other or Contents(owner="theirs")})
+    return Whose(azure, stacks, "dev")
+
+
+@pytest.mark.parametrize(
+    ("owner", "objection"),
+    [(None, None), ("mine", None), ("theirs", "it carries the owner id of the stack prod"), ("lost", LOST)],
+)
+def test_what_carries_an_owner_id_is_its_stacks(
+    azure: AzureClient, world: ArmWorld, deployer: ServicePrincipal, owner: str | None, objection: str | None
+) -> None:
+    world.create_vault()
+    world.group("identity-local")
+    tags = {} if owner is None else {OWNER: owner}
+    world.call("PUT", f"{VAULT}/secrets/x-json", {"properties": {"value": "v"}, "tags": tags})
+    world.call("PUT", DISK, {"location": "eastus", "tags": tags})
+    made = world.cloud.directory.create_application("ingress-hc1")
+    marks = [] if owner is None else [owner_mark(owner)]
+    world.cloud.directory.update(
+        replace(made, owners=(deployer.object_id,), properties={**made.properties, "tags": marks})
+    )
+    looked = whose(azure)
+
+    assert looked.objection(SECRET, f"AzurePublicCloud/tenant{VAULT}/secrets/x-json") == objection
+    assert looked.objection(IDENTITY, DISK) == objection
+    assert looked.objection(resource_types.APPLICATION, f"/applications/{made.object_id}") == objection
+
+
+def test_what_another_stack_has_in_its_state_is_that_stacks(azure: AzureClient) -> None:
+    looked = whose(azure, other=Contents(things=frozenset({DISK.lower()})))
+
+    assert looked.objection(IDENTITY, DISK) == "the stack prod has it"
+    assert looked.objection("kubernetes:core/v1:Namespace", "clusters-hc1") is None
+
+
+def assigned(world: ArmWorld, principal: str, kind: str = "ServicePrincipal") -> None:
+    properties = {"roleDefinitionId": READER, "principalId": principal, "principalType": kind}
+    assert world.call("PUT", ROLE, {"properties": properties}).status_code == 201
+
+
+def test_a_role_of_somebody_who_lives_is_his(azure: AzureClient, world: ArmWorld) -> None:
+    world.group("identity-local")
+    principal = world.principal().object_id
+    assigned(world, principal)
+
+    assert (
+        whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE, "another")
+        == f"it is a role of someone ({principal}), which lives"
+    )
+    siblings = Contents(principals=frozenset({principal.lower()}))
+    assert whose(azure, other=siblings).objection(resource_types.ROLE_ASSIGNMENT, ROLE) == (
+        f"it is a role of the stack prod, whose identity {principal.lower()} lives"
+    )
+    assert whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE, principal.upper()) is None, (
+        "the program wants it for him"
+    )
+    own = Contents(texts=frozenset({principal.lower()}))
+    assert whose(azure, own=own).objection(resource_types.ROLE_ASSIGNMENT, ROLE) is None
+
+
+def test_a_role_of_somebody_of_whom_graph_tells_nothing_may_be_his(
+    azure: AzureClient, world: ArmWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.group("identity-local")
+    principal = world.principal().object_id
+    assigned(world, principal)
+
+    def refused(self: AzureClient, path: str) -> None:
+        raise AzureRefusedError("403")
+
+    monkeypatch.setattr(AzureClient, "directory_object", refused)
+    assert (
+        whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE)
+        == f"it is a role of {principal.lower()}, which may live: 403"
+    )
+
+
+@pytest.mark.parametrize("kind", ["User", "Group"])
+def test_a_role_of_a_person_is_never_adopted(azure: AzureClient, world: ArmWorld, kind: str) -> None:
+    world.group("identity-local")
+    person = "0c5f1f7e-0000-4000-8000-00000000000c"
+    assigned(world, person, kind)
+
+    assert whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE) == f"it is a role of {person}, a {kind}"
+
+
+def test_a_role_of_somebody_who_is_gone_is_nobodys(azure: AzureClient, world: ArmWorld) -> None:
+    world.group("identity-local")
+    principal = world.principal().object_id
+    assigned(world, principal)
+    world.cloud.directory.delete_service_principal(principal)
+
+    assert whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE) is None
