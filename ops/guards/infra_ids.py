@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from identity import resource_types
 from identity.naming import dashed
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import StateResource
+from ops.stack.state import StateResource, outputs_in
 from ops.world.stacks import Stacks
 
 
@@ -44,10 +43,8 @@ def refuse_duplicates(engine: Engine, resources: Iterable[StateResource], report
 
 def _of_last_run(resources: Iterable[StateResource]) -> Iterator[tuple[str, str]]:
     """Hosted clusters of the last complete run, each with its infraID."""
-    for each in resources:
-        if each["type"] == resource_types.STACK:
-            for name, cluster in ((each.get("outputs") or {}).get("hostedClusters") or {}).items():
-                yield name, cluster["hostedClusterSpec"]["infraID"]
+    for name, cluster in outputs_in(resources).get("hostedClusters", {}).items():
+        yield name, cluster["hostedClusterSpec"]["infraID"]
 
 
 def _configured(written: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

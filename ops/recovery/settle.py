@@ -20,7 +20,7 @@ from ops.renewal.renewable import RenewedType
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.lock import LockedError
-from ops.stack.state import Plan, State, StateResource, name_of, without
+from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, without
 from ops.world.kubernetes_objects import management_cluster
 from ops.world.whose import looking
 
@@ -192,6 +192,5 @@ def _finders(
         objects = None
         if any(each["type"].startswith(_KUBERNETES) for each in asked):
             objects = stack.enter_context(management_cluster(engine))
-        outputs = next((each.get("outputs") or {} for each in state if each["type"] == resource_types.STACK), {})
-        taken = orphans.ids(state)
-        yield Finders(clients, objects, configuration["subscriptionId"], taken, outputs.get("keyVaultId"))
+        vault_id = outputs_in(state).get("keyVaultId")
+        yield Finders(clients, objects, configuration["subscriptionId"], orphans.ids(state), vault_id)

@@ -5,7 +5,7 @@ Only what the commands read or write. Other keys are there, too, and are kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, Final, NotRequired, TypedDict
 
 from identity import resource_types
@@ -125,7 +125,12 @@ class Plan(TypedDict):
 
 def outputs_of(state: State) -> StackOutputs[str]:
     """The outputs in a state, none of which is secret; empty before the first complete run."""
-    for resource in state["deployment"].get("resources") or ():
+    return outputs_in(state["deployment"].get("resources") or ())
+
+
+def outputs_in(resources: Iterable[StateResource]) -> StackOutputs[str]:
+    """Those of the stack among the resources of its state."""
+    for resource in resources:
         if resource["type"] == resource_types.STACK:
             outputs: Any = resource.get("outputs") or {}
             found: StackOutputs[str] = outputs

@@ -81,7 +81,6 @@ def look(sources: DoctorSources, parts: Set[Part], selection: Selection = EVERYT
     access, control_planes = _cluster(sources, state, parts)
     if isinstance(state, StackState):
         state, control_planes = _selected(selection, state, control_planes)
-    azure = _azure(sources, state, parts)
     return StackWorld(
         stack=engine.stack,
         now=datetime.now(UTC),
@@ -91,16 +90,8 @@ def look(sources: DoctorSources, parts: Set[Part], selection: Selection = EVERYT
         decryption=decryption,
         configuration=read_configuration(engine) if Part.CONFIGURATION in parts else _NOT_WANTED,
         access=access,
-        vault=azure.vault,
-        secrets=azure.secrets,
-        add_on=azure.add_on,
-        roles=azure.roles,
-        assignments=azure.assignments,
-        definitions=azure.definitions,
-        applications=azure.applications,
-        issuers=azure.issuers,
-        managed_identities=azure.managed_identities,
         control_planes=control_planes,
+        **vars(_azure(sources, state, parts)),
     )
 
 

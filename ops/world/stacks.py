@@ -12,7 +12,7 @@ from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.naming import role_assignment_name
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import State, StateResource
+from ops.stack.state import State, StateResource, outputs_in
 
 # What the outputs of an application's or a managed identity's resource call its principal.
 _PRINCIPAL_OF: Final[Mapping[str, str]] = {
@@ -170,10 +170,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _infra_ids(resources: Sequence[StateResource]) -> Iterator[str]:
-    for each in resources:
-        if each["type"] != resource_types.STACK:
-            continue
-        outputs = each.get("outputs") or {}
-        yield from filter(None, [outputs.get("keyVaultName")])
-        for cluster in (outputs.get("hostedClusters") or {}).values():
-            yield from filter(None, [(cluster.get("hostedClusterSpec") or {}).get("infraID")])
+    outputs = outputs_in(resources)
+    yield from filter(None, [outputs.get("keyVaultName")])
+    for cluster in outputs.get("hostedClusters", {}).values():
+        yield from filter(None, [cluster.get("hostedClusterSpec", {}).get("infraID")])

@@ -1,1 +1,1 @@
-"""What is seen of a stack, and what a check is."""
+"""What a check is, and what several checks ask of a stack."""

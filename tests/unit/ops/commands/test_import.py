@@ -9,6 +9,7 @@ import pytest
 
 from identity.azure.client import AzureClient
 from ops.stack.engine import Engine
+from tests.unit.ops import answers
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 TYPE = "azure-native:keyvault:Vault"
@@ -104,8 +105,7 @@ def test_a_living_principals_role_is_adopted_if_the_program_wants_it_for_him(
     engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, wanted: str, is_adopted: bool
 ) -> None:
     """Such as the add-on's, which nothing in the state has before."""
-    role = {"principalId": "P-1", "principalType": "ServicePrincipal"}
-    monkeypatch.setattr(AzureClient, "resource", lambda *_: {"properties": role})
+    monkeypatch.setattr(AzureClient, "resource", lambda *_: answers.role_assignment("/g/r", "P-1", "/roles/reader"))
     monkeypatch.setattr(AzureClient, "directory_object", lambda *_: {"displayName": "add-on"})
     inputs = {"principalId": wanted}
     plan = {"steps": [{"op": "create", "urn": "urn:x::roles-vault", "newState": {"inputs": inputs}}]}
