@@ -14,7 +14,6 @@ from rich.console import Console
 from identity.clouds import LocalEnvironment
 from identity.credentials.backoff import Backoff
 from identity.outputs import StackOutputs
-from ops.access.token_probes import apply, remove
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,
@@ -27,6 +26,7 @@ from ops.commands.options import (
     policy_pack,
 )
 from ops.commands.status import show
+from ops.commands.token_probes import apply, remove
 from ops.guards.infra_ids import refuse_duplicates
 from ops.outputs.rows import has_probes, rows
 from ops.outputs.tables import sign_ins, with_caption

@@ -25,16 +25,22 @@ def registered(tmp_path_factory: pytest.TempPathFactory) -> list[Object]:
     return registered_objects(tmp_path_factory.mktemp("shapes"))
 
 
-@pytest.fixture(params=FEATURE_SETS)
-def real(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The built-in API's check, with the definitions of a real cluster."""
+@pytest.fixture(scope="module", params=FEATURE_SETS)
+def real_components(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The built-in API's schemas, with the definitions of a real cluster."""
     known: dict[str, Any] = dict(schemas.components())
     for each in definitions():
         names = each["spec"]["names"]
         schema = schema_of(upstream(names["plural"], request.param), version(each)["name"])
         metadata = {"metadata": {"$ref": f"{schemas.REFERENCE}V1ObjectMeta"}}
         known[names["kind"]] = {**schema, "properties": {**schema["properties"], **metadata}}
-    monkeypatch.setattr(schemas, "components", lambda: known)
+    return known
+
+
+@pytest.fixture
+def real(real_components: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The built-in API checks by them."""
+    monkeypatch.setattr(schemas, "components", lambda: real_components)
 
 
 def refusals(document: Object) -> list[str]:

@@ -14,7 +14,7 @@ from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LocalEnvironment
 from localcloud.kubelet import hosted_tokens
 from localcloud.tests.kubernetes_world import RunningApi, write_kubeconfig
-from ops.access import token_probes
+from ops.commands import token_probes
 from ops.stack.errors import CommandError
 from tests.unit.identity.settings.world import LOCAL, configuration, hosted_cluster, load
 
