@@ -13,7 +13,7 @@ from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import ControlPlaneIdentity, ProofTarget, Scope
 from identity.naming import federated_credential_name
 from identity.roles import Role
-from tests.architecture.source import ROOT
+from tests.architecture.source import ROOT, files
 
 # HyperShift constants.go, HO and CPO manifests: field | SecretProviderClass | secret | deployment/container |
 # volume | path
@@ -181,6 +181,6 @@ ROLES = {name: role for name, role in vars(roles).items() if isinstance(role, Ro
 def test_a_role_id_is_a_guid_with_one_home(role: Role) -> None:
     uuid.UUID(role.guid)
     rooms = ("bench", "components", "emulated", "identity", "localcloud", "ops", "plugin", "provider", "tools")
-    homes = [path for room in rooms for path in (ROOT / room).rglob("*.py") if role.guid in path.read_text("utf-8")]
+    homes = [path for room in rooms for path in files(room) if role.guid in path.read_text("utf-8")]
 
     assert [str(path.relative_to(ROOT)) for path in homes] == ["identity/roles.py"]
