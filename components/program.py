@@ -12,7 +12,7 @@ from components.preflight.preflight import preflight
 from components.renewed_outputs import renewed_outputs
 from components.stack import IdentityStack
 from identity.settings import ConfigurationError
-from identity.settings.schema.problems import for_stack
+from identity.settings.problems import for_stack
 
 
 async def identity_stack() -> pulumi.Inputs:

@@ -34,7 +34,7 @@ class LoginRow:
 
     Attributes:
         description: whose sign-in it is, for people.
-        needs, takes: attributes of `identity.aks.login.Login` that must be given, and that may be given besides.
+        needs, takes: attributes of `identity.access.login.Login` that must be given, and that may be given besides.
         variables: prefixes of the environment variables that this sign-in itself reads.
         is_attended: a person takes part, so a stack's configuration cannot name it.
     """

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pulumi_policy import EnforcementLevel, Policy, ReportViolation, ResourceValidationArgs, ResourceValidationPolicy
 from pulumi_policy.proxy import UnknownValueError
 
-from identity.settings.schema.problems import for_stack
+from identity.settings.problems import for_stack
 from identity.settings.schema.waivers import PolicyName
 from policies.rules import RULES, PolicedResource, Rule, RuleBreak, RuleContext
 from policies.stack import PolicedStack

@@ -30,7 +30,7 @@ from components.kubernetes.user_workload import MountedIdentity, UserWorkload, U
 from components.kubernetes.wiring import credential_path
 from components.plugin.resources import NamespaceGuard
 from identity import catalogue, catalogue_rows, resource_types
-from identity.aks.probe_pod import proof_argument
+from identity.access.probe_pod import proof_argument
 from identity.hypershift import CLUSTER_ANNOTATION
 from identity.mounts import side_by_side
 from identity.naming import kebab

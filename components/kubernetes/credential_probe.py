@@ -10,7 +10,7 @@ from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.meta import v1 as meta
 
 from components.kubernetes.wiring import credential_path, wire
-from identity.aks.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod
+from identity.access.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod
 from identity.catalogue_rows import Mount
 
 

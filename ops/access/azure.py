@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from identity.azure.arm_environment import credential
-from identity.azure.client import AzureClient
-from identity.azure.errors import AccessError, AzureRefusedError
+from identity.access.arm_environment import credential
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AccessError, AzureRefusedError
 from identity.clouds import CLOUDS, LocalEnvironment, local_cloud
 from ops.stack.environment import variables
 from ops.stack.errors import CommandError, MissingRightError

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from identity import resource_types
-from identity.azure.client import AzureClient, AzureObject
-from identity.azure.errors import AzureRefusedError
-from identity.azure.registered_certificates import registered
+from identity.access.azure_client import AzureClient, AzureObject
+from identity.access.errors import AzureRefusedError
+from identity.access.registered_certificates import registered
 from identity.credentials.document_parser import DATES, DocumentParser
 from identity.naming import ArmId, parse_arm_id, subscription_id
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity

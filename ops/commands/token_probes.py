@@ -17,7 +17,7 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from identity.aks.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument
+from identity.access.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.clouds import LocalEnvironment
 from identity.outputs import StackOutputs

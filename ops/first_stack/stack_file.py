@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 
 from identity.settings import ConfigurationError, Settings
-from identity.settings.schema.problems import for_stack
+from identity.settings.problems import report_for
 from identity.settings.stack_file import written, written_for
 from ops.first_stack.template import SAMPLE, Answers, stack_text
 from ops.stack import files, recorded_backend
@@ -56,7 +56,7 @@ def write(file: Path, answers: Answers) -> bool:
         load(answers.stack, texts, own)
     except ConfigurationError as error:
         raise CommandError(
-            f"these options do not fit together; nothing was written. {for_stack(str(error), answers.stack)}"
+            f"these options do not fit together; nothing was written. {report_for(error, answers.stack)}"
         ) from None
     if not has_own(file):
         files.replace(file, text, mode=_READABLE)
@@ -99,7 +99,7 @@ def settings_in(engine: Engine) -> Settings:
     except ConfigurationError as error:
         stack = engine.stack
         raise CommandError(
-            f"{for_stack(str(error), stack)}\n\nCorrect Pulumi.{stack}.yaml; then `idstack init {stack}` goes on"
+            f"{report_for(error, stack)}\n\nCorrect Pulumi.{stack}.yaml; then `idstack init {stack}` goes on"
         ) from None
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from identity.settings import ConfigurationError, HostedClusterSettings, Settings
-from identity.settings.schema.problems import for_stack
+from identity.settings.problems import for_stack
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import load, texts_in_the_file_of

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from identity.azure.client import AzureClient
-from identity.azure.records import SecretMetadata
-from identity.azure.registered_certificates import registered_at
+from identity.access.azure_client import AzureClient
+from identity.access.records import SecretMetadata
+from identity.access.registered_certificates import registered_at
 from identity.credentials import rfc3339
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterOutput, StackOutputs
 from ops.access.azure import deployer

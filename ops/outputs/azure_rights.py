@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from identity.azure.deployer_rights import (
+from identity.access.deployer_rights import (
     CONDITION_VERSION,
     AzureGrant,
     deployer_grants,

@@ -12,7 +12,7 @@ import yaml
 
 from identity.clouds import DEFAULT_CLOUD
 from identity.settings import ConfigurationError, Settings
-from identity.settings.schema.problems import for_stack
+from identity.settings.problems import for_stack
 from identity.settings.stack_file import written_for
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT, is_local

@@ -26,8 +26,9 @@ from identity.clouds import (
 )
 from identity.login_kinds import LoginKind
 from identity.settings import ConfigurationError, Settings, load_settings
+from identity.settings.problems import for_stack
 from identity.settings.schema.kms import key_vault_type_of
-from identity.settings.schema.problems import NAMESPACE, Place, for_stack, path_of
+from identity.settings.schema.problems import NAMESPACE, Place, path_of
 from ops.stack import local_cloud
 from ops.stack.configuration import shared_stack_of
 from ops.stack.environment import LOCAL_STACK, is_local

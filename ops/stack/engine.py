@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 import yaml
 
-from identity.azure.errors import AccessError
+from identity.access.errors import AccessError
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings import stack_file
@@ -122,7 +122,7 @@ class Engine(PulumiRuns):
         """Raise CommandError where the providers would sign in as different identities."""
         if self.is_local:
             return
-        from identity.azure.arm_environment import require_azure_native  # azure-identity takes a third of a second
+        from identity.access.arm_environment import require_azure_native  # azure-identity takes a third of a second
 
         try:
             require_azure_native(self.environment)

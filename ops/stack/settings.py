@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from contextlib import chdir
 from typing import Any
 
-from identity.aks.permissions import Permission, needed, permissions
-from identity.aks.stack_rights import rights_of
+from identity.access.permissions import Permission, needed, permissions
+from identity.access.stack_rights import rights_of
 from identity.clouds import LOCAL_CLOUD
 from identity.settings import ConfigurationError, Settings, load_settings
-from identity.settings.schema.problems import NAMESPACE, for_stack
+from identity.settings.problems import report_for
+from identity.settings.schema.problems import NAMESPACE
 from identity.settings.stack_file import written_for
 from ops.stack import local_cloud
 from ops.stack.configuration import require_local_cloud
@@ -29,7 +30,7 @@ def settings_of(engine: Engine) -> Settings:
     try:
         return load(engine.stack, texts_of(engine), written_for(engine.stack, engine.root))
     except ConfigurationError as error:
-        raise CommandError(for_stack(str(error), engine.stack)) from None
+        raise CommandError(report_for(error, engine.stack)) from None
 
 
 def require_sound_configuration(engine: Engine) -> None:
@@ -48,7 +49,7 @@ def require_sound_configuration(engine: Engine) -> None:
         with chdir(engine.root):  # as the program, to which paths in the file are relative
             load_settings(texts, secret_keys=(), local=local, written=written)
     except ConfigurationError as error:
-        raise CommandError(for_stack(str(error), engine.stack)) from None
+        raise CommandError(report_for(error, engine.stack)) from None
 
 
 def rights_on_cluster(engine: Engine) -> tuple[Permission, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from identity import resource_types
-from identity.azure.client import AzureClient, AzureObject
+from identity.access.azure_client import AzureClient, AzureObject
 from ops.sweep.model import LeftOver, Swept
 
 # kubernetes-sigs/cluster-api-provider-azure api/v1beta1/tags.go, `ClusterTagKey`: of machines and, since some release,

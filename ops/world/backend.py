@@ -16,8 +16,8 @@ from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 import yaml
 
-from identity.azure.client import AzureClient
-from identity.azure.errors import AccessError
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AccessError
 from identity.credentials import rfc3339
 from ops.stack import lock
 from ops.stack.engine import Engine

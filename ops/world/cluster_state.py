@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Literal, TypeAlias
 
-from identity.aks.api_server import ApiServer
-from identity.azure.client import AzureClient
-from identity.azure.errors import AccessError
+from identity.access.api_server import ApiServer
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AccessError
 from identity.naming import control_plane_namespace
 from identity.outputs import HostedClusterOutput, StackOutputs
 from ops.access.azure import deployer

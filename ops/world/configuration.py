@@ -8,7 +8,8 @@ from contextlib import suppress
 
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import ConfigurationError, Problem, Settings
-from identity.settings.schema.problems import NAMESPACE, for_stack, path_of
+from identity.settings.problems import for_stack
+from identity.settings.schema.problems import NAMESPACE, path_of
 from identity.settings.stack_file import written_for
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError

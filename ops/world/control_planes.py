@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 
 import httpx
 
-from identity.aks.api_server import ApiServer
-from identity.azure.errors import AccessError
+from identity.access.api_server import ApiServer
+from identity.access.errors import AccessError
 from identity.credentials import rfc3339
 from ops.world import cluster_state
 from ops.world.expected import Cluster, StackState

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
-from identity.aks.api_server import ApiServer
-from identity.azure.client import AzureClient
-from identity.azure.errors import AccessError
+from identity.access.api_server import ApiServer
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AccessError
 from ops.access.azure import deployer
 from ops.access.management_cluster import api_server
 from ops.stack import local_cloud

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from identity.azure.records import RoleAssignmentRecord, SecretMetadata
+from identity.access.records import RoleAssignmentRecord, SecretMetadata
 from ops.world.cluster_state import HostedClusterCondition, SeenMount
 from ops.world.expected import FederatedTrust, StackState
 from ops.world.seen import Unread

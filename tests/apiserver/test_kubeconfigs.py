@@ -23,11 +23,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from identity.aks import kubeconfig_files
-from identity.aks.api_server import ApiServer
-from identity.aks.azure_rbac import AksCluster
-from identity.aks.kubeconfig import Kubeconfig
-from identity.azure.errors import AccessError
+from identity.access import kubeconfig_files
+from identity.access.api_server import ApiServer
+from identity.access.azure_rbac import AksCluster
+from identity.access.errors import AccessError
+from identity.access.kubeconfig import Kubeconfig
 from tools import cluster
 
 pytestmark = pytest.mark.apiserver

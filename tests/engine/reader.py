@@ -25,7 +25,7 @@ from azure.identity import CertificateCredential
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from identity.aks.token_cache import CACHE_VARIABLE
+from identity.access.token_cache import CACHE_VARIABLE
 from identity.credentials.certificate import issue
 from identity.naming import resource_group_id, resource_id, role_definition_id
 from localcloud.azure.shared.faults import Faults

@@ -18,7 +18,7 @@ import pytest
 from azure.identity import CertificateCredential
 from pydantic import TypeAdapter
 
-from identity.azure.client import AzureClient
+from identity.access.azure_client import AzureClient
 from identity.clouds import local_cloud
 from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
 from ops.doctor.registry import CHECKS

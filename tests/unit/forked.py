@@ -18,8 +18,8 @@ from typing import Final
 _PROGRAM: Final = [
     "ops.cli",
     "ops.commands.token",
-    "identity.aks.sign_in",
-    "identity.aks.device_code",
+    "identity.access.sign_in",
+    "identity.access.device_code",
     "httpx",
 ]
 _context: Final = multiprocessing.get_context("forkserver")

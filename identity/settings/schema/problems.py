@@ -17,7 +17,6 @@ Place: TypeAlias = tuple[str | int, ...]
 NAMESPACE: Final = "idstack"
 # The engine's CLI, with the backend, home and plugins of the stack.
 CLI: Final = "idstack pulumi --"
-_UNNAMED: Final = re.compile(r"`idstack (?:pulumi|up|preview)(?= -- | --refresh|`)")
 _LONGEST_SHOWN: Final = 160
 # Of a Key Vault secret; no key is as short as that.
 _LONGEST_NAME: Final = 127
@@ -104,11 +103,6 @@ def to_set(place: Place, value: str, *, options: str = "") -> str:
 def to_remove(place: Place) -> str:
     """The command that removes a value, in backticks."""
     return _command("rm", "", place, "")
-
-
-def for_stack(text: str, stack: str) -> str:
-    """The text with the stack's name in each command of `idstack` that acts on a stack and names none."""
-    return _UNNAMED.sub(rf"\g<0> --stack {stack}", text)
 
 
 def _command(verb: str, options: str, place: Place, value: str) -> str:

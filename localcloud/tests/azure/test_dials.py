@@ -15,7 +15,7 @@ from azure.identity import CertificateCredential
 from azure.keyvault.secrets import SecretClient
 from cryptography import x509
 
-from identity.azure.client import AzureClient
+from identity.access.azure_client import AzureClient
 from identity.credentials.certificate import IssuedCertificate, issue
 from localcloud.azure.entra.api import app as entra_app
 from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery, HeldLag

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from azure.identity import DeviceCodeCredential
 
-from identity.azure.claims import claims_of
+from identity.access.claims import claims_of
 from localcloud.azure.entra.api import app
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import Faults

@@ -6,7 +6,7 @@ import pulumi
 import pytest
 
 from identity.settings import ConfigurationError
-from identity.settings.schema.problems import for_stack
+from identity.settings.problems import for_stack
 from tests.unit.components import world
 from tests.unit.components.program import Program
 

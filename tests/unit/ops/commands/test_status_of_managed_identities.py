@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from identity.azure.errors import AzureRefusedError
+from identity.access.errors import AzureRefusedError
 from identity.catalogue import WORKLOAD
 from ops.stack.errors import CommandError
 from tests.unit.ops import answers

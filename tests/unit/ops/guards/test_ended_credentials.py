@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 from cryptography import x509
 
-from identity.azure.client import AzureClient
-from identity.azure.errors import AzureRefusedError
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AzureRefusedError
 from identity.catalogue import CONTROL_PLANE
 from identity.outputs import StackOutputs
 from localcloud.azure.tenant.objects import KeyCredential

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from identity.aks.api_server import ApiServer
-from identity.azure.errors import AzureRefusedError
+from identity.access.api_server import ApiServer
+from identity.access.errors import AzureRefusedError
 from localcloud.tests.hosts import Serve
 from ops.outputs import cluster_tables
 from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion, read

@@ -1,0 +1,138 @@
+"""Resources of ARM as records: each kind is taken apart here alone. `of` takes ARM's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Self
+
+from identity.access.azure_client import AzureObject
+from identity.credentials.secret_tags import THUMBPRINT
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecretMetadata:
+    """The current version of a Key Vault secret, but for its value, which ARM shows nobody.
+
+    `created` is the version's. Another tool's secret may have no dates, and no `thumbprint`.
+    """
+
+    id: str
+    version: str
+    uri: str
+    enabled: bool
+    created: datetime
+    not_before: datetime | None
+    expires: datetime | None
+    tags: Mapping[str, str]
+
+    @classmethod
+    def of(cls, found: AzureObject) -> Self:
+        """Microsoft.KeyVault/vaults/secrets."""
+        properties = found["properties"]
+        attributes = properties.get("attributes") or {}
+        return cls(
+            id=found["id"],
+            version=properties["secretUriWithVersion"].rstrip("/").rpartition("/")[2],
+            uri=properties["secretUri"],
+            enabled=attributes.get("enabled", True),
+            created=datetime.fromtimestamp(attributes["created"], UTC),
+            not_before=_moment(attributes.get("nbf")),
+            expires=_moment(attributes.get("exp")),
+            tags=found.get("tags") or {},
+        )
+
+    @property
+    def name(self) -> str:
+        """Its name in the vault."""
+        return self.id.rpartition("/")[2]
+
+    @property
+    def thumbprint(self) -> str | None:
+        """SHA-1 of the certificate, upper-case hexadecimal."""
+        return self.tags.get(THUMBPRINT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleAssignmentRecord:
+    """A role of a principal at a scope."""
+
+    id: str
+    scope: str
+    principal_id: str
+    principal_type: str | None
+    role_definition_id: str
+
+    @classmethod
+    def of(cls, found: AzureObject) -> Self:
+        """Microsoft.Authorization/roleAssignments."""
+        properties = found["properties"]
+        return cls(
+            id=found["id"],
+            scope=properties["scope"],
+            principal_id=properties["principalId"],
+            principal_type=properties.get("principalType"),
+            role_definition_id=properties["roleDefinitionId"],
+        )
+
+    @property
+    def name(self) -> str:
+        """The assignment's own name, a UUID."""
+        return self.id.rpartition("/")[2]
+
+    @property
+    def role(self) -> str:
+        """GUID of the role, in lower case."""
+        return self.role_definition_id.rpartition("/")[2].lower()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManagedIdentityRecord:
+    """A user-assigned managed identity."""
+
+    id: str
+    name: str
+    location: str
+    client_id: str
+    principal_id: str
+    tags: Mapping[str, str]
+
+    @classmethod
+    def of(cls, found: AzureObject) -> Self:
+        """Microsoft.ManagedIdentity/userAssignedIdentities."""
+        return cls(
+            id=found["id"],
+            name=found["name"],
+            location=found["location"],
+            client_id=found["properties"]["clientId"],
+            principal_id=found["properties"]["principalId"],
+            tags=found.get("tags") or {},
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FederatedCredentialRecord:
+    """What Entra ID compares a token with, of a managed identity's federated credential."""
+
+    id: str
+    name: str
+    issuer: str
+    subject: str
+    audiences: tuple[str, ...]
+
+    @classmethod
+    def of(cls, found: AzureObject) -> Self:
+        """Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials."""
+        properties = found["properties"]
+        return cls(
+            id=found["id"],
+            name=found["name"],
+            issuer=properties["issuer"],
+            subject=properties["subject"],
+            audiences=tuple(properties["audiences"]),
+        )
+
+
+def _moment(seconds: int | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

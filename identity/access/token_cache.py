@@ -1,0 +1,156 @@
+"""Tokens kept between calls of `idstack token`, and one sign-in at a time for each login on this machine.
+
+A file per login, named by a digest of everything that identifies it, the credential included: another certificate or
+secret never finds the token of the one before. Files are 0600 in a directory 0700; a lock file beside each makes the
+processes that start together (kubectl, the engine's plugins, Helm) wait for one request instead of sending one each.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shlex
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from identity.access.errors import LoginRefusedError
+from identity.access.login import Login
+from identity.private_files import write_private
+
+CACHE_VARIABLE: Final = "IDSTACK_TOKEN_CACHE"
+# Before its end a token is of no use to a request that takes long. Clients ask again at the time that the answer names.
+_MARGIN: Final = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A bearer token and, in UTC, its last second and the time from which a new one is asked for."""
+
+    value: str = field(repr=False)
+    expires: datetime
+    renew_at: datetime
+
+    @classmethod
+    def issued(cls, value: str, *, now: datetime, expires_on: int) -> Token:
+        """A token got just now; one with a short lifetime is renewed half-way."""
+        expires = datetime.fromtimestamp(expires_on, UTC)
+        return cls(value, expires, expires - min(_MARGIN, (expires - now) / 2))
+
+
+def directory(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where tokens are kept unless a directory is given: IDSTACK_TOKEN_CACHE, or below XDG_CACHE_HOME or `~/.cache`."""
+    if own := environ.get(CACHE_VARIABLE):
+        return Path(own)
+    base = environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "idstack" / "tokens"
+
+
+def key_of(login: Login, fingerprint: str) -> str:
+    """The name under which the tokens of a login lie. `fingerprint` stands for its credential."""
+    document = json.dumps({**asdict(login), "fingerprint": fingerprint}, sort_keys=True, default=str)
+    return hashlib.sha256(document.encode()).hexdigest()
+
+
+class TokenCache:
+    """Tokens in `root`, which is made when it is needed.
+
+    Raises LoginRefusedError where that is impossible, and for a directory that others may use.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def token(self, key: str, now: Callable[[], datetime], request: Callable[[], Token]) -> Token:
+        """The token under `key`; when there is none to go on with, the one that `request` brings."""
+        with self._locked(key):
+            token = self._good(key, now)
+            if token is None:
+                token = request()
+                self.write(f"{key}.token", _serialised(token))
+            return token
+
+    def kept(self, key: str, now: Callable[[], datetime]) -> Token | None:
+        """The token under `key`, after any request for it that is under way; None if a new one is needed."""
+        with self._locked(key):
+            return self._good(key, now)
+
+    @contextmanager
+    def alone(self, key: str) -> Iterator[None]:
+        """Hold the key's lock, for a sign-in whose token is kept elsewhere."""
+        with self._locked(key):
+            yield
+
+    def read(self, name: str) -> str | None:
+        """The content of a file, None if there is none; a link is none."""
+        try:
+            descriptor = os.open(self._root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ELOOP):
+                return None
+            raise
+        with os.fdopen(descriptor, encoding="utf-8") as file:
+            return file.read()
+
+    def write(self, name: str, text: str) -> None:
+        """Replace a file in one step, 0600."""
+        write_private(self._root / name, text)
+
+    def forget(self, name: str) -> None:
+        """Delete a file if it is there."""
+        (self._root / name).unlink(missing_ok=True)
+
+    def _good(self, key: str, now: Callable[[], datetime]) -> Token | None:
+        token = self._read(key)
+        return None if token is None or token.renew_at <= now() else token
+
+    def _read(self, key: str) -> Token | None:
+        text = self.read(f"{key}.token")
+        try:
+            document = json.loads(text) if text else None
+            if document is None:
+                return None
+            dates = (datetime.fromisoformat(document[name]) for name in ("expires", "renewAt"))
+            return Token(document["token"], *dates)
+        except (ValueError, TypeError, KeyError):
+            return None  # half a file of a machine that lost power: as if there were none
+
+    @contextmanager
+    def _locked(self, key: str) -> Iterator[None]:
+        try:
+            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._require_private()
+            lock = os.open(self._root / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            reason = "a link stands there" if error.errno == errno.ELOOP else error.strerror
+            raise LoginRefusedError(
+                f'tokens cannot be kept in "{self._root}" ({reason}); name another directory with --cache-dir'
+            ) from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _require_private(self) -> None:
+        """Whoever may write into the directory chooses which token is used, and which file a lock opens."""
+        status = self._root.stat()
+        if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
+            raise LoginRefusedError(
+                f'tokens are not kept in "{self._root}": it must be a directory of this user with mode 0700 '
+                f"(found: user {status.st_uid}, mode {stat.S_IMODE(status.st_mode):04o}); `chmod 700 "
+                f"{shlex.quote(str(self._root))}` if it is yours, or name another directory with --cache-dir"
+            )
+
+
+def _serialised(token: Token) -> str:
+    return json.dumps(
+        {"token": token.value, "expires": token.expires.isoformat(), "renewAt": token.renew_at.isoformat()}
+    )

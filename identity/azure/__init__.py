@@ -1,1 +1,0 @@
-"""Requests to Azure Resource Manager, Microsoft Graph and Key Vault, and whom the environment signs in there."""

@@ -1,0 +1,220 @@
+"""The deployer's requests to ARM and Graph: what is repeated, and how a failure is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from azure.core.credentials import AccessToken, TokenCredential
+from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
+from azure.core.pipeline.transport import RequestsTransport
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from identity.access.azure_client import AzureClient
+from identity.access.errors import AzureRefusedError
+from identity.clouds import CLOUDS, Cloud
+from localcloud.azure.shared.held import HeldAnswer, HeldDelivery
+from localcloud.tests.arm_world import GROUP, ArmWorld
+from localcloud.tests.hosts import Certificates, Serve
+from tests.unit.azure_world import IssuedTokens
+
+
+class RefusedCredential(TokenCredential):
+    """Somebody whose sign-in fails."""
+
+    def get_token(self, *scopes: str, **_: Any) -> AccessToken:
+        raise ClientAuthenticationError("AADSTS700027: the certificate is not registered")
+
+
+def test_a_sign_in_that_fails_is_reported_with_its_reason(cloud: Cloud, certificates: Certificates) -> None:
+    with (
+        AzureClient(cloud, RefusedCredential(), str(certificates.ca_file)) as azure,
+        pytest.raises(AzureRefusedError, match=r"signing in to read .*AADSTS700027"),
+    ):
+        azure.directory_object("/applications/x")
+
+
+@pytest.mark.parametrize(("refusals", "found"), [(2, True), (6, False)])
+def test_a_throttled_request_is_repeated_when_the_service_asks_for_it(
+    world: ArmWorld,
+    cloud: Cloud,
+    certificates: Certificates,
+    serve: Serve,
+    monkeypatch: pytest.MonkeyPatch,
+    refusals: int,
+    found: bool,
+) -> None:
+    throttled = Response("slow down", 429, headers={"Retry-After": "7"})
+    answers = iter([throttled] * refusals + [JSONResponse({"id": "/x"})])
+
+    async def answer(_: Request) -> Response:
+        return next(answers)
+
+    waits: list[float] = []
+    busy = Cloud(**{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x", answer)]))})
+    monkeypatch.setattr(RequestsTransport, "sleep", lambda _, seconds: waits.append(seconds))
+    with AzureClient(busy, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+        if found:
+            assert azure.resource("/x", "2024-11-01") == {"id": "/x"}
+        else:
+            with pytest.raises(AzureRefusedError, match="429 slow down"):
+                azure.resource("/x", "2024-11-01")
+    assert waits == [7.0] * min(refusals, 5)
+
+
+def test_a_collection_is_read_to_its_last_page_and_at_arm_alone(
+    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve
+) -> None:
+    asked: list[dict[str, str]] = []
+
+    async def answer(request: Request) -> Response:
+        asked.append(dict(request.query_params))
+        if "page" in request.query_params:
+            return JSONResponse({"value": [{"id": "/x/2"}]})
+        # Wherever an answer sends the client, the token stays with ARM.
+        return JSONResponse(
+            {"value": [{"id": "/x/1"}], "nextLink": "https://elsewhere.example/x?page=%242&api-version=1"}
+        )
+
+    paged = Cloud(**{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x", answer)]))})
+    with AzureClient(paged, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+        found = azure.resources("/x", "1", "name eq 'a'")
+        nothing = azure.resources("/y", "1")
+
+    assert [each["id"] for each in found] == ["/x/1", "/x/2"]
+    assert nothing == []
+    assert asked == [{"api-version": "1", "$filter": "name eq 'a'"}, {"page": "$2", "api-version": "1"}]
+
+
+def test_an_action_is_repeated_as_well_and_needs_its_resource(
+    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([Response("slow down", 429), JSONResponse({"kubeconfigs": []}), Response("gone", 404)])
+    asked: list[str] = []
+
+    async def answer(request: Request) -> Response:
+        asked.append(f"{request.url.path}?{request.url.query}")
+        return next(answers)
+
+    busy = Cloud(
+        **{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x/list", answer, methods=["POST"])]))}
+    )
+    monkeypatch.setattr(RequestsTransport, "sleep", lambda _, seconds: None)
+    with AzureClient(busy, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+        assert azure.action("/x", "list", "2025-09-01", {"server-fqdn": "public"}) == {"kubeconfigs": []}
+        with pytest.raises(AzureRefusedError, match="/x does not exist"):
+            azure.action("/x", "list", "2025-09-01", {})
+    assert asked == [
+        "/x/list?api-version=2025-09-01&server-fqdn=public",
+        "/x/list?api-version=2025-09-01&server-fqdn=public",
+        "/x/list?api-version=2025-09-01",
+    ]
+
+
+def test_a_cloud_that_does_not_answer_is_reported(world: ArmWorld, certificates: Certificates, cloud: Cloud) -> None:
+    nowhere = Cloud(**{**vars(cloud), "arm_endpoint": "https://127.0.0.1:1"})
+    with (
+        AzureClient(nowhere, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure,
+        pytest.raises(AzureRefusedError, match=r"https://127.0.0.1:1/x does not answer"),
+    ):
+        azure.resource("/x", "2024-11-01")
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda azure: azure.resource(GROUP, "2024-11-01"), f"GET https://.*{GROUP}: the answer was cut short$"),
+        (
+            lambda azure: azure.change_resource("PUT", GROUP, "2024-11-01", {"location": "eastus"}),
+            f"PUT https://.*{GROUP}: the answer was cut short, and the request may have taken effect all the same",
+        ),
+    ],
+)
+def test_an_answer_that_is_cut_short_is_no_failed_sign_in(
+    world: ArmWorld,
+    cloud: Cloud,
+    certificates: Certificates,
+    serve: Serve,
+    ask: Callable[[AzureClient], object],
+    said: str,
+) -> None:
+    world.hold(deliveries=(HeldDelivery("arm", cut=0.5),))
+    here = Cloud(**{**vars(cloud), "arm_endpoint": serve(world.arm)})
+    with (
+        AzureClient(here, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure,
+        pytest.raises(AzureRefusedError, match=said),
+    ):
+        ask(azure)
+
+
+@pytest.mark.parametrize("takes_effect", [False, True])
+def test_a_connection_that_ends_without_an_answer_is_made_anew_once(
+    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve, takes_effect: bool
+) -> None:
+    here = Cloud(**{**vars(cloud), "arm_endpoint": serve(world.arm)})
+    dropped = HeldAnswer("arm", status=None, after=takes_effect, count=1)
+    with AzureClient(here, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+        world.hold(answers=(dropped,))
+        assert azure.change_resource("PUT", GROUP, "2024-11-01", {"location": "eastus"}) is not None
+        world.hold(answers=(replace(dropped, count=2),))
+        with pytest.raises(AzureRefusedError, match=f"{GROUP} does not answer"):
+            azure.change_resource("PUT", GROUP, "2024-11-01", {"location": "eastus"})
+        assert azure.resource(GROUP, "2024-11-01") is not None
+
+
+def test_a_managed_hsm_is_asked_at_its_own_address_with_its_own_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[str, str, str]] = []
+    scopes: list[str] = []
+
+    class Tokens:
+        def get_token(self, *asked: str, **_: object) -> AccessToken:
+            scopes.extend(asked)
+            return AccessToken("t", 1 << 33)
+
+    def send(_: object, request: Any, **__: object) -> Any:
+        sent.append((request.method, request.url, request.content))
+        raise ServiceRequestError("nobody there")
+
+    monkeypatch.setattr(RequestsTransport, "send", send)
+    with AzureClient(CLOUDS["AzureUSGovernmentCloud"], Tokens()) as azure, pytest.raises(AzureRefusedError):
+        azure.managed_hsm("hsm-etcd", "PUT", "/keys/providers/a/b", {"properties": {}})
+
+    url = "https://hsm-etcd.managedhsm.usgovcloudapi.net/keys/providers/a/b?api-version=7.4"
+    assert sent == [("PUT", url, '{"properties": {}}')]
+    assert scopes == ["https://managedhsm.usgovcloudapi.net/.default"]
+
+
+def test_the_blobs_below_a_prefix_are_listed_and_read(
+    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve
+) -> None:
+    async def answer(request: Request) -> Response:
+        if request.url.path == "/state/a&b.json":
+            return Response(b"content")
+        if request.url.path != "/state":
+            return Response(status_code=404, headers={"x-ms-error-code": "BlobNotFound"})
+        asked = {"restype": "container", "comp": "list", "prefix": ".pulumi/locks/"}
+        assert (dict(request.query_params), request.headers["x-ms-version"]) == (asked, "2017-11-09")
+        names = "<Blob><Name>a&amp;b.json</Name></Blob><Blob><Name>c.json</Name></Blob>"
+        return Response(f'<EnumerationResults ContainerName="state"><Blobs>{names}</Blobs></EnumerationResults>')
+
+    endpoint = serve(Starlette(routes=[Route("/{path:path}", answer)]))
+    storage = Cloud(**{**vars(cloud), "blob_endpoint": endpoint})
+    container = f"https://account.blob.{cloud.storage_suffix}/state"
+    with AzureClient(storage, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+        assert azure.blob_names(container, ".pulumi/locks/") == ["a&b.json", "c.json"]
+        assert azure.blob(f"{container}/a&b.json") == b"content"
+        with pytest.raises(AzureRefusedError, match="404 BlobNotFound"):
+            azure.blob(f"{container}/c.json")
+
+
+@pytest.mark.parametrize("name", ["evil.example?x=", "evil.example/", "evil.example#", "me@evil", "kv\n", "..", ""])
+def test_no_vaults_name_sends_a_token_to_another_host(name: str) -> None:
+    with AzureClient(CLOUDS["AzurePublicCloud"], RefusedCredential()) as azure:
+        for asked in (azure.vault, azure.managed_hsm):
+            with pytest.raises(AzureRefusedError, match="is no name of a vault: 3-24 letters, digits and hyphens"):
+                asked(name, "GET", "/secrets/x")

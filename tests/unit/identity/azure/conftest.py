@@ -1,8 +1,0 @@
-"""A local Azure behind a socket, and its deployer."""
-
-from __future__ import annotations
-
-from localcloud.tests.arm_world import world
-from tests.unit.azure_world import cloud, deployer
-
-__all__ = ["cloud", "deployer", "world"]
