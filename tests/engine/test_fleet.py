@@ -108,7 +108,7 @@ def test_the_status_names_the_stack_whose_run_failed(fleet: Fleet) -> None:
     assert stacks["local-shared"]["isUp"]
     assert stacks["local-hc2"]["lastRunFailed"]["reason"]
     assert [stacks[name]["isUp"] for name in ("local-hc2", *_LATER)] == [False, False, False]
-    assert printed.splitlines()[-1].endswith("cannot sign in: local-hc2, local-hc1, local-hc3")
+    assert printed.splitlines()[-1].endswith("a sign-in in them fails: local-hc2, local-hc1, local-hc3")
 
 
 def test_once_it_is_repaired_the_next_call_goes_on_from_there(fleet: Fleet) -> None:
