@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, Final, Generic, Literal, NotRequired, TypedDict, TypeVar
 
+# The one input that opens something: marked as a secret in every input, output and state.
+SECRET_INPUT: Final = "kubeconfig"
 Text = TypeVar("Text")
 JsonObject = TypeVar("JsonObject")
 

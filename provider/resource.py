@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
-from typing import Any, ClassVar, Final, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from identity.access.errors import AccessError
+from identity.plugin_schema import SECRET_INPUT
 from identity.state_schema import CURRENT, PROPERTY, UnknownSchemaError, require_current
 from plugin import (
     UNKNOWN,
@@ -26,7 +27,6 @@ from plugin import (
 )
 from provider.inputs import Inputs
 
-_SECRET: Final = "kubeconfig"
 _Inputs = TypeVar("_Inputs", bound=Mapping[str, Any])
 _Outputs = TypeVar("_Outputs", bound=Mapping[str, Any])
 
@@ -171,9 +171,9 @@ def marked(properties: Props) -> Props:
 
 def _with_secret(properties: Props) -> Props:
     """The properties with the kubeconfig secret, whatever happened to its mark on the way."""
-    if _SECRET not in properties:
+    if SECRET_INPUT not in properties:
         return properties
-    return properties | {_SECRET: Secret(unwrap(properties[_SECRET]))}
+    return properties | {SECRET_INPUT: Secret(unwrap(properties[SECRET_INPUT]))}
 
 
 def name_of(urn: str) -> str:

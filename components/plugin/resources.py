@@ -6,15 +6,13 @@ The modules in `provider/` describe what the resources do.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, Unpack, cast
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, Unpack, cast
 
 import pulumi
 
 from identity import plugin_schema as schema
 from identity import resource_types
 
-# The one input that opens something.
-_SECRET: Final = "kubeconfig"
 _Outputs = TypeVar("_Outputs")
 _In: TypeAlias = pulumi.Input[str]
 _Out: TypeAlias = pulumi.Output[str]
@@ -29,7 +27,7 @@ class PluginResource(pulumi.CustomResource, Generic[_Outputs]):
     added: ClassVar[Any] = None
 
     def __init__(self, name: str, opts: _Options, inputs: Mapping[str, Any]) -> None:
-        secret = [_SECRET] if _SECRET in inputs else None
+        secret = [schema.SECRET_INPUT] if schema.SECRET_INPUT in inputs else None
         options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(additional_secret_outputs=secret))
         outputs = () if self.added is None else self.added.__annotations__
         super().__init__(self.token, name, {**inputs, **dict.fromkeys(outputs)}, options)

@@ -56,7 +56,7 @@ def test_parameters_of_a_secret_provider_class_are_strings(untyped: dynamic.Dyna
 
     def provider_class(use_pod_identity: object) -> dict[str, Any]:
         spec = {"provider": "azure", "parameters": {"usePodIdentity": use_pod_identity}}
-        return {"metadata": {"name": "managed-azure-cpo"}, "spec": spec}
+        return {"metadata": {"name": "a-class"}, "spec": spec}
 
     with pytest.raises(DynamicApiError) as raised:
         classes.create(provider_class(False), NAMESPACE)
