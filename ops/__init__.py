@@ -1,4 +1,4 @@
-"""The `idstack` command: `make up`, `make preview` and `make down` call it, and so does whoever is on call.
+"""The `idstack` command, for the command line, `make` and pipelines.
 
-It reaches the local cloud only as a process of its own (`python -m localcloud`) and as a client of its endpoints.
+It uses the local cloud only as a separate process (`python -m localcloud`) and as a client of its endpoints.
 """

@@ -6,12 +6,12 @@ import os
 import sys
 from typing import Final
 
-# How a kubeconfig starts it.
+# The arguments in a kubeconfig.
 _EXEC: Final = ["token", "--exec"]
 
 
 def main() -> None:
-    """Run a command; what a person has to fix is printed as one paragraph, exit code 1 (2 for wrong usage)."""
+    """Run a command; a CommandError is printed without a trace, with exit code 1 (2 for wrong usage)."""
     if sys.argv[1:3] == _EXEC:
         from ops.kept_token import kept_credential
 
@@ -24,7 +24,7 @@ def main() -> None:
     from ops.cli import application
     from ops.stack.errors import CommandError
 
-    # What a library logs about a failure stands in the command's own paragraph.
+    # The command's own message has what a library logs about a failure.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         application()(prog_name="idstack")

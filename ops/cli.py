@@ -17,9 +17,9 @@ from typer.main import get_command
 
 from identity.version import read_version
 
-# Other options than the command's own go to the engine, or to the command behind it.
+# Unknown options are passed on to the engine, or to the wrapped command.
 _PASS_ON: Final = {"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True}}
-# So does `--help`.
+# So is `--help`.
 _PASS_ALL_ON: Final = {
     "context_settings": {**_PASS_ON["context_settings"], "help_option_names": []},
     "add_help_option": False,
@@ -33,7 +33,7 @@ class CommandRow:
     Attributes:
         panel: heading in `idstack --help`.
         summary: its line there, which fits 80 columns. The function's docstring is its own `--help`.
-        settings: how typer is to parse its arguments.
+        settings: how typer parses its arguments.
     """
 
     name: str
@@ -44,11 +44,11 @@ class CommandRow:
     def load(self) -> TyperCommand | TyperGroup:
         """Import the command."""
         python_name = f"{self.name}_" if self.name == "import" else self.name
-        found = getattr(import_module(f"ops.commands.{python_name}"), python_name)
-        if not isinstance(found, typer.Typer):
-            function, found = found, typer.Typer(add_completion=False)
-            found.command(self.name, **self.settings)(function)
-        command = get_command(found)
+        loaded = getattr(import_module(f"ops.commands.{python_name}"), python_name)
+        if not isinstance(loaded, typer.Typer):
+            function, loaded = loaded, typer.Typer(add_completion=False)
+            loaded.command(self.name, **self.settings)(function)
+        command = get_command(loaded)
         assert isinstance(command, TyperCommand | TyperGroup)
         _fold(command)
         return command
@@ -61,18 +61,18 @@ def _rows(panel: str, *rows: tuple[str, str] | tuple[str, str, Mapping[str, Any]
 COMMANDS: Final[Mapping[str, CommandRow]] = {
     **_rows(
         "Deploy",
-        ("init", "Write the configuration of a new stack, and make the stack."),
+        ("init", "Write the configuration of a new stack, and create the stack."),
         ("up", "Deploy a stack; a local one ends with a table of its sign-ins.", _PASS_ON),
         ("preview", "Show what `up` would change.", _PASS_ON),
         ("down", "Destroy a stack.", _PASS_ON),
         ("rehearse", "Rehearse a change on a local cloud, while clients sign in."),
-        ("import", "Adopt what exists, or what HyperShift's scripts made."),
-        ("export", "Write what other tools need of a stack."),
+        ("import", "Adopt existing resources, also those of HyperShift's scripts."),
+        ("export", "Write files for other tools, such as HyperShift's CLI."),
         ("split", "Move a hosted cluster to a stack of its own."),
         ("fleet", "Run many stacks from one file."),
     ),
     **_rows(
-        "Look",
+        "Inspect",
         ("status", "Show each identity: secret, expiry, renewal, sign-in."),
         ("doctor", "Find the first broken stage of each identity, and its fix."),
         ("explain", "Explain an error code, a reason or a condition, and its fix."),
@@ -81,23 +81,23 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     **_rows(
         "Credentials",
-        ("renew", "Renew the certificates that are due, and nothing else.", _PASS_ON),
+        ("renew", "Renew the certificates that are due, without other changes.", _PASS_ON),
         ("rotate", "Renew certificates now, also after a leak.", _PASS_ON),
         ("probe", "Prove one mounted credential.", _PASS_ALL_ON),
     ),
     **_rows(
         "Access",
-        ("kubeconfig", "Write a kubeconfig that signs in by itself."),
+        ("kubeconfig", "Write a kubeconfig with the sign-in to the cluster."),
         ("token", "Sign in to an AKS API server."),
         ("rbac", "Print the rights that a deployer needs."),
-        ("bootstrap", "Print or make what the stacks' pipelines need."),
+        ("bootstrap", "Print or run the set-up of the stacks' pipelines."),
     ),
     **_rows(
-        "Rescue",
-        ("recover", "Settle what a killed run left half done.", _PASS_ON),
+        "Recovery",
+        ("recover", "Settle the interrupted operations of a killed run.", _PASS_ON),
         ("backup", "Write a stack's state and configuration to a file."),
-        ("restore", "Give a stack the state of a backup."),
-        ("sweep", "List what is left over in Azure, and delete it on request."),
+        ("restore", "Restore a stack's state from a backup."),
+        ("sweep", "List leftover resources in Azure, and delete them on request."),
     ),
     **_rows(
         "Local",
@@ -134,8 +134,8 @@ def application() -> typer.Typer:
     return cli
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         print(f"idstack {read_version()}")
         raise typer.Exit
 
@@ -147,13 +147,13 @@ def _options(
 
 
 def _fold(command: TyperCommand | TyperGroup) -> None:
-    """Join the lines of each paragraph of the help, which the screen breaks."""
+    """Join the lines of each paragraph of the help; the screen breaks them."""
     if command.help:
         command.help = _LINE_BREAK.sub(" ", command.help)
-    for each in command.commands.values() if isinstance(command, TyperGroup) else ():
-        assert isinstance(each, TyperCommand | TyperGroup)
-        _fold(each)
+    for subcommand in command.commands.values() if isinstance(command, TyperGroup) else ():
+        assert isinstance(subcommand, TyperCommand | TyperGroup)
+        _fold(subcommand)
 
 
-# Inside a paragraph; a line that is indented or an item of a list stays on its own.
+# Line breaks inside of a paragraph, except before indented lines and items of lists.
 _LINE_BREAK: Final = re.compile(r"(?<=\S)\n(?=[^\s*-])")

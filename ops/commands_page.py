@@ -23,7 +23,7 @@ usage; [outputs.md](outputs.md) has the commands with other codes.
 
 
 def page() -> str:
-    """The page: a section for each command, and for each command of a group."""
+    """The page: a section for each command, also of a group."""
     root = get_command(application())
     root_context = root.make_context("idstack", ["--"], resilient_parsing=True, terminal_width=_WIDTH)
     commands = (_sections(f"idstack {name}", COMMANDS[name].load(), root_context) for name in sorted(COMMANDS))
@@ -31,17 +31,17 @@ def page() -> str:
 
 
 def _sections(name: str, command: TyperGroup | TyperCommand, parent: Any) -> Iterator[str]:
-    """The help of a command, or of every command of a group; `parent` is the context of the group around it."""
+    """The help of a command, or of every command of a group; `parent` is the context of the enclosing group."""
     if command.rich_markup_mode is not None:  # boxes and colours
         command.rich_markup_mode = None
-    # A group prints its help when it gets no word.
+    # Without a word a group prints its help.
     context = command.make_context(
         name.split()[-1], ["--"], parent=parent, resilient_parsing=True, terminal_width=_WIDTH
     )
     if isinstance(command, TyperGroup):
-        for word, each in sorted(command.commands.items()):
-            assert isinstance(each, TyperGroup | TyperCommand)
-            yield from _sections(f"{name} {word}", each, context)
+        for word, subcommand in sorted(command.commands.items()):
+            assert isinstance(subcommand, TyperGroup | TyperCommand)
+            yield from _sections(f"{name} {word}", subcommand, context)
     else:
         yield f"\n## `{name}`\n```text\n{command.get_help(context).strip()}\n```\n"
 

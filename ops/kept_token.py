@@ -1,6 +1,6 @@
-"""`idstack token --exec` while its token is kept, without the parser of the command line.
+"""`idstack token --exec` with a cached token, without the parser of the command line.
 
-kubectl and Helm start it for each call, and typer takes longer to import than all that is needed here.
+kubectl and Helm start it for each call, and the import of typer takes longer than all of this.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from identity.access.token_cache import TokenCache
 def kept_credential(arguments: Sequence[str], environ: Mapping[str, str]) -> str | None:
     """The ExecCredential for the arguments behind `token --exec`, as a kubeconfig has them.
 
-    None if the command itself has to go on: it has another form, asks for a new token, or says what is wrong.
+    None if the command itself has to run: for other arguments, without a cached token, and to report errors.
     """
     try:
         login = Login.of_arguments(arguments)
         if login is None:
             return None
         request = ExecRequest(environ)
-        found = tokens.kept(login, TokenCache(token_cache.directory(environ)), without_strays(environ, login.kind))
+        token = tokens.kept(login, TokenCache(token_cache.directory(environ)), without_strays(environ, login.kind))
     except AccessError:
         return None
-    return None if found is None else render(request.api_version, found.value, found.renew_at)
+    return None if token is None else render(request.api_version, token.value, token.renew_at)

@@ -1,1 +1,1 @@
-"""How a command reaches Azure and the management cluster as the stack's deployer."""
+"""Clients of Azure and the management cluster, with the sign-in of the stack's deployer."""

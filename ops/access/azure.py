@@ -16,12 +16,13 @@ from ops.stack.errors import CommandError, MissingRightError
 
 @contextmanager
 def deployer(stack: str, configuration: Mapping[str, Any], local: LocalEnvironment | None) -> Iterator[AzureClient]:
-    """The cloud and tenant that a stack's configuration names, as its deployer; raises CommandError for a refusal,
-    MissingRightError for a 403.
+    """A client of the configured cloud and tenant as the stack's deployer.
+
+    Raises CommandError for a refusal, MissingRightError for a 403.
 
     Args:
-        stack: its name, which decides whose variables sign in.
-        configuration: `cloud` and `tenantId` are read.
+        stack: its name, which decides about the variables of the sign-in.
+        configuration: has `cloud` and `tenantId`.
         local: the endpoints of the local cloud, for a local stack.
     """
     cloud = local_cloud(local) if local else CLOUDS[configuration["cloud"]]

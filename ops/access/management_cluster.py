@@ -1,4 +1,4 @@
-"""How a stack reaches its management cluster, for the commands that do not run the program."""
+"""The stack's access to its management cluster, for commands that do not run the program."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from ops.stack.errors import CommandError, NoManagementClusterError
 
 @dataclass(frozen=True)
 class StackAccess:
-    """A kubeconfig whose user has yet to sign in.
+    """A kubeconfig before the sign-in of its user.
 
     Attributes:
-        kubeconfig: server, authority and a user, as AKS gives them out or a file has them.
-        hints: tenant, server application and authority, as far as they are known.
-        cluster: what ARM reports of a stack's cluster; None for a kubeconfig out of a file.
-        login: the stack's way to sign in; None for a file and for the administrators' static credential.
-        environment: variables that the plugin needs besides.
+        kubeconfig: server, authority and a user, from AKS or a file.
+        hints: the known ones of tenant, server application and authority.
+        cluster: the stack's cluster in ARM; None for a kubeconfig from a file.
+        login: the stack's sign-in; None for a file and for the administrators' static credential.
+        environment: additional variables of the plugin.
     """
 
     kubeconfig: Kubeconfig
@@ -44,7 +44,7 @@ class StackAccess:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def api_server(self, environ: Mapping[str, str]) -> ApiServer:
-        """The API server of a stack's cluster, as a context manager; its user signs in as the stack does."""
+        """The API server of a stack's cluster, as a context manager, with the stack's sign-in."""
         assert self.cluster is not None, "a file belongs to no stack"
         kubeconfig = self.kubeconfig
         if self.login is not None:
@@ -54,10 +54,10 @@ class StackAccess:
 
 
 def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool = False) -> StackAccess:
-    """How the stack reaches its management cluster; `admin` and `public_fqdn` override its configuration.
+    """The stack's access to its management cluster; `admin` and `public_fqdn` override its configuration.
 
-    Raises CommandError for a stack without a cluster and for what Azure refuses, AccessError for a kubeconfig or a
-    login that cannot be used.
+    Raises CommandError for a stack without a cluster and for refusals of Azure, AccessError for an invalid kubeconfig
+    or login.
     """
     local = local_cloud.of(engine.stack)
     configuration = _configuration(engine, "; give a kubeconfig to convert with --from")
@@ -66,21 +66,21 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
     except ValidationError:
         raise CommandError(
             "idstack:managementCluster.access is not valid; "
-            f"`idstack preview --stack {engine.stack}` reports what and why"
+            f"`idstack preview --stack {engine.stack}` reports its problems"
         ) from None
     full_id = _cluster_id(configuration)
     is_admin = access.admin if admin is None else admin
     with deployer(engine.stack, configuration, local) as clients:
-        found = skeleton(clients, full_id, admin=is_admin, public_fqdn=public_fqdn or access.public_fqdn)
+        kubeconfig = skeleton(clients, full_id, admin=is_admin, public_fqdn=public_fqdn or access.public_fqdn)
         aks = look_at(clients, full_id) or AksCluster(full_id)
     tenant, authority = configuration["tenantId"], clients.cloud.authority_host
     hints = LegacyLogin(tenant, None, authority)
     if is_admin:
-        return StackAccess(found, hints, aks)
+        return StackAccess(kubeconfig, hints, aks)
     if local is None:
-        return StackAccess(found, hints, aks, login_of(access, tenant, authority))
-    # The variables of its deployer are set for the engine alone. The local certificate authority is in no system's
-    # store. kubelogin (Go) reads SSL_CERT_FILE, idstack REQUESTS_CA_BUNDLE first, which many machines set themselves.
+        return StackAccess(kubeconfig, hints, aks, login_of(access, tenant, authority))
+    # Only the engine has the variables of the deployer. The local certificate authority is not in the system's store.
+    # kubelogin (Go) reads SSL_CERT_FILE, idstack REQUESTS_CA_BUNDLE first, which many machines set themselves.
     login = Login(
         kind=LoginKind.CERTIFICATE,
         tenant_id=tenant,
@@ -88,25 +88,27 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
         certificate=Path(local.deployer_certificate),
         authority_host=authority,
     )
-    return StackAccess(found, hints, aks, login, dict.fromkeys(("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"), local.ca_file))
+    return StackAccess(
+        kubeconfig, hints, aks, login, dict.fromkeys(("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"), local.ca_file)
+    )
 
 
 def stack_cluster(engine: Engine) -> AksCluster:
-    """What ARM reports of the stack's management cluster; raises CommandError if there is none, or Azure refuses."""
+    """The stack's management cluster in ARM; raises CommandError if there is none, or Azure refuses."""
     local = local_cloud.of(engine.stack)
     configuration = _configuration(engine)
     full_id = _cluster_id(configuration)
     with deployer(engine.stack, configuration, local) as clients:
-        found = look_at(clients, full_id)
-    if found is None:
+        cluster = look_at(clients, full_id)
+    if cluster is None:
         raise CommandError(f"{full_id} does not exist; correct its name, or create it")
-    return found
+    return cluster
 
 
 def api_server(engine: Engine) -> ApiServer:
-    """The API server as the stack reaches it, as a context manager.
+    """The API server with the stack's sign-in, as a context manager. Raises as `stack_access`.
 
-    By the kubeconfig that the stack's configuration names, or by the one that AKS gives out. Raises as `stack_access`.
+    The kubeconfig is that of the stack's configuration, or that of AKS.
     """
     cluster = engine.configured().get("managementCluster") or {}
     if not cluster.get("kubeconfig"):

@@ -1,1 +1,1 @@
-"""Adoption of what HyperShift's scripts made for a hosted cluster that runs (`docs/guides/migration.md`)."""
+"""Adoption of what HyperShift's scripts created for a running hosted cluster (`docs/guides/migration.md`)."""

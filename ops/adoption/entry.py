@@ -1,4 +1,4 @@
-"""What of a stack's configuration follows from what HyperShift's scripts made."""
+"""The part of a stack's configuration that follows from what HyperShift's scripts created."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ def values(
     control_plane: ControlPlaneFile,
     existing: FoundResources,
 ) -> dict[str, str]:
-    """What there is to write, by path; `written` is the stack's own file, `known` what the HostedCluster says, by place
-    below the cluster's.
+    """The values to write, by path; `written` is the stack's own file, `known` has the HostedCluster's values, by place
+    below the cluster's entry.
 
-    Raises CommandError where the file has something else already, with which the next `up` would replace or remove what
-    exists.
+    Raises CommandError for other values in the file, with which the next `up` would replace or remove resources.
     """
     vault, properties = existing.known_vault, existing.known_vault["properties"]
     entry = _Entry(written)
@@ -42,19 +41,21 @@ def values(
         entry.follow(("vault", "name"), vault["name"], "the vault of the credentials")
         if not properties.get("enableRbacAuthorization"):
             entry.problems.append(
-                f"{vault['name']} decides by access policies, which would end with the next `up`; accepted: a vault "
-                "with Azure RBAC. Assign Key Vault Secrets User to whoever reads it, then `az keyvault update --name "
+                f"{vault['name']} uses access policies, which the next `up` would disable; accepted: a vault with "
+                "Azure RBAC. Assign Key Vault Secrets User to its readers, then `az keyvault update --name "
                 f"{vault['name']} --enable-rbac-authorization true`"
             )
-        given = written.get("vault") or {}
-        entry.found |= {path_of(("vault", *key)): value for key, value in _vault(properties) if key[0] not in given}
+        configured = written.get("vault") or {}
+        entry.found |= {
+            path_of(("vault", *key)): value for key, value in _vault(properties) if key[0] not in configured
+        }
     place = entry.cluster(cluster, known)
-    described = _at(written, place) or {}
+    defaults = _at(written, place) or {}
     for field, identity in control_plane.identities.items():
         at: Place = (*place, "identities", field)
-        entry.follow((*at, "secretName"), identity.secret_name, "which the HostedCluster names")
-        if identity.object_encoding != described.get("objectEncoding", DEFAULT_ENCODING):
-            entry.follow((*at, "objectEncoding"), identity.object_encoding, "which the HostedCluster names")
+        entry.follow((*at, "secretName"), identity.secret_name, "as in the HostedCluster")
+        if identity.object_encoding != defaults.get("objectEncoding", DEFAULT_ENCODING):
+            entry.follow((*at, "objectEncoding"), identity.object_encoding, "as in the HostedCluster")
     group = written.get("resourceGroup") or existing.vault_id.resource_group
     location = written.get("location") or vault["location"]
     entry.identities(place, cluster, known, DATA_PLANE, existing, group, location)
@@ -64,17 +65,17 @@ def values(
 def values_of_workload_identities(
     written: Mapping[str, Any], cluster: str, known: Mapping[Place, str], existing: FoundResources
 ) -> dict[str, str]:
-    """The same of a cluster that signs in by workload identities; raises CommandError as `values`, and where they trust
-    several issuers and the HostedCluster is not given.
+    """The same for a cluster with workload identities; also raises CommandError if they trust several issuers and no
+    HostedCluster says which is the cluster's.
     """
     first = next(iter(existing.managed.values()))
-    issuers = {issuer for each in existing.managed.values() for issuer, _ in each.federated}
+    issuers = {issuer for identity in existing.managed.values() for issuer, _ in identity.federated}
     entry = _Entry(written)
     entry.follow(("clusterSide",), _CLUSTER_SIDE, "because HyperShift's operators run the control plane")
     entry.follow(("resourceGroup",), first.id.resource_group, "the resource group of the managed identities")
     entry.follow(("location",), first.location, "the region of the managed identities")
     place = entry.cluster(cluster, known)
-    entry.follow((*place, "authentication"), "workload-identities", "the way in which it signs in")
+    entry.follow((*place, "authentication"), "workload-identities", "its kind of sign-in")
     if ("issuerURL",) not in known and _at(written, (*place, "issuer")) != "create":
         if len(issuers) > 1 and _at(written, (*place, "issuerURL")) is None:
             entry.problems.append(
@@ -91,7 +92,7 @@ def values_of_workload_identities(
 
 
 class _Entry:
-    """The entry of a hosted cluster with all around it: what there is to write, by path, and what does not fit."""
+    """A hosted cluster's entry and the stack's own keys: the values to write, by path, and the contradictions."""
 
     def __init__(self, written: Mapping[str, Any]) -> None:
         self._written = written
@@ -99,7 +100,7 @@ class _Entry:
         self.problems: list[str] = []
 
     def follow(self, place: Place, value: str, why: str) -> None:
-        """Write a value, unless it is there."""
+        """Write a value that the file does not have."""
         if any(isinstance(_at(self._written, place[:length]), str) for length in range(1, len(place))):
             return  # `kms.activeKey` may be a URL instead
         present = _at(self._written, place)
@@ -109,7 +110,7 @@ class _Entry:
             self.problems.append(f"{path_of(place)}: found {present}; accepted: {value}, {why}")
 
     def cluster(self, name: str, known: Mapping[Place, str]) -> Place:
-        """Write what is known of the hosted cluster; returns its place."""
+        """Write the known values of the hosted cluster; returns its place."""
         place: Place = ("hostedClusters", _index(self._written.get("hostedClusters") or [], name))
         self.follow((*place, "name"), name, "the HostedCluster's name")
         for key, value in known.items():
@@ -126,7 +127,7 @@ class _Entry:
         group: str,
         location: str,
     ) -> None:
-        """Write the names of the managed identities and their credentials, as far as the stack would give others."""
+        """Write the names of managed identities and credentials that differ from the stack's defaults."""
         infra = known.get(("infraID",)) or _at(self._written, (*place, "infraID")) or dashed(cluster)
         issuer = known.get(("issuerURL",)) or _at(self._written, (*place, "issuerURL"))
         for row in rows:
@@ -136,21 +137,23 @@ class _Entry:
             if identity.id.resource_group.lower() != group.lower():
                 self.problems.append(
                     f"{row.field}: {identity.id.name} is in the resource group {identity.id.resource_group}; accepted: "
-                    f"{group}, where the stack has its managed identities"
+                    f"{group}, the group of the stack's managed identities"
                 )
             for key, value in _federated(row, identity, cluster, infra, issuer, location):
                 self.follow((*place, _KEYS[row.kind], row.field, *key), value, "which exists")
 
     def values(self) -> dict[str, str]:
-        """What there is to write; raises CommandError with what does not fit."""
+        """The values to write; raises CommandError with all contradictions."""
         if self.problems:
-            listed = "\n".join(f"- {each}" for each in self.problems)
-            raise CommandError(f"the stack's configuration does not fit what exists; nothing was written:\n{listed}")
+            listed = "\n".join(f"- {problem}" for problem in self.problems)
+            raise CommandError(
+                f"the stack's configuration contradicts the existing resources; nothing was written:\n{listed}"
+            )
         return self.found
 
 
 def _vault(properties: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
-    """The vault as it is: a stricter firewall, or a protection that stays for ever, is for a person to decide."""
+    """The vault's present values: a person decides on a stricter firewall, or on protection that cannot be undone."""
     acls = properties.get("networkAcls") or {}
     yield ("softDeleteRetentionDays",), str(properties.get("softDeleteRetentionInDays", 90))
     yield ("purgeProtection",), _word(properties.get("enablePurgeProtection"))
@@ -163,34 +166,36 @@ def _vault(properties: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
 
 
 def _federated(
-    row: DataPlaneIdentity, found: FoundIdentity, cluster: str, infra_id: str, issuer: str | None, location: str
+    row: DataPlaneIdentity, existing: FoundIdentity, cluster: str, infra_id: str, issuer: str | None, location: str
 ) -> Iterator[tuple[Place, str]]:
     # A public cluster has such an identity only if the configuration names it.
-    if row.field in _PRIVATE or found.id.name != data_plane_identity_name(cluster, row.name, infra_id):
-        yield ("name",), found.id.name
-    if found.location.lower() != location.lower():
-        yield ("location",), found.location
-    subjects = {each.subject: each for each in row.subjects}
-    for (url, subject), name in found.federated.items():
-        own = subjects.get(subject)
-        if own is None or url != (issuer or url):
+    if row.field in _PRIVATE or existing.id.name != data_plane_identity_name(cluster, row.name, infra_id):
+        yield ("name",), existing.id.name
+    if existing.location.lower() != location.lower():
+        yield ("location",), existing.location
+    subjects = {row_subject.subject: row_subject for row_subject in row.subjects}
+    for (url, subject), name in existing.federated.items():
+        subject_row = subjects.get(subject)
+        if subject_row is None or url != (issuer or url):
             continue
-        if name != federated_credential_name(cluster, row.credential_stem, own.suffix):
-            yield ("federatedCredentials", own.word), name
+        if name != federated_credential_name(cluster, row.credential_stem, subject_row.suffix):
+            yield ("federatedCredentials", subject_row.word), name
 
 
 def _index(clusters: Sequence[Any], name: str) -> int:
-    named = [index for index, each in enumerate(clusters) if isinstance(each, Mapping) and each.get("name") == name]
-    return named[0] if named else len(clusters)
+    indexes = [
+        index for index, cluster in enumerate(clusters) if isinstance(cluster, Mapping) and cluster.get("name") == name
+    ]
+    return indexes[0] if indexes else len(clusters)
 
 
 def _at(written: Any, place: Place) -> Any:
-    """The value at a place, None if there is none."""
-    for step in place:
+    """The value at a place, None without one."""
+    for key in place:
         if isinstance(written, Mapping):
-            written = written.get(step)
-        elif isinstance(written, list) and isinstance(step, int) and step < len(written):
-            written = written[step]
+            written = written.get(key)
+        elif isinstance(written, list) and isinstance(key, int) and key < len(written):
+            written = written[key]
         else:
             return None
     return written

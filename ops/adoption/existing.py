@@ -1,4 +1,4 @@
-"""What exists in Azure of the identities that HyperShift's scripts name: at ARM, in Graph and in the vault."""
+"""The existing resources of the identities in the scripts' files: in ARM, in Graph and in the vault."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ _PEM_BEGINS: Final = b"-----BEGIN"
 
 @dataclass(frozen=True)
 class FoundApplication:
-    """An application and its service principal, by object ids; `principal_id` is None if it has none.
-
-    `certificates` is how many are registered.
-    """
+    """An application and its service principal, if there is one; `certificates` counts the registered ones."""
 
     object_id: str
     display_name: str
@@ -36,7 +33,7 @@ class FoundApplication:
 
 @dataclass(frozen=True)
 class FoundSecret:
-    """A credential's secret; None for an `id` that does not exist. `remarks` are what its document lacks or is."""
+    """A credential's secret, with remarks about its document; `id` is None if it does not exist."""
 
     id: str | None
     remarks: tuple[str, ...] = ()
@@ -44,7 +41,7 @@ class FoundSecret:
 
 @dataclass(frozen=True)
 class FoundIdentity:
-    """A managed identity; `federated` are names of its federated credentials by issuer and subject."""
+    """A managed identity; `federated` has the names of its federated credentials by issuer and subject."""
 
     id: ArmId
     location: str
@@ -54,10 +51,7 @@ class FoundIdentity:
 
 @dataclass(frozen=True)
 class FoundResources:
-    """Everything that was found, by field of the HostedCluster API.
-
-    `vault` is ARM's answer, None for a cluster without certificates.
-    """
+    """The existing resources, by field of the HostedCluster API; `vault` is None for a cluster without certificates."""
 
     subscription: str
     vault: AzureObject | None
@@ -74,7 +68,7 @@ class FoundResources:
 
     @property
     def vault_id(self) -> ArmId:
-        """The vault's id, taken apart."""
+        """The parts of the vault's id."""
         return parse_arm_id(self.known_vault["id"])
 
 
@@ -85,22 +79,18 @@ def look_up(
     control_plane: ControlPlaneFile,
     data_plane: Mapping[str, str],
 ) -> FoundResources:
-    """Look everything up that the files name.
-
-    Raises CommandError with all that does not exist, and AzureRefusedError for a service that refuses or does not
-    answer.
-    """
+    """Look up everything that the files name; raises AzureRefusedError, and CommandError with all that is missing."""
     problems: list[str] = []
     vault = _vault(azure, subscription, vault_name)
     if vault is None:
         problems.append(f"no key vault {vault_name} in the subscription {subscription}")
     applications = {}
-    for field, given in control_plane.identities.items():
-        found = _application(azure, given.client_id)
-        if found is None:
-            problems.append(f"{field}: no application with the client id {given.client_id} in the tenant")
+    for field, identity in control_plane.identities.items():
+        application = _application(azure, identity.client_id)
+        if application is None:
+            problems.append(f"{field}: no application with the client id {identity.client_id} in the tenant")
         else:
-            applications[field] = found
+            applications[field] = application
     managed = dict(_managed_identities(azure, subscription, data_plane))
     problems += [
         f"{field}: no managed identity with the client id {client_id} in the subscription"
@@ -108,12 +98,12 @@ def look_up(
         if field not in managed
     ]
     if vault is None or problems:
-        listed = "\n".join(f"- {each}" for each in problems)
+        listed = "\n".join(f"- {problem}" for problem in problems)
         raise CommandError(
-            f"these do not exist, as far as the deployer can see:\n{listed}\nGive the files of this cluster, the name "
-            "of its vault, and a stack with its tenant and subscription"
+            f"the deployer cannot find these resources:\n{listed}\nUse the files of this cluster, the name of its "
+            "vault, and a stack with its tenant and subscription"
         )
-    secrets = {field: _secret(azure, vault["id"], given) for field, given in control_plane.identities.items()}
+    secrets = {field: _secret(azure, vault["id"], identity) for field, identity in control_plane.identities.items()}
     return FoundResources(subscription, vault, applications, secrets, managed)
 
 
@@ -123,8 +113,8 @@ def look_up_identities(azure: AzureClient, subscription: str, named: Mapping[str
     if missing := [f"- {field}: {client_id}" for field, client_id in named.items() if field not in managed]:
         listed = "\n".join(missing)
         raise CommandError(
-            f"the subscription {subscription} has no managed identity with these client ids, as far as the deployer "
-            f"can see:\n{listed}\nGive the file of this cluster, and a stack with its tenant and subscription"
+            f"the deployer cannot find managed identities with these client ids in the subscription {subscription}:\n"
+            f"{listed}\nUse the file of this cluster, and a stack with its tenant and subscription"
         )
     return FoundResources(subscription, None, {}, {}, managed)
 
@@ -133,9 +123,9 @@ def _vault(azure: AzureClient, subscription: str, name: str) -> AzureObject | No
     collection = f"{subscription_id(subscription)}/providers/Microsoft.KeyVault/vaults"
     return next(
         (
-            each
-            for each in azure.resources(collection, resource_types.KEY_VAULT_API)
-            if each["name"].lower() == name.lower()
+            resource
+            for resource in azure.resources(collection, resource_types.KEY_VAULT_API)
+            if resource["name"].lower() == name.lower()
         ),
         None,
     )
@@ -154,24 +144,24 @@ def _application(azure: AzureClient, client_id: str) -> FoundApplication | None:
     )
 
 
-def _secret(azure: AzureClient, vault_id: str, given: ScriptIdentity) -> FoundSecret:
-    found = vault_secrets.read_one(azure, vault_id, given.secret_name)
-    if found is None:
+def _secret(azure: AzureClient, vault_id: str, identity: ScriptIdentity) -> FoundSecret:
+    secret = vault_secrets.read_one(azure, vault_id, identity.secret_name)
+    if secret is None:
         return FoundSecret(None, ("no such secret",))
-    remarks = [] if found.expires else ["secret without dates"]
+    remarks = [] if secret.expires else ["secret without dates"]
     try:
-        value = azure.vault(parse_arm_id(vault_id).name, "GET", f"/secrets/{given.secret_name}")
+        value = azure.vault(parse_arm_id(vault_id).name, "GET", f"/secrets/{identity.secret_name}")
     except AzureRefusedError:
-        # Whoever may look at everything may still read no secret; the adoption does not need it.
-        return FoundSecret(found.id, (*remarks, "document not read: the deployer may not"))
+        # A reader of everything else may lack this right, and the adoption does not need the value.
+        return FoundSecret(secret.id, (*remarks, "document not read: the deployer lacks the right"))
     text = "" if value is None else str(value["value"])
-    return FoundSecret(found.id, (*remarks, *_remarks(text, given.object_encoding)))
+    return FoundSecret(secret.id, (*remarks, *_remarks(text, identity.object_encoding)))
 
 
 def _remarks(value: str, object_encoding: str) -> Iterator[str]:
     parser = DocumentParser(value, object_encoding)
     if parser.problems:
-        # Not their text: it is about a credential.
+        # Without their text, which may have parts of a credential.
         yield "document that pods refuse"
         return
     try:
@@ -185,11 +175,11 @@ def _remarks(value: str, object_encoding: str) -> Iterator[str]:
 
 
 def _managed_identities(
-    azure: AzureClient, subscription: str, wanted: Mapping[str, str]
+    azure: AzureClient, subscription: str, client_ids: Mapping[str, str]
 ) -> Iterator[tuple[str, FoundIdentity]]:
-    every = managed_identities.within(azure, subscription_id(subscription))
-    by_client_id = {each.client_id.lower(): each for each in every}
-    for field, client_id in wanted.items():
+    existing = managed_identities.within(azure, subscription_id(subscription))
+    by_client_id = {identity.client_id.lower(): identity for identity in existing}
+    for field, client_id in client_ids.items():
         if identity := by_client_id.get(client_id):
             yield (
                 field,
@@ -198,8 +188,8 @@ def _managed_identities(
                     location=identity.location,
                     principal_id=identity.principal_id,
                     federated={
-                        (each.issuer, each.subject): each.name
-                        for each in managed_identities.federated(azure, identity.id)
+                        (identity.issuer, identity.subject): identity.name
+                        for identity in managed_identities.federated(azure, identity.id)
                     },
                 ),
             )

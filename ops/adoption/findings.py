@@ -1,4 +1,4 @@
-"""What `idstack import scripts` shows: of each identity what exists, how it differs, and what the next `up` does."""
+"""The table of `idstack import scripts`: the resources of each identity, their differences, and the next `up`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STACKED: Final = ((("identity", "found"), ("differs", "next up")), (("identity"
 
 @dataclass(frozen=True)
 class Finding:
-    """One line. `differs` is empty where nothing does."""
+    """One line; `differs` is empty without a difference."""
 
     identity: str
     found: str
@@ -32,10 +32,10 @@ class Finding:
 
 
 def findings(control_plane: ControlPlaneFile, existing: FoundResources, matches: Sequence[Match]) -> list[Finding]:
-    """All lines: vault, key-vault-user, the catalogue's identities in its order, and what is not adopted."""
+    """All lines: vault, key-vault-user, the identities in the catalogue's order, and the resources left alone."""
     by_owner: dict[str, list[Match]] = {}
-    for each in matches:
-        by_owner.setdefault(each.owner, []).append(each)
+    for match in matches:
+        by_owner.setdefault(match.owner, []).append(match)
     shared = by_owner.get("", [])
     lines = [*_vault(existing, shared), *_key_vault_user(shared)]
     for row in CONTROL_PLANE:
@@ -43,26 +43,26 @@ def findings(control_plane: ControlPlaneFile, existing: FoundResources, matches:
         if row.field in control_plane.identities:
             lines.append(_application(row.field, control_plane, existing, own))
         elif own and existing.vault is not None:
-            lines.append(Finding(row.field, "nothing", "the scripts make none", "makes all of it"))
+            lines.append(Finding(row.field, "nothing", "the scripts create none", "creates it"))
     for data_plane in WORKLOAD if existing.vault is None else DATA_PLANE:
         own = by_owner.get(data_plane.field, [])
         if data_plane.field in existing.managed:
             lines.append(_managed(data_plane.field, existing, own))
         elif own:
-            lines.append(Finding(data_plane.field, "nothing", "not in the file", "makes all of it"))
+            lines.append(Finding(data_plane.field, "nothing", "not in the file", "creates it"))
     return [*lines, *_left_alone(control_plane)]
 
 
 def table(lines: Sequence[Finding], width: int) -> Table:
-    """The lines for people, for `width` columns."""
+    """The lines, for `width` columns."""
     texts: list[Mapping[str, Text]] = [
         {
-            "identity": Text(each.identity),
-            "found": Text(each.found),
-            "differs": Text(each.differs, "yellow"),
-            "next up": Text(each.next_up),
+            "identity": Text(line.identity),
+            "found": Text(line.found),
+            "differs": Text(line.differs, "yellow"),
+            "next up": Text(line.next_up),
         }
-        for each in lines
+        for line in lines
     ]
     return fitted(texts, _STACKED, width)
 
@@ -70,101 +70,94 @@ def table(lines: Sequence[Finding], width: int) -> Table:
 def _vault(existing: FoundResources, own: Sequence[Match]) -> Iterator[Finding]:
     if existing.vault is None:
         return
-    if any(each.has_type(resource_types.VAULT) for each in own):
+    if any(match.has_type(resource_types.VAULT) for match in own):
         acls = existing.vault["properties"].get("networkAcls") or {}
-        differs, done = "", "adopts it"
+        differs, action = "", "adopts it"
         if acls.get("bypass", "AzureServices") != "None":
-            differs, done = "its firewall lets trusted services pass", "adopts it and lets none of them pass"
-        yield Finding("key vault", existing.vault["name"], differs, done)
+            differs, action = "its firewall admits trusted services", "adopts it and admits no trusted services"
+        yield Finding("key vault", existing.vault["name"], differs, action)
     else:
         yield Finding("key vault", existing.vault["name"], "", _KNOWN)
 
 
 def _key_vault_user(own: Sequence[Match]) -> Iterator[Finding]:
-    roles = [each for each in own if each.has_type(resource_types.ROLE_ASSIGNMENT)]
+    roles = [match for match in own if match.has_type(resource_types.ROLE_ASSIGNMENT)]
     if roles:
-        missing = [each for each in roles if each.id is None]
-        differs = "no role on the vault itself" if missing else ""
-        done = "assigns it there; a wider role stays" if missing else "adopts it"
-        yield Finding("key-vault-user", _count(roles, "role"), *_with_replaced(roles, differs, done))
+        missing = [role for role in roles if role.id is None]
+        differs = "no role at the vault itself" if missing else ""
+        action = "assigns it; a wider role stays" if missing else "adopts it"
+        yield Finding("key-vault-user", _count(roles, "role"), *_with_replaced(roles, differs, action))
 
 
 def _application(
     field: str, control_plane: ControlPlaneFile, existing: FoundResources, own: Sequence[Match]
 ) -> Finding:
     application, secret = existing.applications[field], existing.secrets[field]
-    roles = [each for each in own if each.has_type(resource_types.ROLE_ASSIGNMENT)]
-    shown = [application.display_name, control_plane.identities[field].secret_name]
-    if not own:
-        return Finding(field, ", ".join(shown), "", _KNOWN)
-    differs, done = list(secret.remarks), ["adopts it"]
-    for each in own:
-        wanted = each.resource.get("inputs", {}).get("displayName")
-        if each.has_type(resource_types.APPLICATION) and wanted not in (None, application.display_name):
-            done.append(f"names it {wanted}")
-        if each.has_type(resource_types.SERVICE_PRINCIPAL) and each.id is None:
+    names = [application.display_name, control_plane.identities[field].secret_name]
+    differs, actions = list(secret.remarks), ["adopts it"]
+    for match in own:
+        name = match.resource.get("inputs", {}).get("displayName")
+        if match.has_type(resource_types.APPLICATION) and name not in (None, application.display_name):
+            actions.append(f"names it {name}")
+        if match.has_type(resource_types.SERVICE_PRINCIPAL) and match.id is None:
             differs.append("no service principal")
-            done.append("makes one")
-        if each.has_type(resource_types.CREDENTIAL_SECRET):
-            done.append("issues a certificate, as a new version of the secret")
-    if roles:
-        shown.append(_count(roles, "role"))
-    if any(each.id is None for each in roles):
-        done.append("assigns the roles that are missing")
-    return Finding(field, ", ".join(shown), *_with_replaced(roles, "; ".join(differs), "; ".join(done)))
+            actions.append("creates one")
+        if match.has_type(resource_types.CREDENTIAL_SECRET):
+            actions.append("issues a certificate as a new version of the secret")
+    return _finding(field, own, names, differs, actions)
 
 
 def _managed(field: str, existing: FoundResources, own: Sequence[Match]) -> Finding:
-    identity = existing.managed[field]
-    roles = [each for each in own if each.has_type(resource_types.ROLE_ASSIGNMENT)]
-    federated = [each for each in own if each.has_type(resource_types.FEDERATED_CREDENTIAL)]
-    shown = [identity.id.name]
-    if not own:
-        return Finding(field, identity.id.name, "", _KNOWN)
-    differs, done = (
-        [],
-        [
-            "adopts it"
-            if any(each.has_type(resource_types.MANAGED_IDENTITY) and each.id for each in own)
-            else "makes another"
-        ],
-    )
+    names, differs = [existing.managed[field].id.name], list[str]()
+    is_adopted = any(match.has_type(resource_types.MANAGED_IDENTITY) and match.id for match in own)
+    actions = ["adopts it" if is_adopted else "creates another"]
+    federated = [match for match in own if match.has_type(resource_types.FEDERATED_CREDENTIAL)]
     if federated:
-        shown.append(_count(federated, "federated credential"))
-    if any(each.id is None for each in federated):
+        names.append(_count(federated, "federated credential"))
+    if any(match.id is None for match in federated):
         differs.append("service accounts without a federated credential")
-        done.append("makes those that are missing")
+        actions.append("creates the missing ones")
+    return _finding(field, own, names, differs, actions)
+
+
+def _finding(
+    field: str, own: Sequence[Match], names: Sequence[str], differs: Sequence[str], actions: Sequence[str]
+) -> Finding:
+    """The finding with the identity's role assignments; `own` is empty if the state has the identity."""
+    if not own:
+        return Finding(field, ", ".join(names), "", _KNOWN)
+    roles = [match for match in own if match.has_type(resource_types.ROLE_ASSIGNMENT)]
     if roles:
-        shown.append(_count(roles, "role"))
-    if any(each.id is None for each in roles):
-        done.append("assigns the roles that are missing")
-    return Finding(field, ", ".join(shown), *_with_replaced(roles, "; ".join(differs), "; ".join(done)))
+        names = [*names, _count(roles, "role")]
+    if any(role.id is None for role in roles):
+        actions = [*actions, "assigns the missing roles"]
+    return Finding(field, ", ".join(names), *_with_replaced(roles, "; ".join(differs), "; ".join(actions)))
 
 
 def _left_alone(control_plane: ControlPlaneFile) -> Iterator[Finding]:
     for name in control_plane.others:
         yield Finding(name, control_plane.others[name].secret_name, "no identity of the stack", "leaves it alone")
-    certificates = [each for each in control_plane.identities.values() if each.certificate]
+    certificates = [identity for identity in control_plane.identities.values() if identity.certificate]
     if certificates:
         yield Finding(
             "certificates in the vault",
             f"{len(certificates)} of the identities above",
-            "the vault renews them by its own policy, where nobody registers them",
-            "leaves them alone, and registered: docs/guides/migration.md says when to remove them",
+            "the vault renews them by its own policy and does not register them",
+            "leaves them registered: docs/guides/migration.md says when to remove them",
         )
 
 
-def _with_replaced(roles: Sequence[Match], differs: str, done: str) -> tuple[str, str]:
-    for why in sorted({each.replaced_for for each in roles} - {""}):
-        count = sum(each.replaced_for == why for each in roles)
+def _with_replaced(roles: Sequence[Match], differs: str, action: str) -> tuple[str, str]:
+    for reason in sorted({role.replaced_for for role in roles} - {""}):
+        count = sum(role.replaced_for == reason for role in roles)
         noun = "role assignment has" if count == 1 else "role assignments have"
-        differs = "; ".join(filter(None, [differs, f"{count} {noun} {why}"]))
-        done = "; ".join([done, "replaces that one" if count == 1 else "replaces those"])
-    if any(each.other_role and each.owner in _KEEPING for each in roles):
-        done += " (--keep-roles keeps what is there)"
-    return differs, done
+        differs = "; ".join(filter(None, [differs, f"{count} {noun} {reason}"]))
+        action = "; ".join([action, "replaces that one" if count == 1 else "replaces those"])
+    if any(role.other_role and role.owner in _KEEPING for role in roles):
+        action += " (--keep-roles prevents this)"
+    return differs, action
 
 
 def _count(matches: Sequence[Match], noun: str) -> str:
-    found = sum(each.id is not None for each in matches)
-    return f"{found} of {len(matches)} {noun}{'' if len(matches) == 1 else 's'}"
+    existing = sum(match.id is not None for match in matches)
+    return f"{existing} of {len(matches)} {noun}{'' if len(matches) == 1 else 's'}"

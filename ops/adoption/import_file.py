@@ -1,4 +1,4 @@
-"""Pulumi's import file (`pulumi import --file`) of the resources that exist already.
+"""Pulumi's import file (`pulumi import --file`) of the existing resources, and the providers that it names.
 
 Format: pulumi/pulumi v3.259 `pkg/cmd/pulumi/operations/import.go`.
 """
@@ -6,35 +6,41 @@ Format: pulumi/pulumi v3.259 `pkg/cmd/pulumi/operations/import.go`.
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from identity import resource_types
 from ops.adoption.matching import Match
+from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, name_of, provider_urn
 
+# pulumi/pulumi `pkg/resource/deploy/providers/provider_keys.go`
+_INTERNAL: Final = "__internal"
+
 
 def import_file(plan: Plan, matches: Sequence[Match]) -> dict[str, Any]:
-    """What `pulumi import --file` takes: everything that was found, with its parents as components.
+    """The existing resources with their parents as components, for `pulumi import --file`.
 
-    A resource's name in the file has its type in it, because names are unique for each type alone.
+    A name in the file includes the type, because a program's names are unique per type.
     """
-    by_urn = {each["urn"]: each["newState"] for each in plan["steps"] if "newState" in each}
-    found = [each for each in matches if each.id is not None]
+    by_urn = {step["urn"]: step["newState"] for step in plan["steps"] if "newState" in step}
+    existing = [match for match in matches if match.id is not None]
     parents: dict[str, StateResource] = {}
-    for each in found:
-        urn, line = each.resource.get("parent", ""), []
+    for match in existing:
+        urn, ancestors = match.resource.get("parent", ""), []
         while urn in by_urn and "parent" in by_urn[urn]:
-            line.append(urn)
+            ancestors.append(urn)
             urn = by_urn[urn]["parent"]
-        parents |= {urn: by_urn[urn] for urn in reversed(line)}
-    new = {each["urn"] for each in plan["steps"] if each["op"] == "create"}
-    table = {_key(each): urn for urn, each in parents.items() if urn not in new}
-    resources = [_entry(each, by_urn) | {"component": True} for urn, each in parents.items() if urn in new]
-    for each in found:
-        entry = _entry(each.resource, by_urn) | {"id": each.id}
-        provider = provider_urn(each.resource.get("provider", ""))
+        parents |= {urn: by_urn[urn] for urn in reversed(ancestors)}
+    new = {step["urn"] for step in plan["steps"] if step["op"] == "create"}
+    table = {_key(parent): urn for urn, parent in parents.items() if urn not in new}
+    resources = [_entry(parent, by_urn) | {"component": True} for urn, parent in parents.items() if urn in new]
+    for match in existing:
+        entry = _entry(match.resource, by_urn) | {"id": match.id}
+        provider = provider_urn(match.resource.get("provider", ""))
         # An import takes a default provider by itself.
         if provider in by_urn:
             entry["provider"] = name_of(provider)
@@ -44,26 +50,51 @@ def import_file(plan: Plan, matches: Sequence[Match]) -> dict[str, Any]:
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
-    """What an import file names; raises CommandError for a file that is not one."""
+    """The entries of an import file; raises CommandError for another file."""
+    return _read(path)[0]
+
+
+def enter_providers(engine: Engine, path: Path) -> None:
+    """Write the providers of an import file into the state, as the plan has them, unless the state has them.
+
+    The engine creates them with the first `up`, but an import needs them before. Raises CommandError for a file that
+    is no import file, and for a preview that fails.
+    """
+    _, urns = _read(path)
+    state = engine.state()
+    resources = state["deployment"].get("resources") or []
+    missing = urns - {resource["urn"] for resource in resources}
+    if not missing:
+        return
+    new = {step["urn"]: step["newState"] for step in engine.planned()["steps"] if step["op"] == "create"}
+    if unknown := missing - new.keys():
+        raise CommandError(f"{path} names {', '.join(sorted(unknown))}, which the stack does not have; write it again")
+    roots = [resource for resource in new.values() if resource["type"] == resource_types.STACK]
+    entered = [*roots, *(_as_created(new[urn]) for urn in sorted(missing))]
+    engine.replace_state({**state, "deployment": {**state["deployment"], "resources": [*entered, *resources]}})
+
+
+def _read(path: Path) -> tuple[list[dict[str, Any]], set[str]]:
+    """The entries of an import file, and the URNs in its name table."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        found = [dict(each) for each in document["resources"]]
-        document["nameTable"].values()
+        return [dict(resource) for resource in document["resources"]], set(document["nameTable"].values())
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError):
         raise CommandError(
             f"{path} is not an import file; `idstack import scripts` or `idstack import iam` writes one"
         ) from None
-    return found
+
+
+def _as_created(provider: StateResource) -> StateResource:
+    """The provider as the engine writes it: its outputs are its inputs except the engine's own."""
+    outputs = {name: value for name, value in provider.get("inputs", {}).items() if name != _INTERNAL}
+    return {**provider, "id": str(uuid.uuid4()), "outputs": outputs}
 
 
 def _entry(resource: StateResource, by_urn: Mapping[str, StateResource]) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "type": resource["type"],
-        "name": _key(resource),
-        "logicalName": name_of(resource["urn"]),
-    }
+    entry: dict[str, Any] = {"type": resource["type"], "name": _key(resource), "logicalName": name_of(resource["urn"])}
     parent = by_urn.get(resource.get("parent", ""))
-    # The stack itself is everything's parent.
+    # The stack itself has no parent, and is no entry.
     if parent is not None and "parent" in parent:
         entry["parent"] = _key(parent)
     return entry

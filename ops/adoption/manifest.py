@@ -1,4 +1,4 @@
-"""A HostedCluster as `kubectl get -o yaml` prints it: what the stack's configuration must repeat of it."""
+"""The values of a HostedCluster (`kubectl get -o yaml`) that the stack's configuration must repeat."""
 
 from __future__ import annotations
 
@@ -37,15 +37,13 @@ _KMS: Final = ("spec", "secretEncryption", "kms", "azure")
 def read(path: Path, cluster: str, named: Mapping[tuple[str, ...], str], subscription: str) -> dict[Place, str]:
     """Values of the cluster's entry in the configuration, by place in it.
 
-    `named` is what the files of the identities have, by place in the HostedCluster.
-
-    Raises CommandError for a file that has no such HostedCluster, and for one that is not the files': with another
-    name, another subscription, or other client ids.
+    `named` has the values of the identity files, by place in the HostedCluster. Raises CommandError for a file without
+    a HostedCluster, and for one with another name, another subscription, or other client ids.
     """
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path} cannot be read ({why_unreadable(error)}); give a HostedCluster as YAML") from None
+        raise CommandError(f"{path} cannot be read ({why_unreadable(error)}); use a HostedCluster as YAML") from None
     except (yaml.YAMLError, RecursionError, ValueError):
         document = None
     if not isinstance(document, Mapping) or document.get("kind") != KIND:
@@ -54,13 +52,13 @@ def read(path: Path, cluster: str, named: Mapping[tuple[str, ...], str], subscri
         )
     problems = [*_strangers(document, cluster, named, subscription)]
     if problems:
-        listed = "\n".join(f"- {each}" for each in problems)
+        listed = "\n".join(f"- {problem}" for problem in problems)
         raise CommandError(f"{path} is not the HostedCluster of these files:\n{listed}")
     return dict(_values(document))
 
 
 def named_by_scripts(control_plane: ControlPlaneFile, data_plane: Mapping[str, str]) -> dict[tuple[str, ...], str]:
-    """What the files of HyperShift's scripts have, by place in the HostedCluster."""
+    """The values of the scripts' files, by place in the HostedCluster."""
     named: dict[tuple[str, ...], str] = {
         (*_IDENTITIES, "dataPlane", field): client_id for field, client_id in data_plane.items()
     }
@@ -71,7 +69,7 @@ def named_by_scripts(control_plane: ControlPlaneFile, data_plane: Mapping[str, s
 
 
 def named_by_iam(workload: Mapping[str, str]) -> dict[tuple[str, ...], str]:
-    """What `workload-identities.json` has, by place in the HostedCluster."""
+    """The values of `workload-identities.json`, by place in the HostedCluster."""
     rows = {row.field: row for row in CONTROL_PLANE}
     return {("spec", *rows[field].workload_path, "clientID"): client_id for field, client_id in workload.items()}
 
@@ -85,9 +83,9 @@ def _strangers(
         **named,
     }
     for place, value in expected.items():
-        found = _at(document, place)
-        if found is not None and found.lower() != value.lower():
-            yield f"{'.'.join(place)}: found {found}; accepted: {value}"
+        actual = _at(document, place)
+        if actual is not None and actual.lower() != value.lower():
+            yield f"{'.'.join(place)}: found {actual}; accepted: {value}"
 
 
 def _values(document: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
@@ -95,7 +93,7 @@ def _values(document: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
         if value := _at(document, source):
             yield place, value
     if zone := _at(document, ("spec", "dns", "publicZoneID")):
-        # The configuration refuses a zone's id that is none.
+        # The configuration itself refuses an invalid zone id.
         with suppress(ValueError):
             yield ("dnsZoneResourceGroup",), parse_arm_id(zone).resource_group
     for key in ("activeKey", "backupKey"):

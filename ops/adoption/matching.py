@@ -1,4 +1,4 @@
-"""Which resources of a stack's plan exist already: the plan has their names, parents and providers, Azure their ids."""
+"""The existing resources of a stack's plan: the plan has their names, parents and providers, Azure their ids."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, Final
 from identity import resource_types
 from identity.access.azure_client import AzureClient
 from identity.access.records import RoleAssignmentRecord
+from identity.catalogue import CONTROL_PLANE
+from identity.settings.schema.problems import path_of
 from ops.adoption.existing import FoundResources
 from ops.recovery.finders import Finders
 from ops.recovery.orphans import ids, shown
@@ -32,12 +34,11 @@ _ADOPTED: Final = frozenset(
 
 @dataclass(frozen=True)
 class Match:
-    """A resource that the next `up` would create, and whose it is: a field of the HostedCluster API; "" for the vault
-    and the key-vault-user.
+    """A resource that the next `up` would create.
 
-    `id` is that of the thing that exists, as an import takes it; None if there is none. `replaced_for` says why the
-    next `up` replaces it all the same, empty if it does not. `other_role` is the GUID of a role assignment's role, if
-    that is the reason.
+    `owner` is a field of the HostedCluster API, "" for the vault and the key-vault-user. `id` is the existing
+    resource's, in the form of an import; None without one. `replaced_for` is why the next `up` replaces it
+    nevertheless, empty if it does not; `other_role` is the GUID of the role, if that is the reason.
     """
 
     resource: StateResource
@@ -59,12 +60,36 @@ class Match:
 def match(
     plan: Plan, state: Sequence[StateResource], cluster: str, existing: FoundResources, azure: AzureClient
 ) -> list[Match]:
-    """The plan's creates of the cluster and of what hosted clusters share, in the plan's order.
+    """The plan's creates of the cluster and of shared resources, in the plan's order.
 
-    Raises CommandError for a role assignment in the way whose principal lives, and CommandError and AzureRefusedError
-    as `Finders` and `AzureClient` do.
+    Raises CommandError for a conflicting role assignment whose principal exists, and CommandError and AzureRefusedError
+    as `Finders` and `AzureClient`.
     """
     return list(_Matcher(plan, state, cluster, existing, azure).matches())
+
+
+def kept_roles(clusters: Sequence[Mapping[str, Any]], cluster: str, matches: Sequence[Match]) -> dict[str, str]:
+    """The `customRole` values with which the next `up` replaces no role of a control-plane identity, by path.
+
+    `clusters` are those of the configuration. Raises CommandError for an identity with several other roles, because
+    it has one role at all of its scopes.
+    """
+    index = next(number for number, entry in enumerate(clusters) if entry.get("name") == cluster)
+    fields = {row.field for row in CONTROL_PLANE}
+    other_roles: dict[str, set[str]] = {}
+    for match in matches:
+        if match.other_role is not None and match.owner in fields:
+            other_roles.setdefault(match.owner, set()).add(match.other_role)
+    if several := {owner: roles for owner, roles in other_roles.items() if len(roles) > 1}:
+        listed = "\n".join(f"- {owner}: {', '.join(sorted(roles))}" for owner, roles in several.items())
+        raise CommandError(
+            f"an identity can keep one role at all of its scopes, but these have several:\n{listed}\nAssign each the "
+            "same role at all scopes, or leave out --keep-roles"
+        )
+    return {
+        path_of(("hostedClusters", index, "identities", owner, "customRole")): role
+        for owner, [role] in other_roles.items()
+    }
 
 
 class _Matcher:
@@ -72,7 +97,7 @@ class _Matcher:
         self, plan: Plan, state: Sequence[StateResource], cluster: str, existing: FoundResources, azure: AzureClient
     ) -> None:
         self._steps = plan["steps"]
-        self._ownership = Ownership.of([each["newState"] for each in self._steps if "newState" in each])
+        self._ownership = Ownership.of([step["newState"] for step in self._steps if "newState" in step])
         self._cluster = cluster
         self._existing = existing
         self._azure = azure
@@ -85,66 +110,66 @@ class _Matcher:
                 continue
             is_role = resource["type"] == resource_types.ROLE_ASSIGNMENT
             owner = self._ownership.owner(step["urn"])
-            whose = self._ownership.holder(step["urn"]) if is_role else owner
+            holder = self._ownership.holder(step["urn"]) if is_role else owner
             if owner.cluster in ("", self._cluster):
-                yield self._match(resource, "" if whose == KEY_VAULT_USER else whose.identity)
+                yield self._match(resource, "" if holder == KEY_VAULT_USER else holder.identity)
 
     def _match(self, resource: StateResource, owner: str) -> Match:
         inputs = shown(resource.get("inputs", {}))
         if resource["type"] == resource_types.ROLE_ASSIGNMENT:
             return self._role(resource, owner, inputs)
         if resource["type"] in (resource_types.APPLICATION, resource_types.SERVICE_PRINCIPAL):
-            found = self._existing.applications.get(owner)
-            if found is None:
+            application = self._existing.applications.get(owner)
+            if application is None:
                 return Match(resource, owner, None)
             if resource["type"] == resource_types.APPLICATION:
-                return Match(resource, owner, f"/applications/{found.object_id}")
-            return Match(resource, owner, found.principal_id and f"/servicePrincipals/{found.principal_id}")
-        found_id = self._finders.find(resource["type"], inputs)
-        if found_id is not None and resource["type"] == resource_types.CREDENTIAL_SECRET:
-            found_id = f"{inputs['cloud']}/{inputs['tenantId']}{found_id}"
-        return Match(resource, owner, found_id)
+                return Match(resource, owner, f"/applications/{application.object_id}")
+            return Match(resource, owner, application.principal_id and f"/servicePrincipals/{application.principal_id}")
+        id = self._finders.find(resource["type"], inputs)
+        if id is not None and resource["type"] == resource_types.CREDENTIAL_SECRET:
+            id = f"{inputs['cloud']}/{inputs['tenantId']}{id}"
+        return Match(resource, owner, id)
 
     def _role(self, resource: StateResource, owner: str, inputs: Mapping[str, Any]) -> Match:
         scope, role = inputs["scope"], _last(inputs["roleDefinitionId"])
         principal = inputs.get("principalId") or self._principal(owner)
-        found = role_assignments.named(self._azure, scope, inputs["roleAssignmentName"])
-        if found is not None:
-            is_other = principal is not None and found.principal_id.lower() != principal.lower()
-            if is_other and self._lives(found):
+        assignment = role_assignments.named(self._azure, scope, inputs["roleAssignmentName"])
+        if assignment is not None:
+            is_other = principal is not None and assignment.principal_id.lower() != principal.lower()
+            if is_other and self._principal_exists(assignment):
                 raise CommandError(
-                    f"{found.id} has the name of a role assignment of {self._cluster}, and is a role of "
-                    f"{found.principal_id}, which lives and is not {name_of(resource['urn'])}'s: the next `up` "
+                    f"{assignment.id} has the name of a role assignment of {self._cluster}, and is a role of "
+                    f"{assignment.principal_id}, which lives and is not {name_of(resource['urn'])}'s: the next `up` "
                     "would take it away. Give the hosted cluster's own infraID (`--infra-id`)"
                 )
-            if found.role != role:
-                why = f"another role, {self._role_name(scope, found.role)}"
-                return Match(resource, owner, found.id, why, found.role)
-            return Match(resource, owner, found.id, "another principal" if is_other else "")
+            if assignment.role != role:
+                reason = f"another role, {self._role_name(scope, assignment.role)}"
+                return Match(resource, owner, assignment.id, reason, assignment.role)
+            return Match(resource, owner, assignment.id, "another principal" if is_other else "")
         if principal is None:
             return Match(resource, owner, None)
         # Azure refuses a second assignment of the same role to the same principal at the same scope.
-        for each in role_assignments.at(self._azure, scope, f"principalId eq '{principal}'"):
-            if each.scope.lower() == scope.lower() and each.role == role:
-                return Match(resource, owner, each.id, "another name")
+        for other in role_assignments.at(self._azure, scope, f"principalId eq '{principal}'"):
+            if other.scope.lower() == scope.lower() and other.role == role:
+                return Match(resource, owner, other.id, "another name")
         return Match(resource, owner, None)
 
     def _role_name(self, scope: str, guid: str) -> str:
-        found = self._azure.resource(
+        definition = self._azure.resource(
             f"{scope}/providers/Microsoft.Authorization/roleDefinitions/{guid}", resource_types.AUTHORIZATION_API
         )
-        if found is None:
+        if definition is None:
             return guid
-        kind = "the custom role " if found["properties"].get("type") == "CustomRole" else ""
-        return f'{kind}"{found["properties"]["roleName"]}"'
+        kind = "the custom role " if definition["properties"].get("type") == "CustomRole" else ""
+        return f'{kind}"{definition["properties"]["roleName"]}"'
 
-    def _lives(self, assignment: RoleAssignmentRecord) -> bool:
+    def _principal_exists(self, assignment: RoleAssignmentRecord) -> bool:
         if assignment.principal_type != "ServicePrincipal":
             return True
         return self._azure.directory_object(f"/servicePrincipals/{assignment.principal_id}") is not None
 
     def _principal(self, owner: str) -> str | None:
-        """Object id of whoever has the owner's roles; None if it is not among what was found."""
+        """Object id of the owner's principal; None if it does not exist."""
         if application := self._existing.applications.get(owner):
             return application.principal_id
         identity = self._existing.managed.get(owner)

@@ -1,4 +1,4 @@
-"""One file for each subcommand of `idstack`, and the options that they share.
+"""One file for each subcommand of `idstack`, and their shared options.
 
-A command raises CommandError for what a person has to fix; `idstack` then exits with code 1.
+A command raises CommandError for a problem that a person has to fix; `idstack` then exits with code 1.
 """

@@ -21,19 +21,19 @@ def backup(
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the stack's state and configuration to a file, 0600. No key is in it, and nothing secret in clear."""
+    """Write the stack's state and configuration to a file, mode 0600. It has no private key; secrets are encrypted."""
     screen = Screen(as_json)
-    taken = backups.take(Engine(stack, output=screen.output))
-    path = output or Path(f"backup.{stack}.{taken.created:%Y%m%dT%H%M%SZ}.json")
+    stored = backups.take(Engine(stack, output=screen.output))
+    path = output or Path(f"backup.{stack}.{stored.created:%Y%m%dT%H%M%SZ}.json")
     try:
-        write_private(path, taken.model_dump_json(indent=2) + "\n")
+        write_private(path, stored.model_dump_json(indent=2) + "\n")
     except OSError as error:
         raise CommandError(f"the backup cannot be written: {error}") from None
     if as_json:
-        screen.document({"stack": stack, "file": str(path), "created": taken.date, "resources": len(taken.resources)})
+        screen.document({"stack": stack, "file": str(path), "created": stored.date, "resources": len(stored.resources)})
         return
     screen.console.print(
-        f"{path} has {len(taken.resources)} resources of {stack}, as of {taken.date}. If the backend is lost:\n"
+        f"{path} has the {len(stored.resources)} resources of {stack} at {stored.date}. If the backend is lost:\n"
         f"  .venv/bin/idstack restore --stack {stack} {path}\n  make recover STACK={stack}",
         markup=False,
     )

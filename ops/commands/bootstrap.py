@@ -1,4 +1,4 @@
-"""`idstack bootstrap`: what pipelines need in Azure and beside the repository, printed or made."""
+"""`idstack bootstrap`: a script that prepares Azure and the repository for the pipelines, printed or run."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ops.stack.errors import CommandError
 
 bootstrap = typer.Typer(
     name="bootstrap",
-    help="Print what pipelines need: identities with their federations and roles, environments, variables.",
+    help="Print the set-up of pipelines: identities with federated credentials and roles, environments, variables.",
     no_args_is_help=True,
 )
 
 StacksOption: TypeAlias = Annotated[
-    list[str], typer.Option("--stack", "-s", help="Name of a stack; once for each, in the order in which they go up.")
+    list[str], typer.Option("--stack", "-s", help="Name of a stack; repeatable, in the order of deployment.")
 ]
 ReviewersOption: TypeAlias = Annotated[
-    list[str], typer.Option("--reviewer", help="Who approves what changes a stack; once for each.")
+    list[str], typer.Option("--reviewer", help="Who approves changes of a stack; repeatable.")
 ]
 BackendOption: TypeAlias = Annotated[
     str,
@@ -33,7 +33,7 @@ BackendOption: TypeAlias = Annotated[
     ),
 ]
 GroupOption: TypeAlias = Annotated[
-    str, typer.Option("--resource-group", "-g", help="Resource group of the pipelines' identities, made if missing.")
+    str, typer.Option("--resource-group", "-g", help="Resource group of the pipelines' identities, created if missing.")
 ]
 ApplyOption: TypeAlias = Annotated[
     bool, typer.Option("--apply", help="Run the script with the current sign-ins, instead of printing it.")
@@ -52,9 +52,9 @@ def github_(
 ) -> None:
     """Print a script of `az` and `gh` that prepares a GitHub repository for the workflows; it may run again.
 
-    It creates for each stack a deployer and a preview identity with their rights, and the environments, those that
-    approve with their reviewers (users, or teams as <organization>/<team>). Last comes the variable IDSTACK_STACKS,
-    with which the workflows begin.
+    It creates for each stack a deployer and a preview identity with their rights, and the environments, with the
+    reviewers (users, or teams as <organization>/<team>) in those that approve. Last comes the variable IDSTACK_STACKS,
+    which enables the workflows.
     """
     _bootstrap(github.script, repository, stack, backend, resource_group, reviewer, apply=apply)
 
@@ -71,20 +71,13 @@ def azure_devops_(
     """Print a script of `az` that prepares an Azure DevOps project for the pipeline; it may run again.
 
     It creates for each stack a deployer and a preview identity with their rights and service connections, and the
-    environment whose approval (by users, as mail addresses) comes before a change.
+    environment that asks for approval (by users, as mail addresses) before a change.
     """
     _bootstrap(azure_devops.script, project, stack, backend, resource_group, reviewer, apply=apply)
 
 
 def _bootstrap(
-    write: _Write,
-    where: str,
-    stacks: list[str],
-    backend: str,
-    group: str,
-    reviewers: list[str],
-    *,
-    apply: bool,
+    write: _Write, where: str, stacks: list[str], backend: str, group: str, reviewers: list[str], *, apply: bool
 ) -> None:
     if where.count("/") != 1 or not all(where.split("/")):
         raise typer.BadParameter(f"{where!r} is not <organization>/<name>")
@@ -94,5 +87,6 @@ def _bootstrap(
         return
     if code := subprocess.run(["sh", "-c", script]).returncode:
         raise CommandError(
-            f"the script ended with code {code}; the reason is printed above. What it made stays: run it again"
+            f"the script ended with code {code}; the reason is printed above. Correct it, and run it again: it "
+            "continues"
         )

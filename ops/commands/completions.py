@@ -1,6 +1,6 @@
-"""What a shell completes beside commands and options: names of stacks, hosted clusters and identities.
+"""Shell completions of the names of stacks, hosted clusters and identities.
 
-They are read out of the stacks' files alone: no engine runs while somebody presses Tab, and nothing is an error.
+They are read from the stacks' files, without the engine, and no problem is an error.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from ops.stack.environment import ROOT
 
 
 def stacks() -> list[str]:
-    """The stacks that have a file."""
+    """The stacks with a file."""
     from ops.stack.chosen_stack import stack_names
 
     return stack_names()
 
 
 def clusters(context: typer.Context) -> list[str]:
-    """The hosted clusters in the file of the stack that the command line names so far."""
+    """The hosted clusters in the file of the command line's stack."""
     return list(_clusters(context))
 
 
 def identities(context: typer.Context) -> list[str]:
-    """The control-plane identities, by themselves and of each hosted cluster."""
+    """The control-plane identities, without and with each hosted cluster."""
     from identity.catalogue import CONTROL_PLANE
 
     fields = [row.field for row in CONTROL_PLANE]
@@ -45,7 +45,7 @@ def _clusters(context: typer.Context) -> Iterator[str]:
     except (CommandError, OSError, ValueError, yaml.YAMLError):
         return
     config = document.get("config") if isinstance(document, dict) else None
-    found = config.get("idstack:hostedClusters") if isinstance(config, dict) else None
-    for each in found if isinstance(found, list) else ():
-        if isinstance(each, dict) and isinstance(each.get("name"), str):
-            yield each["name"]
+    entries = config.get("idstack:hostedClusters") if isinstance(config, dict) else None
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+            yield entry["name"]

@@ -1,9 +1,10 @@
-"""`idstack doctor`: which stage of which identity is broken, why, and the command that fixes it."""
+"""`idstack doctor`: the first broken stage of each identity, with evidence and fix."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -15,7 +16,7 @@ from ops.doctor.model.check import Stage
 from ops.doctor.registry import CHECKS
 from ops.doctor.registry import chosen as checks_of
 from ops.doctor.report import report, summary
-from ops.doctor.watching import INTERVAL, await_it, sleep, watch
+from ops.doctor.watching import INTERVAL, sleep, wait_until, watch
 from ops.stack.engine import Engine
 from ops.world.look import DoctorSources, look
 from ops.world.selection import Selection
@@ -46,46 +47,48 @@ def doctor(
         str | None, typer.Option("--identity", metavar="[CLUSTER/]IDENTITY", help="Check this identity alone.")
     ] = None,
     pod: Annotated[
-        str | None, typer.Option("--pod", metavar="NAMESPACE/NAME", help="Check what this pod mounts alone.")
+        str | None, typer.Option("--pod", metavar="NAMESPACE/NAME", help="Check the identities that this pod mounts.")
     ] = None,
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
     watches: Annotated[bool, typer.Option("--watch", help="Repeat until Ctrl-C.")] = False,
-    waits: Annotated[bool, typer.Option("--wait", help="Repeat until nothing is broken, or until --timeout.")] = False,
-    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0, help="How long --wait waits.")] = 600,
+    waits: Annotated[
+        bool, typer.Option("--wait", help="Repeat until nothing is broken, at most for --timeout.")
+    ] = False,
+    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0, help="Time limit of --wait.")] = 600,
 ) -> None:
     """Find the first broken stage of each identity, with the evidence and the command that fixes it; change nothing.
 
-    Engine, backend and access come first, then the stages from the configuration to the proof call. It works with
-    the rights of a Reader and names what they do not show. Exits with 0 if everything is sound, 1 if something is
-    broken (with --wait: still), 3 if nothing is but some checks could not be made.
+    Engine, backend and access come first, then the stages from the configuration to the proof call. It needs the role
+    Reader, and names the checks that need more. Exits with 0 if everything is sound, 1 if something is broken (with
+    --wait: still), 3 if nothing is but some checks were not possible.
     """
     if watches and (as_json or waits):
         raise typer.BadParameter(
-            "--watch is for people; run `idstack doctor --json` as often as you like, and --wait in a pipeline"
+            "--watch is for a terminal; call `idstack doctor --json` repeatedly, and use --wait in a pipeline"
         )
     try:
         selection = Selection.of(cluster, identity, pod)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     screen, sources = Screen(as_json), DoctorSources.of(Engine(stack))
-    chosen = [each for each in CHECKS if each.stage in stages] if stages else checks_of(selection)
+    chosen = [check for check in CHECKS if check.stage in stages] if stages else checks_of(selection)
     parts = {part for check in chosen for part in check.needs}
 
     def examine() -> list[CheckResult]:
         sources.engine.forget()
-        found = diagnose(look(sources, parts, selection), chosen)
-        return [each for each in found if selection.cluster is None or each.cluster in (None, selection.cluster)]
+        results = diagnose(look(sources, parts, selection), chosen)
+        return [result for result in results if selection.cluster in (None, result.cluster) or result.cluster is None]
 
-    def tell(found: Sequence[CheckResult]) -> None:
-        print(f"{summary(stack, found)}; again in {INTERVAL:g} s", file=sys.stderr, flush=True)
+    def tell(results: Sequence[CheckResult]) -> None:
+        print(f"{summary(stack, results)}; again in {INTERVAL:g} s", file=sys.stderr, flush=True)
 
     if watches:
-        results = watch(examine, lambda found: report(stack, found), screen.console, pause=sleep) or []
+        results = watch(examine, partial(report, stack), screen.console, pause=sleep) or []
     else:
-        results = await_it(
+        results = wait_until(
             examine,
-            lambda found: exit_code(found) is not ExitCode.BROKEN,
+            lambda results: exit_code(results) is not ExitCode.BROKEN,
             tell,
             seconds=timeout if waits else 0,
             pause=sleep,

@@ -25,8 +25,8 @@ def down(
 ) -> None:
     """Destroy a stack, and the local cloud with its last stack. Other options go to `pulumi destroy`.
 
-    A stack whose namespace holds a control plane of HyperShift is not destroyed. Credentials with which HyperShift
-    cannot delete a hosted cluster any more are named first.
+    Refuses while a namespace of the stack has a control plane of HyperShift. Warns of expired credentials, without
+    which HyperShift cannot delete a hosted cluster.
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
@@ -41,7 +41,7 @@ def down(
     elif others:
         screen.console.print(f"the local cloud stays, because it still has other stacks: {', '.join(others)}")
     elif engine.is_local:
-        screen.console.print("nothing of the local stack is left")
+        screen.console.print("the local stack is removed completely")
 
 
 def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`idstack explain`: what a code, an event or a condition means, where its evidence is, and what helps."""
+"""`idstack explain`: cause, evidence and fix of an error code, an event or a condition."""
 
 from __future__ import annotations
 
@@ -23,33 +23,32 @@ def explain(
 ) -> None:
     """Explain a code of Entra ID, a refusal of the vault, an event of a mount or a condition: cause, evidence, fix.
 
-    It needs no stack and no network. What stands between angle brackets is yours to fill in; `idstack doctor` prints
-    the same fixes with the names of your stack.
+    It needs no stack and no network. Replace words in angle brackets by your names; `idstack doctor` prints the same
+    fixes with the names of your stack.
     """
     screen, text = Screen(as_json), " ".join(words or ())
-    rows = _meant(text) if text else SYMPTOMS
+    rows = _matching(text) if text else SYMPTOMS
     if not rows:
         raise typer.BadParameter(
-            f"{text!r} is not in the table{did_you_mean(text, (each.name for each in SYMPTOMS)) or '.'} "
-            "`idstack explain` lists all; Microsoft explains every AADSTS code at https://login.microsoftonline.com/error"
+            f"{text!r} is not in the table{did_you_mean(text, (symptom.name for symptom in SYMPTOMS)) or '.'} `idstack "
+            "explain` lists all; Microsoft explains every AADSTS code at https://login.microsoftonline.com/error"
         )
     if as_json:
         screen.document([_document(row) for row in rows])
     else:
-        screen.console.print(_told(rows) if text else _listed(rows), soft_wrap=True)
+        screen.console.print(_explained(rows) if text else _listed(rows), soft_wrap=True)
 
 
-def _meant(text: str) -> Sequence[Symptom]:
-    """The row of that name, or what a message says: a line for each family of messages."""
-    named = [each for each in SYMPTOMS if each.name.lower() == text.lower()]
-    return named or [found for family in Family if (found := find(text, family))]
+def _matching(text: str) -> Sequence[Symptom]:
+    """The symptom of that name, or those that a message matches, one of each family."""
+    named = [symptom for symptom in SYMPTOMS if symptom.name.lower() == text.lower()]
+    return named or [symptom for family in Family if (symptom := find(text, family))]
 
 
-def _told(rows: Iterable[Symptom]) -> Text:
+def _explained(rows: Iterable[Symptom]) -> Text:
     return Text("\n\n").join(
         Text.assemble(
-            (row.name, "bold"),
-            f": {row.cause}\n    look  {row.look}\n    fix   {row.fix.format_map(ON_PAPER)}",
+            (row.name, "bold"), f": {row.cause}\n    evidence  {row.look}\n    fix       {row.fix.format_map(ON_PAPER)}"
         )
         for row in rows
     )
@@ -59,7 +58,7 @@ def _listed(rows: Iterable[Symptom]) -> Text:
     lines: dict[Family, list[Text]] = {}
     for row in rows:
         lines.setdefault(row.family, []).append(Text.assemble("  ", (row.name, "bold"), f": {row.cause}"))
-    return Text("\n\n").join(Text("\n").join([Text(family), *found]) for family, found in lines.items())
+    return Text("\n\n").join(Text("\n").join([Text(family), *entries]) for family, entries in lines.items())
 
 
 def _document(row: Symptom) -> dict[str, str]:
@@ -67,6 +66,6 @@ def _document(row: Symptom) -> dict[str, str]:
         "name": row.name,
         "family": row.family,
         "cause": row.cause,
-        "look": row.look,
+        "evidence": row.look,
         "fix": row.fix.format_map(ON_PAPER),
     }

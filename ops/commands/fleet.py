@@ -2,32 +2,74 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ops.commands.fleet_matrix import matrix
-from ops.commands.fleet_options import DEFAULT, FileOption
-from ops.commands.fleet_prepare import prepare
+from ops.commands.fleet_options import DEFAULT, EnvironmentOption, FileOption, chosen
 from ops.commands.fleet_status import status
 from ops.commands.fleet_up import up
 from ops.commands.options import JsonOption, Screen
+from ops.fleet.engine_stacks import backend_of
 from ops.fleet.file import load_fleet
-from ops.fleet.tree import Differences, tree, write
+from ops.fleet.matrix import matrices
+from ops.fleet.stack_files import require_one_backend, write_file
+from ops.fleet.tree import differences, tree, write
+from ops.stack.engine import Engine
+from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError
 
 fleet = typer.Typer(name="fleet", help="Many stacks from one file (docs/guides/fleet.md).", no_args_is_help=True)
 
-fleet.command("prepare")(prepare)
+
+@fleet.command()
+def prepare(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: JsonOption = False) -> None:
+    """Write the file of each stack, and create the stacks that the backend does not have; nothing is deployed.
+
+    Stacks are created with the environment's backend and key. A local one is created by its first `up`. Commit the
+    files.
+    """
+    screen = Screen(as_json)
+    written: list[str] = []
+    created: list[str] = []
+    environments = chosen(load_fleet(file), name)
+    for environment in environments:
+        require_one_backend(environment, ROOT)
+    for environment in environments:
+        written += [stack.file_name for stack in environment.stacks if write_file(stack, ROOT)]
+        if environment.is_local:
+            continue
+        with backend_of(environment):
+            known = set(Engine(environment.stacks[0].name, ROOT, screen.output).stacks())
+            for stack in environment.stacks:
+                if stack.name not in known:
+                    Engine(stack.name, ROOT, screen.output).create()
+                    created.append(stack.name)
+    if as_json:
+        screen.document({"written": written, "created": created})
+    else:
+        screen.console.print(f"files written: {', '.join(written) or 'none'}", markup=False)
+        screen.console.print(f"stacks created: {', '.join(created) or 'none'}", markup=False)
+
+
 fleet.command("up")(up)
 fleet.command("status")(status)
-fleet.command("matrix")(matrix)
 
 
-@fleet.callback()
-def _several() -> None:
-    """Keep the name of an only command, which typer would leave out."""
+@fleet.command()
+def matrix(
+    name: Annotated[str, typer.Option("--environment", "-e", help="Name of the environment.")],
+    file: FileOption = DEFAULT,
+) -> None:
+    """Print the matrix of each wave, a line `<job>=<JSON>` for each job, as a step writes its outputs.
+
+    The line of a job without stacks ends with the `=`, so that the workflow skips the job.
+    """
+    [environment] = chosen(load_fleet(file), name)
+    for job, stacks in matrices(environment).items():
+        print(f"{job}={json.dumps(stacks) if stacks else ''}")
 
 
 @fleet.command()
@@ -42,17 +84,15 @@ def render(
     """Write the objects of the Pulumi Kubernetes Operator as a kustomize tree."""
     screen = Screen(as_json)
     files = tree(load_fleet(file))
-    found = Differences.between(directory, files)
+    diffs = differences(directory, files)
     if as_json:
-        screen.document({"files": sorted(map(str, files)), "differences": list(found.diffs)})
+        screen.document({"files": sorted(map(str, files)), "differences": diffs})
     if check:
-        if found.diffs and not as_json:
-            screen.console.print("\n".join(found.diffs), markup=False)
-        if found.diffs:
-            raise CommandError(
-                f"{directory} is not what {file} says, in {len(found.diffs)} files: run `idstack fleet render`"
-            )
+        if diffs and not as_json:
+            screen.console.print("\n".join(diffs), markup=False)
+        if diffs:
+            raise CommandError(f"{directory} differs from {file} in {len(diffs)} files: run `idstack fleet render`")
         return
     write(directory, files)
     if not as_json:
-        screen.console.print(f"{len(files)} files in {directory}, {len(found.diffs)} of them changed", markup=False)
+        screen.console.print(f"{len(files)} files in {directory}, {len(diffs)} of them changed", markup=False)

@@ -23,8 +23,8 @@ def chosen(fleet: Fleet, name: str | None) -> Sequence[FleetEnvironment]:
     """The environment of that name, or all of them in their order; raises CommandError for an unknown name."""
     if name is None:
         return fleet.environments
-    found = [environment for environment in fleet.environments if environment.name == name]
-    if not found:
-        known = ", ".join(each.name for each in fleet.environments)
+    environments = [environment for environment in fleet.environments if environment.name == name]
+    if not environments:
+        known = ", ".join(environment.name for environment in fleet.environments)
         raise CommandError(f"--environment: the fleet has no environment {name}; it has {known}")
-    return found
+    return environments

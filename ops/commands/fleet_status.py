@@ -28,52 +28,48 @@ _STACKED: Final = (
 )
 
 
-def status(
-    file: FileOption = DEFAULT,
-    environment: EnvironmentOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show of each stack: wave, last run and its commit, nearest expiry, overdue renewals, the last failed sign-in.
+def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: JsonOption = False) -> None:
+    """Show each stack: wave, last run and its commit, nearest expiry, overdue renewals, the last failed sign-in.
 
     Exits with 1 if a stack is not up, if a certificate has expired or if a sign-in fails, and with 3 if all is
     well but a renewal is overdue by two days, as `idstack status` does.
     """
     screen = Screen(as_json)
-    environments = chosen(load_fleet(file), environment)
-    for one in environments:
-        require_one_backend(one, ROOT)
-    found = [each for one in environments for each in read(one, ROOT, screen.output)]
+    environments = chosen(load_fleet(file), name)
+    for environment in environments:
+        require_one_backend(environment, ROOT)
+    statuses = [stack for environment in environments for stack in read(environment, ROOT, screen.output)]
     if as_json:
-        screen.document({"stacks": [each.to_json() for each in found]})
+        screen.document({"stacks": [stack.to_json() for stack in statuses]})
     else:
-        screen.console.print(fitted([_line(each) for each in found], _STACKED, screen.console.width))
-    if unhealthy := [each.stack.name for each in found if not each.is_well]:
+        screen.console.print(fitted([_line(stack) for stack in statuses], _STACKED, screen.console.width))
+    if unhealthy := [stack.stack.name for stack in statuses if not stack.is_healthy]:
         raise CommandError(f"these stacks are not up, or a sign-in in them fails: {', '.join(unhealthy)}")
-    if overdue := [each.stack.name for each in found if each.overdue]:
+    if overdue := [stack.stack.name for stack in statuses if stack.overdue]:
         raise RenewalOverdueError(
             f"renewals are overdue in these stacks: {', '.join(overdue)}. `make renew STACK=<name>` renews what the "
             f"stack issues, and says what stopped it. {judged_by(datetime.now(UTC))}"
         )
 
 
-def _line(each: StackStatus) -> Line:
-    failed = each.last_failed
-    if each.is_up:
-        last = Text(f"{each.updated:%Y-%m-%d %H:%M}" if each.updated else "not known")
+def _line(stack: StackStatus) -> Line:
+    failed = stack.last_failed
+    if stack.is_up:
+        last = Text(f"{stack.updated:%Y-%m-%d %H:%M}" if stack.updated else "not known")
     else:
         last = Text("not up", "bold red")
     if failed is not None:
         last = Text(f"failed {failed.at:%Y-%m-%d %H:%M}", "bold red")
-    expiry = Text(f"{each.expires:%Y-%m-%d}" if each.expires else "")
-    if each.expired:
+    expiry = Text(f"{stack.expires:%Y-%m-%d}" if stack.expires else "")
+    if stack.expired:
         expiry.stylize("bold red")
     return {
-        "stack": Text(each.stack.name),
-        "environment": Text(each.stack.environment),
-        "wave": Text(each.wave),
+        "stack": Text(stack.stack.name),
+        "environment": Text(stack.stack.environment),
+        "wave": Text(stack.wave),
         "last run": last,
-        "commit": Text((each.commit or "")[:_COMMIT]),
+        "commit": Text((stack.commit or "")[:_COMMIT]),
         "nearest expiry": expiry,
-        "overdue renewals": Text(", ".join(each.overdue), "yellow"),
-        "failed sign-in": Text(str(each.failure) if each.failure else "", "bold red"),
+        "overdue renewals": Text(", ".join(stack.overdue), "yellow"),
+        "failed sign-in": Text(str(stack.failure) if stack.failure else "", "bold red"),
     }

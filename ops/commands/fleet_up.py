@@ -22,7 +22,7 @@ _YES: Final = "--yes"
 
 def up(
     file: FileOption = DEFAULT,
-    environment: EnvironmentOption = None,
+    name: EnvironmentOption = None,
     parallel: Annotated[int, typer.Option(help="How many stacks of a wave are brought up at once.", min=1)] = _PARALLEL,
     yes: Annotated[
         bool, typer.Option(_YES, help="Do not ask: parallel runs cannot. Required for stacks on Azure.")
@@ -31,26 +31,26 @@ def up(
 ) -> None:
     """Bring a fleet up: shared stacks, canaries, then wave after wave, each stack by `idstack up`.
 
-    The first stack that fails, or that cannot sign in, stops the rest; what runs beside it ends. The next call goes on:
-    what this machine has brought up and that is unchanged since is left alone.
+    After the first stack that fails, or that cannot sign in, no other begins; runs in progress end. The next call
+    resumes: it skips the stacks that this machine has brought up and that are unchanged since.
     """
     screen = Screen(as_json)
-    environments = chosen(load_fleet(file), environment)
-    for each in environments:
-        if not each.is_local and not yes:
+    environments = chosen(load_fleet(file), name)
+    for environment in environments:
+        if not environment.is_local and not yes:
             raise CommandError(
-                f"the stacks of {each.name} are on Azure, and runs side by side cannot ask: look at `idstack preview` "
-                f"of each, then give {_YES}"
+                f"the stacks of {environment.name} are on Azure, and parallel runs cannot prompt: read the `idstack "
+                f"preview` of each, then pass {_YES}"
             )
-        require_one_backend(each, ROOT)
-        require_files(each, ROOT)
+        require_one_backend(environment, ROOT)
+        require_files(environment, ROOT)
     rollouts: list[tuple[Rollout, EngineStacks]] = []
     board = Board(screen.console)
-    for each in environments:
-        stacks = EngineStacks(each, () if each.is_local else (_YES,), ROOT)
-        rollout = Rollout(each, stacks, parallel, board.show)
+    for environment in environments:
+        stacks = EngineStacks(environment, () if environment.is_local else (_YES,), ROOT)
+        rollout = Rollout(environment, stacks, parallel, board.show)
         rollouts.append((rollout, stacks))
-        screen.step(each.name)
+        screen.step(environment.name)
         with board.shown():
             rollout.run()
         screen.console.print(summary(rollout.progress))
@@ -63,22 +63,22 @@ def up(
 
 def _require_all_up(screen: Screen, rollout: Rollout, stacks: EngineStacks) -> None:
     """Raise CommandError unless the rollout ended; what failed is printed with the end of its log."""
-    for each in rollout.progress:
-        if each.outcome is RolloutOutcome.FAILED:
-            screen.console.print(f"\n{each.stack.name}, the end of {stacks.log(each.stack)}:", markup=False)
-            screen.console.print(each.tail, markup=False)
-    left = [each.stack.name for each in rollout.progress if each.outcome not in DONE]
+    for entry in rollout.progress:
+        if entry.outcome is RolloutOutcome.FAILED:
+            screen.console.print(f"\n{entry.stack.name}, the end of {stacks.log(entry.stack)}:", markup=False)
+            screen.console.print(entry.tail, markup=False)
+    unfinished = [entry.stack.name for entry in rollout.progress if entry.outcome not in DONE]
     if rollout.interrupted_by:
         raise RunInterruptedError(
-            f"interrupted by {rollout.interrupted_by}: what had begun has ended and unlocked its stack. Run the "
-            f"command again, which goes on with {', '.join(left)}"
+            f"interrupted by {rollout.interrupted_by}: the runs in progress have ended and unlocked their stacks. Run "
+            f"the command again, which resumes with {', '.join(unfinished)}"
         )
-    if failed := [each.stack.name for each in rollout.failed]:
-        others = [name for name in left if name not in failed]
+    if failed := [entry.stack.name for entry in rollout.failed]:
+        others = [name for name in unfinished if name not in failed]
         rest = f" Not begun: {', '.join(others)}." if others else ""
         raise CommandError(
             f"not up: {', '.join(failed)}; the reason is printed above.{rest} Correct it and run the command again, "
-            "which goes on from there"
+            "which resumes from there"
         )
 
 
@@ -87,12 +87,12 @@ def _to_json(rollout: Rollout, stacks: EngineStacks) -> dict[str, Any]:
         "environment": rollout.environment.name,
         "stacks": [
             {
-                "stack": each.stack.name,
-                "wave": each.wave,
-                "outcome": each.outcome,
-                "seconds": round(each.seconds, 1),
-                "log": str(stacks.log(each.stack)) if each.seconds else None,
+                "stack": entry.stack.name,
+                "wave": entry.wave,
+                "outcome": entry.outcome,
+                "seconds": round(entry.seconds, 1),
+                "log": str(stacks.log(entry.stack)) if entry.seconds else None,
             }
-            for each in rollout.progress
+            for entry in rollout.progress
         ],
     }

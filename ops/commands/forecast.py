@@ -1,4 +1,4 @@
-"""`idstack forecast`: what the stacks take of Azure's limits, from their configuration alone."""
+"""`idstack forecast`: how much of Azure's limits the stacks use, from their configuration alone."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from identity.secrets_store import duration
 from ops.commands.options import DEFAULT_CHOICE, JsonOption, Screen
 from ops.forecast import screen
-from ops.forecast.forecast import forecast as make_forecast
-from ops.forecast.stack import duration, read
+from ops.forecast.forecast import forecast as of_stacks
+from ops.forecast.stack import read
 from ops.stack.chosen_stack import chosen_stack
 from ops.stack.errors import CommandError
 
@@ -21,7 +22,7 @@ def forecast(
         typer.Option("--stack", "-s", help="Name of a stack; several count together.", show_default=DEFAULT_CHOICE),
     ] = [],  # noqa: B006 - typer copies it
     clusters: Annotated[
-        int | None, typer.Option("--clusters", min=0, help="As if there were so many clusters like the stacks' own.")
+        int | None, typer.Option("--clusters", min=0, help="Count this many clusters like the stacks' own.")
     ] = None,
     poll_interval: Annotated[
         timedelta | None,
@@ -29,24 +30,26 @@ def forecast(
             "--poll-interval",
             metavar="TIME",
             parser=duration,
-            help="Poll interval of the CSI driver on management clusters that exist already. Default: 2m, as AKS has.",
+            help="Poll interval of the CSI driver on existing management clusters. Default: 2m, as in AKS.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what stacks take of each of Azure's limits, and which one is met first as clusters are added.
+    """Show how much of Azure's limits the stacks use, and which limit is met first as clusters are added.
 
-    Everything is counted from the stacks' configuration files, without a sign-in. Other owners of the same
-    subscription and tenant count as well, but not here. The exit code is 1 if a limit is exceeded.
+    The usage is counted from the stacks' configuration files, without a sign-in. It does not include other owners in
+    the same subscription and tenant. The exit code is 1 if a limit is exceeded.
     """
     names = list(dict.fromkeys(stack)) or [chosen_stack()[0]]
-    found = make_forecast(read(names, poll_interval), clusters)
+    result = of_stacks(read(names, poll_interval), clusters)
     output = Screen(as_json)
     if as_json:
-        output.document({"stacks": names, **found.to_json()})
+        output.document({"stacks": names, **result.to_json()})
     else:
-        output.console.print(screen.table(found, output.console.width))
-        output.console.print(f"\n{screen.summary(found)}", markup=False)
-    over = [use for use in found.uses if use.share > 1 and use.limit.condition is None]
+        output.console.print(screen.table(result, output.console.width))
+        output.console.print(f"\n{screen.summary(result)}", markup=False)
+    over = [usage for usage in result.usages if usage.share > 1 and usage.limit.condition is None]
     if over:
-        raise CommandError(f"over a limit of Azure: {'; '.join(f'{use.limit.name} ({use.holder})' for use in over)}")
+        raise CommandError(
+            f"over a limit of Azure: {'; '.join(f'{usage.limit.name} ({usage.holder})' for usage in over)}"
+        )

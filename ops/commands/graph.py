@@ -1,4 +1,4 @@
-"""`idstack graph`: the chain from each HostedCluster to pod and role, with expiry and health, to look at."""
+"""`idstack graph`: a drawing of the chain from each HostedCluster to pod and role, with expiry and health."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ from ops.stack.errors import CommandError
 from ops.world import probes
 from ops.world.cluster_state import read_cluster_state
 from ops.world.compared_identities import read_managed_identities
+from ops.world.seen import Unread
 
 
 class GraphFormat(StrEnum):
-    """The forms that the graph is written in."""
+    """The output formats of the graph."""
 
     HTML = "html"
     SVG = "svg"
@@ -68,23 +69,22 @@ def graph(
 ) -> None:
     """Draw HostedClusters, identities, secrets, classes, pods, roles and scopes, with expiry and health.
 
-    The page needs no network and no server. Of more than three hosted clusters SVG and Mermaid are an overview;
-    `--cluster` draws one of them whole. What the doctor finds in Azure is on the nodes, and printed with its fix on
-    standard error. Exits with 1 if the last run has not completed. Raises CommandError for an unknown stack or cluster,
-    a file that cannot be written, and a page that would be printed on a terminal.
+    The page needs no network and no server. With more than three hosted clusters, SVG and Mermaid are an overview;
+    `--cluster` draws one of them whole. The doctor's findings in Azure are on the nodes, and on standard error with
+    their fixes. Exits with 1 if the last run has not completed.
     """
     if form is GraphFormat.HTML and out is None and sys.stdout.isatty():
         raise CommandError("a page is for a browser: name its file with --out graph.html")
-    found, examination = read(stack)
+    drawn, examination = read(stack)
     if cluster is not None:
-        known = [node.name for node in found.clusters]
+        known = [node.name for node in drawn.clusters]
         if cluster not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
             raise CommandError(
                 f"the stack {stack} has no hosted cluster {cluster}; {has}{did_you_mean(cluster, known)}"
             )
-        found = found.only(cluster)
-    document = _WRITTEN[form](found)
+        drawn = drawn.only(cluster)
+    document = _WRITTEN[form](drawn)
     if out is None:
         sys.stdout.write(document)
     else:
@@ -98,15 +98,14 @@ def graph(
         console.print()
         console.print(finding)
     if not examination.is_complete:
-        raise CommandError("the stack is not complete; what is drawn are the outputs of its last complete run")
+        raise CommandError("the stack is not complete; the graph has the outputs of its last complete run")
 
 
 def read(stack: str) -> tuple[IdentityGraph, Examination]:
-    """The graph of a stack as it is now, and what the doctor finds wrong with it outside of its pods.
+    """The graph of a stack as it is now, and the doctor's findings in Azure.
 
-    Raises CommandError for a stack that does not exist or was never brought up.
-
-    What cannot be read (probes, managed identities, the management cluster) is named in the graph.
+    The graph names what cannot be read (probes, managed identities, the management cluster). Raises CommandError for a
+    stack that does not exist or was never brought up.
     """
     engine = Engine(stack, output=sys.stderr.fileno())
     environment = local_cloud.of(stack)
@@ -117,7 +116,7 @@ def read(stack: str) -> tuple[IdentityGraph, Examination]:
         try:
             answers = probes.read(Path(environment.kubeconfig))
         except probes.ProbesUnreachableError as error:
-            unread.append(f"the credential probes: {error}")
+            unread.append(Unread.because(error, f"the credential probes: {error}"))
     graph = build(
         GraphSources(
             stack=stack,

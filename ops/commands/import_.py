@@ -1,7 +1,7 @@
-"""`idstack import`: adopt what exists into a stack's state.
+"""`idstack import`: adopt existing resources into a stack's state.
 
-A failed `up` prints the whole command for one resource. `scripts` and `file` adopt a running hosted cluster whose
-identities HyperShift's scripts made.
+A failed `up` prints the whole command for one resource. `scripts` and `file` adopt the identities that HyperShift's
+scripts have created for a running hosted cluster.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ from ops.access.azure import deployer
 from ops.adoption import entry, files, manifest
 from ops.adoption.existing import FoundResources, look_up, look_up_identities
 from ops.adoption.findings import Finding, findings, table
-from ops.adoption.import_file import entries, import_file
-from ops.adoption.kept_roles import kept_roles
-from ops.adoption.matching import Match, match
-from ops.adoption.providers import enter_providers
+from ops.adoption.import_file import enter_providers, entries, import_file
+from ops.adoption.matching import Match, kept_roles, match
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, own_options
 from ops.commands.up import start_local_cloud
 from ops.recovery.orphans import shown
@@ -36,11 +34,11 @@ from ops.stack.errors import CommandError
 from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration
 from ops.stack.state import Plan, name_of
-from ops.world.whose import looking
+from ops.world.adoption_guard import adoption_guard
 
 TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="Type token, such as azure-native:keyvault:Vault.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name in the program, as a preview shows it.")]
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the thing, as its provider writes it.")]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the resource, as its provider writes it.")]
 
 _RESOURCE: Final = "resource"
 
@@ -57,7 +55,7 @@ class _Group(TyperGroup):
 import_ = typer.Typer(
     name="import",
     cls=_Group,
-    help="Adopt what exists into the stack's state: `import TYPE NAME ID` one thing, the commands a hosted cluster.",
+    help="Adopt existing resources: `import TYPE NAME ID` one resource, the commands those of a hosted cluster.",
     no_args_is_help=True,
 )
 
@@ -70,32 +68,32 @@ def resource(
     id: IdArgument,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
-    """Adopt one thing (`idstack import TYPE NAME ID`). Other options (--parent, --provider) go to `pulumi import`."""
+    """Adopt one resource (`idstack import TYPE NAME ID`). Other options (--parent, --provider) go to the engine."""
     engine = Engine(stack)
     require_known(engine, "import", context.args, own_options(context))
     require_sound_configuration(engine)
     if engine.is_local:
         start_local_cloud(Screen(as_json=False))
         engine.prepare()
-    _must_be_free(engine, type_token, name, id)
+    _require_own(engine, type_token, name, id)
     engine.import_(type_token, name, id, context.args)
 
 
-def _must_be_free(engine: Engine, type_token: str, name: str, id: str) -> None:
-    """Raise CommandError for what another stack has, or what is not known to be this stack's."""
-    with looking(engine, local_cloud.of(engine.stack)) as whose:
-        why = whose.objection(type_token, id)
+def _require_own(engine: Engine, type_token: str, name: str, id: str) -> None:
+    """Raise CommandError for a resource of another stack, and for one that may not be this stack's."""
+    with adoption_guard(engine, local_cloud.of(engine.stack)) as guard:
+        why = guard.objection(type_token, id)
         if why is not None and type_token == resource_types.ROLE_ASSIGNMENT:
-            # Only a plan says whom it is for, if nothing in the state has that principal yet.
-            why = whose.objection(type_token, id, _principal(engine.planned(), name))
+            # Only a plan names its principal, if the state does not have that yet.
+            why = guard.objection(type_token, id, _principal(engine.planned(), name))
     if why is not None:
         raise CommandError(f"{id} was not adopted: {why}")
 
 
 def _principal(plan: Plan, name: str) -> str:
-    """Whom the program wants the role assignment of this name for; empty if the plan does not tell."""
+    """The principal of the role assignment of this name in the program; empty if the plan does not name it."""
     steps = (step for step in plan["steps"] if name_of(step["urn"]) == name and "newState" in step)
-    return next((str(shown(each["newState"].get("inputs") or {}).get("principalId", "")) for each in steps), "")
+    return next((str(shown(step["newState"].get("inputs") or {}).get("principalId", "")) for step in steps), "")
 
 
 @import_.command()
@@ -115,7 +113,7 @@ def scripts(
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
-    """Find what HyperShift's scripts made for a hosted cluster, and write its configuration and an import file.
+    """Find the identities that HyperShift's scripts created, and write their configuration and an import file.
 
     Nothing changes in Azure or in the stack's state.
     """
@@ -126,7 +124,7 @@ def scripts(
         raise CommandError(f"{control_plane} names no vault; give its name with --vault")
     engine = Engine(stack, output=screen.output)
     in_files = manifest.named_by_scripts(named, managed)
-    with _asked(engine, screen, cluster, in_files, hosted_cluster, infra_id) as (azure, written, known):
+    with _prepared(engine, screen, cluster, in_files, hosted_cluster, infra_id) as (azure, written, known):
         existing = look_up(azure, written["subscriptionId"], vault_name, named, managed)
         configured = entry.values(written, cluster, known, named, existing)
         plan, matches = _matched(engine, configured, cluster, existing, azure)
@@ -152,22 +150,22 @@ def iam(
 ) -> None:
     """Find the workload identities of a self-managed hosted cluster, and write its configuration and an import file.
 
-    HyperShift's CLI made them, its scripts, or ccoctl. Nothing changes in Azure or in the stack's state.
+    HyperShift's CLI, its scripts or ccoctl have created them. Nothing changes in Azure or in the stack's state.
     """
     screen = Screen(as_json)
     named = files.workload_identities(path)
     engine = Engine(stack, output=screen.output)
     in_file = manifest.named_by_iam(named)
-    with _asked(engine, screen, cluster, in_file, hosted_cluster, infra_id) as (azure, written, known):
+    with _prepared(engine, screen, cluster, in_file, hosted_cluster, infra_id) as (azure, written, known):
         existing = look_up_identities(azure, written["subscriptionId"], named)
         configured = entry.values_of_workload_identities(written, cluster, known, existing)
         plan, matches = _matched(engine, configured, cluster, existing, azure)
-    nobody = files.ControlPlaneFile({}, {}, None)
-    _write(screen, engine, output, configured, import_file(plan, matches), findings(nobody, existing, matches))
+    no_identities = files.ControlPlaneFile({}, {}, None)
+    _write(screen, engine, output, configured, import_file(plan, matches), findings(no_identities, existing, matches))
 
 
 @contextmanager
-def _asked(
+def _prepared(
     engine: Engine,
     screen: Screen,
     cluster: str,
@@ -175,9 +173,9 @@ def _asked(
     hosted_cluster: Path | None,
     infra_id: str | None,
 ) -> Iterator[tuple[AzureClient, dict[str, Any], dict[Place, str]]]:
-    """Azure as the deployer sees it, the stack's file, and what is known of the hosted cluster, by place in its entry.
+    """A client of Azure, the stack's file, and the known values of the hosted cluster by their place in its entry.
 
-    Raises CommandError for a stack without tenant and subscription, and for a HostedCluster that is not the files'.
+    Raises CommandError for a stack without tenant and subscription, and for a HostedCluster that contradicts the files.
     """
     stack = engine.stack
     local = start_local_cloud(screen) if engine.is_local else None
@@ -200,7 +198,7 @@ def _asked(
 def _matched(
     engine: Engine, configured: Mapping[str, str], cluster: str, existing: FoundResources, azure: AzureClient
 ) -> tuple[Plan, list[Match]]:
-    """Write into the configuration, and compare the plan that follows with what exists."""
+    """Write the configuration, and match the resulting plan with the existing resources."""
     engine.configure(configured)
     plan = _planned(engine, configured)
     return plan, match(plan, engine.resources(), cluster, existing, azure)
@@ -214,7 +212,7 @@ def _write(
     content: Mapping[str, Any],
     lines: Sequence[Finding],
 ) -> None:
-    """Write the import file, and show what was found."""
+    """Write the import file, and show the findings."""
     stack, path = engine.stack, output or Path(f"import.{engine.stack}.json")
     try:
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
@@ -230,7 +228,7 @@ def _write(
     for key, value in configured.items():
         console.print(f"configured {key}: {value}", markup=False)
     console.print(
-        f"\n{path} has what exists; nothing has changed in Azure or in the state. When the table is as you want it:\n"
+        f"\n{path} has the existing resources; nothing has changed in Azure or in the state. If the table is right:\n"
         f"  .venv/bin/idstack import file --stack {stack} {path}\n"
         f"  make preview STACK={stack}\n  make up STACK={stack}",
         markup=False,
@@ -241,9 +239,9 @@ def _planned(engine: Engine, configured: Mapping[str, str]) -> Plan:
     try:
         return engine.planned()
     except CommandError as error:
-        wrote = f"{len(configured)} values were written into the stack's configuration. " if configured else ""
+        written = f"{len(configured)} values were written into the stack's configuration. " if configured else ""
         raise CommandError(
-            f"{error}\n\n{wrote}The names of the stack's resources come from a preview, which fails for the reason "
+            f"{error}\n\n{written}The names of the stack's resources come from a preview, which fails for the reason "
             "above. Set what is missing (docs/guides/migration.md), then run the same command again"
         ) from None
 
@@ -253,18 +251,18 @@ def file(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="The file that `import scripts` or `import iam` wrote.")],
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
-    """Adopt all that an import file names (`pulumi import --file`); the next `up` goes on with it."""
+    """Adopt the resources in an import file (`pulumi import --file`); the next `up` updates them."""
     screen = Screen(as_json=False)
     engine = Engine(stack)
-    named = [each for each in entries(path) if "id" in each]
+    items = [item for item in entries(path) if "id" in item]
     require_sound_configuration(engine)
     if engine.is_local:
         start_local_cloud(screen)
         engine.prepare()
-    with looking(engine, local_cloud.of(stack)) as whose:
+    with adoption_guard(engine, local_cloud.of(stack)) as guard:
         # Whom its role assignments are for, `scripts` has compared.
-        objections = {each["id"]: whose.objection(each["type"], each["id"], principal=None) for each in named}
+        objections = {item["id"]: guard.objection(item["type"], item["id"], principal=None) for item in items}
     if lines := [f"- {id}: {why}" for id, why in objections.items() if why]:
-        raise CommandError("\n".join(["nothing was adopted, as some of it is not known to be this stack's:", *lines]))
+        raise CommandError("\n".join(["nothing was adopted, because these may not be this stack's:", *lines]))
     enter_providers(engine, path)
     engine.import_file(path)

@@ -1,4 +1,4 @@
-"""`idstack init`: the file of a new stack on Azure, the stack in its backend, and what is left to do."""
+"""`idstack init`: the file of a new stack on Azure, the stack in its backend, and the remaining steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, is_local
 from ops.stack.errors import CommandError
 
-# Of a vault's name (`Answers.vault`), too.
+# Also the form of a vault's name (`Answers.vault`).
 _NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _KEY: Final = re.compile(r"(azurekeyvault|awskms|gcpkms|hashivault)://\S+")
 _PASSPHRASE: Final = "passphrase"
@@ -27,42 +27,42 @@ _PASSPHRASE: Final = "passphrase"
 
 def init(
     stack: Annotated[str, typer.Argument(help="Name of the new stack.")],
-    prefix: Annotated[str | None, typer.Option(help="First word of the names in Azure.")] = None,
+    prefix: Annotated[str | None, typer.Option(help="Prefix of the names in Azure.")] = None,
     location: Annotated[str | None, typer.Option(help="Azure's region.")] = None,
-    side: Annotated[Side | None, typer.Option(help="Who makes pods on the management cluster.")] = None,
+    side: Annotated[Side | None, typer.Option(help="What creates the pods on the management cluster.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Name of the hosted cluster.")] = None,
     management_cluster: Annotated[
-        str | None, typer.Option(metavar="GROUP/NAME", help="The AKS cluster that exists already.")
+        str | None, typer.Option(metavar="GROUP/NAME", help="The existing AKS cluster.")
     ] = None,
-    dns_zone: Annotated[str | None, typer.Option(metavar="ID", help="The public DNS zone that exists already.")] = None,
+    dns_zone: Annotated[str | None, typer.Option(metavar="ID", help="The existing public DNS zone.")] = None,
     image: Annotated[str | None, typer.Option(help="With --side stack: the image of the credential probe.")] = None,
     backend: Annotated[
-        str | None, typer.Option(metavar="URL", envvar=recorded_backend.VARIABLE, help="Where the state is kept.")
+        str | None, typer.Option(metavar="URL", envvar=recorded_backend.VARIABLE, help="The backend of the state.")
     ] = None,
     provider: Annotated[
         str | None,
         typer.Option(
             "--secrets-provider",
             metavar="KEY",
-            help="What encrypts the state's secrets: azurekeyvault://..., awskms://..., or passphrase, the default.",
+            help="Key of the state's secrets: azurekeyvault://..., awskms://..., or passphrase, the default.",
         ),
     ] = None,
     pin: Annotated[
         bool | None, typer.Option("--pin/--no-pin", help="Write missing checksums of plugins, as `make pin` does.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: what is missing is an error.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not prompt: a missing option is an error.")] = False,
 ) -> None:
-    """Write the file of a new stack on Azure, make the stack, and print what is left to do before its first preview.
+    """Write the file of a new stack on Azure, create the stack, and print the steps before its first preview.
 
-    Tenant and subscription are those of the login. What no option gives is asked for at a terminal. A file that is
-    there already stays as it is; a run that was cut off goes on where it ended.
+    Tenant and subscription are those of the login. A terminal prompts for missing options. An existing file stays as
+    it is; an interrupted run continues.
     """
     _check_name(stack)
     asks = not yes and sys.stdin.isatty()
     screen, engine = Screen(as_json=False), Engine(stack)
     file = stack_file.path_of(engine)
     key = _key(stack, provider, stack_file.secrets_provider_in(file))
-    given = {
+    options = {
         "prefix": prefix,
         "location": location,
         "side": side.value if side else None,
@@ -72,12 +72,12 @@ def init(
         "image": image,
     }
     is_written = False
-    if not stack_file.has_own(file) or any(given.values()):
+    if not stack_file.has_own(file) or any(options.values()):
         login = signed_in(os.environ)
         unknown = [] if login else [f"the tenant and the subscription are unknown: {SIGN_IN}"]
-        values = answered({**given, "backend": backend}, unknown, _ask if asks else None)
+        values = answered({**options, "backend": backend}, unknown, _ask if asks else None)
         assert login is not None, "it is among what is missing"
-        found = Answers(
+        answers = Answers(
             stack=stack,
             tenant_id=login.tenant_id,
             subscription_id=login.subscription_id,
@@ -86,7 +86,7 @@ def init(
             side=Side(values.pop("side")),
             **values,
         )
-        is_written = stack_file.write(file, found)
+        is_written = stack_file.write(file, answers)
     elif backend is not None and stack_file.record_backend(file, backend):
         screen.console.print(f"{file.name}: the backend is recorded", markup=False)
     settings = stack_file.settings_in(engine)
@@ -101,28 +101,28 @@ def init(
 def _check_name(stack: str) -> None:
     if is_local(stack):
         raise CommandError(
-            f"{stack} is a stack of this machine's local cloud, which needs no `init`: `make up STACK={stack}` makes it"
+            f"{stack} is a stack of the local cloud, which needs no `init`: `make up STACK={stack}` creates it"
             if stack == LOCAL_STACK
-            else f"{stack} is a name of the local cloud's stacks; give a stack on Azure another name"
+            else f"{stack} is the name of a local stack; give a stack on Azure another name"
         )
     if not _NAME.fullmatch(stack):
         raise CommandError(
             f'the name of the stack: found "{stack}"; accepted: lower-case letters, digits and single hyphens, such as '
-            "dev; names in Azure are made of it"
+            "dev; names in Azure derive from it"
         )
 
 
-def _key(stack: str, wanted: str | None, known: str | None) -> str | None:
+def _key(stack: str, option: str | None, recorded: str | None) -> str | None:
     """The key that encrypts the state's secrets; None for a passphrase, which must be one.
 
-    `wanted` is the option, `known` what the stack's file names.
+    `option` is that of the command line, `recorded` that in the stack's file.
     """
-    if wanted is not None and known not in (None, wanted):
+    if option is not None and recorded not in (None, option):
         raise CommandError(
-            f"--secrets-provider is {wanted}, and Pulumi.{stack}.yaml names {known}; nothing was written. "
+            f"--secrets-provider is {option}, and Pulumi.{stack}.yaml names {recorded}; nothing was written. "
             f"`idstack pulumi --stack {stack} -- stack change-secrets-provider <key>` exchanges the key of a stack"
         )
-    key = wanted or known or _PASSPHRASE
+    key = option or recorded or _PASSPHRASE
     if key != _PASSPHRASE:
         if not _KEY.fullmatch(key):
             raise CommandError(
@@ -133,7 +133,7 @@ def _key(stack: str, wanted: str | None, known: str | None) -> str | None:
     if fault := secrets_provider.passphrase_fault(os.environ):
         raise CommandError(
             f"{fault}, so nothing would encrypt the secrets in the state of {stack}; nothing was written. Name a key: "
-            "`--secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key>`. Or make a passphrase, and keep "
+            "`--secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key>`. Or create a passphrase, and keep "
             f"it: `(umask 077; openssl rand -base64 32 > ~/.idstack-{stack}); "
             f"export PULUMI_CONFIG_PASSPHRASE_FILE=~/.idstack-{stack}`"
         )
@@ -150,18 +150,18 @@ def _ask(question: Question) -> str:
         typer.echo(problem, err=True)
 
 
-def _pin(engine: Engine, screen: Screen, wanted: bool | None, *, asks: bool) -> None:
-    """Pin the plugins that are neither installed nor pinned, if that is wanted; else name the way."""
+def _pin(engine: Engine, screen: Screen, is_requested: bool | None, *, asks: bool) -> None:
+    """Pin the plugins that are neither installed nor pinned, if the user agrees; otherwise name the command."""
     missing = plugins.unpinned(engine.environment)
     if not missing:
         return
-    named = ", ".join(missing)
-    if wanted is None and asks:
-        wanted = typer.confirm(pinned_plugins.question(named), err=True)
-    if wanted:
+    names = ", ".join(missing)
+    if is_requested is None and asks:
+        is_requested = typer.confirm(pinned_plugins.question(names), err=True)
+    if is_requested:
         plugins.pin_them(engine.stack)
         return
     screen.console.print(
-        f"plugins: {named} have no checksum for this machine; `make pin` writes them. Commit tools/checksums.txt",
+        f"plugins: {names} have no checksum for this machine; `make pin` writes them. Commit tools/checksums.txt",
         markup=False,
     )

@@ -1,4 +1,4 @@
-"""`idstack kubeconfig`: a kubeconfig that signs in by itself, written or merged."""
+"""`idstack kubeconfig`: a kubeconfig with the sign-in to the management cluster, written or merged."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _PUBLIC: Final = CLOUDS["AzurePublicCloud"].authority_host
 
 def kubeconfig(
     source: Annotated[
-        Path | None, typer.Option("--from", help="Kubeconfig to convert, instead of asking AKS for one.")
+        Path | None, typer.Option("--from", help="Kubeconfig to convert, instead of one from AKS.")
     ] = None,
     file: Annotated[Path | None, typer.Option(help="File to write; KUBECONFIG or ~/.kube/config by default.")] = None,
-    context: Annotated[str | None, typer.Option(help="Context to take; the current one by default.")] = None,
+    context: Annotated[str | None, typer.Option(help="Context to use; the current one by default.")] = None,
     flavour: Annotated[Flavour, typer.Option(help="Program that gets the tokens.")] = Flavour.IDSTACK,
     kind: login_options.KindOption = None,
     tenant_id: login_options.TenantOption = None,
@@ -44,22 +44,22 @@ def kubeconfig(
     authority_host: login_options.AuthorityOption = None,
     server_id: login_options.ServerOption = None,
     public_fqdn: Annotated[bool, typer.Option(help="Use the public name of a private cluster.")] = False,
-    admin: Annotated[bool, typer.Option(help="Take the administrators' static credential, past Entra ID.")] = False,
+    admin: Annotated[bool, typer.Option(help="Use the administrators' static credential, without Entra ID.")] = False,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
-    """Write a kubeconfig that signs in by itself, for the stack's management cluster or made of another kubeconfig."""
+    """Write a kubeconfig with a sign-in, for the stack's management cluster or converted from another kubeconfig."""
     screen = Screen(as_json=False)
     try:
-        known = (
+        access = (
             stack_access(Engine(stack), admin=admin, public_fqdn=public_fqdn)
             if source is None
             else _of_file(source, context, authority_host)
         )
-        name = known.kubeconfig.chosen(context)
-        user = known.kubeconfig.entries("users")[known.kubeconfig.entries("contexts")[name]["user"]]
+        name = access.kubeconfig.chosen(context)
+        user = access.kubeconfig.entries("users")[access.kubeconfig.entries("contexts")[name]["user"]]
         if not admin:
-            hints = known.hints
-            login = known.login
+            hints = access.hints
+            login = access.login
             if kind is not None or login is None:
                 login = Login(
                     kind=kind or LoginKind.ARM,
@@ -73,30 +73,31 @@ def kubeconfig(
                     authority_host=authority_host or hints.authority_host or _PUBLIC,
                     server_id=server_id or hints.server_id or AKS_SERVER_APP_ID,
                 )
-            user = exec_user(login, flavour, known.environment)
+            user = exec_user(login, flavour, access.environment)
         files = (file,) if file else kubeconfig_files.usual_files()
-        written = kubeconfig_files.add(files, known.kubeconfig.only(name, user=user))
+        written = kubeconfig_files.add(files, access.kubeconfig.only(name, user=user))
     except AccessError as error:
         raise CommandError(str(error)) from None
     if admin:
         screen.console.print(
-            "[bold red]This kubeconfig is the administrators': it works without Entra ID, for years, and the audit log "
-            "does not name who uses it.[/bold red] Delete it after use, and rotate the cluster's certificates."
+            "[bold red]This kubeconfig has the administrators' credential: it works without Entra ID, for years, and "
+            "the audit log does not name its user.[/bold red] Delete it after use, and rotate the cluster's "
+            "certificates."
         )
     screen.console.print(f'context "{name}" written to {", ".join(map(str, written))}')
 
 
 def _of_file(source: Path, context: str | None, authority_host: str | None) -> StackAccess:
-    """One context of a kubeconfig that signs in to AKS in one of the legacy ways.
+    """One context of a kubeconfig with a legacy sign-in to AKS.
 
-    Raises MalformedKubeconfigError if it signs in in another way, and for an authority that is none of Azure's, unless
-    `authority_host` takes its place or a person at a terminal agrees.
+    Raises MalformedKubeconfigError for another sign-in, and for an unknown authority, unless `authority_host` replaces
+    it or a person at a terminal agrees.
     """
     if not source.exists():
-        raise MalformedKubeconfigError(f"{source} is not there; name a kubeconfig with --from")
-    found = Kubeconfig.read(source)
-    owner = found.entries("contexts")[found.chosen(context)]["user"]
-    user = found.entries("users")[owner]
+        raise MalformedKubeconfigError(f"{source} does not exist; name a kubeconfig with --from")
+    source_file = Kubeconfig.read(source)
+    owner = source_file.entries("contexts")[source_file.chosen(context)]["user"]
+    user = source_file.entries("users")[owner]
     if not is_convertible(user):
         ways = ", ".join(sorted(user)) or "nothing"
         raise MalformedKubeconfigError(
@@ -105,18 +106,18 @@ def _of_file(source: Path, context: str | None, authority_host: str | None) -> S
     hints = legacy_login_of(user, owner)
     if authority_host is None and hints.authority_host is not None:
         _require_known(hints.authority_host, source)
-    return StackAccess(found, hints)
+    return StackAccess(source_file, hints)
 
 
 def _require_known(host: str, source: Path) -> None:
-    """Refuse an unknown host: it would get the client's secret, or a token to use as the client."""
+    """Refuse an unknown host, which would get the client's secret or a token."""
     if is_known_authority(host):
         return
-    found = f'{source} signs in at "{host}", which is no authority host of Azure\'s: it would get the credential'
+    problem = f'{source} signs in at "{host}", which is not an authority host of Azure: it would get the credential'
     if not sys.stdin.isatty():
-        known = ", ".join(each.authority_host for each in CLOUDS.values())
+        known = ", ".join(cloud.authority_host for cloud in CLOUDS.values())
         raise CommandError(
-            f"{found}; nothing was written. Known are {known}. If it is yours, name it: "
+            f"{problem}; nothing was written. Known are {known}. If it is yours, name it: "
             f"--authority-host {shlex.quote(host)}"
         )
-    typer.confirm(f"{found}. Is it yours?", abort=True, err=True)
+    typer.confirm(f"{problem}. Is it yours?", abort=True, err=True)

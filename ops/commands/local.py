@@ -18,14 +18,13 @@ _OF_A_RUNNING_CLOUD: Final = (["env"], ["exec"], ["shell"], ["seed"], ["requests
 
 
 def local(context: typer.Context) -> None:
-    """Run a command of the local cloud: start, stop, env, seed, exec, shell, requests, contents, issue-msi,
-    recover.
+    """Run a command of the local cloud: start, stop, env, seed, exec, shell, requests, contents, issue-msi, recover.
 
-    `exec -- <command>` and `shell` let any client of Azure reach it by Azure's names, signed in as the deployer, as
-    one of a local stack's identities with `--as <cluster>/<identity>` before `--`, or as the subscription's owner with
-    `--as owner`.
+    In `exec -- <command>` and `shell` any client of Azure reaches it by Azure's names, signed in as the deployer, as a
+    local stack's identity with `--as <cluster>/<identity>` before `--`, or as the subscription's owner with `--as
+    owner`.
     """
-    # Pods run where the local cloud was started, and their programs are this checkout's.
+    # Pods run in the directory where the local cloud was started, with this checkout's programs.
     if context.args[:1] in _OF_A_RUNNING_CLOUD and "--help" not in context.args and local_cloud.record() is None:
         raise CommandError("there is no local cloud: `make up` creates one")
     directory = ROOT if context.args[:1] in (["start"], ["kubelet"]) else Path.cwd()
@@ -33,7 +32,7 @@ def local(context: typer.Context) -> None:
 
 
 def _with_secret(arguments: Sequence[str]) -> list[str]:
-    """The arguments with the secret of the identity that `exec --as` or `shell --as` names, if it is a stack's."""
+    """The arguments with the secret of the stack's identity that `exec --as` or `shell --as` names."""
     match arguments:
         case [("exec" | "shell") as command, "--as", name, *rest] if secret := _secret_of(name):
             return [command, "--as", secret, *rest]
@@ -46,17 +45,17 @@ def _secret_of(identity: str) -> str | None:
     cluster, _, field = identity.partition("/")
     if not field or not local_paths().backend.exists():
         return None
-    found = {
+    outputs_by_stack = {
         stack: outputs
         for stack in Engine(LOCAL_STACK).stacks()
         if cluster in (outputs := Engine(stack).outputs()).get("hostedClusters", {})
     }
-    if len(found) > 1:
-        names = " and ".join(found)
+    if len(outputs_by_stack) > 1:
+        names = " and ".join(outputs_by_stack)
         raise CommandError(
             f"--as {identity}: {names} have a hosted cluster {cluster}; name the secret, <vault>/<secret>"
         )
-    for outputs in found.values():
+    for outputs in outputs_by_stack.values():
         rows = outputs["hostedClusters"][cluster]["controlPlane"]
         if field not in rows:
             known = [f"{cluster}/{row}" for row in rows]

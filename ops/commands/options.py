@@ -1,4 +1,4 @@
-"""The options that every command has, and what it prints to."""
+"""The shared options of the commands, and their output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ops.stack.environment import is_local
 
 
 def _named_stack(context: typer.Context, name: str) -> str:
-    """The bare name of the stack that is named, or chosen elsewhere; the organization comes from the login."""
+    """The bare name of the named or chosen stack; the organization comes from the login."""
     if context.resilient_parsing:
         return name
     if not name:
@@ -35,7 +35,7 @@ def _named_stack(context: typer.Context, name: str) -> str:
 
 
 def _checked_stack(context: typer.Context, name: str) -> str:
-    """The same, of a stack that has a file in the project."""
+    """The same, for a stack with a file in the project."""
     stack = _named_stack(context, name)
     if not context.resilient_parsing:
         require_stack(stack)
@@ -53,7 +53,7 @@ StackOption: TypeAlias = Annotated[
         autocompletion=completions.stacks,
     ),
 ]
-# Of a stack that need not have a file yet.
+# For a stack that may not have a file yet.
 NamedStackOption: TypeAlias = Annotated[
     str,
     typer.Option(
@@ -71,7 +71,7 @@ TimeLimitOption: TypeAlias = Annotated[
         "--time-limit",
         metavar="MINUTES",
         parser=Deadline.parse,
-        help="Interrupt the engine after this time: it completes what it has begun and unlocks the stack.",
+        help="Interrupt the engine after this time: it completes operations in progress and unlocks the stack.",
     ),
 ]
 ProvidersOption: TypeAlias = Annotated[
@@ -80,19 +80,20 @@ ProvidersOption: TypeAlias = Annotated[
         "--providers",
         metavar="|".join([plugins.EMULATED, plugins.REAL, "NAME,..."]),
         envvar=plugins.VARIABLE,
-        help="Of a local stack: which provider plugins are the real ones; chosen once. Default: emulated.",
+        help="Local stacks only: the real provider plugins, fixed at the first run. Default: emulated.",
     ),
 ]
 PoliciesOption: TypeAlias = Annotated[
     bool,
     typer.Option(
-        "--policies", help="Of a local stack: run the policies (docs/reference/policies.md), as every other stack does."
+        "--policies",
+        help="Local stacks only: run the policies (docs/reference/policies.md), as other stacks always do.",
     ),
 ]
-# Nothing is named.
+# The command line names no stack.
 DEFAULT_STACK: Final = ""
 # Columns of a console without a terminal.
-_ENDLESS: Final = 100_000
+_UNLIMITED_WIDTH: Final = 100_000
 
 
 def own_options(context: typer.Context) -> list[str]:
@@ -101,13 +102,13 @@ def own_options(context: typer.Context) -> list[str]:
 
 
 def policy_pack(stack: str, *, wanted: bool) -> list[str]:
-    """The engine's option that runs the policies: on stacks of Azure always, on local ones if `wanted`."""
+    """The engine's option that runs the policies: always for stacks on Azure, if `wanted` for local ones."""
     return ["--policy-pack", "policies"] if wanted or not is_local(stack) else []
 
 
 @dataclass(frozen=True)
 class Screen:
-    """Where a command prints: with `--json` standard output has the document alone, and standard error all else."""
+    """The output of a command: with `--json` standard output has only the document, standard error the rest."""
 
     as_json: bool
 
@@ -118,10 +119,10 @@ class Screen:
 
     @property
     def console(self) -> Console:
-        """The console for people; without a terminal a line may have any length."""
+        """The console for text; without a terminal a line may have any length."""
         console = Console(stderr=self.as_json, highlight=False, soft_wrap=True)
         if not console.is_terminal:
-            console.width = _ENDLESS
+            console.width = _UNLIMITED_WIDTH
         return console
 
     def step(self, name: str) -> None:

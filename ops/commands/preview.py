@@ -20,7 +20,7 @@ from ops.commands.options import (
     policy_pack,
 )
 from ops.commands.up import start_local_cloud
-from ops.forecast.preview import near_limits
+from ops.forecast.screen import near_limits
 from ops.guards.infra_ids import refuse_duplicates
 from ops.rehearsal import steps, tables
 from ops.rehearsal.report import Rehearsal, StackStep
@@ -72,10 +72,10 @@ def preview(
 
 
 def _write_table(engine: Engine, events: Path, file: Path) -> None:
-    """Write the table of a preview, also of one that failed; raises CommandError."""
+    """Write the table of a preview, also of a failed one; raises CommandError."""
     lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
     log = steps.read(lines)
-    planned = tuple(StackStep(engine.stack, each) for each in log.steps)
+    planned = tuple(StackStep(engine.stack, step) for step in log.steps)
     table = tables.plan_markdown(Rehearsal(engine.stack, "", "", 0, (engine.stack,), steps=planned, errors=log.errors))
     try:
         file.write_text(table, encoding="utf-8")

@@ -11,7 +11,7 @@ import typer
 from ops.commands.options import DEFAULT_STACK, StackOption
 from ops.stack.environment import variables
 
-# `python -m identity.credentials.probe`, whose usage names the command that a person has typed.
+# `python -m identity.credentials.probe`, with the name of the typed command in its usage.
 _PROGRAM: Final = "from identity.credentials.probe.__main__ import start; start('idstack probe')"
 
 

@@ -22,8 +22,8 @@ _WRITING: Final = frozenset({"set", "set-all", "rm", "rm-all"})
 def pulumi(context: typer.Context, stack: NamedStackOption = DEFAULT_STACK) -> None:
     """Run the engine's CLI for a stack: `idstack pulumi --stack dev -- config set location eastus`.
 
-    It gets the stack's backend, home, plugins and sign-in, and runs in the project's directory. What `up`, `preview`
-    and `down` check before and after a run, `pulumi up` does not (docs/guides/stacks.md).
+    It gets the stack's backend, home, plugins and sign-in, and runs in the project's directory. `pulumi up` lacks the
+    checks of `up`, `preview` and `down` before and after a run (docs/guides/stacks.md).
     """
     arguments = context.args
     if any(argument in _STACK or argument.startswith("--stack=") for argument in arguments):
@@ -37,7 +37,7 @@ def pulumi(context: typer.Context, stack: NamedStackOption = DEFAULT_STACK) -> N
 
 
 def _writes_the_file(arguments: Sequence[str]) -> bool:
-    """Whether it writes values that are not secret into the stack's file, which takes no state and no key."""
+    """Whether it writes values that are not secret into the stack's file, which needs neither state nor key."""
     return (
         arguments[:1] == ["config"]
         and bool(_WRITING.intersection(arguments[1:2]))

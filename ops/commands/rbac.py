@@ -1,4 +1,4 @@
-"""`idstack rbac`: what gives the deployer its rights, for an administrator to apply."""
+"""`idstack rbac`: the deployer's rights, for an administrator to apply."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ops.stack.settings import settings_of
 
 
 class PrincipalType(StrEnum):
-    """The principals that get rights by object id, in Azure's words.
+    """The types of principals that get rights by object id.
 
-    Users are left out: Kubernetes knows them by name and not by object id. Give the rights to a group of theirs.
+    Users are left out, because Kubernetes knows them by name: give the rights to a group.
     """
 
     GROUP = "Group"
@@ -40,29 +40,27 @@ def rbac(
         PrincipalType, typer.Option(case_sensitive=False, help="Type of the principal with that object id.")
     ] = PrincipalType.GROUP,
     kubernetes: Annotated[
-        bool,
-        typer.Option("--kubernetes", help="Print Kubernetes' roles, without asking ARM which kind decides."),
+        bool, typer.Option("--kubernetes", help="Print Kubernetes' roles, without asking ARM about Azure RBAC.")
     ] = False,
     cluster_wide: Annotated[
-        bool,
-        typer.Option("--cluster-wide", help="One role for every namespace, of later hosted clusters too."),
+        bool, typer.Option("--cluster-wide", help="One role for all namespaces, also of later hosted clusters.")
     ] = False,
     azure: Annotated[
         bool, typer.Option("--azure", help="Print the roles in Azure that the stack's configuration needs.")
     ] = False,
     purpose: Annotated[
-        Purpose, typer.Option("--for", case_sensitive=False, help="With --azure: who gets them.")
+        Purpose, typer.Option("--for", case_sensitive=False, help="With --azure: the purpose of the identity.")
     ] = Purpose.DEPLOYER,
     as_json: JsonOption = False,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
-    """Print what gives a deployer its rights: on the management cluster, or with `--azure` in Azure.
+    """Print the rights of a deployer: on the management cluster, or with `--azure` in Azure.
 
-    On the management cluster, if Azure RBAC decides there, it is the line of `az role assignment create`. Otherwise it
-    are Roles in the namespaces of the stack's hosted clusters, with exactly the verbs that its configuration needs and
-    Secrets by their names, and a ClusterRole for what belongs to no namespace, for `kubectl apply -f -`. With
-    `--cluster-wide` all of it is one ClusterRole. In Azure it is a line of `az role assignment create` for each role
-    and scope, the right to assign roles under a condition among them.
+    On a management cluster with Azure RBAC, this is a line of `az role assignment create`. Otherwise these are
+    manifests for `kubectl apply -f -`: Roles in the namespaces of the stack's hosted clusters, with exactly the verbs
+    that its configuration needs and Secrets by their names, and a ClusterRole for resources without a namespace. With
+    `--cluster-wide` there is one ClusterRole. In Azure this is a line of `az role assignment create` for each role and
+    scope, including the right to assign roles under a condition.
     """
     _check_usage(azure=azure, kubernetes=kubernetes or cluster_wide, purpose=purpose, as_json=as_json)
     settings = settings_of(Engine(stack))
@@ -72,15 +70,15 @@ def rbac(
         return
     rights = rights_of(settings)
     if not rights:
-        raise CommandError(f"the stack {stack} makes nothing on a management cluster: it needs no rights there")
+        raise CommandError(f"the stack {stack} creates nothing on a management cluster: it needs no rights there")
     cluster = None if kubernetes else stack_cluster(Engine(stack))
     if cluster is not None and cluster.has_azure_rbac:
         role = azure_rbac.role_for(needed(rights))
         print(azure_rbac.assignment(role, cluster, str(object_id), principal_type))
         return
-    who = {"group" if principal_type is PrincipalType.GROUP else "user": str(object_id)}
+    subject = {"group" if principal_type is PrincipalType.GROUP else "user": str(object_id)}
     printed = cluster_wide_manifests if cluster_wide else manifests
-    print(dump(*printed(rights, stack, **who)), end="")
+    print(dump(*printed(rights, stack, **subject)), end="")
 
 
 def _check_usage(*, azure: bool, kubernetes: bool, purpose: Purpose, as_json: bool) -> None:

@@ -21,13 +21,12 @@ from ops.stack.moved_clusters import refuse_moves
 
 UpOption: TypeAlias = Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)]
 UnlockOption: TypeAlias = Annotated[
-    bool, typer.Option("--unlock", help="Remove the lock: its process is gone, on every machine.")
+    bool, typer.Option("--unlock", help="Remove the lock, if you are sure that its process has ended.")
 ]
 OwnerOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--owner",
-        help="Owner id that this stack had before it lost its state or was destroyed: I know it was this one's.",
+        "--owner", help="Owner id of this stack before it lost its state or was destroyed, if you are sure of it."
     ),
 ]
 _AGREED: Final = frozenset({"--yes", "-y"})
@@ -42,7 +41,7 @@ def recover(
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Settle what a killed or failed `up` or `destroy` left half done, then run `up`, which gets other options.
+    """Settle the interrupted operations of a killed or failed `up` or `destroy`, then run `up` with other options.
 
     Refuses while another process works on the stack.
     """
@@ -59,31 +58,31 @@ def recover(
     owner_ids.refuse_lost(engine, local, screen.console.print)
     for line in settle.withdrawn_since(engine, local, state["deployment"].get("resources") or ()):
         screen.console.print(line)
-    screen.step("things that exist but are not in the state")
-    found = settle.find_orphans(engine, local, screen.console.print)
-    for each in found:
-        screen.console.print(f"  {each.name}: {each.id}")
-    if found and not engine.is_local:
-        _confirm(found, agreed=bool(_AGREED & set(context.args)))
-    settle.enter(engine, found)
-    screen.console.print(f"{len(found)} entered into the state" if found else "none")
+    screen.step("resources that exist but are not in the state")
+    orphans = settle.find_orphans(engine, local, screen.console.print)
+    for orphan in orphans:
+        screen.console.print(f"  {orphan.name}: {orphan.id}")
+    if orphans and not engine.is_local:
+        _confirm(orphans, agreed=bool(_AGREED & set(context.args)))
+    settle.enter(engine, orphans)
+    screen.console.print(f"{len(orphans)} entered into the state" if orphans else "none")
     if then_up:
         up(context, stack=stack, time_limit=time_limit, as_json=as_json)
     elif as_json:
-        screen.document({"stack": stack, "entered": {each.name: each.id for each in found}})
+        screen.document({"stack": stack, "entered": {orphan.name: orphan.id for orphan in orphans}})
 
 
-def _confirm(found: Sequence[Orphan], *, agreed: bool) -> None:
-    """Ask whether all of it is the stack's, because a later `destroy` deletes what is in the state.
+def _confirm(orphans: Sequence[Orphan], *, agreed: bool) -> None:
+    """Ask whether all of them are the stack's, because a later `destroy` deletes them.
 
-    Raises CommandError if there is no terminal to ask at, and Abort for a no.
+    Raises CommandError without a terminal, and Abort for a no.
     """
     if agreed:
         return
     if not sys.stdin.isatty():
         raise CommandError(
-            f"{len(found)} things exist that the stack would create; they are listed above. If all of them are this "
+            f"{len(orphans)} resources exist that the stack would create; they are listed above. If all are this "
             "stack's, run the command again with --yes (`make recover ARGS=--yes`); otherwise delete or rename the rest"
         )
-    question = "Are all of these the stack's own? What is in the state is deleted by a `destroy`"
+    question = "Are all of these the stack's own? A `destroy` will delete them"
     typer.confirm(question, abort=True, err=True)

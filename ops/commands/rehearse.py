@@ -1,4 +1,4 @@
-"""`idstack rehearse`: what a change does to a stack and to those who sign in with it, without Azure."""
+"""`idstack rehearse`: what a change does to a stack and its clients, without Azure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ops.stack.errors import CommandError
 _MARKDOWN: Final = "--markdown"
 
 RehearsedStackOption = Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.")]
-BaseOption = Annotated[str, typer.Option("--base", metavar="COMMIT", help="What is brought up first.")]
+BaseOption = Annotated[str, typer.Option("--base", metavar="COMMIT", help="Commit to deploy before the change.")]
 HeadOption = Annotated[
-    str | None, typer.Option("--head", metavar="COMMIT", help="The change. Default: the checkout as it is.")
+    str | None, typer.Option("--head", metavar="COMMIT", help="Commit with the change. Default: the checkout.")
 ]
 ForbidOption = Annotated[
     str, typer.Option("--forbid", metavar="OPERATION,...", help=f"Fail on one of {', '.join(Operation)}.")
@@ -30,7 +30,7 @@ MarkdownOption = Annotated[
     Path | None,
     typer.Option(_MARKDOWN, metavar="FILE", dir_okay=False, help="Write the report for a pull request, too."),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Repeats made-up ids and the local cloud's chance.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Random seed, for a reproducible run.")]
 
 
 def rehearse(
@@ -42,13 +42,13 @@ def rehearse(
     markdown: MarkdownOption = None,
     seed: SeedOption = 1,
 ) -> None:
-    """Rehearse a change on a throw-away local cloud, with a client of each identity that signs in all the while.
+    """Rehearse a change on a throw-away local cloud, while a client of each identity signs in continuously.
 
-    It takes the stack's own configuration and needs no credential; exit code 1 if something speaks against the change.
+    It uses the stack's own configuration and needs no credential. Exits with 1 if there are findings.
     """
     forbidden = _operations(forbid)
     screen = Screen(as_json)
-    # What goes on is no part of the report.
+    # The progress is not part of the report.
     progress = Console(stderr=True, highlight=False, soft_wrap=True)
     rehearsal = run(PlannedRehearsal(ROOT, stack, base, head, seed), lambda text: progress.print(text, markup=False))
     if markdown is not None:
@@ -56,7 +56,7 @@ def rehearse(
     if as_json:
         screen.document(rehearsal.to_json(forbidden))
     else:
-        tables.show(rehearsal, forbidden, screen.console)
+        screen.console.print(tables.screen(rehearsal, forbidden, screen.console.width))
     if rehearsal.findings(forbidden):
         raise typer.Exit(1)
 

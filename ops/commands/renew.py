@@ -1,4 +1,4 @@
-"""`idstack renew`: renew the certificates that are due, whatever else waits in the configuration or the program."""
+"""`idstack renew`: renew the certificates that are due, without other changes of configuration or program."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def renew(
 ) -> None:
     """Renew the certificates that are due, and change nothing else. Other options go to `pulumi up`.
 
-    It runs the commit that was last brought up, whatever is checked out.
+    It runs the commit that was last brought up, not the checkout.
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
@@ -48,7 +48,7 @@ def renew(
     identities = renewable(resources)
     clusters = outputs.get("hostedClusters", {}).values()
     if clusters and not any(cluster["controlPlane"] for cluster in clusters):
-        screen.console.print(f"no identity of the stack {stack} has a certificate: nothing of it expires")
+        screen.console.print(f"no identity of the stack {stack} has a certificate: nothing expires")
         show(engine, screen)
         return
     if not identities:
@@ -67,7 +67,7 @@ def renew(
 
 
 def _due(engine: Engine, names: Collection[str]) -> list[str]:
-    """Those of the identities whose renewal is due."""
+    """The identities whose renewal is due."""
     now = datetime.now(UTC)
     return [
         name

@@ -1,4 +1,4 @@
-"""`idstack restore`: give a stack whose backend is lost the state of a backup."""
+"""`idstack restore`: restore the state of a stack whose backend is lost from a backup."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ def restore(
     stack: NamedStackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a stack whose state is lost that of a backup. Nothing changes in Azure; `make recover` goes on."""
+    """Restore a lost state from a backup. Nothing changes in Azure; continue with `make recover`."""
     screen = Screen(as_json)
-    found = backups.read(file)
+    backup = backups.read(file)
     engine = Engine(stack, output=screen.output)
-    is_written = engine.write_configuration(found.configuration)
+    is_written = engine.write_configuration(backup.configuration)
     local = start_local_cloud(screen) if engine.is_local else None
-    backups.restore(engine, found)
-    differs = not is_written and engine.configuration_text() != found.configuration
+    backups.restore(engine, backup)
+    differs = not is_written and engine.configuration_text() != backup.configuration
     if as_json:
         screen.document(
             {
                 "stack": stack,
-                "created": found.date,
-                "commit": found.commit,
-                "resources": len(found.resources),
+                "created": backup.date,
+                "commit": backup.commit,
+                "resources": len(backup.resources),
                 "configuration": "written" if is_written else "differs" if differs else "same",
             }
         )
         return
-    lines = [f"{stack} has the {len(found.resources)} resources of {found.date} again; nothing has changed in Azure."]
+    lines = [f"{stack} has the {len(backup.resources)} resources of {backup.date} again; nothing has changed in Azure."]
     if is_written:
-        lines.append("Its configuration was missing and is that of the backup.")
+        lines.append("Its configuration was missing and was restored as well.")
     if differs:
-        commit = f" (commit {found.commit})" if found.commit else ""
+        commit = f" (commit {backup.commit})" if backup.commit else ""
         lines.append(f"Its configuration has changed since the backup{commit}; it stays as it is.")
     try:
-        lines += settle.withdrawn_since(engine, local, found.resources)
+        lines += settle.withdrawn_since(engine, local, backup.resources)
     except CommandError as error:
-        lines.append(f"Which of its certificates were taken out of use since cannot be seen now: {error}")
-    lines.append(f"`make recover STACK={stack}` looks up what has happened since, then brings the stack up.")
+        lines.append(f"Its certificates that were withdrawn since cannot be looked up now: {error}")
+    lines.append(f"`make recover STACK={stack}` finds what has changed since, then brings the stack up.")
     lines.append(f"Afterwards: {orphans.certificates_since(stack)}.")
     screen.console.print("\n".join(lines), markup=False)

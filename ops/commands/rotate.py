@@ -1,4 +1,4 @@
-"""`idstack rotate`: renew certificates now, before their schedules would."""
+"""`idstack rotate`: renew certificates now, before they are due."""
 
 from __future__ import annotations
 
@@ -35,15 +35,13 @@ IdentityOption = Annotated[
     ),
 ]
 ForceOption = Annotated[
-    bool,
-    typer.Option("--force", help="Renew even while pods may still need what is replaced, and name them."),
+    bool, typer.Option("--force", help="Renew even while pods may still need the replaced certificate, and name them.")
 ]
 RevokeOption = Annotated[
-    bool,
-    typer.Option("--revoke", help="After a leak: deliver another certificate, then take the leaked one out of use."),
+    bool, typer.Option("--revoke", help="After a leak: deliver a new certificate, then withdraw the leaked one.")
 ]
 NowOption = Annotated[
-    bool, typer.Option("--now", help="With --revoke: take the leaked key out first, before there is another one.")
+    bool, typer.Option("--now", help="With --revoke: withdraw the leaked certificate first, before there is a new one.")
 ]
 
 
@@ -59,7 +57,7 @@ def rotate(
 ) -> None:
     """Renew certificates now. The old ones stay registered until the next renewal. Other options go to `pulumi up`."""
     if now and not revoke:
-        raise CommandError("--now says how a leaked key is taken out of use: it goes with --revoke")
+        raise CommandError("--now requires --revoke: it says when the leaked certificate is withdrawn")
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     require_known(engine, "up", context.args, own_options(context))
@@ -79,7 +77,7 @@ def rotate(
     if revoke:
         screen.console.print(_revocation(identities))
     else:
-        _refuse_or_name_those_at_risk(identities, screen, force=force)
+        _check_pods(identities, screen, force=force)
     _run(engine, screen, identities, RenewalRequest.FORCE if force or revoke else RenewalRequest.RENEW, context.args)
     if revoke:
         _run(engine, screen, identities, RenewalRequest.WITHDRAW, context.args)
@@ -87,9 +85,9 @@ def rotate(
 
 
 def _replace(engine: Engine, screen: Screen, identities: Sequence[Rotatable], arguments: Sequence[str]) -> None:
-    """Take every certificate of these identities out of use, then issue others.
+    """Withdraw every certificate of these identities, then issue new ones.
 
-    Raises CommandError with what is out and what is not, if something fails on the way.
+    Raises CommandError with the withdrawn and the unchanged ones if it fails.
     """
     screen.console.print(_revocation_now(identities))
     try:
@@ -97,47 +95,45 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Rotatable], ar
     except LockedError:
         raise
     except CommandError as error:
-        found = {each.name: each.slots for each in rotatable(engine.outputs(), engine.resources())}
-        still = [identity.name for identity in identities if found.get(identity.name) == identity.slots]
-        out = [each.name for each in identities if each.name not in still]
+        slots = {candidate.name: candidate.slots for candidate in rotatable(engine.outputs(), engine.resources())}
+        unchanged = [identity.name for identity in identities if slots.get(identity.name) == identity.slots]
+        withdrawn = [candidate.name for candidate in identities if candidate.name not in unchanged]
         lines = [str(error)]
-        if out:
+        if withdrawn:
             lines.append(
-                f"The leaked certificates of {', '.join(out)} are out of use and stay so. Their pods cannot sign in "
-                f"until a new one is delivered: remove what stops it, then run `make up STACK={engine.stack}`"
+                f"The leaked certificates of {', '.join(withdrawn)} are withdrawn. Their pods cannot sign in until a "
+                f"new one is delivered: correct the reason above, then run `make up STACK={engine.stack}`"
             )
-        if still:
-            lines.append(f"Nothing has changed for {', '.join(still)}: run the command again")
+        if unchanged:
+            lines.append(f"Nothing has changed for {', '.join(unchanged)}: run the command again")
         raise CommandError("\n".join(lines)) from None
 
 
 def _run(
-    engine: Engine,
-    screen: Screen,
-    identities: Iterable[Rotatable],
-    request: RenewalRequest,
-    arguments: Sequence[str],
+    engine: Engine, screen: Screen, identities: Iterable[Rotatable], request: RenewalRequest, arguments: Sequence[str]
 ) -> None:
-    """One `pulumi up` of these identities alone, in which their schedules do what is requested.
+    """One `pulumi up` of these identities alone, with this request to their schedules.
 
     Raises CommandError if one of them had to be left out.
     """
     requests = {identity.schedule: request for identity in identities}
     outputs, resources = engine.outputs(), engine.resources()
     run = RenewalRun(engine, screen.console, requests, arguments, is_settled=brought_up.is_clean(outputs.get("commit")))
-    chosen_ones = [each for each in renewable(resources) if each.schedule in requests]
-    renewed = run.renew(chosen_ones, resources).renewed
-    if missing := [identity.name for identity in chosen_ones if identity.name not in renewed]:
+    selected = [identity for identity in renewable(resources) if identity.schedule in requests]
+    renewed = run.renew(selected, resources).renewed
+    if missing := [identity.name for identity in selected if identity.name not in renewed]:
         raise CommandError(f"not rotated: {', '.join(missing)}; the reasons are printed above")
 
 
-def _refuse_or_name_those_at_risk(identities: Iterable[Rotatable], screen: Screen, *, force: bool) -> None:
+def _check_pods(identities: Iterable[Rotatable], screen: Screen, *, force: bool) -> None:
+    """Refuse a renewal that may break pods, or with `force` name them."""
     now = datetime.now(UTC)
     early = [(identity, identity.free) for identity in identities if identity.free is not None and now < identity.free]
     if not early:
         return
     listed = "\n".join(
-        f"  {each.name}: {', '.join(each.pods)}, until {rfc3339.render(free)} at the latest" for each, free in early
+        f"  {identity.name}: {', '.join(identity.pods)}, until {rfc3339.render(free)} at the latest"
+        for identity, free in early
     )
     if not force:
         raise CommandError(
@@ -151,8 +147,8 @@ def _refuse_or_name_those_at_risk(identities: Iterable[Rotatable], screen: Scree
 def _revocation_now(identities: Iterable[Rotatable]) -> str:
     listed = "\n".join(f"  {identity.name}: {', '.join(identity.pods)}" for identity in identities)
     return (
-        "Every certificate is taken out of use now; then new ones are issued, proven and delivered.\n"
-        "No old key signs in any more. Tokens issued before stay valid for up to 90 minutes.\n"
+        "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\n"
+        "No old key can sign in any more. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours after "
         f"the CSI driver has polled; restart them after this command to speed that up:\n{listed}"
     )
@@ -161,8 +157,8 @@ def _revocation_now(identities: Iterable[Rotatable]) -> str:
 def _revocation(identities: Iterable[Rotatable]) -> str:
     listed = "\n".join(f"  {identity.name}: {', '.join(identity.pods)}" for identity in identities)
     return (
-        "Another certificate is delivered first; then the leaked one is taken out of use.\n"
-        "From then on the old key signs in no more. Tokens issued before stay valid for up to 90 minutes.\n"
+        "A new certificate is delivered first; then the leaked one is withdrawn.\n"
+        "From then on the old key cannot sign in. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver "
         f"has polled; restart them to speed that up:\n{listed}"
     )

@@ -1,4 +1,4 @@
-"""`idstack split`: move a hosted cluster from its stack to one of its own, without touching what is in Azure."""
+"""`idstack split`: move a hosted cluster from its stack to one of its own, without changes in Azure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def split(
     cluster: Annotated[
         str, typer.Option(*("--cluster", "-c"), help="Name of the hosted cluster.", autocompletion=completions.clusters)
     ],
-    to: Annotated[str, typer.Option("--to", help="Name of the stack that gets it; it is made if it does not exist.")],
+    to: Annotated[str, typer.Option("--to", help="Name of the target stack, created if it does not exist.")],
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:
     """Move a hosted cluster's part of the state to a stack of its own, which shares the vault of the first one.
 
-    Run again, it finishes a move that was cut off. Both configurations are written before, and brought up afterwards
+    A second run finishes an interrupted move. Write both configurations before, and bring both stacks up afterwards
     (`docs/guides/stacks.md`).
     """
     screen = Screen(as_json)
@@ -38,18 +38,18 @@ def split(
     if as_json:
         screen.document({"stack": stack, "to": to, "moved": moved.resources, "changes": changes})
         return
-    lines = [_told(cluster, stack, to, moved)]
+    lines = [_summary(cluster, stack, to, moved)]
     lines += [f"  {operation} {name}" for name, operation in changes.items()]
-    lines.append(f"`make up STACK={to}` does the above, then `make up STACK={stack}` forgets the cluster.")
+    lines.append(f"`make up STACK={to}` makes these changes, then `make up STACK={stack}` forgets the cluster.")
     screen.console.print("\n".join(lines), markup=False)
 
 
-def _told(cluster: str, stack: str, to: str, moved: splitting.Moved) -> str:
+def _summary(cluster: str, stack: str, to: str, moved: splitting.Moved) -> str:
     if not moved.was_begun:
         return f"{cluster} is in {to} now, with {moved.resources} resources; nothing has changed in Azure."
     if not moved.resources:
         return f"{cluster} was moved before: it is in {to}, and no longer in {stack}."
     return (
-        f"{cluster} was in the states of both stacks, with equal ids: its move was cut off, and is finished now. "
+        f"{cluster} was in the states of both stacks, with equal ids: its interrupted move is finished now. "
         f"{moved.resources} resources left the state of {stack}; nothing has changed in Azure."
     )

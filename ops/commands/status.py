@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from identity.clouds import LocalEnvironment
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
@@ -21,13 +20,15 @@ from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
 from ops.outputs.rows import Row, has_probes, rows
 from ops.outputs.tables import credentials, tokens, with_caption
-from ops.outputs.token_rows import TokenRow, token_probes, token_rows
+from ops.outputs.token_rows import TokenProbe, TokenRow, token_probes, token_rows
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world import probes
 from ops.world.cluster_state import ClusterState, read_cluster_state
 from ops.world.compared_identities import ManagedIdentities, read_managed_identities
+from ops.world.probes import ProbeResults
+from ops.world.seen import Unread
 
 
 def status(
@@ -40,28 +41,27 @@ def status(
 ) -> None:
     """Show each identity: secret, SecretProviderClass, expiry, renewal; locally also its sign-in and proof call.
 
-    Then the optional managed identities, what the management cluster reports (the HostedClusters' conditions, and which
-    version each pod has mounted), and what is wrong in Azure or with the last run, in the words of `idstack doctor`.
-    Exits with 1 if an identity cannot sign in, something is wrong or the stack is not complete, and with 3 if all is
-    well but a renewal is overdue by two days.
+    It also shows the optional managed identities, the HostedClusters' conditions, the mounted versions in each pod, and
+    the findings of `idstack doctor` in Azure and about the last run. Exits with 1 if an identity cannot sign in, there
+    are findings or the stack is not complete, and with 3 if only a renewal is overdue by two days.
     """
     screen = Screen(as_json)
-    found, now = show(Engine(stack, output=screen.output), screen, metrics), datetime.now(UTC)
-    if overdue := [f"{row.identity} of {row.cluster}" for row in found if row.is_overdue(now)]:
+    identities, now = show(Engine(stack, output=screen.output), screen, metrics), datetime.now(UTC)
+    if overdue := [f"{row.identity} of {row.cluster}" for row in identities if row.is_overdue(now)]:
         raise RenewalOverdueError(
             f"the renewal of these certificates is overdue: {', '.join(overdue)}. `make renew STACK={stack}` renews "
-            "what the stack issues, and says what stopped it; a credential that was issued elsewhere needs a new one. "
+            "what the stack issues, or says why it cannot; a credential that was issued elsewhere has to be replaced. "
             f"{judged_by(now)}"
         )
 
 
 def judged_by(now: datetime) -> str:
-    """A sentence on the clock that has judged an overdue renewal: no service is asked for its time."""
-    return f"This is by this machine's clock, which shows {rfc3339.render(now)}"
+    """A sentence about the clock that decides whether a renewal is overdue."""
+    return f"This machine's clock decides, which shows {rfc3339.render(now)}"
 
 
 class RenewalOverdueError(CommandError):
-    """Every identity signs in, but a renewal that is due for days has not happened."""
+    """Every identity signs in, but a renewal is overdue."""
 
     exit_code = 3
 
@@ -69,33 +69,40 @@ class RenewalOverdueError(CommandError):
 def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Row]:
     """Print the rows of a stack, write them to a file of metrics if one is named, and return them.
 
-    Raises CommandError for a stack that does not exist or was never brought up, for an expired certificate, for a
-    managed identity that Azure does not have, for what the doctor's checks of Azure find, for metrics that cannot
-    be written and, locally, for a row that is not green. The metrics of a stack that is not complete are not written.
+    Raises CommandError for a stack that does not exist or was never brought up, an expired certificate, a missing
+    managed identity, findings of the doctor in Azure, metrics that cannot be written and, locally, a failed sign-in.
+    The metrics of a stack that is not complete are not written.
     """
     stack = engine.stack
     environment = local_cloud.of(stack)
     outputs = brought_up(engine)
-    answers = probes.read(Path(environment.kubeconfig)) if environment and has_probes(outputs) else None
-    exchanges = _exchanges(outputs, environment)
-    found, now, examination = rows(outputs, answers), datetime.now(UTC), examine(engine)
+    accounts = token_probes(outputs) if environment else []
+    has_reports = has_probes(outputs)
+    reports = probes.read(Path(environment.kubeconfig)) if environment and (accounts or has_reports) else None
+    probe_results = reports if has_reports else None
+    exchanges = _exchanges(accounts, reports)
+    identities, now, examination = rows(outputs, probe_results), datetime.now(UTC), examine(engine)
     managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
     if metrics is not None and examination.is_complete:
         mounts = state.mounts if state else ()
-        write_metrics(metrics, render_metrics(stack, found, managed.rows, mounts, examination.is_broken, now))
+        write_metrics(metrics, render_metrics(stack, identities, managed.rows, mounts, examination.is_broken, now))
     if screen.as_json:
-        document = {"stack": stack, "rows": [row.to_json(now) for row in found], "managedIdentities": managed.to_json()}
+        document = {
+            "stack": stack,
+            "rows": [row.to_json(now) for row in identities],
+            "managedIdentities": managed.to_json(),
+        }
         if state is not None:
             document["managementCluster"] = state.to_json()
         if exchanges:
             document["serviceAccounts"] = [row.to_json() for row in exchanges]
         if environment is not None:
-            document["providers"] = {each.name: each.kind for each in plugins.installed()}
+            document["providers"] = {plugin.name: plugin.kind for plugin in plugins.installed()}
         document["findings"] = [finding.to_json() for finding in examination.findings]
-        document["unread"] = list(examination.unread)
+        document["unread"] = [unread.why for unread in examination.unread]
         screen.document(document)
     else:
-        table = credentials(found, now, screen.console.width)
+        table = credentials(identities, now, screen.console.width)
         if environment is not None:
             with_caption(table, plugins.describe(plugins.installed()))
         screen.console.print(table)
@@ -108,40 +115,39 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
         for finding in findings(examination.results):
             screen.console.print()
             screen.console.print(finding)
-        if found:
+        if identities:
             line = f"the whole chain as a page: .venv/bin/idstack graph --stack {stack} --out graph.html"
             screen.console.print(f"\n{line}", markup=False)
     failing = [
         row.identity
-        for row in found
-        if (row.not_after is not None and row.not_after <= now) or (answers is not None and not row.is_green)
+        for row in identities
+        if (row.not_after is not None and row.not_after <= now) or (probe_results is not None and not row.is_green)
     ]
     if failing:
         raise CommandError(f"these identities cannot sign in: {', '.join(failing)}")
     if refused := [row.of.subject for row in exchanges if not row.probe.is_ready]:
         raise CommandError(f"these service accounts cannot sign in: {', '.join(refused)}")
-    if wrong := [f"{each.identity} of {each.cluster}" for each in managed.rows if each.is_wrong]:
+    if wrong := [f"{row.identity} of {row.cluster}" for row in managed.rows if row.is_wrong]:
         raise CommandError(
-            f"Azure does not have these managed identities as the stack made them: {', '.join(wrong)}; "
-            f"`make up STACK={stack} ARGS=--refresh` makes them again"
+            f"these managed identities are missing in Azure or replaced: {', '.join(wrong)}; "
+            f"`make up STACK={stack} ARGS=--refresh` creates them again"
         )
     if examination.findings:
-        what = "something outside of the pods is broken" if examination.is_complete else "the stack is not complete"
-        raise CommandError(f"{what}: `idstack doctor --stack {stack}` looks at the pods, too")
-    return found
+        problem = "there are findings outside of the pods" if examination.is_complete else "the stack is not complete"
+        raise CommandError(f"{problem}: `idstack doctor --stack {stack}` also checks the pods")
+    return identities
 
 
-def _exchanges(outputs: StackOutputs[str], environment: LocalEnvironment | None) -> list[TokenRow]:
-    """The service accounts of the clusters that have probes, which is on a local stack alone."""
-    if environment is None or not (accounts := token_probes(outputs)):
+def _exchanges(accounts: Sequence[TokenProbe], reports: ProbeResults | None) -> list[TokenRow]:
+    """The service accounts of the clusters with probes, which only a local stack has."""
+    if reports is None:
         return []
-    found = probes.read(Path(environment.kubeconfig))
-    running = {namespace for namespace, _ in found.probes}
-    return token_rows([each for each in accounts if each.namespace in running], found)
+    running = {namespace for namespace, _ in reports.probes}
+    return token_rows([account for account in accounts if account.namespace in running], reports)
 
 
 def brought_up(engine: Engine) -> StackOutputs[str]:
-    """The outputs of a stack; raises CommandError for one that has none, because no `up` of it has completed."""
+    """The outputs of a stack; raises CommandError if no `up` of it has completed."""
     outputs = engine.outputs()
     if not outputs:
         raise CommandError(
@@ -172,6 +178,6 @@ def _show_table(table: Table, screen: Screen) -> None:
     screen.console.print(table)
 
 
-def _show_unread(unread: Sequence[str], screen: Screen) -> None:
-    for each in unread:
-        screen.console.print(f"\nnot read: {each}", markup=False)
+def _show_unread(unread: Sequence[Unread], screen: Screen) -> None:
+    for reason in unread:
+        screen.console.print(f"\nnot read: {reason.why}", markup=False)

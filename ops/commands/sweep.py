@@ -1,4 +1,4 @@
-"""`idstack sweep`: what is left over in Azure, why it is thought so, and on request its deletion."""
+"""`idstack sweep`: leftover resources in Azure, why they are thought so, and on request their deletion."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ops.world.stacks import Stacks
 
 
 def sweep(
-    yes: Annotated[bool, typer.Option("--yes", help="Delete what is listed as ours.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete the resources that idstack owns.")] = False,
     infra_id: Annotated[
         list[str] | None,
         typer.Option(
@@ -34,62 +34,65 @@ def sweep(
     as_json: JsonOption = False,
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
-    """List what is left over where the stack's configuration leads: role assignments whose principal is gone, and
-    applications, secrets and managed identities that carry our tags and belong to no stack, and credentials of the
-    stacks' applications, service principals and managed identities that no stack has: certificates of a lost state, and
-    foreign ones. Storage accounts of OIDC issuers that no stack has are listed, and what HyperShift
-    left of hosted clusters: machines, disks and load balancers. None of these is deleted here.
+    """List leftover resources in the scope of the stack's configuration: role assignments of deleted principals,
+    applications, secrets and managed identities with our tags that belong to no stack, and credentials of the stacks'
+    applications, service principals and managed identities that no stack has. Storage accounts of OIDC issuers without
+    a stack are only listed, and HyperShift's remains of hosted clusters: machines, disks and load balancers.
 
-    Nothing that any stack of the backend names is listed. `--yes` deletes what is ours; it refuses while a stack cannot
-    be read. Deleted secrets and applications can be recovered for some time.
+    Resources of any stack in the backend are left out. `--yes` deletes the resources that idstack owns; it refuses
+    while a stack cannot be read. Deleted secrets and applications can be recovered for some time.
     """
     screen, engine = Screen(as_json), Engine(stack)
     settings, stacks = settings_of(engine), Stacks.read(engine)
-    if yes and stacks.unreadable:
+    if yes and stacks.unread:
         raise CommandError(
-            "nothing was deleted, as these stacks may name what would be: "
-            + "; ".join(f"{name} ({why})" for name, why in stacks.unreadable.items())
+            "nothing was deleted, because these stacks cannot be read and may have the resources: "
+            + "; ".join(f"{name} ({unread.why})" for name, unread in stacks.unread.items())
         )
     project = yaml.safe_load((engine.root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
     configuration = {"cloud": settings.cloud.name, "tenantId": settings.tenant_id}
     with deployer(stack, configuration, local_cloud.of(stack)) as azure:
-        found = find(azure, settings, project, _vault(engine, stacks), stacks, infra_id or (), datetime.now(UTC))
-        ours, deleted = [each for each in found if each.is_deleted], list[str]()
+        left_overs = find(azure, settings, project, _vault(engine, stacks), stacks, infra_id or (), datetime.now(UTC))
+        own, deleted = [left_over for left_over in left_overs if left_over.is_deleted], list[str]()
         if not as_json:
-            _show(found, stacks, screen)
+            _show(left_overs, stacks, screen)
         try:
-            for each in ours if yes else ():
-                delete(azure, each)
-                deleted.append(each.id)
-                screen.console.print(f"deleted the {each.kind} {each.name}", markup=False, emoji=False)
+            for left_over in own if yes else ():
+                delete(azure, left_over)
+                deleted.append(left_over.id)
+                screen.console.print(f"deleted the {left_over.kind} {left_over.name}", markup=False, emoji=False)
         finally:
             if as_json:
-                listed = [{**each.to_json(), "deleted": each.id in deleted} for each in found]
-                screen.document({"stack": stack, "leftOver": listed, "unreadable": dict(stacks.unreadable)})
-        if ours and not yes and not as_json:
-            screen.console.print(f"nothing was deleted; `idstack sweep --stack {stack} --yes` deletes what is ours")
+                listed = [{**left_over.to_json(), "deleted": left_over.id in deleted} for left_over in left_overs]
+                screen.document(
+                    {
+                        "stack": stack,
+                        "leftovers": listed,
+                        "unread": {name: unread.why for name, unread in stacks.unread.items()},
+                    }
+                )
+        if own and not yes and not as_json:
+            screen.console.print(f"nothing was deleted; `idstack sweep --stack {stack} --yes` deletes the owned ones")
 
 
 def _vault(engine: Engine, stacks: Stacks) -> str | None:
-    if engine.stack in stacks.unreadable:
-        return None
-    return engine.outputs().get("keyVaultId")
+    return None if engine.stack in stacks.unread else engine.outputs().get("keyVaultId")
 
 
-def _show(found: Sequence[LeftOver], stacks: Stacks, screen: Screen) -> None:
-    for name, why in stacks.unreadable.items():
-        screen.console.print(f"not read, so what it names may be listed: {name} ({why})", markup=False)
-    if not found:
-        screen.console.print("nothing is left over")
+def _show(left_overs: Sequence[LeftOver], stacks: Stacks, screen: Screen) -> None:
+    for name, unread in stacks.unread.items():
+        screen.console.print(f"not read, so that its resources may be listed: {name} ({unread.why})", markup=False)
+    if not left_overs:
+        screen.console.print("there are no leftovers")
         return
-    table = Table("what", "name", "why it is thought to be left over", "ours", box=HEAVY_HEAD)
-    for each in found:
-        # Plain: a tag such as `idstack:x:hc1` has the form of an emoji's name.
-        table.add_row(*map(Text, (each.kind, each.name, each.reason, _ours(each))))
+    table = Table("what", "name", "reason", "owned by idstack", box=HEAVY_HEAD)
+    for left_over in left_overs:
+        # Plain text: a tag such as `idstack:x:hc1` looks like an emoji.
+        table.add_row(*map(Text, (left_over.kind, left_over.name, left_over.reason, _ours(left_over))))
     screen.console.print(table)
 
 
-def _ours(found: LeftOver) -> str:
-    if found.not_ours is not None:
-        return f"no: {found.not_ours}"
-    return "yes" if found.too_soon is None else f"yes; {found.too_soon}"
+def _ours(left_over: LeftOver) -> str:
+    if left_over.not_ours is not None:
+        return f"no: {left_over.not_ours}"
+    return "yes" if left_over.too_soon is None else f"yes; {left_over.too_soon}"

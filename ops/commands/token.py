@@ -24,7 +24,7 @@ from ops.commands.options import JsonOption, Screen
 from ops.stack.errors import CommandError
 
 _PUBLIC: Final = CLOUDS["AzurePublicCloud"].authority_host
-# Read by azure-identity and by MSAL.
+# azure-identity and MSAL read it.
 _IMDS_VARIABLE: Final = "AZURE_POD_IDENTITY_AUTHORITY_HOST"
 # The claims that are printed, in this order; a RoleBinding names the object id (oid).
 _PRINTED: Final = ("tid", "aud", "oid", "appid", "upn", "groups")
@@ -34,8 +34,7 @@ def token(
     for_exec: Annotated[bool, typer.Option("--exec", help="Print an ExecCredential, for a kubeconfig.")] = False,
     kind: login_options.KindOption = None,
     device_code: Annotated[
-        bool,
-        typer.Option("--device-code", help="Let a person sign in; same as --login device-code."),
+        bool, typer.Option("--device-code", help="Let a person sign in; same as --login device-code.")
     ] = False,
     tenant_id: login_options.TenantOption = None,
     client_id: login_options.ClientOption = None,
@@ -46,7 +45,7 @@ def token(
     imds_endpoint: login_options.ImdsOption = None,
     authority_host: login_options.AuthorityOption = None,
     server_id: login_options.ServerOption = None,
-    cache_dir: Annotated[Path | None, typer.Option(help="Directory of the tokens that are kept between calls.")] = None,
+    cache_dir: Annotated[Path | None, typer.Option(help="Directory of the cached tokens.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Sign in to an AKS API server; print the token with --exec, otherwise only its claims."""
@@ -66,14 +65,16 @@ def token(
         )
         cache = TokenCache(cache_dir or token_cache.directory())
         _clear_environment(login)
-        got = tokens.token(login, cache, os.environ, show=_prompt(request))
+        access_token = tokens.token(login, cache, os.environ, show=_prompt(request))
     except AccessError as error:
         raise CommandError(str(error)) from None
     if for_exec:
-        print(render(request.api_version, got.value, got.renew_at))
+        print(render(request.api_version, access_token.value, access_token.renew_at))
         return
-    claims = claims_of(got.value)
-    printed = {name: claims[name] for name in _PRINTED if name in claims} | {"expires": rfc3339.render(got.expires)}
+    claims = claims_of(access_token.value)
+    printed = {name: claims[name] for name in _PRINTED if name in claims} | {
+        "expires": rfc3339.render(access_token.expires)
+    }
     screen = Screen(as_json)
     if as_json:
         screen.document(printed)
@@ -102,7 +103,7 @@ def _clear_environment(login: Login) -> None:
 
 
 def _prompt(request: ExecRequest) -> Callable[[str], object] | None:
-    """Prints a question to a person; None if nobody can answer: in CI, without a terminal, or at the client's word."""
+    """A function that prints a prompt; None in CI, without a terminal, or if the client forbids it."""
     is_attended = sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
     if not is_attended or request.interactive is False:
         return None

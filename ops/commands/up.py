@@ -39,13 +39,13 @@ from ops.stack.moved_clusters import refuse_moves
 from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration, settings_of
 from ops.world import probes
+from ops.world.adoption_guard import naming_owners
 from ops.world.probes import ProbeResult
-from ops.world.whose import told
 
 T = TypeVar("T")
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores
-# Between two looks at the probes, in seconds.
+# Between two reads of the probes, in seconds.
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 1.0
 
@@ -68,7 +68,7 @@ def up(
     if not engine.is_local:
         refuse_moves(engine)
         refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
-        with told(engine, None):
+        with naming_owners(engine, None):
             engine.up(arguments)
         show(engine, screen)
         return
@@ -77,7 +77,7 @@ def up(
     engine.prepare()
     refuse_moves(engine)
     refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
-    with told(engine, environment):
+    with naming_owners(engine, environment):
         engine.up(arguments)
     outputs = engine.outputs()
     kubeconfig = Path(environment.kubeconfig)
@@ -86,24 +86,26 @@ def up(
         show(engine, screen)
         return
     screen.step("credential probes")
-    found = _wait_until_green(lambda: rows(outputs, probes.read(kubeconfig)), lambda row: row.probes, screen.console)
+    identities = _wait_until_green(
+        lambda: rows(outputs, probes.read(kubeconfig)), lambda row: row.probes, screen.console
+    )
     if as_json:
         now = datetime.now(UTC)
-        kinds = {each.name: each.kind for each in plugins.installed()}
-        screen.document({"stack": stack, "providers": kinds, "rows": [row.to_json(now) for row in found]})
-    elif not found:
+        kinds = {plugin.name: plugin.kind for plugin in plugins.installed()}
+        screen.document({"stack": stack, "providers": kinds, "rows": [row.to_json(now) for row in identities]})
+    elif not identities:
         screen.console.print("none: the stack has no hosted cluster; other stacks may name it in their sharedStack")
     else:
-        table = sign_ins(found, Path(environment.mounts_dir), screen.console.width)
+        table = sign_ins(identities, Path(environment.mounts_dir), screen.console.width)
         screen.console.print(with_caption(table, plugins.describe(plugins.installed())))
-    failing = [row.identity for row in found if not row.is_green]
+    failing = [row.identity for row in identities if not row.is_green]
     if failing:
         raise CommandError(f"not every sign-in works: {', '.join(failing)}")
     screen.console.print(_next_steps(stack, environment))
 
 
 def start_local_cloud(screen: Screen) -> LocalEnvironment:
-    """Start and seed the local cloud, if that is not done yet; returns its endpoints.
+    """Start and seed the local cloud, if it does not run; returns its endpoints.
 
     Raises CommandError if a step fails.
     """
@@ -116,41 +118,43 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
 
 
 def _prove_tokens(engine: Engine, environment: LocalEnvironment, outputs: StackOutputs[str], screen: Screen) -> None:
-    """Let the local cloud play the control planes of clusters with workload identities, until their probes are ready.
+    """Run probes for the control planes of clusters with workload identities, and wait until they are ready.
 
-    `show` has their table.
+    `show` prints their table.
     """
-    found: list[TokenProbe] = []
+    applied: list[TokenProbe] = []
     if token_probes(outputs):
-        found = apply(environment, engine.stack, settings_of(engine), outputs)
+        applied = apply(environment, engine.stack, settings_of(engine), outputs)
     else:
         remove(environment, engine.stack)
-    clusters = {each.cluster for each in found}
+    clusters = {probe.cluster for probe in applied}
     if clusters != set(outputs.get("hostedClusters", {})):
         screen.step("credentials: HyperShift's operators create the pods, so there are no probes")
-    if found:
+    if applied:
         screen.step(f"probes of service accounts: {', '.join(sorted(clusters))}")
         kubeconfig = Path(environment.kubeconfig)
-        _wait_until_green(lambda: token_rows(found, probes.read(kubeconfig)), lambda row: [row.probe], screen.console)
+        _wait_until_green(lambda: token_rows(applied, probes.read(kubeconfig)), lambda row: [row.probe], screen.console)
 
 
 def _wait_until_green(
-    look: Callable[[], list[T]], probes_of: Callable[[T], Iterable[ProbeResult]], console: Console
+    read: Callable[[], list[T]], probes_of: Callable[[T], Iterable[ProbeResult]], console: Console
 ) -> list[T]:
-    """The rows once every one is green, or as they are after the timeout."""
+    """The rows once all are green, or after the timeout."""
     deadline, backoff = time.monotonic() + _TIMEOUT, Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
-    shown = ""
+    last_line = ""
     with console.status("waiting for the probes") as spinner:
         while True:
-            found = look()
-            mounts = [probe for row in found for probe in probes_of(row)]
-            ready = sum(probe.is_ready for probe in mounts)
-            if shown != (shown := f"{ready} of {len(mounts)} probes ready"):
-                spinner.update(shown)
+            results = read()
+            results_of_probes = [probe for row in results for probe in probes_of(row)]
+            ready = sum(probe.is_ready for probe in results_of_probes)
+            line = f"{ready} of {len(results_of_probes)} probes ready"
+            if line != last_line:
+                spinner.update(line)
                 if not console.is_terminal:
-                    console.print(shown)
-            if ready == len(mounts) or time.monotonic() > deadline:
-                return found
+                    console.print(line)
+            last_line = line
+            if ready == len(results_of_probes) or time.monotonic() > deadline:
+                return results
             time.sleep(backoff.next())
 
 

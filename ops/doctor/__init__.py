@@ -1,5 +1,5 @@
-"""`idstack doctor`: what is broken on the way from the configuration to the proof call, and the command that fixes it.
+"""`idstack doctor`: finds the first broken stage between the configuration and the proof call, and its fix.
 
-`reading` gathers what can be seen into one `StackWorld`, with a Reader's rights. `checks` has one file for each stage,
-whose checks look at that world alone. `registry` has them in order, `diagnosis` blames the first broken one.
+`ops/world` reads a stack into one `StackWorld`, with the role Reader. `checks` has a file for each stage, whose checks
+use that world alone. `registry` has them in order, `diagnosis` finds the first broken one.
 """

@@ -1,4 +1,4 @@
-"""Makes the checks, and blames the first broken one of each chain."""
+"""Runs the checks, and finds the first broken one of each chain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ops.world.stack_world import StackWorld
 
 
 class CheckStatus(StrEnum):
-    """How a check ended. `skipped`: it fails as well or cannot be made, and an earlier stage of its chain is why."""
+    """The result of a check. `skipped`: it failed or was not possible because of an earlier stage of its chain."""
 
     OK = "ok"
     BROKEN = "broken"
@@ -22,16 +22,16 @@ class CheckStatus(StrEnum):
 
 
 class ExitCode(IntEnum):
-    """What `idstack doctor` exits with; 2 is wrong usage."""
+    """The exit codes of `idstack doctor`; 2 is wrong usage."""
 
     SOUND = 0
     BROKEN = 1
-    NOT_CHECKED = 3  # nothing is broken, as far as it was seen
+    NOT_CHECKED = 3  # nothing is broken, but some checks were not possible
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """A check of one place: its evidence, or why it was not made; and the fix of what is broken."""
+    """The result of a check in one place: its evidence, or why it was not possible, and the fix of a fault."""
 
     cluster: str | None
     identity: str | None
@@ -47,34 +47,36 @@ class CheckResult:
 
 
 def diagnose(world: StackWorld, checks: Iterable[Check]) -> list[CheckResult]:
-    """The result of every check, in their order; several for one that finds several faults in a place."""
+    """The results of every check, in their order, one for each fault."""
     results: list[CheckResult] = []
     hidden: set[Part] = set()
     for check in checks:
-        # The faults of one check are all shown.
-        before = tuple(each for each in results if each.status is CheckStatus.BROKEN and each.stage.is_in_the_chain)
-        made = list(_results(world, check, before, is_hidden=not hidden.isdisjoint(check.needs)))
-        if any(each.status is CheckStatus.BROKEN for each in made):
+        # All faults of one check are shown.
+        broken = tuple(
+            result for result in results if result.status is CheckStatus.BROKEN and result.stage.is_in_the_chain
+        )
+        own = list(_results(world, check, broken, is_hidden=not hidden.isdisjoint(check.needs)))
+        if any(result.status is CheckStatus.BROKEN for result in own):
             hidden |= check.hides
-        results += made
+        results += own
     return results
 
 
 def exit_code(results: Iterable[CheckResult]) -> ExitCode:
-    """What the command exits with."""
-    found = {each.status for each in results}
-    if CheckStatus.BROKEN in found:
+    """The exit code of the command."""
+    statuses = {result.status for result in results}
+    if CheckStatus.BROKEN in statuses:
         return ExitCode.BROKEN
-    return ExitCode.NOT_CHECKED if CheckStatus.NOT_CHECKED in found else ExitCode.SOUND
+    return ExitCode.NOT_CHECKED if CheckStatus.NOT_CHECKED in statuses else ExitCode.SOUND
 
 
 def _results(
-    world: StackWorld, check: Check, before: tuple[CheckResult, ...], *, is_hidden: bool
+    world: StackWorld, check: Check, broken: tuple[CheckResult, ...], *, is_hidden: bool
 ) -> Iterator[CheckResult]:
-    """`is_hidden`: something broken before hides what the check needs to see."""
+    """The results of one check; `is_hidden`: an earlier fault hides the parts that it needs."""
 
     def unmade(cluster: str | None, identity: str | None) -> CheckStatus:
-        is_explained = is_hidden or _is_explained(before, cluster, identity)
+        is_explained = is_hidden or _is_explained(broken, cluster, identity)
         return CheckStatus.SKIPPED if is_explained else CheckStatus.NOT_CHECKED
 
     try:
@@ -93,20 +95,20 @@ def _results(
             yield _result(check, place, None, CheckStatus.OK)
         for fault in faults:
             cluster = fault.cluster or place.cluster
-            is_explained = _is_explained(before, cluster, place.identity)
+            is_explained = _is_explained(broken, cluster, place.identity)
             status = CheckStatus.SKIPPED if is_explained else CheckStatus.BROKEN
             yield _result(check, place, cluster, status, fault.evidence, fault.fix)
 
 
-def _is_explained(before: Iterable[CheckResult], cluster: str | None, identity: str | None) -> bool:
-    return any(_concerns(each, cluster, identity) for each in before)
+def _is_explained(broken: Iterable[CheckResult], cluster: str | None, identity: str | None) -> bool:
+    return any(_concerns(result, cluster, identity) for result in broken)
 
 
 def _concerns(broken: CheckResult, cluster: str | None, identity: str | None) -> bool:
-    """Whether something broken there explains a fault here.
+    """Whether a broken check explains a fault in this place.
 
-    What is about the stack, or about a cluster, explains what is about a part of it. A cluster that does not run is
-    explained by any identity of its.
+    A fault of the stack, or of a cluster, explains those of its parts. A fault of any identity explains one of its
+    cluster.
     """
     if broken.cluster is None:
         return True
@@ -114,8 +116,8 @@ def _concerns(broken: CheckResult, cluster: str | None, identity: str | None) ->
 
 
 def _with_needs(check: Check, reason: NotReadError) -> str:
-    """With the right that it takes, if that is what is missing."""
-    return f"{reason} (it takes {check.needs[0]})" if reason.is_forbidden else str(reason)
+    """The reason, with the right that is missing."""
+    return f"{reason} (requires {check.needs[0]})" if reason.is_forbidden else str(reason)
 
 
 def _result(

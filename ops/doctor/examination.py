@@ -1,4 +1,4 @@
-"""What is wrong with a stack outside of its pods, for the commands that have tables or a drawing of their own."""
+"""The findings about a stack outside of its pods, for `status` and `graph`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ops.doctor.model.check import Stage
 from ops.doctor.registry import STATUS_CHECKS
 from ops.stack.engine import Engine
 from ops.world.look import DoctorSources, look
+from ops.world.seen import Unread
 
 
 @dataclass(frozen=True)
@@ -20,23 +21,22 @@ class Examination:
 
     @property
     def findings(self) -> tuple[CheckResult, ...]:
-        """What is broken, each with its evidence and its fix."""
+        """The broken checks, each with its evidence and its fix."""
         return tuple(result for result in self.results if result.status is CheckStatus.BROKEN)
 
     @property
-    def unread(self) -> tuple[str, ...]:
-        """What could not be checked, and why, once for each reason."""
-        return tuple(
-            dict.fromkeys(result.evidence for result in self.results if result.status is CheckStatus.NOT_CHECKED)
-        )
+    def unread(self) -> tuple[Unread, ...]:
+        """Why checks were not possible, each reason once."""
+        reasons = (result.evidence for result in self.results if result.status is CheckStatus.NOT_CHECKED)
+        return tuple(map(Unread, dict.fromkeys(reasons)))
 
     @property
     def is_complete(self) -> bool:
-        """Whether the last run of the stack has come to its end, as far as its backend shows."""
+        """Whether the last run of the stack has completed, by its backend."""
         return all(finding.stage is not Stage.BACKEND for finding in self.findings)
 
     def is_broken(self, cluster: str | None, identity: str | None) -> bool | None:
-        """Whether something is broken there; None if nothing was seen to be, and not every check could be made."""
+        """Whether something is broken there; None if nothing is, but some checks were not possible."""
         own = {result.status for result in self.results if (result.cluster, result.identity) == (cluster, identity)}
         if CheckStatus.BROKEN in own:
             return True
@@ -50,6 +50,6 @@ class Examination:
 
 
 def examine(engine: Engine) -> Examination:
-    """Look at the stack now. Raises CommandError for a local stack without a local cloud, and nothing else."""
+    """Check the stack now. Raises CommandError only for a local stack without a local cloud."""
     parts = {part for check in STATUS_CHECKS for part in check.needs}
     return Examination(tuple(diagnose(look(DoctorSources.of(engine), parts), STATUS_CHECKS)))

@@ -1,4 +1,4 @@
-"""Every check, in the order in which a fault explains the ones behind it."""
+"""Every check, in the order in which a fault explains later ones."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ CHECKS: Final[tuple[Check, ...]] = (
 
 
 def chosen(selection: Selection) -> list[Check]:
-    """The checks that say something about what is named: all that explains it, from the vault on."""
+    """The checks that can explain a fault of the selection, from the vault on."""
     if selection.is_everything:
         return list(CHECKS)
     is_cluster = selection.identity is None and selection.pod is None
     return [
-        each
-        for each in CHECKS
-        if each.stage not in (Stage.BACKEND, Stage.ACCESS) and (is_cluster or Part.CONFIGURATION not in each.needs)
+        check
+        for check in CHECKS
+        if check.stage not in (Stage.BACKEND, Stage.ACCESS) and (is_cluster or Part.CONFIGURATION not in check.needs)
     ]
 
 
-# What `status`, `graph` and the metrics look at besides their own tables: all that they take is what a Reader may
-# read of the backend and of Azure. Whether pods mount, load and sign in is in the tables.
+# The checks of `status`, `graph` and the metrics, which need the backend and the role Reader in Azure. Their own tables
+# have the pods' mounts and sign-ins.
 STATUS_CHECKS: Final[tuple[Check, ...]] = (
     backend.ABANDONED_LOCK,
     backend.PENDING_OPERATIONS,

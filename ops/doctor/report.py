@@ -1,4 +1,4 @@
-"""What `idstack doctor` prints: the findings, what was not checked, and one line that sums up."""
+"""The output of `idstack doctor`: the findings, the checks that were not possible, and a summary."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from ops.doctor.diagnosis import CheckResult, CheckStatus
 from ops.doctor.model.check import Stage
 
 _STYLES: Final = {CheckStatus.BROKEN: "bold red", CheckStatus.NOT_CHECKED: "yellow"}
-# Their errors are those of whoever runs the doctor, not of an identity.
+# Their errors concern the user of the doctor, not an identity.
 _OF_THIS_MACHINE: Final = (Stage.ENGINE, Stage.BACKEND, Stage.ACCESS)
 _SOUND: Final = "nothing is broken"
 
 
 def report(stack: str, results: Sequence[CheckResult]) -> Text:
-    """The report for people. What is the same of several identities is said once."""
+    """The report as text, with one paragraph for the same finding of several identities."""
     not_checked = _paragraphs(results, CheckStatus.NOT_CHECKED)
     return Text("\n\n").join([*findings(results), *not_checked, summary(stack, results)])
 
 
 def findings(results: Sequence[CheckResult]) -> list[Text]:
-    """A paragraph for what is broken, with its cause and its fix."""
+    """A paragraph for each finding, with its cause and its fix."""
     return _paragraphs(results, CheckStatus.BROKEN)
 
 
 def _paragraphs(results: Sequence[CheckResult], status: CheckStatus) -> list[Text]:
-    return [_paragraph(status, group) for group in _groups(each for each in results if each.status is status)]
+    return [_paragraph(status, group) for group in _groups(result for result in results if result.status is status)]
 
 
 def _groups(results: Iterable[CheckResult]) -> list[list[CheckResult]]:
-    """Those that say the same beside each other, in the order of their first. One reason may hold up many checks."""
+    """Groups of results with the same text, in the order of their first."""
     groups: dict[tuple[str, ...], list[CheckResult]] = {}
-    for each in results:
-        finding = (each.stage, each.check, each.fix) if each.status is CheckStatus.BROKEN else ()
-        groups.setdefault((each.evidence, *finding), []).append(each)
+    for result in results:
+        finding = (result.stage, result.check, result.fix) if result.status is CheckStatus.BROKEN else ()
+        groups.setdefault((result.evidence, *finding), []).append(result)
     return list(groups.values())
 
 
 def _paragraph(status: CheckStatus, group: Sequence[CheckResult]) -> Text:
     first = group[0]
-    found = _finding(first) if status is CheckStatus.BROKEN else {"why": first.evidence}
+    fields = _finding(first) if status is CheckStatus.BROKEN else {"why": first.evidence}
     lines = [Text.assemble((status.replace("-", " "), _STYLES[status]), f"  {_titles(group)}{_places(group)}")]
-    lines += [Text(f"    {name:5}  {text}") for name, text in found.items()]
+    lines += [Text(f"    {name:5}  {text}") for name, text in fields.items()]
     return Text("\n").join(lines)
 
 
@@ -66,25 +66,25 @@ def _title(result: CheckResult) -> str:
 
 def _places(group: Sequence[CheckResult]) -> str:
     by_cluster: dict[str, list[str]] = {}
-    for each in group:
-        if each.cluster is not None:
-            by_cluster.setdefault(each.cluster, []).extend([each.identity] if each.identity else [])
+    for result in group:
+        if result.cluster is not None:
+            by_cluster.setdefault(result.cluster, []).extend([result.identity] if result.identity else [])
     places = [" ".join([cluster, ", ".join(dict.fromkeys(fields))]).rstrip() for cluster, fields in by_cluster.items()]
     return f": {'; '.join(places)}" if places else ""
 
 
 def summary(stack: str, results: Sequence[CheckResult]) -> Text:
     """The counts, in one line."""
-    counts = {status: sum(each.status is status for each in results) for status in CheckStatus}
-    identities = len({(each.cluster, each.identity) for each in results if each.identity})
-    made = len(results) - counts[CheckStatus.NOT_CHECKED]
-    broken = len(_groups(each for each in results if each.status is CheckStatus.BROKEN))
+    counts = {status: sum(result.status is status for result in results) for status in CheckStatus}
+    identities = len({(result.cluster, result.identity) for result in results if result.identity})
+    checked = len(results) - counts[CheckStatus.NOT_CHECKED]
+    broken = len(_groups(result for result in results if result.status is CheckStatus.BROKEN))
     parts = [
         f"{broken} {'finding' if broken == 1 else 'findings'}" if broken else _SOUND,
-        f"{made} {'check' if made == 1 else 'checks'}" + (f" of {identities} identities" if identities else ""),
+        f"{checked} {'check' if checked == 1 else 'checks'}" + (f" of {identities} identities" if identities else ""),
     ]
     if count := counts[CheckStatus.SKIPPED]:
         parts.append(f"{count} skipped behind a broken stage")
     if count := counts[CheckStatus.NOT_CHECKED]:
-        parts.append(f"{count} could not be made")
+        parts.append(f"{count} not possible")
     return Text.assemble(f"{stack}: ", (parts[0], "red" if broken else "green"), f"; {'; '.join(parts[1:])}")

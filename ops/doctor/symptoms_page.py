@@ -20,8 +20,8 @@ _INTRODUCTION: Final = """\
 # Symptoms
 This page is written by `make generate` from the table in `identity/credentials/symptoms.py`; change it there.
 
-Search it for the code, the reason or a piece of the message. `idstack explain AADSTS700027` prints one entry, and takes
-a whole message between quotes. `idstack doctor` prints the same fixes with the names of your stack.
+Search it for the code, the reason or a part of the message. `idstack explain AADSTS700027` prints one entry, and
+accepts a whole message in quotes. `idstack doctor` prints the same fixes with the names of your stack.
 """
 
 
@@ -34,15 +34,15 @@ def _section(family: Family) -> Iterator[str]:
     yield f"## {family}\n"
     for row in SYMPTOMS:
         if row.family is family:
-            said = [each.replace('[^"]+', "...") for each in row.words if each != row.name]
+            messages = [word.replace('[^"]+', "...") for word in row.words if word != row.name]
             yield f"### {row.name}"
             yield f"{textwrap.fill(f'{row.cause[0].upper()}{row.cause[1:]}.', _WIDTH, break_on_hyphens=False)}\n"
-            yield from (f"- Message: `{each}`" for each in said)
-            yield from (_item("Look", row.look), _item("Fix", row.fix.format_map(ON_PAPER)), "")
+            yield from (f"- Message: `{message}`" for message in messages)
+            yield from (_item("Evidence", row.look), _item("Fix", row.fix.format_map(ON_PAPER)), "")
 
 
 def _item(name: str, text: str) -> str:
-    """A command stays on one line, to be copied."""
+    """A list item; a command stays on one line, to be copied."""
     whole = re.sub(r"`[^`]*`", lambda command: command[0].replace(" ", "\0"), f"- {name}: {text}")
     lines = textwrap.fill(whole, _WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
     return lines.replace("\0", " ")

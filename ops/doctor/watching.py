@@ -1,4 +1,4 @@
-"""Looks again and again: until Ctrl-C with the last look on the screen, or until something is over."""
+"""Repeats an examination: on the screen until Ctrl-C, or until a condition holds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 
 T = TypeVar("T")
 
-# Between two looks, which take some seconds themselves. The driver polls the vault every two minutes.
+# Seconds between two examinations. The driver polls the vault every two minutes.
 INTERVAL: Final = 15.0
 
 
@@ -25,39 +25,39 @@ def sleep(seconds: float) -> None:
 
 
 def watch(
-    look: Callable[[], T],
+    examine: Callable[[], T],
     show: Callable[[T], RenderableType],
     console: Console,
     *,
     pause: Callable[[float], object],
     clock: Callable[[], datetime] = datetime.now,
 ) -> T | None:
-    """Show one look after the other in the same place until Ctrl-C; returns the last, None if it ended before one."""
+    """Show the results in the same place until Ctrl-C; returns the last one, None if there was none."""
     last: T | None = None
     with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live, suppress(KeyboardInterrupt):
         while True:
-            last = look()
+            last = examine()
             ended = Text(f"\n{clock():%H:%M:%S}; again in {INTERVAL:g} s, Ctrl-C ends", "dim")
             live.update(Group(show(last), ended), refresh=True)
             pause(INTERVAL)
     return last
 
 
-def await_it(
-    look: Callable[[], T],
-    is_over: Callable[[T], bool],
-    tell: Callable[[T], None],
+def wait_until(
+    examine: Callable[[], T],
+    is_done: Callable[[T], bool],
+    report: Callable[[T], None],
     *,
     seconds: float,
     pause: Callable[[float], object],
     clock: Callable[[], float] = time.monotonic,
 ) -> T:
-    """Look until it is over, or until the time is; returns the last look. `tell` gets the ones in between."""
+    """Examine until it is done, or the time is over; returns the last result. `report` gets the earlier ones."""
     end = clock() + seconds
     while True:
-        last = look()
+        last = examine()
         left = end - clock()
-        if is_over(last) or left <= 0:
+        if is_done(last) or left <= 0:
             return last
-        tell(last)
+        report(last)
         pause(min(INTERVAL, left))

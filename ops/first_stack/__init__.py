@@ -1,1 +1,1 @@
-"""A first stack on Azure: its questions, its file, and what is left to do before the first preview."""
+"""A first stack on Azure: its questions, its file, and the remaining steps before the first preview."""

@@ -28,7 +28,7 @@ SIGN_IN: Final = "sign in with `az login`, or set ARM_TENANT_ID and ARM_SUBSCRIP
 
 @dataclass(frozen=True)
 class AzureAccount:
-    """The ids are as Azure has them, in lower case; `cloud` is a name of `identity.clouds.CLOUDS`."""
+    """The ids are in lower case; `cloud` is a name of `identity.clouds.CLOUDS`."""
 
     tenant_id: str
     subscription_id: str
@@ -36,38 +36,38 @@ class AzureAccount:
 
 
 def signed_in(environment: Mapping[str, str]) -> AzureAccount | None:
-    """Who is signed in; None if nobody is.
+    """The account of the sign-in; None without one.
 
-    Raises CommandError if one of the variables and the Azure CLI name different tenants or subscriptions, and for a
-    cloud that this program does not know.
+    Raises CommandError if a variable and the Azure CLI name different tenants or subscriptions, and for an unknown
+    cloud.
     """
     tenant, subscription = environment.get("ARM_TENANT_ID"), environment.get("ARM_SUBSCRIPTION_ID")
     if tenant and subscription:
         return AzureAccount(
             tenant.lower(), subscription.lower(), _cloud(environment.get("ARM_ENVIRONMENT") or "public")
         )
-    account = _account(environment)
-    if account is None:
+    shown = _account(environment)
+    if shown is None:
         return None
-    found = AzureAccount(account["tenantId"].lower(), account["id"].lower(), _cloud(account["environmentName"]))
-    for name, given, known in (
-        ("ARM_TENANT_ID", tenant, found.tenant_id),
-        ("ARM_SUBSCRIPTION_ID", subscription, found.subscription_id),
+    account = AzureAccount(shown["tenantId"].lower(), shown["id"].lower(), _cloud(shown["environmentName"]))
+    for name, value, actual in (
+        ("ARM_TENANT_ID", tenant, account.tenant_id),
+        ("ARM_SUBSCRIPTION_ID", subscription, account.subscription_id),
     ):
-        if given and given.lower() != known:
+        if value and value.lower() != actual:
             raise CommandError(
-                f"{name} is {given}, and `az account show` says {known}. Unset {name}, or set both ARM_TENANT_ID and "
+                f"{name} is {value}, and `az account show` says {actual}. Unset {name}, or set both ARM_TENANT_ID and "
                 "ARM_SUBSCRIPTION_ID; nothing was written"
             )
-    return found
+    return account
 
 
 def _account(environment: Mapping[str, str]) -> dict[str, str] | None:
-    """What `az account show` prints; None without the Azure CLI, and if nobody is signed in there."""
+    """The output of `az account show`; None without the Azure CLI, and without a sign-in there."""
     if shutil.which(_COMMAND[0], path=environment.get("PATH")) is None:
         return None
     try:
-        done = subprocess.run(
+        finished = subprocess.run(
             _COMMAND,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
@@ -76,13 +76,13 @@ def _account(environment: Mapping[str, str]) -> dict[str, str] | None:
             timeout=_ANSWERED_WITHIN,
             check=False,
         )
-        found = json.loads(done.stdout) if done.returncode == 0 else None
+        account = json.loads(finished.stdout) if finished.returncode == 0 else None
     except (subprocess.TimeoutExpired, ValueError):
         return None
-    is_whole = isinstance(found, dict) and all(
-        isinstance(found.get(key), str) for key in ("tenantId", "id", "environmentName")
+    is_whole = isinstance(account, dict) and all(
+        isinstance(account.get(key), str) for key in ("tenantId", "id", "environmentName")
     )
-    return found if is_whole else None
+    return account if is_whole else None
 
 
 def _cloud(name: str) -> str:
@@ -91,5 +91,5 @@ def _cloud(name: str) -> str:
     except KeyError:
         raise CommandError(
             f"the login is to the cloud {name}; this program knows {', '.join(sorted(set(_CLOUDS.values())))}. "
-            "`az cloud set --name AzureCloud` chooses another one; nothing was written"
+            "`az cloud set --name AzureCloud` selects another one; nothing was written"
         ) from None

@@ -1,4 +1,4 @@
-"""Pins the provider plugins for this machine, which are downloaded by their checksums alone."""
+"""Pins the provider plugins for this machine, which are downloaded only with pinned checksums."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def unpinned(environment: Mapping[str, str]) -> list[str]:
 
 
 def pin_them(stack: str) -> None:
-    """`make pin`; raises CommandError if an archive cannot be had, or the places that state its checksum differ."""
+    """`make pin`; raises CommandError if a download fails, or if two sources of a checksum differ."""
     if pin.main() != 0:
         raise CommandError(
-            f"the plugins are not pinned, and the reason is printed above; Pulumi.{stack}.yaml and the stack are as "
-            f"described. `idstack init {stack} --pin` tries again"
+            f"the plugins are not pinned for the reason above; Pulumi.{stack}.yaml and the stack exist. "
+            f"`idstack init {stack} --pin` tries again"
         )

@@ -1,4 +1,4 @@
-"""What `idstack init` asks: each value is an option, and is asked for at a terminal if it is not given."""
+"""The questions of `idstack init`: each value is an option; a terminal asks for the missing ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ops.stack.errors import CommandError
 # Short enough for the names of a vault and a storage account (`Answers.too_long`).
 _PREFIX: Final = ValueSpec(
     rule="prefix",
-    accepted="2-10 lower-case letters and digits, from a letter; the names in Azure begin with it",
+    accepted="2-10 lower-case letters and digits, the first a letter; the names in Azure begin with it",
     blank="<prefix>",
     check=matching(r"[a-z][a-z0-9]{1,9}"),
 )
@@ -23,7 +23,7 @@ _PREFIX: Final = ValueSpec(
 
 @dataclass(frozen=True)
 class Question:
-    """One value: its option, what it is, what is accepted, and what is taken without an answer."""
+    """One value: its option, the question, the accepted values, and the default."""
 
     option: str
     asks: str
@@ -33,11 +33,11 @@ class Question:
 
     @property
     def key(self) -> str:
-        """Its name among the values."""
+        """Its key in the values."""
         return self.option.removeprefix("--").replace("-", "_")
 
     def problem(self, value: str) -> str | None:
-        """What is wrong with a value; None if nothing is."""
+        """The problem with a value; None without one."""
         try:
             self.check(value)
         except ValueError as error:
@@ -78,11 +78,11 @@ _IMAGE: Final = _of(
     "--image", "The probe's image (`make probe-image REGISTRY=<registry>` pushes it and prints its name)", types.Image
 )
 _ALWAYS: Final = (
-    _of("--prefix", "A short word of yours", Annotated[str, _PREFIX]),
+    _of("--prefix", "A short prefix for the names in Azure", Annotated[str, _PREFIX]),
     _of("--location", "Azure's region", types.Location),
     Question(
         "--side",
-        "Who makes pods and SecretProviderClasses on the management cluster",
+        "Who creates pods and SecretProviderClasses on the management cluster",
         "hypershift, its operators; or stack, this stack",
         _side,
         Side.HYPERSHIFT.value,
@@ -97,7 +97,8 @@ _ALWAYS: Final = (
     _of("--dns-zone", "The public DNS zone (`az network dns zone list --query '[].id'` lists them)", arm_ids.DnsZoneId),
     Question(
         "--backend",
-        "Where the state is kept (azblob://<container>?storage_account=<name>, or file://<folder> for a first try)",
+        "Where Pulumi stores the state (azblob://<container>?storage_account=<name>, or file://<folder> for a first "
+        "try)",
         "the address of a backend: azblob://<container>?storage_account=<name>, s3://..., gs://..., https://... or "
         "file://<folder>",
         _backend,
@@ -111,27 +112,28 @@ def answered(
     """The value of every question by its key.
 
     Args:
-        given: what the options have.
-        missing: what else is needed and no question asks, for the report.
-        ask: asks at the terminal, and again after an answer that is refused; None where nobody is asked.
+        given: the values of the options.
+        missing: the problems of values without a question, for the report.
+        ask: asks at the terminal until the answer is valid; None without a terminal.
 
     Raises CommandError with everything that is missing or refused.
     """
     values = {key: value for key, value in given.items() if value is not None}
-    wrong = [problem for each in _asked(values) if each.key in values and (problem := each.problem(values[each.key]))]
-    lacking = [each for each in _asked(values) if each.key not in values]
+    asked = [question for question in _asked(values) if question.key in values]
+    wrong = [problem for question in asked if (problem := question.problem(values[question.key]))]
+    lacking = [question for question in _asked(values) if question.key not in values]
     if ask is None:
-        values |= {each.key: each.default for each in lacking if each.default is not None}
-        lacking = [each for each in _asked(values) if each.key not in values]
-        wrong += [f"{each.option} is missing: {each.accepted}" for each in lacking]
+        values |= {question.key: question.default for question in lacking if question.default is not None}
+        lacking = [question for question in _asked(values) if question.key not in values]
+        wrong += [f"{question.option} is missing: {question.accepted}" for question in lacking]
     wrong += missing
     if wrong:
         raise CommandError("\n  ".join(["nothing was written:", *wrong]))
-    while ask is not None and (lacking := [each for each in _asked(values) if each.key not in values]):
+    while ask is not None and (lacking := [question for question in _asked(values) if question.key not in values]):
         values[lacking[0].key] = ask(lacking[0])
     return values
 
 
 def _asked(values: Mapping[str, str]) -> tuple[Question, ...]:
-    """The questions of these values: only a stack that makes pods has a probe."""
+    """The questions that these values need: only a stack that creates pods has a probe."""
     return (*_ALWAYS, _IMAGE) if values.get("side") == Side.STACK else _ALWAYS

@@ -1,4 +1,4 @@
-"""Writes the file of a new stack, and never over a file of the user's."""
+"""Writes the file of a new stack, and never overwrites the user's file."""
 
 from __future__ import annotations
 
@@ -26,54 +26,53 @@ def path_of(engine: Engine) -> Path:
 
 
 def has_own(file: Path) -> bool:
-    """Whether it is the user's: it exists, and is not the sample of this project."""
+    """Whether the file is the user's: it exists, and is not this project's sample."""
     return file.exists() and file.read_text(encoding="utf-8") != stack_text(SAMPLE)
 
 
 def secrets_provider_in(file: Path) -> str | None:
-    """The key that the user's file names; None if it names none."""
+    """The secrets provider in the user's file; None without one."""
     if not has_own(file):
         return None
-    found = _document(file).get("secretsprovider")
-    return found if isinstance(found, str) else None
+    provider = _document(file).get("secretsprovider")
+    return provider if isinstance(provider, str) else None
 
 
 def write(file: Path, answers: Answers) -> bool:
-    """Write the file of these answers; returns whether that changed anything.
+    """Write the file of these answers; returns whether that changed it.
 
-    Raises CommandError for a file of the user's with another configuration, and for answers that do not fit
-    together. What the engine has added since (`encryptionsalt`, `encryptedkey`) stays.
+    The engine's additions (`encryptionsalt`, `encryptedkey`) stay. Raises CommandError for a user's file with another
+    configuration, and for answers that contradict each other.
     """
     if (name := answers.too_long) is not None:
         raise CommandError(
-            f'--prefix: "{answers.prefix}" makes the name {name}, of {len(name)} characters; accepted: names of at '
-            "most 24. Give a shorter --prefix, --cluster or name of the stack; nothing was written"
+            f'--prefix: "{answers.prefix}" results in the name {name} of {len(name)} characters; accepted: names of '
+            "at most 24. Use a shorter --prefix, --cluster or stack name; nothing was written"
         )
     text = stack_text(answers)
-    own = {key: value for key, value in written(text).items() if ":" not in key}
-    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in own.items()}
+    values = {key: value for key, value in written(text).items() if ":" not in key}
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
     try:
-        load(answers.stack, texts, own)
+        load(answers.stack, texts, values)
     except ConfigurationError as error:
         raise CommandError(
-            f"these options do not fit together; nothing was written. {report_for(error, answers.stack)}"
+            f"these options contradict each other; nothing was written. {report_for(error, answers.stack)}"
         ) from None
     if not has_own(file):
         files.replace(file, text, mode=_READABLE)
         return True
     if _document(file).get("config") != yaml.safe_load(text)["config"]:
         raise CommandError(
-            f"{file.name} exists, and does not have what these options say; it was left as it is. Without them "
-            f"`idstack init {answers.stack}` goes on with the file. To begin again, move it away: `mv {file.name} "
-            f"{file.name}.old`"
+            f"{file.name} exists and differs from these options; it was not changed. Without them `idstack init "
+            f"{answers.stack}` continues with the file. To start again, move it away: `mv {file.name} {file.name}.old`"
         )
     return False
 
 
 def record_backend(file: Path, backend: str) -> bool:
-    """Record the backend in a file that names none; returns whether that changed it.
+    """Record the backend in a file without one; returns whether that changed it.
 
-    Raises CommandError for a file that names another one, or has no block for it.
+    Raises CommandError for a file with another backend, or without the block for it.
     """
     known = (_document(file).get("config") or {}).get(recorded_backend.KEY)
     if known == backend:
@@ -99,16 +98,16 @@ def settings_in(engine: Engine) -> Settings:
     except ConfigurationError as error:
         stack = engine.stack
         raise CommandError(
-            f"{report_for(error, stack)}\n\nCorrect Pulumi.{stack}.yaml; then `idstack init {stack}` goes on"
+            f"{report_for(error, stack)}\n\nCorrect Pulumi.{stack}.yaml; then `idstack init {stack}` continues"
         ) from None
 
 
 def _document(file: Path) -> dict[str, Any]:
     """The file as YAML; raises CommandError for one that is not a mapping."""
     try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, yaml.YAMLError):
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise CommandError(f"{file.name} is not a stack file: correct it, or move it away; nothing was written")
-    return found
+    return document

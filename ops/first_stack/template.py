@@ -1,8 +1,8 @@
-"""The file of a new stack on Azure: it creates what can be created, and names what must exist.
+"""The file of a new stack on Azure, which creates as much as possible.
 
-The engine writes into the file, too (its encryption's key, `pulumi config set`). It takes blank lines out, moves a
-comment at the end of a block into the next one, and writes a boolean at the top as a string. So every comment stands
-above its key, there is no blank line, and booleans at the top are in quotes already.
+The engine also writes to the file (its encryption key, `pulumi config set`). It removes blank lines, moves a comment
+at the end of a block into the next one, and writes a top-level boolean as a string. So every comment is above its key,
+there are no blank lines, and top-level booleans are quoted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST_UNIQUE_NAME: Final = 24
 
 
 class Side(StrEnum):
-    """Who makes the control planes' SecretProviderClasses and pods, as `clusterSide` spells it."""
+    """Who creates the control planes' SecretProviderClasses and pods: the values of `clusterSide`."""
 
     STACK = "stack"
     HYPERSHIFT = "hypershift"
@@ -30,11 +30,11 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What `idstack init` knows of a stack.
+    """The values of a stack in `idstack init`.
 
     `management_cluster` is <resource group>/<name>, `dns_zone` the resource id of the public zone. `image` is the
-    probe's, of `clusterSide: stack` alone. Without `backend` it is the one of the login; without
-    `secrets_provider` a passphrase encrypts.
+    probe's, only with `clusterSide: stack`. The default of `backend` is the login's, that of `secrets_provider` a
+    passphrase.
     """
 
     stack: str
@@ -58,17 +58,17 @@ class Answers:
 
     @property
     def vault(self) -> str:
-        """The vault's name, which is unique in Azure."""
+        """The vault's name, unique in Azure."""
         return f"kv-{self.prefix}-{self.stack}"
 
     @property
     def issuer(self) -> str:
-        """The name of the issuer's storage account, which is unique in Azure."""
-        return "".join(each for each in f"{self.prefix}{self.stack}{self.cluster}" if each.isalnum())
+        """The name of the issuer's storage account, unique in Azure."""
+        return "".join(filter(str.isalnum, f"{self.prefix}{self.stack}{self.cluster}"))
 
     @property
     def too_long(self) -> str | None:
-        """The first name made of the answers that Azure would refuse for its length; None if there is none."""
+        """The first name that is too long for Azure; None without one."""
         return next((name for name in (self.vault, self.issuer) if len(name) > _LONGEST_UNIQUE_NAME), None)
 
 

@@ -1,4 +1,4 @@
-"""Shows a rollout: on a terminal a table that changes in place, elsewhere a line for each thing that happens."""
+"""Shows a rollout: on a terminal a live table, elsewhere a line for each change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STYLES: Final = {
     RolloutOutcome.FAILED: "bold red",
     RolloutOutcome.INTERRUPTED: "yellow",
 }
-# A row of its own has what runs, and what needs a person; of the others a wave's line has the number.
+# These stacks have a row of their own; of the others a wave's line has the number.
 _ROWS: Final = frozenset({RolloutOutcome.RUNNING, RolloutOutcome.FAILED, RolloutOutcome.INTERRUPTED})
 
 
@@ -45,44 +45,44 @@ class Board:
             yield
 
     def show(self, progress: Sequence[Progress], note: str) -> None:
-        """This is how far it is; `note` says what is waited for, empty for nothing in particular."""
+        """Show the progress; `note` says what the rollout waits for, empty for nothing in particular."""
         if self._live is not None:
             self._live.update(Group(table(progress), Text(note)))
             return
         if note and note != self._note:
             self._console.print(note, markup=False)
         self._note = note
-        for each in progress:
-            if each.outcome is not self._known.get(each.stack.name, RolloutOutcome.WAITING):
-                self._console.print(line(each), markup=False)
-            self._known[each.stack.name] = each.outcome
+        for entry in progress:
+            if entry.outcome is not self._known.get(entry.stack.name, RolloutOutcome.WAITING):
+                self._console.print(line(entry), markup=False)
+            self._known[entry.stack.name] = entry.outcome
 
 
-def line(each: Progress) -> str:
-    """What became of a stack: `hc1-prod (wave 1): up in 41 s`."""
-    text = f"{each.stack.name} ({each.wave}): {each.outcome}"
-    if each.outcome in (RolloutOutcome.UP, RolloutOutcome.FAILED, RolloutOutcome.INTERRUPTED):
-        text += f" in {each.seconds:.0f} s"
-    return f"{text}: {each.line}" if each.outcome is RolloutOutcome.FAILED and each.line else text
+def line(entry: Progress) -> str:
+    """The outcome of a stack: `hc1-prod (wave 1): up in 41 s`."""
+    text = f"{entry.stack.name} ({entry.wave}): {entry.outcome}"
+    if entry.outcome in (RolloutOutcome.UP, RolloutOutcome.FAILED, RolloutOutcome.INTERRUPTED):
+        text += f" in {entry.seconds:.0f} s"
+    return f"{text}: {entry.line}" if entry.outcome is RolloutOutcome.FAILED and entry.line else text
 
 
 def table(progress: Sequence[Progress]) -> Table:
     """The table: a line for each wave with its numbers, below it its stacks that run or have failed."""
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in ("wave", "stack", "state", "time"):
-        made.add_column(heading, justify="right" if heading == "time" else "left", no_wrap=True)
-    made.add_column("newest line", no_wrap=True, overflow="ellipsis", ratio=1)
-    for wave in dict.fromkeys(each.wave for each in progress):
-        own = [each for each in progress if each.wave == wave]
-        made.add_row(Text(wave), Text(""), Text(summary(own)), "", "")
-        for each in own:
-            if each.outcome in _ROWS:
-                state = Text(each.outcome, _STYLES[each.outcome])
-                made.add_row("", Text(each.stack.name), state, f"{each.seconds:.0f} s", Text(each.line))
-    return made
+        grid.add_column(heading, justify="right" if heading == "time" else "left", no_wrap=True)
+    grid.add_column("newest line", no_wrap=True, overflow="ellipsis", ratio=1)
+    for wave in dict.fromkeys(entry.wave for entry in progress):
+        of_wave = [entry for entry in progress if entry.wave == wave]
+        grid.add_row(Text(wave), Text(""), Text(summary(of_wave)), "", "")
+        for entry in of_wave:
+            if entry.outcome in _ROWS:
+                state = Text(entry.outcome, _STYLES[entry.outcome])
+                grid.add_row("", Text(entry.stack.name), state, f"{entry.seconds:.0f} s", Text(entry.line))
+    return grid
 
 
-def summary(progress: Sequence[Progress]) -> str:
+def summary(entries: Sequence[Progress]) -> str:
     """Numbers of the stacks by their state: `3 up, 5 waiting`."""
-    numbers = Counter(each.outcome for each in progress)
-    return ", ".join(f"{numbers[each]} {each}" for each in RolloutOutcome if numbers[each])
+    numbers = Counter(entry.outcome for entry in entries)
+    return ", ".join(f"{numbers[outcome]} {outcome}" for outcome in RolloutOutcome if numbers[outcome])

@@ -1,4 +1,4 @@
-"""The stacks of an environment as a rollout sees them: the engine's states, and the records of earlier runs."""
+"""The stacks of an environment for a rollout: the engine's states, and the records of earlier runs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from identity.credentials import rfc3339
 from ops.fleet.processes import BACKEND, Run, StackRun
 from ops.fleet.records import Record, Records, fingerprint, whole
+from ops.fleet.rollout import RolloutStacks
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.outputs.rows import rows
 from ops.stack.engine import Engine
@@ -19,8 +20,8 @@ from ops.stack.environment import local_paths
 from ops.stack.state import State, outputs_of
 
 
-class EngineStacks:
-    """`ops.fleet.rollout.RolloutStacks` of the project in `root`; `arguments` go to each `idstack up`."""
+class EngineStacks(RolloutStacks):
+    """The stacks of the project in `root`; `arguments` go to each `idstack up`."""
 
     def __init__(self, environment: FleetEnvironment, arguments: Sequence[str], root: Path) -> None:
         self._environment = environment
@@ -30,21 +31,18 @@ class EngineStacks:
         self._programs: dict[str, str] = {}
 
     def is_unchanged(self, stack: FleetStack) -> bool:
-        """Whether this machine has brought it up as it is now, and nobody has run it since."""
         record = self._records.read(stack.name)
         if record is None or record.outcome != "up":
             return False
         return record.holds(self._program(stack), self._updated.get(stack.name), datetime.now(UTC))
 
     def start(self, stack: FleetStack) -> Run:
-        """Begin `idstack up`."""
         self._records.forget(stack.name)
         self._programs[stack.name] = self._program(stack)
         log = self._records.log(stack.name)
         return StackRun(stack, self._environment, self._arguments, root=self._root, log=log)
 
     def ended(self, stack: FleetStack, *, is_up: bool, reason: str) -> None:
-        """Write the record of a run."""
         now = datetime.now(UTC).replace(microsecond=0)
         if not is_up:
             self._records.write(stack.name, Record(outcome="failed", at=now, reason=reason))
@@ -57,17 +55,10 @@ class EngineStacks:
         due = [row.renew_after for row in rows(outputs_of(state), None) if row.renew_after is not None]
         self._records.write(
             stack.name,
-            Record(
-                outcome="up",
-                at=now,
-                program=self._programs[stack.name],
-                state=written,
-                due=min(due, default=None),
-            ),
+            Record(outcome="up", at=now, program=self._programs[stack.name], state=written, due=min(due, default=None)),
         )
 
     def brought_up_at(self, stack: FleetStack) -> datetime | None:
-        """When its last run ended, as far as this machine knows."""
         record = self._records.read(stack.name)
         return record.at if record is not None and record.outcome == "up" else None
 
@@ -76,7 +67,7 @@ class EngineStacks:
         return self._records.log(stack.name)
 
     def _program(self, stack: FleetStack) -> str:
-        """What decides what the stack becomes; of a cluster's stack also the run of the shared one."""
+        """The fingerprint of a stack's inputs; those of a cluster's stack include the run of the shared one."""
         shared = self._environment.shared
         of_shared = "" if shared is None or stack is shared else f" {self._updated.get(shared.name)}"
         return f"{fingerprint(self._root, stack.name)}{of_shared}"
@@ -107,6 +98,6 @@ def backend_of(environment: FleetEnvironment) -> Iterator[None]:
 
 
 def time_of(state: State) -> datetime | None:
-    """When a state was written last; None in one that never was."""
+    """When a state was last written; None for a new stack's."""
     manifest = state["deployment"].get("manifest")
     return None if manifest is None else rfc3339.parse(manifest["time"])

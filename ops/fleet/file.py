@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from identity.clouds import LOCAL_CLOUD, LocalEnvironment
+from identity.secrets_store import duration
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.rules.stack import validate_settings
 from identity.settings.schema.problems import NAMESPACE, Place, Problem, ProblemReport, path_of
 from ops.fleet.layers import Layered
-from ops.fleet.model import LONGEST_STACK_NAME, EnvironmentSettings, FleetSettings, duration
+from ops.fleet.model import LONGEST_STACK_NAME, EnvironmentSettings, FleetSettings
 from ops.fleet.problems import FleetFileError, FleetReport
 from ops.fleet.reading import read
 from ops.fleet.stacks import Fleet, FleetEnvironment, FleetStack, Wave, cluster_stack_name, shared_stack_name
@@ -67,16 +68,16 @@ def fleet_of(text: str, file: str = DEFAULT_FILE) -> Fleet:
     _validate(settings, report)
     vaults: dict[str, str] = {}
     environments = [
-        _Environment(each, ("environments", index), report, vaults) for index, each in enumerate(settings.environments)
+        _Environment(environment, ("environments", index), report, vaults).build()
+        for index, environment in enumerate(settings.environments)
     ]
-    built = [each.build() for each in environments]
     if report.problems:
         raise FleetFileError(file, report.problems)
-    return Fleet(environments=tuple(built))
+    return Fleet(environments=tuple(environments))
 
 
 def _validate(settings: FleetSettings, report: FleetReport) -> None:
-    """What must fit together in the file itself."""
+    """Refuse what does not fit together in the file itself."""
     if not settings.environments:
         accepted = "at least one environment, with its shared stack and its clusters"
         report.refuse(("environments",), [], rule="no-environment", accepted=accepted, fix="see docs/guides/fleet.md")
@@ -169,7 +170,7 @@ def _validate_place_of_states(environment: EnvironmentSettings, place: Place, re
         )
     if local and environment.operator is not None:
         at: Place = (*place, "operator")
-        accepted = "nothing: the local cloud is on this machine, where no pod reaches it"
+        accepted = "nothing: the local cloud is on this machine, which no pod can reach"
         report.refuse(at, {}, rule="local-operator", accepted=accepted, fix=f"remove {path_of(at)}")
     for key, value in (("backend", environment.backend), ("secretsProvider", environment.secrets_provider)):
         if local and value is not None:
@@ -188,7 +189,7 @@ def _validate_place_of_states(environment: EnvironmentSettings, place: Place, re
 
 @dataclass(frozen=True)
 class _Environment:
-    """Makes the stacks of one environment; problems go to the report. `vaults` has the stacks of all by vault."""
+    """Builds the stacks of one environment and reports its problems. `vaults` has the stack of each vault so far."""
 
     settings: EnvironmentSettings
     place: Place
@@ -219,7 +220,7 @@ class _Environment:
         )
 
     def _layered(self, names: Mapping[str, str]) -> Layered:
-        """What every stack of the environment has; `names` are filled in."""
+        """The settings of every stack of the environment; `names` are filled in."""
         layered = Layered(names, self.report)
         layered.lay(self.settings.settings, (*self.place, "settings"))
         if self.settings.backend is not None:
@@ -285,7 +286,7 @@ class _Environment:
         """A vault's name is unique in Azure, so that no two stacks can have the same one."""
         first = self.vaults.setdefault(vault.lower(), stack)
         if first != stack:
-            accepted = f"a name of its own: the stack {first} has this vault"
+            accepted = f"a different name: the stack {first} has this vault"
             self.report.refuse(at, vault, rule="duplicate-vault", accepted=accepted, fix=f"correct {path_of(at)}")
 
     def _compare_with_shared(self, shared: FleetStack | None, stack: FleetStack, layered: Layered) -> None:
@@ -308,21 +309,21 @@ class _Environment:
                 )
 
     def _validate_across(self, valid: Sequence[tuple[Layered, Settings]]) -> None:
-        """The clusters of one vault must differ as those of one stack must, and those of one HyperShift be alike."""
+        """Compare the clusters of one vault, and those of one HyperShift, as `identity.settings` compares a stack's."""
         self._compare(valid, _ACROSS_CLUSTERS)
-        for manager in dict.fromkeys(each.management_cluster for _, each in valid):
-            managed = [each for each in valid if each[1].management_cluster == manager]
+        for manager in dict.fromkeys(settings.management_cluster for _, settings in valid):
+            managed = [(layered, settings) for layered, settings in valid if settings.management_cluster == manager]
             self._compare(managed, _ACROSS_A_MANAGEMENT_CLUSTER)
 
     def _compare(self, valid: Sequence[tuple[Layered, Settings]], rules: Set[str]) -> None:
         if len(valid) < 2:
             return
-        together = valid[0][1].model_copy(
-            update={"hosted_clusters": tuple(each.hosted_clusters[0] for _, each in valid)}
+        combined = valid[0][1].model_copy(
+            update={"hosted_clusters": tuple(settings.hosted_clusters[0] for _, settings in valid)}
         )
-        found = ProblemReport(())
-        validate_settings(together, None, found)
-        for problem in found.problems:
+        problems = ProblemReport(())
+        validate_settings(combined, None, problems)
+        for problem in problems.problems:
             if problem.rule in rules:
                 _, index, *rest = problem.place
                 assert isinstance(index, int), "these rules are about entries of hostedClusters"
@@ -348,8 +349,8 @@ class _Environment:
 
 
 def _local_cloud(stack: str) -> LocalEnvironment | None:
-    """The local cloud's record, or what stands for it before its first start: a file is validated without one."""
-    return (local_cloud.record() or local_cloud.NOWHERE) if is_local(stack) else None
+    """The local cloud's record, before its first start a placeholder: a file is validated without a cloud."""
+    return (local_cloud.record() or local_cloud.PLACEHOLDER) if is_local(stack) else None
 
 
 def _as_pulumi_passes_it(value: Any) -> str:

@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"(?<!\$)\{([a-zA-Z][a-zA-Z0-9]*)\}")
 
 @dataclass
 class Layered:
-    """One mapping made of layers; `sources` has the place in the fleet file of each place in it, the mappings' too."""
+    """One mapping built of layers; `sources` has the fleet file's place of each value and mapping in it."""
 
     names: Mapping[str, str]
     report: FleetReport
@@ -38,8 +38,8 @@ class Layered:
     def source_of(self, place: Place) -> Place:
         """Where the fleet file spells the value at `place`, or would spell it if it is missing."""
         for end in range(len(place), -1, -1):
-            if (found := self.sources.get(place[:end])) is not None:
-                return (*found, *place[end:])
+            if (source := self.sources.get(place[:end])) is not None:
+                return *source, *place[end:]
         return place
 
     def _merge(self, below: dict[str, Any], above: Mapping[str, Any], at: Place, source: Place) -> None:
@@ -59,25 +59,25 @@ class Layered:
         self.sources[place] = source
         if isinstance(value, Mapping):
             return {
-                key: self._filled(each, (*place, key), (*source, key))
-                for key, each in value.items()
-                if each is not None
+                key: self._filled(item, (*place, key), (*source, key))
+                for key, item in value.items()
+                if item is not None
             }
         if isinstance(value, Sequence) and not isinstance(value, str):
-            return [self._filled(each, (*place, i), (*source, i)) for i, each in enumerate(value)]
+            return [self._filled(item, (*place, i), (*source, i)) for i, item in enumerate(value)]
         return _NAME.sub(lambda name: self._name(name, value, source), value) if isinstance(value, str) else value
 
     def _name(self, match: re.Match[str], text: str, source: Place) -> str:
         name = match[1]
         if name in self.names:
             return self.names[name]
-        known = enumerate_words((f"{{{each}}}" for each in self.names), last="or")
-        if all(each.place != source for each in self.report.problems):
+        known = enumerate_words((f"{{{known}}}" for known in self.names), last="or")
+        if all(problem.place != source for problem in self.report.problems):
             self.report.refuse(
                 source, text, rule="unknown-name", accepted=f"of names in braces here {known}", fix="correct the name"
             )
         return match[0]
 
     def _forget(self, place: Place) -> None:
-        for each in [each for each in self.sources if each[: len(place)] == place]:
-            del self.sources[each]
+        for outdated in [source for source in self.sources if source[: len(place)] == place]:
+            del self.sources[outdated]

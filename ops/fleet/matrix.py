@@ -1,7 +1,7 @@
-"""The waves of an environment as matrices of a GitHub workflow: for each wave the stacks whose jobs run side by side.
+"""The waves of an environment as matrices of a GitHub workflow: for each wave the stacks whose jobs run in parallel.
 
-A workflow cannot make jobs for a number of waves that it does not know beforehand. So `fleet.yml` has jobs for some
-waves, each after the one before, and those without stacks are skipped.
+The number of jobs in a workflow is fixed. So `fleet.yml` has a job for each of a few waves, each job needs the previous
+one, and jobs without stacks are skipped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SHARED: Final = "shared"
 CANARIES: Final = "canaries"
 JOBS: Final = ("wave-1", "wave-2", "wave-3", "wave-4")
 """Of `.github/workflows/fleet.yml`, for the waves after the canaries."""
-# GitHub runs no more jobs of a matrix (docs.github.com, "Running variations of jobs in a workflow").
+# GitHub's maximum of jobs in a matrix (docs.github.com, "Running variations of jobs in a workflow").
 MOST_STACKS: Final = 256
 
 
@@ -26,7 +26,7 @@ def matrices(environment: FleetEnvironment) -> Mapping[str, Mapping[str, Any] | 
     Raises CommandError for a local environment, and for more waves or stacks than the workflow can run.
     """
     if environment.is_local:
-        raise CommandError(f"the environment {environment.name} is on this machine, where no job of GitHub reaches it")
+        raise CommandError(f"the environment {environment.name} is on this machine, which GitHub's jobs cannot reach")
     named = {wave.name: wave for wave in environment.waves}
     numbered = [wave for wave in environment.waves if wave.name not in (SHARED, CANARIES)]
     if len(numbered) > len(JOBS):

@@ -7,11 +7,11 @@ the complete configuration of each stack is validated by `identity.settings` (`o
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from typing import Annotated, Any, Final
 
 from pydantic import Field, StrictBool, StrictInt
 
+from identity.secrets_store import duration
 from identity.settings.schema import types
 from identity.settings.schema.base import Model
 from identity.settings.schema.value_spec import ValueSpec, integer, matching, without_credentials
@@ -19,16 +19,6 @@ from identity.settings.schema.value_spec import ValueSpec, integer, matching, wi
 # The Kubernetes objects of a stack have its name: the pods of its workspace carry it, with `-drift-workspace` and a
 # hash of 11 characters, in a label of at most 63.
 LONGEST_STACK_NAME: Final = 36
-_DURATION: Final = re.compile(r"(?=.)(?:(\d{1,3})h)?(?:(\d{1,4})m)?(?:(\d{1,5})s)?", re.ASCII)
-
-
-def duration(text: str) -> timedelta:
-    """`1h`, `30m`, `1h30m`, `90s` as a time; raises ValueError for anything else."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise ValueError
-    hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return timedelta(hours=hours, minutes=minutes, seconds=seconds)
 
 
 def _checked_duration(text: str) -> str:
@@ -53,7 +43,7 @@ Backend = Annotated[
         accepted="the storage account of the states: azblob://<container>?storage_account=<account>",
         blank="azblob://<container>?storage_account=<account>",
         check=without_credentials(r"azblob://[a-z0-9](-?[a-z0-9]){2,62}(/[\w./-]*)?\?storage_account=[a-z0-9]{3,24}"),
-        hint="whoever runs the stack signs in to it; no key belongs into the file",
+        hint="the stack's user signs in to it; do not write a key into the file",
     ),
 ]
 SecretsProvider = Annotated[
@@ -69,11 +59,8 @@ SecretsProvider = Annotated[
     ),
 ]
 Pause = Annotated[
-    str,
-    ValueSpec(rule="pause", accepted="a time such as 30m, 1h or 1h30m", blank="<time>", check=_checked_duration),
+    str, ValueSpec(rule="pause", accepted="a time such as 30m, 1h or 1h30m", blank="<time>", check=_checked_duration)
 ]
-
-
 WorkspaceImage = Annotated[
     str,
     ValueSpec(
@@ -83,7 +70,7 @@ WorkspaceImage = Annotated[
         check=matching(
             r"(?=.{1,512}$)([a-zA-Z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]{0,127})?@sha256:[0-9a-f]{64}"
         ),
-        hint="the program is in it, so that a tag that moves would bring up what nobody has approved",
+        hint="it contains the program, and a moved tag would deploy one that was not approved",
     ),
 ]
 
@@ -99,7 +86,7 @@ class OperatorSettings(Model):
 
 
 class ClusterFields(Model):
-    """What a hosted cluster's stack has: keys of the stack, and keys of its one entry of `hostedClusters`."""
+    """The settings of a hosted cluster's stack: keys of the stack, and keys of its one entry of `hostedClusters`."""
 
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the cluster's stack.")
     hosted_cluster: dict[str, Any] = Field(
@@ -130,7 +117,7 @@ class SharedStackSettings(Model):
 
 
 class EnvironmentSettings(Model):
-    """One environment: a shared stack, unless no cluster keeps something in a vault, and a stack for each cluster."""
+    """One environment: a stack for each cluster, and a shared stack unless no cluster uses a vault."""
 
     name: EnvironmentName = Field(description="Name of the environment; the names of its stacks have it.")
     backend: Backend | None = Field(None, description="Where the states are; of the local cloud's stacks none.")

@@ -1,4 +1,4 @@
-"""The objects of the Pulumi Kubernetes Operator for one environment: a Stack for each stack, and what its pods run as.
+"""The objects of the Pulumi Kubernetes Operator for one environment: a Stack for each stack, and its pods' identity.
 
 Fields and their meaning are those of release 2.9.0 (pulumi/pulumi-kubernetes-operator `operator/api/pulumi/v1`,
 `operator/internal/controller`); `tests/apiserver/definitions/stacks.pulumi.com.yaml` describes the ones used.
@@ -26,10 +26,7 @@ _PREPARE: Final = ("/opt/idstack/ops/fleet/workspace/prepare",)
 # The agent's memory limit is the request (`AGENT_MEMLIMIT`); the engine, the program and its plugins need the limit
 # for the minutes of a run (docs/explanation/benchmarks.md), and no request, because the pod goes when the run has
 # succeeded.
-_RESOURCES: Final[Mapping[str, Any]] = {
-    "requests": {"cpu": "50m", "memory": "128Mi"},
-    "limits": {"memory": "2Gi"},
-}
+_RESOURCES: Final[Mapping[str, Any]] = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "2Gi"}}
 _CLOSED: Final[Mapping[str, Any]] = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -44,14 +41,14 @@ def account_name(environment: str) -> str:
 
 def stack_objects(environment: FleetEnvironment, operator: OperatorSettings) -> Iterator[dict[str, Any]]:
     """The Stack of each stack, in the order in which they are brought up."""
-    before: tuple[FleetStack, ...] = ()
+    previous: tuple[FleetStack, ...] = ()
     for wave in environment.waves:
-        # Through the wave before every earlier one is waited for; the shared stack is named for whoever reads it.
-        shared = [environment.shared] if environment.shared and before else []
-        required = list(dict.fromkeys(each.name for each in (*shared, *before)))
+        # The previous wave waits for every earlier one; the shared stack is named for the reader.
+        shared = [environment.shared] if environment.shared and previous else []
+        required = list(dict.fromkeys(stack.name for stack in (*shared, *previous)))
         for stack in wave.stacks:
             yield _stack_object(stack, stack.name, environment, operator, _brought_up(stack, required))
-        before = wave.stacks
+        previous = wave.stacks
 
 
 def drift_objects(environment: FleetEnvironment, operator: OperatorSettings) -> Iterator[dict[str, Any]]:
@@ -114,7 +111,7 @@ def _stack_object(
 
 
 def _variables(stack: FleetStack, operator: OperatorSettings) -> dict[str, str]:
-    """By which plugins and program sign in (ARM_*), and state and secrets provider (AZURE_*): with the pod's token."""
+    """Variables that let plugins and program (ARM_*), state and secrets provider (AZURE_*) sign in as the pod."""
     return {
         "ARM_USE_OIDC": "true",
         "ARM_OIDC_TOKEN_FILE_PATH": _TOKEN,
@@ -146,17 +143,13 @@ def _workspace(operator: OperatorSettings) -> dict[str, Any]:
         "resources": dict(_RESOURCES),
         "podTemplate": {
             "metadata": {"labels": {_USES_IDENTITY: "true"}},
-            "spec": {
-                "initContainers": [prepare],
-                "containers": [pulumi],
-                "volumes": [{"name": "tmp", "emptyDir": {}}],
-            },
+            "spec": {"initContainers": [prepare], "containers": [pulumi], "volumes": [{"name": "tmp", "emptyDir": {}}]},
         },
     }
 
 
 def identity_objects(environment: FleetEnvironment, operator: OperatorSettings) -> Iterator[dict[str, Any]]:
-    """What the environment's workspaces run as: a ServiceAccount that Azure trusts, and its one right in Kubernetes.
+    """The identity of the environment's workspaces: a ServiceAccount that Azure trusts, with one right in Kubernetes.
 
     The agent asks the API server who calls it and whether that caller may (`agent/pkg/server/auth.go`).
     """
@@ -183,13 +176,13 @@ def identity_objects(environment: FleetEnvironment, operator: OperatorSettings) 
 
 
 def base_objects() -> Iterator[dict[str, Any]]:
-    """What every environment shares: the namespace, and who its pods may talk to."""
+    """The objects that all environments share: the namespace and its network policies."""
     yield {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
     }
-    yield _policy("nobody", {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
+    yield _policy("default-deny", {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
     yield _policy(
         "workspaces",
         {

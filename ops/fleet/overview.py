@@ -1,7 +1,7 @@
-"""What becomes of a fleet: of each stack when it was brought up and from what, what expires, who cannot sign in.
+"""The status of a fleet: for each stack its last run and commit, the expiry of its credentials, failing sign-ins.
 
-Everything is read from the states, as `idstack status` reads one. Sign-ins are those of the credential probes of local
-stacks; on Azure the probes' metrics have them (docs/guides/monitoring.md), and this machine reads none.
+Everything is read from the states. Sign-ins are those of the credential probes of local stacks; those on Azure are in
+the probes' metrics (docs/guides/monitoring.md).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,12 +26,12 @@ from ops.world import probes
 from ops.world.probes import ProbeResults
 
 # Each reads one state, which takes about a second of the engine.
-_AT_ONCE: Final = 8
+_MAX_WORKERS: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignInFailure:
-    """A sign-in, or a proof call, that does not work: whose, why, and when it was tried last, if that is known."""
+    """A failed sign-in or proof call: of which identity, why, and when, if that is known."""
 
     identity: str
     error: str
@@ -44,8 +45,8 @@ class SignInFailure:
 class StackStatus:
     """One stack of a fleet. `is_up`: it has the outputs of a complete run; without them nothing else is known of it.
 
-    `updated` is when its state was written last, by whatever run; `failure` the newest one of its sign-ins;
-    `last_failed` how its last `fleet up` on this machine failed, if it did.
+    `updated` is the time of its state, `failure` its newest failed sign-in, `last_failed` the record of its last
+    `fleet up` on this machine, if that failed.
     """
 
     stack: FleetStack
@@ -60,8 +61,8 @@ class StackStatus:
     last_failed: Record | None = None
 
     @property
-    def is_well(self) -> bool:
-        """Whether it is up and, as far as is known, everybody signs in."""
+    def is_healthy(self) -> bool:
+        """Whether it is up, no credential has expired and no known sign-in fails."""
         return self.is_up and self.failure is None and not self.expired
 
     def to_json(self) -> dict[str, Any]:
@@ -93,24 +94,24 @@ def read(environment: FleetEnvironment, root: Path, output: int) -> list[StackSt
     if environment.is_local and not local_paths().engine.exists():
         states: dict[str, State] = {}
     else:
-        with backend_of(environment), ThreadPoolExecutor(_AT_ONCE) as threads:
+        with backend_of(environment), ThreadPoolExecutor(_MAX_WORKERS) as threads:
             known = set(Engine(environment.stacks[0].name, root, output).stacks())
             names = [stack.name for _, stack in waves if stack.name in known]
             states = dict(zip(names, threads.map(lambda name: Engine(name, root, output).state(), names), strict=True))
-    signing_in = _probes(environment, states)
+    results = _probes(environment, states)
     now = datetime.now(UTC)
-    return [_status(stack, wave, states.get(stack.name), signing_in, records, now) for wave, stack in waves]
+    return [_status(stack, wave, states.get(stack.name), results, records, now) for wave, stack in waves]
 
 
 def _status(
-    stack: FleetStack, wave: str, state: State | None, found: ProbeResults | None, records: Records, now: datetime
+    stack: FleetStack, wave: str, state: State | None, results: ProbeResults | None, records: Records, now: datetime
 ) -> StackStatus:
     record = records.read(stack.name)
     last_failed = record if record is not None and record.outcome == "failed" else None
     outputs = outputs_of(state) if state else {}
     if state is None or not outputs:
         return StackStatus(stack=stack, wave=wave, last_failed=last_failed)
-    identities = rows(outputs, found if has_probes(outputs) else None)
+    identities = rows(outputs, results if has_probes(outputs) else None)
     dates = [row.not_after for row in identities if row.not_after is not None]
     return StackStatus(
         stack=stack,
@@ -121,32 +122,30 @@ def _status(
         expires=min(dates, default=None),
         expired=tuple(row.identity for row in identities if row.not_after is not None and row.not_after <= now),
         overdue=tuple(row.identity for row in identities if row.is_overdue(now)),
-        failure=max(
-            (each for row in identities for each in _failures(row)), key=lambda each: each.at or "", default=None
-        ),
+        failure=max(chain(*map(_failures, identities)), key=lambda failure: failure.at or "", default=None),
         last_failed=last_failed,
     )
 
 
 def _failures(row: Row) -> list[SignInFailure]:
-    found = []
+    failures = []
     for probe in row.probes:
         if probe.report is None:
-            found.append(SignInFailure(identity=row.identity, error=probe.problem or "no report", at=None))
+            failures.append(SignInFailure(identity=row.identity, error=probe.problem or "no report", at=None))
         elif not probe.is_ready:
             steps = (probe.report["signIn"], probe.report["proof"])
             failed = next((step for step in steps if not step["ok"]), steps[0])
             error = failed["error"] or "not tried yet"
-            found.append(SignInFailure(identity=row.identity, error=error, at=failed.get("at")))
-    return found
+            failures.append(SignInFailure(identity=row.identity, error=error, at=failed.get("at")))
+    return failures
 
 
 def _probes(environment: FleetEnvironment, states: dict[str, State]) -> ProbeResults | None:
-    """What the probes of a local environment report; None if there are none to be read."""
+    """The results of a local environment's probes; None if it has none."""
     if not environment.is_local or not any(has_probes(outputs_of(state)) for state in states.values()):
         return None
-    found = local_cloud.of(environment.stacks[0].name)
-    return probes.read(Path(found.kubeconfig)) if found is not None else None
+    cloud = local_cloud.of(environment.stacks[0].name)
+    return probes.read(Path(cloud.kubeconfig)) if cloud is not None else None
 
 
 def _rendered(moment: datetime | None) -> str | None:

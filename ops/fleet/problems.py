@@ -1,22 +1,22 @@
-"""What a user reads when a fleet file is refused: every problem, each as four facts, as those of settings."""
+"""The report about a refused fleet file: every problem, each as four facts, like the report about settings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from identity.settings.schema.problems import CLI, Place, Problem, path_of, show
 from ops.stack.errors import CommandError
 
-# The commands in the fixes of `identity/settings`, which write to a stack's file: verb, path (maybe quoted), value.
+# The commands in the fixes of `identity/settings`: verb, path (maybe quoted), value.
 _COMMAND: Final = re.compile(rf"`{CLI} config (set|rm) (?:--plaintext )?(?:--path )?('[^']*'|\S+?)(?: ([^`]*))?`")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FleetProblem:
-    """One refused value. `place` is in the fleet file; `of` names the stacks whose settings it spoils, if any."""
+    """One refused value. `place` is in the fleet file; `of` names the stacks whose settings it breaks, if any."""
 
     place: Place
     rule: str
@@ -41,13 +41,13 @@ class FleetProblem:
 
 
 class FleetFileError(CommandError):
-    """A fleet file is refused; the message is the whole report, `problems` what it consists of."""
+    """A fleet file is refused; the message is the whole report of `problems`."""
 
     def __init__(self, file: str, problems: Sequence[FleetProblem]) -> None:
         self.problems = tuple(problems)
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        report = "\n\n".join([f"{file} has {count}; nothing was changed.", *(str(each) for each in self.problems)])
-        # YAML can spell halves of characters, which no terminal takes.
+        report = "\n\n".join([f"{file} has {count}; nothing was changed.", *map(str, self.problems)])
+        # YAML can spell single surrogates, which no terminal accepts.
         super().__init__(report.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
@@ -67,10 +67,9 @@ class FleetReport:
 
         `sources` has the paths of the fleet file by those of the stack's settings, to rewrite the commands in the fix.
         """
-        for index, each in enumerate(self.problems):
-            if (each.place, each.rule) == (place, problem.rule) and each.of:
-                of = (*each.of, stack)
-                self.problems[index] = FleetProblem(**{**vars(each), "of": tuple(dict.fromkeys(of))})
+        for index, known in enumerate(self.problems):
+            if (known.place, known.rule) == (place, problem.rule) and known.of:
+                self.problems[index] = replace(known, of=tuple(dict.fromkeys((*known.of, stack))))
                 return
         self.problems.append(
             FleetProblem(

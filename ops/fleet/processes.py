@@ -1,4 +1,4 @@
-"""One stack's `idstack up`, in a process of its own: the same command that a person types."""
+"""One stack's `idstack up`, in a separate process: the same command that a person types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Run(Protocol):
         """The exit code; None while it runs."""
 
     def interrupt(self) -> None:
-        """Ask it, once, to end what it has begun and to unlock the stack."""
+        """Ask it, once, to finish its operations in progress and to unlock the stack."""
 
     def last_line(self) -> str:
         """The newest line of its output, empty if there is none yet."""
@@ -34,8 +34,8 @@ class Run(Protocol):
         """The last lines of its output."""
 
 
-class StackRun:
-    """`idstack up --stack <name>` in the project `root`, whose output goes to `log`, and which asks nothing."""
+class StackRun(Run):
+    """`idstack up --stack <name>` in the project `root`, without prompts; its output goes to `log`."""
 
     def __init__(
         self, stack: FleetStack, environment: FleetEnvironment, arguments: Sequence[str], *, root: Path, log: Path
@@ -55,19 +55,15 @@ class StackRun:
             )
 
     def poll(self) -> int | None:
-        """The exit code; None while it runs."""
         return self._process.poll()
 
     def interrupt(self) -> None:
-        """Ask it to end what it has begun and to unlock the stack."""
         self._process.send_signal(signal.SIGINT)
 
     def last_line(self) -> str:
-        """The newest line of its output, empty if there is none yet."""
         return (self._lines() or [""])[-1]
 
     def tail(self) -> str:
-        """The last lines of its output."""
         return "\n".join(self._lines()[-_TAIL_LINES:])
 
     def _lines(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""From the text of a fleet file to `FleetSettings`, or to a report of everything that is wrong with its form."""
+"""Parses the text of a fleet file into `FleetSettings`, or reports every problem of its form."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ def read(text: str, file: str) -> FleetSettings:
     try:
         return FleetSettings.model_validate(raw)
     except ValidationError as error:
-        for each in error.errors(include_url=False):
-            _describe(each, report)
+        for detail in error.errors(include_url=False):
+            _describe(detail, report)
         raise FleetFileError(file, report.problems) from None
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as a fleet file may have it: no key twice, names are text, and what looks like a date is text."""
+    """YAML with unique keys that are strings; what looks like a date is a string."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Refuse a key that stands twice in a mapping: PyYAML would take the last one without a word."""
-        seen: set[object] = set()
+        """Refuse a duplicate key: PyYAML would silently take the last one."""
+        names: set[object] = set()
         for key, _ in node.value:
             if key.tag == _MERGE:
                 continue
             name = self.construct_object(key, deep=True)
             if not isinstance(name, str):
-                raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is no text", key.start_mark)
-            if name in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} stands twice", key.start_mark)
-            seen.add(name)
+                raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is not a string", key.start_mark)
+            if name in names:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} occurs twice", key.start_mark)
+            names.add(name)
         return super().construct_mapping(node, deep)
 
 
@@ -70,7 +70,7 @@ def _parsed(text: str, file: str) -> Any:
         line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         reason = f"{error.problem}{line}"
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = str(error).partition("\n")[0] or "thousands of brackets"
+        reason = str(error).partition("\n")[0] or "nested too deeply"
     report.refuse((), {}, rule="yaml", accepted="YAML", fix="correct it there", reason=reason)
     raise FleetFileError(file, report.problems)
 
@@ -82,17 +82,17 @@ def _describe(error: ErrorDetails, report: FleetReport) -> None:
         _refuse_unknown_key(place, report)
         return
     is_missing = error["type"] == "missing"
-    found = None if is_missing else error["input"]
+    value = None if is_missing else error["input"]
     fix = f"write it as YAML at {path_of(place)}"
     if node.spec:
-        guess = node.spec.guessed(found)
+        guess = node.spec.guessed(value)
         hint = f"; {node.spec.hint}" if node.spec.hint and not guess else ""
         fix = f"`{path_of(place)}: {guess or node.spec.blank}`{hint}"
     reason = error["ctx"]["reason"] if error["type"] in {REFUSED, CREDENTIAL} else ""
     rule = "missing" if is_missing else node.rule
     if error["type"] == CREDENTIAL:
-        found = {}  # not shown
-    report.refuse(place, found, rule=rule, accepted=node.accepted, fix=fix, reason=reason)
+        value = {}  # not shown
+    report.refuse(place, value, rule=rule, accepted=node.accepted, fix=fix, reason=reason)
 
 
 def _refuse_unknown_key(place: Place, report: FleetReport) -> None:

@@ -1,7 +1,7 @@
-"""What `idstack fleet up` remembers of each stack on this machine: how its last run ended, and with what it ran.
+"""Records of `idstack fleet up` on this machine: how each stack's last run ended, and with which program.
 
-A record only saves a run or tells of one that failed; the truth about a stack is its state. Without a record, or with
-one that something does not agree with, the stack is brought up as any other.
+A record only saves a run or reports a failed one; the truth about a stack is its state. A stack without a record, or
+with an outdated one, is brought up.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Record(BaseModel):
     due: AwareDatetime | None = None
 
     def holds(self, program: str, state: datetime | None, now: datetime) -> bool:
-        """Whether another run would change nothing: same program, nobody has run it since, no renewal is due.
+        """Whether another run would change nothing: same program, no run since, no renewal due.
 
-        `state` is the time of the stack's state, None if there is none.
+        `state` is the time of the stack's state, None without one.
         """
         is_same = self.outcome == "up" and self.program == program
         is_untouched = state is not None and self.state is not None and whole(state) == whole(self.state)
@@ -52,7 +52,7 @@ class Records:
         self._directory = root / DIRECTORY
 
     def read(self, stack: str) -> Record | None:
-        """The record of a stack; None if there is none that this release understands."""
+        """The record of a stack; None without one, or none of this release's form."""
         try:
             return Record.model_validate_json(self._file(stack).read_bytes())
         except (FileNotFoundError, ValidationError):
@@ -66,7 +66,7 @@ class Records:
         draft.replace(self._file(stack))
 
     def forget(self, stack: str) -> None:
-        """A run begins: whatever comes of it, the record before is not true any more."""
+        """Remove the record at the begin of a run, which outdates it."""
         self._file(stack).unlink(missing_ok=True)
 
     def log(self, stack: str) -> Path:
@@ -82,17 +82,17 @@ class Records:
 
 
 def fingerprint(root: Path, stack: str) -> str:
-    """What decides what a stack becomes, as a hash: program, plugin, what they are installed from, configuration."""
-    found = hashlib.sha256()
+    """A hash of a stack's inputs: program, plugin, their pinned packages, configuration."""
+    digest = hashlib.sha256()
     for name in checkout.deciding_paths(stack):
         for file in sorted(_files(root / name)):
-            found.update(f"{file.relative_to(root)}\0".encode())
-            found.update(hashlib.sha256(file.read_bytes()).digest())
-    return found.hexdigest()
+            digest.update(f"{file.relative_to(root)}\0".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def whole(moment: datetime) -> datetime:
-    """A time in UTC without what is below a millisecond: the engine lists fewer digits than a state has."""
+    """A time in UTC, cut to milliseconds: the engine lists fewer digits than a state has."""
     moment = moment.astimezone(UTC)
     return moment - timedelta(microseconds=moment.microsecond % 1000)
 

@@ -21,12 +21,12 @@ from ops.fleet.processes import Run
 from ops.fleet.stacks import FleetEnvironment, FleetStack, Wave
 from ops.stack.errors import CommandError
 
-_LOOK_EVERY: Final = 0.2  # seconds
+_POLL_INTERVAL: Final = 0.2  # seconds
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class RolloutOutcome(StrEnum):
-    """How far a stack has come."""
+    """The state of a stack in a rollout."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -42,7 +42,7 @@ DONE: Final = frozenset({RolloutOutcome.UP, RolloutOutcome.UNCHANGED})
 
 @dataclass
 class Progress:
-    """A stack on its way; `seconds` is how long its run has taken so far, `line` the newest of its output."""
+    """One stack of a rollout; `seconds` is the duration of its run so far, `line` the newest of its output."""
 
     stack: FleetStack
     wave: str
@@ -53,7 +53,7 @@ class Progress:
 
 
 class RolloutStacks(Protocol):
-    """What a rollout asks and tells of the world."""
+    """The stacks as a rollout starts and records them."""
 
     def is_unchanged(self, stack: FleetStack) -> bool:
         """Whether a run of this stack would change nothing."""
@@ -70,7 +70,7 @@ class RolloutStacks(Protocol):
 
 @dataclass
 class Rollout:
-    """One environment's way up; `show` is called whenever something may have changed, `parallel` runs are at once."""
+    """The rollout of one environment, with `parallel` runs at once; `show` is called after each possible change."""
 
     environment: FleetEnvironment
     stacks: RolloutStacks
@@ -93,70 +93,70 @@ class Rollout:
     @property
     def failed(self) -> list[Progress]:
         """The stacks whose run failed."""
-        return [each for each in self.progress if each.outcome is RolloutOutcome.FAILED]
+        return [entry for entry in self.progress if entry.outcome is RolloutOutcome.FAILED]
 
     def run(self) -> None:
-        """Bring every stack up, or stop; `progress` has what became of each."""
+        """Bring every stack up, or stop; `progress` has the outcome of each."""
         with self._handling_signals():
-            before: Wave | None = None
+            previous: Wave | None = None
             for wave in self.environment.waves:
-                own = [each for each in self.progress if each.wave == wave.name]
-                for each in own:
-                    if not self.is_stopped and self.stacks.is_unchanged(each.stack):
-                        each.outcome = RolloutOutcome.UNCHANGED
-                if before is not None and not all(each.outcome is RolloutOutcome.UNCHANGED for each in own):
-                    self._pause(wave, before)
-                self._run(own)
+                of_wave = [entry for entry in self.progress if entry.wave == wave.name]
+                for entry in of_wave:
+                    if not self.is_stopped and self.stacks.is_unchanged(entry.stack):
+                        entry.outcome = RolloutOutcome.UNCHANGED
+                if previous is not None and not all(entry.outcome is RolloutOutcome.UNCHANGED for entry in of_wave):
+                    self._pause(wave, previous)
+                self._run(of_wave)
                 if self.is_stopped:
                     break
-                before = wave
-        for each in self.progress:
-            if each.outcome is RolloutOutcome.WAITING:
-                each.outcome = RolloutOutcome.LEFT_OUT
+                previous = wave
+        for entry in self.progress:
+            if entry.outcome is RolloutOutcome.WAITING:
+                entry.outcome = RolloutOutcome.LEFT_OUT
         self.show(self.progress, "")
 
     def _run(self, wave: Sequence[Progress]) -> None:
-        waiting = deque(each for each in wave if each.outcome is RolloutOutcome.WAITING)
+        waiting = deque(entry for entry in wave if entry.outcome is RolloutOutcome.WAITING)
         running: list[tuple[Progress, Run, float]] = []
         is_passed_on = False
         while running or (waiting and not self.is_stopped):
             while waiting and len(running) < self.parallel and not self.is_stopped:
-                each = waiting.popleft()
-                each.outcome = RolloutOutcome.RUNNING
-                running.append((each, self.stacks.start(each.stack), self.clock()))
+                entry = waiting.popleft()
+                entry.outcome = RolloutOutcome.RUNNING
+                running.append((entry, self.stacks.start(entry.stack), self.clock()))
             if self.interrupted_by and not is_passed_on:
                 is_passed_on = True
                 for _, run, _ in running:
                     run.interrupt()
-            running = [each for each in running if not self._has_ended(*each)]
-            self.show(self.progress, f"{self.interrupted_by}: waiting for what has begun" if is_passed_on else "")
+            running = [started for started in running if not self._has_ended(*started)]
+            self.show(self.progress, f"{self.interrupted_by}: waiting for the runs in progress" if is_passed_on else "")
             if running:
-                self.wait(_LOOK_EVERY)
+                self.wait(_POLL_INTERVAL)
 
-    def _has_ended(self, each: Progress, run: Run, begun: float) -> bool:
+    def _has_ended(self, entry: Progress, run: Run, started: float) -> bool:
         code = run.poll()
-        each.line, each.seconds = run.last_line(), self.clock() - begun
+        entry.line, entry.seconds = run.last_line(), self.clock() - started
         if code is None:
             return False
         if code == 0:
-            each.outcome = RolloutOutcome.UP
+            entry.outcome = RolloutOutcome.UP
         else:
-            each.tail = run.tail()
-            each.outcome = RolloutOutcome.INTERRUPTED if self.interrupted_by else RolloutOutcome.FAILED
+            entry.tail = run.tail()
+            entry.outcome = RolloutOutcome.INTERRUPTED if self.interrupted_by else RolloutOutcome.FAILED
         try:
-            self.stacks.ended(each.stack, is_up=code == 0, reason=each.line)
+            self.stacks.ended(entry.stack, is_up=code == 0, reason=entry.line)
         except CommandError as error:
-            # Its siblings end in order; the next rollout brings it up again, as no record says that it is up.
-            each.outcome, each.tail = RolloutOutcome.FAILED, f"it came up, but its state cannot be read: {error}"
+            # Its siblings end normally; the next rollout brings it up again, as no record says that it is up.
+            entry.outcome, entry.tail = RolloutOutcome.FAILED, f"it came up, but its state cannot be read: {error}"
         return True
 
-    def _pause(self, wave: Wave, before: Wave) -> None:
-        """Wait as long as the wave asks for, from the end of the one before on, in whichever command that was."""
-        ended = [at for stack in before.stacks if (at := self.stacks.brought_up_at(stack)) is not None]
+    def _pause(self, wave: Wave, previous: Wave) -> None:
+        """Wait for the wave's pause, counted from the end of the previous wave, also if another command ran that."""
+        ended = [at for stack in previous.stacks if (at := self.stacks.brought_up_at(stack)) is not None]
         until = max(ended, default=self.now()) + wave.pause
-        while not self.is_stopped and (left := (until - self.now()).total_seconds()) > 0:
+        while not self.is_stopped and (remaining := (until - self.now()).total_seconds()) > 0:
             self.show(self.progress, f"{wave.name} begins at {until:%H:%M:%S} UTC")
-            self.wait(min(left, _LOOK_EVERY))
+            self.wait(min(remaining, _POLL_INTERVAL))
 
     @contextmanager
     def _handling_signals(self) -> Iterator[None]:

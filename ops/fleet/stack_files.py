@@ -1,7 +1,7 @@
 """The stacks' own files (`Pulumi.<stack>.yaml`), written from the fleet file.
 
-They are what the engine and every other command of a stack read. They belong into git: a run records the commit that
-its stack was brought up from, and a renewal takes the configuration out of it.
+The engine and every other command read them. They belong into git: a run records its commit, and a renewal takes the
+configuration out of that commit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from ops.fleet.documents import yaml_text
+from identity.yaml_text import dump
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.errors import CommandError
 from ops.stack.recorded_backend import KEY, recorded
@@ -26,10 +26,10 @@ def write_file(stack: FleetStack, root: Path) -> bool:
     What the engine has written into it (`encryptedkey`) stays. Raises CommandError for a file that is not YAML, and for
     one with another secrets provider, which only the engine can exchange.
     """
-    found = _found(stack, root)
-    if found is not None and _is_as_described(stack, found):
+    content = _content(stack, root)
+    if content is not None and content.get(_CONFIGURATION) == stack.configuration:
         return False
-    kept = {key: value for key, value in (found or {}).items() if key != _CONFIGURATION}
+    kept = {key: value for key, value in (content or {}).items() if key != _CONFIGURATION}
     provider = kept.setdefault(_SECRETS_PROVIDER, stack.secrets_provider)
     if provider != stack.secrets_provider:
         raise CommandError(
@@ -39,21 +39,21 @@ def write_file(stack: FleetStack, root: Path) -> bool:
         )
     if provider is None:
         del kept[_SECRETS_PROVIDER]
-    (root / stack.file_name).write_text(yaml_text([{**kept, _CONFIGURATION: stack.configuration}]), encoding="utf-8")
+    (root / stack.file_name).write_text(dump({**kept, _CONFIGURATION: stack.configuration}), encoding="utf-8")
     return True
 
 
 def require_files(environment: FleetEnvironment, root: Path) -> None:
     """Raise CommandError unless each stack's file is what the fleet file makes of it."""
-    other = []
-    for stack in environment.stacks:
-        found = _found(stack, root)
-        if found is None or not _is_as_described(stack, found):
-            other.append(stack.file_name)
-    if other:
+    differing = [
+        stack.file_name
+        for stack in environment.stacks
+        if (_content(stack, root) or {}).get(_CONFIGURATION) != stack.configuration
+    ]
+    if differing:
         raise CommandError(
-            f"these files are missing, or are not what the fleet file describes: {', '.join(other)}. "
-            f"`idstack fleet prepare --environment {environment.name}` writes them; look at the difference, commit it, "
+            f"these files are missing, or are not what the fleet file describes: {', '.join(differing)}. "
+            f"`idstack fleet prepare --environment {environment.name}` writes them; review and commit the difference, "
             "and try again"
         )
 
@@ -61,12 +61,13 @@ def require_files(environment: FleetEnvironment, root: Path) -> None:
 def require_one_backend(environment: FleetEnvironment, root: Path) -> None:
     """Raise CommandError for a stack whose file records another backend than the fleet file.
 
-    It would be made a second time in the fleet's, while its state is in the other.
+    The fleet would create it a second time in its own backend.
     """
     if environment.backend is None:
         return
     others = {stack.file_name: recorded(stack.name, root) for stack in environment.stacks}
-    if lines := [f"- {file}: {each}" for file, each in others.items() if each not in (None, environment.backend)]:
+    lines = [f"- {file}: {backend}" for file, backend in others.items() if backend not in (None, environment.backend)]
+    if lines:
         raise CommandError(
             "\n".join(
                 [
@@ -80,17 +81,13 @@ def require_one_backend(environment: FleetEnvironment, root: Path) -> None:
         )
 
 
-def _found(stack: FleetStack, root: Path) -> dict[str, Any] | None:
+def _content(stack: FleetStack, root: Path) -> dict[str, Any] | None:
     try:
-        found = yaml.safe_load((root / stack.file_name).read_text(encoding="utf-8"))
+        content = yaml.safe_load((root / stack.file_name).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (yaml.YAMLError, UnicodeDecodeError):
-        found = ""
-    if found is None or isinstance(found, dict):
-        return found
+        content = ""
+    if content is None or isinstance(content, dict):
+        return content
     raise CommandError(f"{stack.file_name} is not a stack file: correct it, or remove it")
-
-
-def _is_as_described(stack: FleetStack, found: dict[str, Any]) -> bool:
-    return bool(found.get(_CONFIGURATION) == stack.configuration)

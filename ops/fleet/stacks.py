@@ -1,4 +1,4 @@
-"""The stacks of a fleet, complete and in order: what `ops/fleet/file.py` makes of a fleet file."""
+"""The stacks of a fleet, complete and in order, as `ops/fleet/file.py` builds them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class FleetEnvironment:
 
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
-    """Everything that a fleet file describes, validated."""
+    """A validated fleet file."""
 
     environments: tuple[FleetEnvironment, ...]
 

@@ -1,14 +1,13 @@
-"""The kustomize tree of a fleet: which file has which objects, and how a directory is compared with it."""
+"""The kustomize tree of a fleet: its files, and how a directory differs from it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from ops.fleet.documents import yaml_text
+from identity.yaml_text import dump
 from ops.fleet.operator_objects import base_objects, drift_objects, identity_objects, stack_objects
 from ops.fleet.stacks import Fleet, FleetEnvironment
 from ops.stack.environment import ROOT
@@ -20,7 +19,7 @@ _CONTAINERFILE: Final = ROOT / "ops/fleet/workspace/Containerfile"
 
 def tree(fleet: Fleet) -> dict[PurePosixPath, str]:
     """Text of every file by its path in the tree; raises CommandError if no environment has an `operator`."""
-    rendered = [each for each in fleet.environments if each.operator is not None]
+    rendered = [environment for environment in fleet.environments if environment.operator is not None]
     if not rendered:
         raise CommandError(
             "no environment of the fleet file has `operator`, which names the workspaces' image and identity "
@@ -52,38 +51,30 @@ def _directory(
     kustomization = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
-        # In this order: a stack's new generation is known before that of a stack that waits for it.
+        # In this order: the operator knows a stack's new generation before that of a stack that waits for it.
         "sortOptions": {"order": "fifo"},
         "resources": [*bases, *objects],
     }
     documents = {"kustomization.yaml": [kustomization], **objects}
-    return {PurePosixPath(path, name): HEADER + yaml_text(each) for name, each in documents.items()}
+    return {PurePosixPath(path, name): HEADER + dump(*items) for name, items in documents.items()}
 
 
-@dataclass(frozen=True)
-class Differences:
-    """How a directory differs from the tree: unified diffs, file by file. Empty if it does not."""
-
-    diffs: tuple[str, ...]
-
-    @classmethod
-    def between(cls, directory: Path, files: Mapping[PurePosixPath, str]) -> Differences:
-        """Compare; a file that render wrote earlier and would not write now is a difference, another's is none."""
-        found = []
-        for path in sorted({*files, *_written_before(directory)}):
-            before, after = _read(directory / path), files.get(path)
-            if before != after:
-                sides = [
-                    ("/dev/null", []) if text is None else (str(path), text.splitlines(keepends=True))
-                    for text in (before, after)
-                ]
-                (old, was), (new, becomes) = sides
-                found.append("".join(unified_diff(was, becomes, old, new)))
-        return cls(tuple(found))
+def differences(directory: Path, files: Mapping[PurePosixPath, str]) -> list[str]:
+    """How a directory differs from the tree: a unified diff for each file. Ignores files that render never wrote."""
+    diffs = []
+    for path in sorted({*files, *_written_before(directory)}):
+        before, after = _read(directory / path), files.get(path)
+        if before != after:
+            (old, old_lines), (new, new_lines) = (
+                ("/dev/null", []) if text is None else (str(path), text.splitlines(keepends=True))
+                for text in (before, after)
+            )
+            diffs.append("".join(unified_diff(old_lines, new_lines, old, new)))
+    return diffs
 
 
 def write(directory: Path, files: Mapping[PurePosixPath, str]) -> None:
-    """Make the directory what the tree is; files of others in it stay. Raises CommandError."""
+    """Write the tree into the directory; files that render never wrote stay. Raises CommandError."""
     try:
         for path in _written_before(directory) - files.keys():
             (directory / path).unlink()

@@ -1,1 +1,1 @@
-"""What the stacks take of Azure's limits, from their configuration alone."""
+"""How much of Azure's limits the stacks use, from their configuration alone."""

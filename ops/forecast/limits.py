@@ -1,13 +1,11 @@
-"""The table of limits: how much there is, of what, who says so, and how a stack's part of it is counted."""
+"""The table of limits: each limit's maximum, its source, and how a stack's usage is counted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from identity.credentials.document import MAX_BYTES
-from identity.credentials.secret_tags import MOST_TAGS
 from ops.forecast import counts
 from ops.forecast.counts import Taken
 from ops.forecast.stack import ForecastStack
@@ -23,7 +21,6 @@ class Page:
 
 _LEARN: Final = "learn.microsoft.com"
 _VAULT: Final = Page("Azure Key Vault service limits", f"{_LEARN}/azure/key-vault/general/service-limits")
-_SECRETS: Final = Page("About Azure Key Vault secrets", f"{_LEARN}/azure/key-vault/secrets/about-secrets")
 _FIREWALL: Final = Page(
     "Configure network security for Key Vault", f"{_LEARN}/azure/key-vault/general/network-security"
 )
@@ -36,156 +33,90 @@ _SUBSCRIPTION: Final = Page(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ServiceLimit:
-    """One limit. `most` of `name` exist for each holder of what `count` yields; `source` is the page that says so.
+    """One limit: each holder that `count` yields may have `maximum` of `name`, as the page `source` says.
 
-    With `grows` clusters add up at a holder. Without it a holder belongs to one cluster or to none, and more clusters
-    change nothing. `condition` says for whom alone it is a limit, None if it stops everybody: the configuration does
-    not tell. `seconds`: the time within which there may be so many, None if there is none.
+    `key` is its key in the JSON document. With `grows` the usage of clusters adds up at a holder. Otherwise a holder
+    belongs to one cluster at most. The limit holds under the `condition` alone, None: always. `seconds` is the period
+    of a rate, None for other limits.
     """
 
-    key: str  # in the JSON document
+    key: str
     name: str
-    most: int
+    maximum: int
     source: Page
     count: Callable[[ForecastStack], Iterator[Taken]]
-    grows: bool = True
-    seconds: int | None = None
-    condition: str | None = None
+    grows: bool = field(default=True, kw_only=True)
+    seconds: int | None = field(default=None, kw_only=True)
+    condition: str | None = field(default=None, kw_only=True)
 
 
 ROLE_ASSIGNMENTS: Final = ServiceLimit(
-    key="roleAssignments",
-    name="role assignments of a subscription",
-    most=4000,
-    source=Page("Troubleshoot Azure RBAC limits", f"{_LEARN}/azure/role-based-access-control/troubleshoot-limits"),
-    count=counts.role_assignments,
+    "roleAssignments",
+    "role assignments of a subscription",
+    4000,
+    Page("Troubleshoot Azure RBAC limits", f"{_LEARN}/azure/role-based-access-control/troubleshoot-limits"),
+    counts.role_assignments,
 )
 # https://github.com/kubernetes-sigs/secrets-store-csi-driver/issues/1483: a throttled vault blocks new pods as well.
 VAULT_READS: Final = ServiceLimit(
-    key="vaultReads",
-    name="reads of a vault in 10 s",
-    most=4000,
-    source=_VAULT,
-    count=counts.vault_reads,
-    seconds=10,
+    "vaultReads", "reads of a vault in 10 s", 4000, _VAULT, counts.vault_reads, seconds=10
 )
 RENEWAL_WRITES: Final = ServiceLimit(
-    key="renewalWrites",
-    name="writes at Graph in 150 s",
-    most=3000,
-    source=Page("Microsoft Graph throttling limits", f"{_LEARN}/graph/throttling-limits"),
-    count=counts.renewal_writes,
+    "renewalWrites",
+    "writes at Graph in 150 s",
+    3000,
+    Page("Microsoft Graph throttling limits", f"{_LEARN}/graph/throttling-limits"),
+    counts.renewal_writes,
     seconds=150,
-    condition="a run that renews every certificate at once, and waits where Graph throttles it",
+    condition="a run that renews every certificate at once, which waits when Graph throttles it",
 )
-
 LIMITS: Final = (
     ROLE_ASSIGNMENTS,
     VAULT_READS,
     ServiceLimit(
-        key="subscriptionVaultReads",
-        name="reads of all vaults of a subscription in 10 s",
-        most=5 * VAULT_READS.most,
-        source=_VAULT,
-        count=counts.subscription_reads,
+        "subscriptionVaultReads",
+        "reads of all vaults of a subscription in 10 s",
+        5 * VAULT_READS.maximum,
+        _VAULT,
+        counts.subscription_reads,
     ),
     ServiceLimit(
-        key="directoryObjects",
-        name="objects of a tenant without a verified domain",
-        most=50_000,
-        source=_ENTRA,
-        count=counts.directory_objects,
+        "directoryObjects", "objects of a tenant without a verified domain", 50_000, _ENTRA, counts.directory_objects
     ),
     ServiceLimit(
-        key="createdObjects",
-        name="objects that one owner has made",
-        most=250,
-        source=_ENTRA,
-        count=counts.created_objects,
+        "createdObjects",
+        "objects that one owner has created",
+        250,
+        _ENTRA,
+        counts.created_objects,
         condition="a user without a role in Entra ID who deploys; a service principal is not limited",
     ),
     RENEWAL_WRITES,
+    ServiceLimit("hsmRoleAssignments", "role assignments of a managed HSM", 50, _VAULT, counts.hsm_role_assignments),
+    ServiceLimit("issuerAccounts", "storage accounts of a region", 250, _SUBSCRIPTION, counts.issuer_accounts),
+    ServiceLimit("resourceGroups", "resource groups of a subscription", 980, _SUBSCRIPTION, counts.resource_groups),
     ServiceLimit(
-        key="hsmRoleAssignments",
-        name="role assignments of a managed HSM",
-        most=50,
-        source=_VAULT,
-        count=counts.hsm_role_assignments,
-    ),
-    ServiceLimit(
-        key="issuerAccounts",
-        name="storage accounts of a region",
-        most=250,
-        source=_SUBSCRIPTION,
-        count=counts.issuer_accounts,
-    ),
-    ServiceLimit(
-        key="resourceGroups",
-        name="resource groups of a subscription",
-        most=980,
-        source=_SUBSCRIPTION,
-        count=counts.resource_groups,
-    ),
-    ServiceLimit(
-        key="federatedCredentials",
-        name="federated credentials of an identity",
-        most=20,
-        source=Page(
+        "federatedCredentials",
+        "federated credentials of an identity",
+        20,
+        Page(
             "Workload identity federation: considerations",
             f"{_LEARN}/entra/workload-id/workload-identity-federation-considerations",
         ),
-        count=counts.federated_credentials,
+        counts.federated_credentials,
         grows=False,
     ),
     ServiceLimit(
-        key="secretBytes",
-        name="bytes of a secret",
-        most=MAX_BYTES,
-        source=_SECRETS,
-        count=counts.secret_bytes,
+        "secretVersions",
+        "versions of a secret after ten years (backup)",
+        500,
+        _VAULT,
+        counts.secret_versions,
         grows=False,
     ),
-    ServiceLimit(
-        key="secretTags",
-        name="tags of a secret",
-        most=MOST_TAGS,
-        source=_SECRETS,
-        count=counts.secret_tags,
-        grows=False,
-    ),
-    ServiceLimit(
-        key="secretVersions",
-        name="versions of a secret after ten years (backup)",
-        most=500,
-        source=_VAULT,
-        count=counts.secret_versions,
-        grows=False,
-    ),
-    ServiceLimit(
-        key="certificates",
-        name="entries of an application's manifest",
-        most=1200,
-        source=_ENTRA,
-        count=counts.certificates,
-        grows=False,
-    ),
-    ServiceLimit(
-        key="addressRules",
-        name="addresses in a vault's firewall",
-        most=1000,
-        source=_FIREWALL,
-        count=counts.address_rules,
-        grows=False,
-    ),
-    ServiceLimit(
-        key="subnetRules",
-        name="subnets in a vault's firewall",
-        most=200,
-        source=_FIREWALL,
-        count=counts.subnet_rules,
-        grows=False,
-    ),
+    ServiceLimit("addressRules", "addresses in a vault's firewall", 1000, _FIREWALL, counts.address_rules, grows=False),
+    ServiceLimit("subnetRules", "subnets in a vault's firewall", 200, _FIREWALL, counts.subnet_rules, grows=False),
 )
-"""Every limit that is known to matter."""
+"""Every limit that a stack can meet."""

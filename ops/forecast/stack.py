@@ -1,13 +1,13 @@
-"""A stack as the forecast knows it: its settings out of its own file, and what the shared stack decides for it."""
+"""The stacks of a forecast: the settings in each one's own file, and what its shared stack decides."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from identity.secrets_store import duration
 from identity.settings import ConfigurationError, HostedClusterSettings, Settings
 from identity.settings.problems import for_stack
 from ops.stack.engine import Engine
@@ -16,7 +16,6 @@ from ops.stack.settings import load, texts_in_the_file_of
 
 # Of the AKS add-on (learn.microsoft.com/azure/aks/csi-secrets-store-configuration-options).
 DEFAULT_POLL: Final = timedelta(minutes=2)
-_DURATION: Final = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,4})s)?", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,22 +38,22 @@ class ForecastStack:
 
     @property
     def subscription(self) -> str:
-        """Holder of what is limited by subscription."""
+        """Holder of the limits of a subscription."""
         return f"subscription {self.settings.subscription_id}"
 
     @property
     def tenant(self) -> str:
-        """Holder of what is limited by tenant."""
+        """Holder of the limits of a tenant."""
         return f"tenant {self.settings.tenant_id}"
 
 
 def read(names: Sequence[str], poll: timedelta | None = None) -> list[ForecastStack]:
-    """The stacks of these names; `poll` is that of management clusters that exist already, AKS's default if None.
+    """The stacks of these names; `poll` is that of existing management clusters, AKS's default if None.
 
-    A shared stack among them gives its vault's name and its cluster's poll interval to those that name it. Raises
-    CommandError for a stack without a configuration, for an encrypted value and, with the report, for a wrong one.
+    A stack has the vault and the poll interval of its shared stack, if that is among them. Raises CommandError for a
+    stack without a configuration, for an encrypted value and, with the report, for a wrong one.
     """
-    return together({name: _settings(Engine(name)) for name in names}, poll)
+    return combined({name: _settings(Engine(name)) for name in names}, poll)
 
 
 def _settings(engine: Engine) -> Settings:
@@ -64,13 +63,13 @@ def _settings(engine: Engine) -> Settings:
         raise CommandError(for_stack(f"{engine.stack}: {error}", engine.stack)) from None
 
 
-def together(found: Mapping[str, Settings], poll: timedelta | None = None) -> list[ForecastStack]:
+def combined(settings_by_name: Mapping[str, Settings], poll: timedelta | None = None) -> list[ForecastStack]:
     """The stacks with these settings, by name; see `read`."""
 
     def owner(settings: Settings) -> Settings | None:
         if settings.shared_stack is None:
             return settings
-        return found.get(settings.shared_stack.rpartition("/")[2])
+        return settings_by_name.get(settings.shared_stack.rpartition("/")[2])
 
     def vault(settings: Settings) -> str:
         shared = owner(settings)
@@ -81,8 +80,8 @@ def together(found: Mapping[str, Settings], poll: timedelta | None = None) -> li
         return f"vault {shared.vault.name}"
 
     def interval(settings: Settings) -> timedelta:
-        for each in (settings, owner(settings)):
-            cluster = None if each is None else each.management_cluster
+        for candidate in (settings, owner(settings)):
+            cluster = None if candidate is None else candidate.management_cluster
             if cluster is not None and cluster.create is not None:
                 return duration(cluster.create.rotation_poll_interval)
         return poll or DEFAULT_POLL
@@ -95,15 +94,5 @@ def together(found: Mapping[str, Settings], poll: timedelta | None = None) -> li
             poll=interval(settings),
             reads_by_secret=(owner(settings) or settings).reader_scope == "secrets",
         )
-        for name, settings in found.items()
+        for name, settings in settings_by_name.items()
     ]
-
-
-def duration(text: str) -> timedelta:
-    """`1h`, `2m`, `1m30s` as a time; raises ValueError for anything else and for no time at all."""
-    match = _DURATION.fullmatch(text)
-    hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0)
-    found = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-    if not found:
-        raise ValueError(f"{text!r} is no time such as 2m or 1m30s")
-    return found

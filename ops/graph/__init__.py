@@ -1,1 +1,1 @@
-"""The identity chain of a stack as a graph: the model, its layout, and the forms it is written in."""
+"""The identity chain of a stack as a graph: the model, its layout, and its output formats."""

@@ -1,14 +1,15 @@
-"""The graph while it is put together."""
+"""The graph under construction."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ops.doctor.diagnosis import CheckResult
 from ops.doctor.examination import Examination
 from ops.graph.grants import RoleAtScope, scope_name
-from ops.graph.model import GraphEdge, GraphNode, Health, NodeKind, Relation, facts, node_id
+from ops.graph.model import GraphEdge, GraphNode, Health, NodeKind, Relation, facts, joined, node_id
 from ops.world import ownership
 from ops.world.ownership import ResourceOwner
 
@@ -19,7 +20,7 @@ KEY_VAULT_USER: Final = node_id(NodeKind.KEY_VAULT_USER)
 
 @dataclass
 class Assembly:
-    """Nodes by their ids, and edges, each once and in the order they came; `grants` are by who has them."""
+    """Nodes by id, and edges, each once and in order of insertion; `grants` are by holder."""
 
     grants: Mapping[ResourceOwner, Sequence[RoleAtScope]]
     examination: Examination
@@ -27,7 +28,7 @@ class Assembly:
     edges: dict[GraphEdge, None] = field(default_factory=dict)
 
     def add(self, node: GraphNode) -> str:
-        """Add a node, unless it is there; returns its id."""
+        """Add a node that is not there yet; returns its id."""
         return self.nodes.setdefault(node.id, node).id
 
     def connect(self, source: str, relation: Relation, target: str) -> None:
@@ -35,7 +36,7 @@ class Assembly:
         self.edges[GraphEdge(source, relation, target)] = None
 
     def reader_role(self, grant: RoleAtScope) -> str:
-        """Add a role of the key-vault-user's, which it may hold at many scopes; returns its id."""
+        """Add a role of the key-vault-user, which may hold it at many scopes; returns its id."""
         node = GraphNode(
             id=node_id(NodeKind.ROLE, ownership.KEY_VAULT_USER.identity, grant.guid),
             kind=NodeKind.ROLE,
@@ -46,14 +47,9 @@ class Assembly:
         return node.id
 
     def roles(
-        self,
-        identity: GraphNode,
-        actors: Sequence[str],
-        *,
-        health: Health | None = None,
-        reason: str = "",
+        self, identity: GraphNode, actors: Sequence[str], *, health: Health | None = None, reason: str = ""
     ) -> None:
-        """Add the roles of an identity with their scopes; `actors` are who acts with them."""
+        """Add the roles of an identity with their scopes; `actors` are the ids of the pods that use them."""
         assert identity.cluster is not None
         assert identity.identity is not None
         for grant in self.grants.get(ResourceOwner(identity.cluster, identity.identity), ()):
@@ -80,3 +76,16 @@ class Assembly:
                 facts=facts(resource_ID=grant.scope),
             )
             self.connect(role, Relation.AT, self.add(scope))
+
+
+def with_findings(node: GraphNode, findings: Iterable[CheckResult]) -> GraphNode:
+    """The node with the doctor's evidence as its reason and the fixes among its facts; the same without findings."""
+    findings = tuple(findings)
+    if not findings:
+        return node
+    return replace(
+        node,
+        health=Health.ERROR,
+        reason=joined([*(finding.evidence for finding in findings), node.reason]),
+        facts=(*facts(fix=joined(finding.fix for finding in findings)), *node.facts),
+    )

@@ -1,4 +1,4 @@
-"""The graph out of what `status` reads: outputs, probes, managed identities, the management cluster, and the state."""
+"""Builds the graph from what `status` reads: outputs, probes, managed identities, the management cluster, the state."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from datetime import datetime
 
 from identity.outputs import HostedClusterOutput, StackOutputs
 from ops.doctor.examination import Examination
-from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly
+from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly, with_findings
 from ops.graph.credentials import add_control_plane_identity, by_identity
-from ops.graph.findings import blamed
 from ops.graph.grants import grants
 from ops.graph.managed import add_compared_identity, add_data_plane_identity
-from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, facts, node_id, together, worst
+from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, facts, joined, node_id, worst
 from ops.outputs.rows import Row
 from ops.stack.state import StateResource
 from ops.world import ownership
 from ops.world.cluster_state import ClusterState
 from ops.world.compared_identities import ManagedIdentities
+from ops.world.seen import Unread
 
 
 @dataclass(frozen=True, kw_only=True)
 class GraphSources:
-    """What is known of a stack: its outputs, the rows of `status`, and the resources in its state.
+    """The sources of a stack's graph: its outputs, the rows of `status`, and the resources in its state.
 
-    `state` is None if the stack has no management cluster to read; `unread` is what else could not be read.
+    `state` is None for a stack without a management cluster; `unread` names other sources that could not be read.
     """
 
     stack: str
@@ -36,7 +36,7 @@ class GraphSources:
     state: ClusterState | None
     resources: Collection[StateResource]
     examination: Examination = field(default_factory=Examination)
-    unread: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
 
 def build(sources: GraphSources) -> IdentityGraph:
@@ -46,12 +46,12 @@ def build(sources: GraphSources) -> IdentityGraph:
     _add_shared(assembly, sources.outputs)
     for name, described in sources.outputs.get("hostedClusters", {}).items():
         _add_cluster(assembly, sources, state, name, described)
-    unread = (*sources.unread, *sources.managed.unread, *state.unread)
+    unread = tuple(unread.why for unread in (*sources.unread, *sources.managed.unread, *state.unread))
     return IdentityGraph(sources.stack, sources.at, tuple(assembly.nodes.values()), tuple(assembly.edges), unread)
 
 
 def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
-    """Vault and key-vault-user. A stack that shares another's has its vault, and not the role on it."""
+    """Add the vault and the key-vault-user, whose role on a shared vault is in the state of the shared stack."""
     vault_id, client_id = outputs.get("keyVaultId"), outputs.get("keyVaultUserClientId")
     vault = GraphNode(
         id=VAULT,
@@ -68,8 +68,8 @@ def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
         detail=", ".join(dict.fromkeys(grant.role for grant in held)),
         facts=facts(client_ID=client_id),
     )
-    assembly.add(blamed(vault, assembly.examination.of(None, None, "vault")))
-    assembly.add(blamed(user, assembly.examination.of(None, None, "reader-role")))
+    assembly.add(with_findings(vault, assembly.examination.of(None, None, "vault")))
+    assembly.add(with_findings(user, assembly.examination.of(None, None, "reader-role")))
     for grant in held:
         role = assembly.reader_role(grant)
         if vault_id is not None and grant.scope.lower() == vault_id.lower():
@@ -90,14 +90,13 @@ def _add_cluster(
     ]
     compared = described.get("managedIdentities", {})
     for identity, client_id in described.get("dataPlane", {}).items():
-        if identity in compared:
-            continue
-        identities.append(add_data_plane_identity(assembly, name, identity, client_id))
-    identities += [add_compared_identity(assembly, each) for each in sources.managed.rows if each.cluster == name]
+        if identity not in compared:
+            identities.append(add_data_plane_identity(assembly, name, identity, client_id))
+    identities += [add_compared_identity(assembly, row) for row in sources.managed.rows if row.cluster == name]
     for identity in identities:
         assembly.connect(cluster, Relation.USES, identity)
     conditions = _conditions(state, name)
-    found = [assembly.nodes[each] for each in identities]
+    nodes = [assembly.nodes[identity] for identity in identities]
     namespace = described.get("namespace")
     assembly.nodes[cluster] = GraphNode(
         id=cluster,
@@ -105,18 +104,18 @@ def _add_cluster(
         name=name,
         detail=f"namespace {namespace}" if namespace else "",
         cluster=name,
-        health=worst([*(each.health for each in found), *conditions.values()]),
-        reason=together([*conditions, *(f"{each.name}: {each.reason}" for each in found if each.reason)]),
+        health=worst([*(node.health for node in nodes), *conditions.values()]),
+        reason=joined([*conditions, *(f"{node.name}: {node.reason}" for node in nodes if node.reason)]),
         facts=facts(namespace=namespace, infra_ID=described.get("hostedClusterSpec", {}).get("infraID")),
     )
 
 
 def _conditions(state: ClusterState, cluster: str) -> dict[str, Health]:
-    """The HostedCluster's conditions that are not as expected; one that still progresses is no error."""
+    """The HostedCluster's conditions with an unexpected status; one about progress is a warning."""
     return {
-        f"{each.type} is {each.status}: {each.message or each.reason}": (
-            Health.WARNING if "Progressing" in each.type or each.status == "Unknown" else Health.ERROR
+        f"{condition.type} is {condition.status}: {condition.message or condition.reason}": (
+            Health.WARNING if "Progressing" in condition.type or condition.status == "Unknown" else Health.ERROR
         )
-        for each in state.conditions
-        if each.cluster == cluster and not each.is_expected
+        for condition in state.conditions
+        if condition.cluster == cluster and not condition.is_expected
     }

@@ -1,4 +1,4 @@
-"""The chain of a control-plane identity: its secret in the vault, the class that fetches it, the pods that mount it."""
+"""The chain of a control-plane identity: secret in the vault, SecretProviderClass, pods that mount it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Final
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
-from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly
-from ops.graph.findings import blamed
-from ops.graph.model import Facts, GraphNode, Health, NodeKind, Relation, facts, together, worst
+from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly, with_findings
+from ops.graph.model import Facts, GraphNode, Health, NodeKind, Relation, facts, joined, worst
 from ops.outputs.rows import Row
 from ops.world import ownership
 from ops.world.cluster_state import MountedVersion
@@ -27,14 +26,14 @@ _MOUNTED: Final = {
 
 
 def add_control_plane_identity(assembly: Assembly, row: Row, mounted: Sequence[MountedVersion], now: datetime) -> str:
-    """Add it with all that is behind it; `mounted` are the identity's own. Returns the identity's id."""
+    """Add an identity with its chain; `mounted` are its own versions. Returns the identity's id."""
     catalogued = _ROWS[row.identity]
-    found = assembly.examination
-    secret = blamed(_secret(row, now), found.of(row.cluster, row.identity, "secret", "secret-reader"))
-    pods = [_pod(row, *each) for each in _consumers(row, catalogued, mounted)]
+    examination = assembly.examination
+    secret = with_findings(_secret(row, now), examination.of(row.cluster, row.identity, "secret", "secret-reader"))
+    pods = [_pod(row, *consumer) for consumer in _consumers(row, catalogued, mounted)]
     role_health, role_reason = _proof(row.probes)
-    if lost := [finding.evidence for finding in found.of(row.cluster, row.identity, "role")]:
-        role_health, role_reason = Health.ERROR, together([*lost, role_reason])
+    if lost := [finding.evidence for finding in examination.of(row.cluster, row.identity, "role")]:
+        role_health, role_reason = Health.ERROR, joined([*lost, role_reason])
     identity = GraphNode.part(
         NodeKind.IDENTITY,
         row.cluster,
@@ -42,10 +41,10 @@ def add_control_plane_identity(assembly: Assembly, row: Row, mounted: Sequence[M
         row.identity,
         detail=catalogued.description,
         health=worst([secret.health, *(pod.health for pod in pods), role_health]),
-        reason=together([secret.reason, *(pod.reason for pod in pods), role_reason]),
+        reason=joined([secret.reason, *(pod.reason for pod in pods), role_reason]),
         facts=facts(kind="control-plane identity", client_ID=row.client_id),
     )
-    identity = blamed(identity, found.of(row.cluster, row.identity, "registration", "role"))
+    identity = with_findings(identity, examination.of(row.cluster, row.identity, "registration", "role"))
     provider = GraphNode.part(NodeKind.SECRET_PROVIDER_CLASS, row.cluster, row.identity, row.secret_provider_class)
     for node in (identity, secret, provider, *pods):
         assembly.add(node)
@@ -88,7 +87,7 @@ def _secret(row: Row, now: datetime) -> GraphNode:
 
 
 def _expiry(row: Row, now: datetime) -> tuple[Health, str]:
-    """A certificate may be used until it expires; from `renewAfter` on `make renew` renews it."""
+    """The health of a certificate by its dates: from `renewAfter` on `make renew` renews it."""
     if row.not_after is None:
         return Health.UNKNOWN, ""
     if row.not_after <= now:
@@ -109,10 +108,10 @@ def _consumers(
         prefix: mount for mount in catalogued.mounts for prefix in (mount.deployment, catalogued.probe_name(mount))
     }
     of_mount: dict[str, list[MountedVersion]] = {}
-    for each in mounted:
+    for version in mounted:
         # `probe-kms-2-...` also begins with `probe-kms-`.
-        known = max((prefix for prefix in prefixes if each.pod.startswith(f"{prefix}-")), key=len, default=None)
-        of_mount.setdefault(prefixes[known].deployment if known else each.pod, []).append(each)
+        prefix = max((prefix for prefix in prefixes if version.pod.startswith(f"{prefix}-")), key=len, default=None)
+        of_mount.setdefault(prefixes[prefix].deployment if prefix else version.pod, []).append(version)
     for mount, probe in zip(catalogued.mounts, row.probes or [None] * len(catalogued.mounts), strict=True):
         yield mount.deployment, mount.container, probe, of_mount.pop(mount.deployment, [])
     for pod, versions in of_mount.items():
@@ -122,10 +121,14 @@ def _consumers(
 def _pod(
     row: Row, name: str, container: str, probe: ProbeResult | None, versions: Sequence[MountedVersion]
 ) -> GraphNode:
-    known = {each.pod: f"{each.version} ({each.state})" for each in versions}
+    known = {version.pod: f"{version.version} ({version.state})" for version in versions}
     signs_in, problem = _sign_in(probe)
-    wrong = [f"{each.pod}: the secret is {each.state}" for each in versions if each.state in ("old", "not mounted")]
-    states = sorted({each.state for each in versions}, key=list(_MOUNTED).index)
+    wrong = [
+        f"{version.pod}: the secret is {version.state}"
+        for version in versions
+        if version.state in ("old", "not mounted")
+    ]
+    states = sorted({version.state for version in versions}, key=list(_MOUNTED).index)
     words = [f"{len(versions)} {'pod' if len(versions) == 1 else 'pods'}, {', '.join(states)}"] if versions else []
     if signs_in is not None:
         words.append("sign-in ok" if signs_in is Health.OK else "sign-in failed")
@@ -135,14 +138,14 @@ def _pod(
         row.identity,
         name,
         detail="; ".join(words) or container,
-        health=worst([*(_MOUNTED[each.state] for each in versions), signs_in]),
-        reason=together([*wrong, problem]),
+        health=worst([*(_MOUNTED[version.state] for version in versions), signs_in]),
+        reason=joined([*wrong, problem]),
         facts=(*facts(container=container), *_probe_facts(probe), *known.items()),
     )
 
 
 def _sign_in(probe: ProbeResult | None) -> tuple[Health | None, str]:
-    """Whether the probe of a mount has the credential and signs in with it; a refused proof call is the role's."""
+    """Whether the probe of a mount has the credential and signs in with it; a refused proof call concerns the role."""
     if probe is None:
         return None, ""
     if probe.report is None:
@@ -154,22 +157,22 @@ def _sign_in(probe: ProbeResult | None) -> tuple[Health | None, str]:
 
 def _proof(probes: Sequence[ProbeResult]) -> tuple[Health | None, str]:
     """Whether the role grants the proof call, by the probes that signed in."""
-    signed_in = [each.report for each in probes if each.report is not None and each.report["signIn"]["ok"]]
+    signed_in = [probe.report for probe in probes if probe.report is not None and probe.report["signIn"]["ok"]]
     if not signed_in:
         return (Health.UNKNOWN if probes else None), ""
-    refused = [each["proof"]["error"] or "no proof call yet" for each in signed_in if not each["proof"]["ok"]]
-    return (Health.ERROR if refused else Health.OK), together(refused)
+    refused = [report["proof"]["error"] or "no proof call yet" for report in signed_in if not report["proof"]["ok"]]
+    return (Health.ERROR if refused else Health.OK), joined(refused)
 
 
 def _probe_facts(probe: ProbeResult | None) -> Facts:
     if probe is None:
         return ()
-    found = facts(probe=probe.pod)
+    known = facts(probe=probe.pod)
     if probe.report is not None:
         proof = probe.report["proof"]
         call = f"{proof['status']} {proof['action']}" if proof["status"] else None
-        found += facts(credential_file=probe.report["credentialFile"], proof_call=call)
-    return found
+        known += facts(credential_file=probe.report["credentialFile"], proof_call=call)
+    return known
 
 
 def _rendered(date: datetime | None) -> str | None:
@@ -177,8 +180,8 @@ def _rendered(date: datetime | None) -> str | None:
 
 
 def by_identity(mounted: Iterable[MountedVersion]) -> Mapping[tuple[str, str], list[MountedVersion]]:
-    """What pods have mounted, by hosted cluster and identity."""
-    found: dict[tuple[str, str], list[MountedVersion]] = {}
-    for each in mounted:
-        found.setdefault((each.cluster, each.identity), []).append(each)
-    return found
+    """The mounted versions by hosted cluster and identity."""
+    by_owner: dict[tuple[str, str], list[MountedVersion]] = {}
+    for version in mounted:
+        by_owner.setdefault((version.cluster, version.identity), []).append(version)
+    return by_owner

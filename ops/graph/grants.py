@@ -1,4 +1,4 @@
-"""The role assignments in a stack's state, by who has them."""
+"""The role assignments in a stack's state, by holder."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _SCOPE_KINDS: Final = {
 class RoleAtScope:
     """A role at a scope: an ARM id, or the address of a managed HSM with a path in it."""
 
-    role: str  # Azure's display name; the GUID of a role that this program does not know
+    role: str  # Azure's display name; the GUID of an unknown role
     guid: str
     scope: str
 
 
 def grants(resources: Collection[StateResource]) -> dict[ResourceOwner, list[RoleAtScope]]:
-    """The grants by who has them, each in the state's order."""
+    """The grants by holder, each in the state's order."""
     ownership = Ownership.of(resources)
-    found: dict[ResourceOwner, list[RoleAtScope]] = {}
+    by_holder: dict[ResourceOwner, list[RoleAtScope]] = {}
     for resource in resources:
         if resource["type"] in _ASSIGNMENTS and not resource.get("delete"):
-            found.setdefault(ownership.holder(resource["urn"]), []).append(_grant(resource))
-    return found
+            by_holder.setdefault(ownership.holder(resource["urn"]), []).append(_grant(resource))
+    return by_holder
 
 
 def scope_name(scope: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
-"""The graph as one HTML page that needs no network: style, script, data and drawings are in it.
+"""The graph as one self-contained HTML page: style, script, data and drawings are in it.
 
-The page may run its own script and nothing else (Content-Security-Policy with the script's hash), and text of the stack
-is escaped wherever it stands.
+The page may run its own script and nothing else (Content-Security-Policy with the script's hash), and all text of the
+stack is escaped.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _PAGE: Final = Path(__file__).parent / "page"
 
 
 def document(graph: IdentityGraph) -> str:
-    """The page; the drawing of a hosted cluster waits in a template until somebody opens it."""
+    """The page; the drawing of a hosted cluster is a template until the cluster is opened."""
     style, script = _read("graph.css") + _read("page.css"), _read("page.js")
     sources = f"style-src {_hash(style)}; script-src {_hash(script)}"
     return Template(_read("page.html")).substitute(
-        # `data:` is the drawing itself on its way to a PNG; nothing is fetched for it.
+        # `data:` is the drawing itself when it becomes a PNG; nothing is fetched for it.
         policy=f"default-src 'none'; {sources}; img-src data:; base-uri 'none'; form-action 'none'",
         style=style,
         script=script,
@@ -47,19 +47,19 @@ def document(graph: IdentityGraph) -> str:
 
 
 def _summary(graph: IdentityGraph) -> Iterator[str]:
-    """How many clusters there are, and how many identities in each health."""
+    """The numbers of clusters and of identities, by health."""
     identities = graph.of_kind(NodeKind.IDENTITY)
     yield f"<li><b>{len(graph.clusters)}</b> hosted cluster{'' if len(graph.clusters) == 1 else 's'}</li>"
     yield f"<li><b>{len(identities)}</b> {'identity' if len(identities) == 1 else 'identities'}</li>"
     for health in Health:
-        if found := count(health, identities):
-            yield f"<li>{icon(health)} <b>{found}</b> {HEALTHS[health]}</li>"
-    if found := sum(node.health is None for node in identities):
-        yield f'<li><span class="square unreported"></span> <b>{found}</b> not reported</li>'
+        if number := count(health, identities):
+            yield f"<li>{icon(health)} <b>{number}</b> {HEALTHS[health]}</li>"
+    if number := sum(node.health is None for node in identities):
+        yield f'<li><span class="square unreported"></span> <b>{number}</b> not reported</li>'
 
 
 def _dates(graph: IdentityGraph) -> Iterator[str]:
-    """The time line of several hosted clusters, folded."""
+    """The collapsed time line of several hosted clusters."""
     if len(graph.clusters) > 1 and (rows := timeline.of_fleet(graph)):
         drawing = timeline.inline(rows, graph.at, "First renewal and first expiry of each hosted cluster")
         yield f'<details class="dates"><summary>Renewals and expiries</summary>{drawing}</details>'
@@ -67,7 +67,7 @@ def _dates(graph: IdentityGraph) -> Iterator[str]:
 
 def _unread(graph: IdentityGraph) -> Iterator[str]:
     if graph.unread:
-        lines = "".join(f"<li>{escaped(each)}</li>" for each in graph.unread)
+        lines = "".join(f"<li>{escaped(reason)}</li>" for reason in graph.unread)
         yield f'<details class="unread"><summary>Not read: {len(graph.unread)}</summary><ul>{lines}</ul></details>'
 
 
@@ -80,8 +80,8 @@ def _card(graph: IdentityGraph, cluster: GraphNode) -> str:
     own, rows = graph.only(cluster.name), timeline.of_cluster(graph, cluster.name)
     label = f"Renewals and expiries of the hosted cluster {cluster.name}"
     squares = "".join(
-        f'<span class="square {each.health or "unreported"}" title="{escaped(sentence(each))}"></span>'
-        for each in graph.identities(cluster.name)
+        f'<span class="square {identity.health or "unreported"}" title="{escaped(sentence(identity))}"></span>'
+        for identity in graph.identities(cluster.name)
     )
     return (
         f'<article class="cluster {health}" data-id="{escaped(cluster.id)}" '
@@ -98,7 +98,7 @@ def _card(graph: IdentityGraph, cluster: GraphNode) -> str:
 
 
 def _data(graph: IdentityGraph) -> str:
-    """The JSON form, in which no character ends the element that it stands in."""
+    """The JSON form, without a character that could end its element."""
     document = {
         **graph.to_json(),
         "kinds": {kind.value: word for kind, word in KINDS.items()},

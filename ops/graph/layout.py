@@ -1,7 +1,7 @@
-"""Where everything of one hosted cluster is drawn: columns from left to right, by Graphviz's `dot`.
+"""The layout of one hosted cluster: columns from left to right, by Graphviz's `dot`.
 
-Graphviz ranks the nodes, orders the rows so that few lines cross, and keeps the way of every line free of cards. Sizes
-are in pixels, y grows downwards.
+Graphviz ranks the nodes, orders the rows so that few lines cross, and routes lines around cards. Sizes are in pixels,
+y grows downwards.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COLUMNS: Final[Mapping[str, tuple[NodeKind, ...]]] = {
     "Role at scopes": (NodeKind.ROLE,),
 }
 _COLUMN_OF: Final = {kind: index for index, kinds in enumerate(COLUMNS.values()) for kind in kinds}
-# What a frame surrounds.
+# The kind that a frame surrounds, by its owner's.
 _FRAMED: Final = {NodeKind.VAULT: NodeKind.SECRET, NodeKind.KEY_VAULT_USER: NodeKind.SECRET_PROVIDER_CLASS}
 NAME_SIZE: Final = 12.5
 DETAIL_SIZE: Final = 11.0
@@ -47,7 +47,7 @@ _WIDEST: Final = {
 }
 _WIDEST_OF_OTHERS: Final = 216.0
 _ROW_GAP, _COLUMN_GAP = 12.0, 32.0
-# Before the column of identities, where lines part.
+# Before the column of identities, where lines branch.
 _WIDER_GAPS: Final = {_COLUMN_OF[NodeKind.IDENTITY]: 8.0}
 # The scopes of a role, as chips below its name.
 CHIP_HEIGHT: Final = 15.0
@@ -62,7 +62,7 @@ _INCH: Final = 72.0
 
 @dataclass(frozen=True)
 class Chip:
-    """A scope in the card of a role, at a place in that card; `text` is its name, shortened if need be."""
+    """A scope in the card of a role, at a place in that card; `text` is its name, shortened if necessary."""
 
     node: GraphNode
     x: float
@@ -73,7 +73,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class Box:
-    """The card of a node; `lines` are what its name is broken into."""
+    """The card of a node; `lines` are those of its name."""
 
     node: GraphNode
     x: float
@@ -91,7 +91,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Frame:
-    """What surrounds the cards that belong to the node `owner`."""
+    """A frame around the cards that belong to the node `owner`."""
 
     owner: str
     x: float
@@ -102,9 +102,9 @@ class Frame:
 
 @dataclass(frozen=True)
 class Line:
-    """The line of an edge: level from `begin` on, it changes its row in the gap before `end`.
+    """The line of an edge: horizontal from `begin` on, it changes its row in the gap before `end`.
 
-    `is_angular`: as the branches of a tree; otherwise as a curve.
+    With `is_angular` it is drawn like the branch of a tree, otherwise as a curve.
     """
 
     edge: GraphEdge
@@ -116,7 +116,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Drawing:
-    """One hosted cluster; `headings` are by the x of their columns, `note` is below one: what its names leave out."""
+    """One hosted cluster; `headings` and `note` have the x of their columns. `note`: the words left out of names."""
 
     width: float
     height: float
@@ -135,16 +135,16 @@ def draw(graph: IdentityGraph) -> Drawing:
     edges = [edge for edge in graph.edges if {edge.source, edge.target} <= sizes.keys() and _is_drawn(edge, graph)]
     boxes = {box.node.id: box for box in _boxes(list(sizes.values()), edges)}
     owners = tuple(_owners(graph, tuple(boxes.values())))
-    every = (*boxes.values(), *owners)
+    all_boxes = (*boxes.values(), *owners)
     columns = {_COLUMN_OF[box.node.kind]: box.x for box in boxes.values()}
     return Drawing(
-        width=max(box.x + box.width for box in every) + _MARGIN,
-        height=max(box.y + box.height for box in every) + _MARGIN,
+        width=max(box.x + box.width for box in all_boxes) + _MARGIN,
+        height=max(box.y + box.height for box in all_boxes) + _MARGIN,
         headings=tuple((columns[index], name) for index, name in enumerate(COLUMNS) if index in columns),
         note=(columns[_COLUMN_OF[NodeKind.ROLE]], f"… {dropped}") if dropped else None,
         frames=tuple(_frames(owners, tuple(boxes.values()))),
         lines=(*(_line(edge, boxes) for edge in edges), *_owner_lines(graph, owners)),
-        boxes=every,
+        boxes=all_boxes,
     )
 
 
@@ -154,7 +154,7 @@ def room_for_name(box_width: float, node: GraphNode) -> float:
 
 
 def _sizes(graph: IdentityGraph, nodes: Sequence[GraphNode], dropped: str) -> dict[str, Box]:
-    """The card of each node by its id, not yet at its place; a column is as wide as its widest text, within bounds."""
+    """The card of each node by its id, without its place; a column is as wide as its widest text, within bounds."""
     by_id = {node.id: node for node in graph.nodes}
     scopes: dict[str, list[GraphNode]] = {}
     for edge in graph.edges:
@@ -166,18 +166,18 @@ def _sizes(graph: IdentityGraph, nodes: Sequence[GraphNode], dropped: str) -> di
         column, widest = _COLUMN_OF[node.kind], _WIDEST.get(node.kind, _WIDEST_OF_OTHERS)
         room = room_for_name(widest, node)
         name = max(width(line, NAME_SIZE) for line in _broken(names[node.id], node, room))
-        ends = [each.x + each.width - PAD for each in _chips(scopes.get(node.id, ()), room, 1)]
-        wanted = max(name, width(node.detail, DETAIL_SIZE), *ends) + 2 * PAD + (MARK if node.health else 0)
-        widths[column] = max(widths.get(column, _NARROWEST), min(wanted + 1, widest))
-    found = {}
+        ends = [chip.x + chip.width - PAD for chip in _chips(scopes.get(node.id, ()), room, 1)]
+        needed = max(name, width(node.detail, DETAIL_SIZE), *ends) + 2 * PAD + (MARK if node.health else 0)
+        widths[column] = max(widths.get(column, _NARROWEST), min(needed + 1, widest))
+    boxes = {}
     for node in nodes:
         own = widths[_COLUMN_OF[node.kind]]
         room = room_for_name(own, node)
         lines = tuple(_broken(names[node.id], node, room))
         chips = tuple(_chips(scopes.get(node.id, ()), room, len(lines)))
-        height = max([HEIGHT, *(each.y + _CHIP_ROW + 3 for each in chips)])
-        found[node.id] = Box(node, 0, 0, own, lines, height, chips)
-    return found
+        height = max([HEIGHT, *(chip.y + _CHIP_ROW + 3 for chip in chips)])
+        boxes[node.id] = Box(node, 0, 0, own, lines, height, chips)
+    return boxes
 
 
 def _chips(scopes: Iterable[GraphNode], room: float, lines: int) -> Iterator[Chip]:
@@ -193,29 +193,29 @@ def _chips(scopes: Iterable[GraphNode], room: float, lines: int) -> Iterator[Chi
 
 
 def _without(name: str, dropped: str) -> str:
-    """The name of a role without the words that most of the others begin with, too."""
+    """The name of a role without the prefix that most roles share."""
     return f"… {name[len(dropped) + 1 :]}" if dropped and name.startswith(f"{dropped} ") else name
 
 
 def _broken(name: str, node: GraphNode, room: float) -> list[str]:
-    """A name alone in its card may take two lines."""
+    """The lines of a name: two at most if the card has no detail, otherwise one."""
     return wrapped(name, NAME_SIZE, room, 1 if node.detail else 2)
 
 
 def _is_drawn(edge: GraphEdge, graph: IdentityGraph) -> bool:
-    """Whether it has a line: a role is drawn behind the pods that act with it, not across them from the identity."""
+    """Whether an edge has a line: a role is connected to the pods that act with it, not across them to the identity."""
     if edge.relation is not Relation.HOLDS:
         return True
-    return not any(each.target == edge.target for each in graph.edges if each.relation is Relation.ACTS_WITH)
+    return not any(other.target == edge.target for other in graph.edges if other.relation is Relation.ACTS_WITH)
 
 
 def _boxes(cards: Sequence[Box], edges: Sequence[GraphEdge]) -> Iterator[Box]:
-    """The cards where Graphviz puts them; the hosted cluster is in the first row, beside its identities."""
+    """The cards at their places by Graphviz; the hosted cluster is in the first row, beside its identities."""
     nodes = [card.node for card in cards]
     ids = {node.id: f"n{number}" for number, node in enumerate(nodes)}
-    found = json.loads(AGraph(string=_dot(cards, edges, ids)).draw(format="json0", prog="dot"))
-    middles = {each["name"]: tuple(map(float, each["pos"].split(","))) for each in found["objects"]}
-    bottom = float(found["bb"].split(",")[3]) + _MARGIN + _HEADING + HEIGHT + 2 * _FRAME_PAD
+    layout = json.loads(AGraph(string=_dot(cards, edges, ids)).draw(format="json0", prog="dot"))
+    middles = {item["name"]: tuple(map(float, item["pos"].split(","))) for item in layout["objects"]}
+    bottom = float(layout["bb"].split(",")[3]) + _MARGIN + _HEADING + HEIGHT + 2 * _FRAME_PAD
     first = max((middles[ids[node.id]][1] for node in nodes if node.kind is NodeKind.IDENTITY), default=0.0)
     for card in cards:
         x, y = middles[ids[card.node.id]]
@@ -234,7 +234,7 @@ def _line(edge: GraphEdge, boxes: Mapping[str, Box]) -> Line:
 
 
 def _dot(cards: Sequence[Box], edges: Sequence[GraphEdge], ids: Mapping[str, str]) -> str:
-    """The graph in Graphviz's language; names of nodes are ours, and no text of others is in it."""
+    """The graph in Graphviz's language; node names are generated, so that no text of the stack is in it."""
     nodes = [card.node for card in cards]
     columns = {node.id: _COLUMN_OF[node.kind] for node in nodes}
     chains = {node.identity: ids[node.id] for node in nodes if node.kind is NodeKind.IDENTITY}
@@ -244,7 +244,7 @@ def _dot(cards: Sequence[Box], edges: Sequence[GraphEdge], ids: Mapping[str, str
     ]
     for card in cards:
         node = card.node
-        # What is in a group comes into one row.
+        # Graphviz puts a group into one row.
         group = f" group={chains[node.identity]}" if node.identity else ""
         order = " ordering=out" if node.kind is NodeKind.HOSTED_CLUSTER else ""
         size = f"width={card.width / _INCH} height={card.height / _INCH}"
@@ -274,7 +274,7 @@ def _frames(owners: Sequence[Box], boxes: Sequence[Box]) -> Iterator[Frame]:
 
 
 def _owner_lines(graph: IdentityGraph, owners: Sequence[Box]) -> Iterator[Line]:
-    """From the key-vault-user to the vault, if it has a role on it."""
+    """The line from the key-vault-user to the vault, if it has a role on it."""
     by_kind = {box.node.kind: box for box in owners}
     for role in graph.of_kind(NodeKind.ROLE):
         vault, user = by_kind.get(NodeKind.VAULT), by_kind.get(NodeKind.KEY_VAULT_USER)

@@ -1,4 +1,4 @@
-"""The managed identities of a hosted cluster: they have no secret, but trust service accounts, or nodes carry them."""
+"""The managed identities of a hosted cluster, which trust service accounts or are attached to nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEALTH: Final[Mapping[State, Health]] = {
 
 
 def add_data_plane_identity(assembly: Assembly, cluster: str, field: str, client_id: str) -> str:
-    """Add an identity of the guest cluster, which nothing reports on. Returns its id."""
+    """Add an identity of the guest cluster, which has no health. Returns its id."""
     row = _DATA_PLANE[field]
     identity = GraphNode.part(
         NodeKind.IDENTITY,
@@ -41,27 +41,29 @@ def add_data_plane_identity(assembly: Assembly, cluster: str, field: str, client
     return identity.id
 
 
-def add_compared_identity(assembly: Assembly, found: ManagedIdentityRow) -> str:
+def add_compared_identity(assembly: Assembly, compared: ManagedIdentityRow) -> str:
     """Add a managed identity as `status` shows it. Returns its id."""
-    row = _COMPARED[found.identity]
-    states = {each.subject: each.state for each in found.federated}
+    row = _COMPARED[compared.identity]
+    states = {credential.subject: credential.state for credential in compared.federated}
     wrong = [
-        f"the federated credential {each.name} is {each.state}" for each in found.federated if _is_wrong(each.state)
+        f"the federated credential {credential.name} is {credential.state}"
+        for credential in compared.federated
+        if _is_wrong(credential.state)
     ]
-    if _is_wrong(found.state):
-        wrong.insert(0, f"the managed identity is {found.state} in Azure")
+    if _is_wrong(compared.state):
+        wrong.insert(0, f"the managed identity is {compared.state} in Azure")
     identity = GraphNode.part(
         NodeKind.IDENTITY,
-        found.cluster,
-        found.identity,
-        found.identity,
+        compared.cluster,
+        compared.identity,
+        compared.identity,
         detail=row.description,
-        health=worst(_HEALTH[each] for each in (found.state, *states.values())),
+        health=worst(_HEALTH[credential] for credential in (compared.state, *states.values())),
         reason="; ".join(wrong),
-        facts=facts(kind="managed identity", client_ID=found.client_id, resource_ID=found.resource_id),
+        facts=facts(kind="managed identity", client_ID=compared.client_id, resource_ID=compared.resource_id),
     )
     assembly.add(identity)
-    accounts = [_service_account(assembly, identity, each, states[each.subject]) for each in row.subjects]
+    accounts = [_service_account(assembly, identity, subject, states[subject.subject]) for subject in row.subjects]
     assembly.roles(identity, accounts)
     return identity.id
 

@@ -28,19 +28,19 @@ _ARROWS: Final = {
     Relation.HOLDS: "-- holds -->",
     Relation.AT: "-- at -->",
 }
-# Each has enough contrast with its text on GitHub's light and on its dark page.
+# Their text has enough contrast on GitHub's light and dark pages.
 _CLASSES: Final = (
     "classDef ok fill:#dafbe1,stroke:#1a7f37,color:#0b3d1a",
     "classDef warning fill:#fff8c5,stroke:#9a6700,color:#4d2d00",
     "classDef error fill:#ffebe9,stroke:#cf222e,color:#82071e",
     "classDef unknown fill:#f6f8fa,stroke:#6e7781,color:#24292f,stroke-dasharray:4 3",
 )
-# All that Mermaid or HTML could read as more than text. Mermaid writes a character as `#<code>;`.
+# Characters that Mermaid or HTML may interpret. Mermaid's escape is `#<code>;`.
 _SPECIAL: Final = re.compile(r"[^A-Za-z0-9 .,:/_()-]")
 
 
 def document(graph: IdentityGraph) -> str:
-    """A flowchart; of many hosted clusters each is one node."""
+    """A flowchart; each of many hosted clusters is one node."""
     lines = _overview(graph) if len(graph.clusters) > WHOLE else _whole(graph)
     return "\n".join(["flowchart LR", *(f"  {line}" for line in (*lines, *_CLASSES)), ""])
 
@@ -50,8 +50,8 @@ def _overview(graph: IdentityGraph) -> Iterator[str]:
     ids = {node.id: f"n{number}" for number, node in enumerate((*graph.clusters, *vaults))}
     for cluster in graph.clusters:
         identities = graph.identities(cluster.name)
-        found = (f"{count(each, identities)} {HEALTHS[each]}" for each in Health if count(each, identities))
-        words = [cluster.name, f"identities: {', '.join(found)}", first_expiry(graph.expiry(cluster.name), graph.at)]
+        counts = (f"{number} {HEALTHS[health]}" for health in Health if (number := count(health, identities)))
+        words = [cluster.name, f"identities: {', '.join(counts)}", first_expiry(graph.expiry(cluster.name), graph.at)]
         yield _node(ids[cluster.id], cluster, words)
     for vault in vaults:
         yield _node(ids[vault.id], vault, [vault.name])
@@ -81,4 +81,4 @@ def _node(name: str, node: GraphNode, words: list[str]) -> str:
 
 
 def _text(text: str) -> str:
-    return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", text)
+    return _SPECIAL.sub(lambda match: f"#{ord(match[0])};", text)

@@ -1,7 +1,7 @@
-"""The graph of a stack: who is connected with whom, how each one is, and the JSON form of it.
+"""The graph of a stack: nodes with their health, edges, and the JSON form.
 
-Vault, key-vault-user and scopes belong to no single hosted cluster: several clusters may be connected with the same.
-No value of a secret is in it.
+Vault, key-vault-user and scopes belong to no single hosted cluster: several clusters may share them. The graph contains
+no value of a secret.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from identity.credentials import rfc3339
 
 
 class NodeKind(StrEnum):
-    """What a node stands for."""
+    """The kind of object that a node represents."""
 
     HOSTED_CLUSTER = "hostedCluster"
     IDENTITY = "identity"
@@ -32,7 +32,7 @@ class NodeKind(StrEnum):
 
 
 class Relation(StrEnum):
-    """What an edge says of its source and its target."""
+    """The relation of an edge's source to its target."""
 
     USES = "uses"  # HostedCluster -> identity
     STORED_IN = "storedIn"  # identity -> secret, secret -> vault
@@ -46,7 +46,7 @@ class Relation(StrEnum):
 
 
 class Health(StrEnum):
-    """How something is; UNKNOWN if it could be told, but was not read."""
+    """The health of a node; UNKNOWN if it was not read."""
 
     OK = "ok"
     WARNING = "warning"
@@ -54,13 +54,13 @@ class Health(StrEnum):
     UNKNOWN = "unknown"
 
 
-def worst(found: Iterable[Health | None]) -> Health:
-    """The health of a whole by that of its parts. What was not read counts if nothing was; None never counts."""
-    every = set(found)
-    return next((each for each in (Health.ERROR, Health.WARNING, Health.OK) if each in every), Health.UNKNOWN)
+def worst(parts: Iterable[Health | None]) -> Health:
+    """The worst health of the parts. UNKNOWN counts only if no health is known; None never counts."""
+    present = set(parts)
+    return next((health for health in (Health.ERROR, Health.WARNING, Health.OK) if health in present), Health.UNKNOWN)
 
 
-def together(reasons: Iterable[str]) -> str:
+def joined(reasons: Iterable[str]) -> str:
     """Several reasons as one, each once."""
     return "; ".join(dict.fromkeys(filter(None, reasons)))
 
@@ -70,17 +70,17 @@ Facts: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def facts(**values: str | None) -> Facts:
-    """The values that are known; a name's underscores are blanks."""
+    """The known values; underscores in names become blanks."""
     return tuple((name.replace("_", " "), value) for name, value in values.items() if value)
 
 
 def node_id(kind: NodeKind, *names: str) -> str:
-    """The id of a node: its kind and the names that tell it from others, of URL characters alone."""
+    """The id of a node: its kind and the names that make it unique, of URL characters alone."""
     return "/".join([kind.value, *(quote(name, safe="", errors="replace") for name in names)])
 
 
 class _Others(TypedDict, total=False):
-    """The members of a node that its place does not decide."""
+    """The members of a node that do not follow from its place."""
 
     detail: str
     health: Health | None
@@ -92,18 +92,18 @@ class _Others(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class GraphNode:
-    """One thing in the graph.
+    """A node of the graph.
 
     Attributes:
         id: unique in the graph, and the same in each run.
-        name: as Azure or Kubernetes has it.
+        name: its name in Azure or Kubernetes.
         detail: a few words beside the name, may be empty.
-        cluster: hosted cluster that it belongs to; None if it may be shared.
-        identity: the identity's field in the catalogue, for all of its chain.
-        health: None for what has no health of its own.
+        cluster: its hosted cluster; None if it may be shared.
+        identity: the identity's field in the catalogue, for each node of its chain.
+        health: None for a node without a health of its own.
         reason: why the health is not OK; empty otherwise.
-        expires, renew_after: end of the certificate and when its renewal is due, for a secret.
-        facts: what else is known.
+        expires, renew_after: of a secret: end of the certificate, and when its renewal is due.
+        facts: further details.
     """
 
     id: str
@@ -121,14 +121,8 @@ class GraphNode:
     @classmethod
     def part(cls, kind: NodeKind, cluster: str, identity: str, name: str, **others: Unpack[_Others]) -> GraphNode:
         """A part of an identity's chain, whose id follows from these."""
-        return cls(
-            id=node_id(kind, cluster, identity, name),
-            kind=kind,
-            name=name,
-            cluster=cluster,
-            identity=identity,
-            **others,
-        )
+        id = node_id(kind, cluster, identity, name)
+        return cls(id=id, kind=kind, name=name, cluster=cluster, identity=identity, **others)
 
     def to_json(self) -> dict[str, Any]:
         """The node for scripts and the page; dates are RFC 3339 in UTC."""
@@ -162,7 +156,7 @@ class GraphEdge:
 
 @dataclass(frozen=True)
 class IdentityGraph:
-    """A stack at one moment; `unread` has what could not be read, each with its reason."""
+    """A stack at one moment; `unread` names what could not be read, each with its reason."""
 
     stack: str
     at: datetime
@@ -188,7 +182,7 @@ class IdentityGraph:
         return min((node.expires for node in self.nodes if node.cluster == cluster and node.expires), default=None)
 
     def only(self, cluster: str) -> IdentityGraph:
-        """One hosted cluster with everything shared that it is connected with."""
+        """One hosted cluster with the shared nodes that it is connected with."""
         own = {node.id for node in self.nodes if node.cluster == cluster}
         kept = own | set(self._reached_from(own))
         return IdentityGraph(
@@ -200,11 +194,11 @@ class IdentityGraph:
         )
 
     def _reached_from(self, sources: set[str]) -> Iterator[str]:
-        """The shared nodes behind these, along the edges."""
-        found = {edge.target for edge in self.edges if edge.source in sources} - sources
-        if found:
-            yield from found
-            yield from self._reached_from(found)
+        """The ids of the nodes that the edges reach from these."""
+        reached = {edge.target for edge in self.edges if edge.source in sources} - sources
+        if reached:
+            yield from reached
+            yield from self._reached_from(reached)
 
     def to_json(self) -> dict[str, Any]:
         """The graph for scripts (`docs/reference/outputs.md` describes its shape)."""
@@ -218,5 +212,5 @@ class IdentityGraph:
 
 
 def count(health: Health, among: Sequence[GraphNode]) -> int:
-    """How many of the nodes are in this health."""
+    """The number of nodes with this health."""
     return sum(node.health is health for node in among)

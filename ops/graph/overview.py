@@ -1,4 +1,4 @@
-"""Many hosted clusters at a glance, as SVG: a card for each, with a square for each of its identities."""
+"""An overview of many hosted clusters, as SVG: a card for each, with a square for each of its identities."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def _card(graph: IdentityGraph, cluster: GraphNode, x: float, y: float) -> str:
     identities = graph.identities(cluster.name)
     step = min(_SQUARE + 4, room / max(len(identities), 1))
     squares = "".join(
-        f'<rect class="square {each.health or "unreported"}" x="{number(PAD + index * step)}" y="50" '
+        f'<rect class="square {identity.health or "unreported"}" x="{number(PAD + index * step)}" y="50" '
         f'width="{number(min(_SQUARE, step))}" height="{number(_SQUARE)}" rx="2.5">'
-        f"<title>{escaped(sentence(each))}</title></rect>"
-        for index, each in enumerate(identities)
+        f"<title>{escaped(sentence(identity))}</title></rect>"
+        for index, identity in enumerate(identities)
     )
     name = escaped(fitted(cluster.name, NAME_SIZE, room - MARK))
     detail = escaped(cut(cluster.detail, DETAIL_SIZE, room - MARK))

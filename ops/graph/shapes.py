@@ -1,4 +1,4 @@
-"""Shapes that the drawings have in common."""
+"""Shapes and escapes that the drawings have in common."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from ops.graph.model import Health
 
-# The mark of each health differs by its form, too. Drawn in a circle of radius 8 around the origin.
+# Each health has a mark of its own form, in a circle of radius 8 around the origin.
 _MARKS: Final = {
     Health.OK: "M-3.6 .2 -1.1 2.8 3.6 -2.6",
     Health.WARNING: "M0 -4.2V1M0 3.6V3.7",
@@ -41,5 +41,5 @@ def number(value: float) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text for an element or between double quotes, in HTML and in XML, which knows no control characters."""
+    """Text for an element or an attribute, in HTML and in XML, which has no control characters."""
     return escape(_FORBIDDEN.sub("\ufffd", text), {'"': "&quot;", "'": "&#39;"})

@@ -1,6 +1,6 @@
 """The drawing as SVG: one hosted cluster each, or an overview of many. Colours are in `page/graph.css`.
 
-An element of a node or an edge names it in `data-` attributes, for the page. All text is escaped.
+The `data-` attributes of an element name its node or edge, for the page. All text is escaped.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ops.graph.shapes import escaped, mark, number
 from ops.graph.text import cut
 from ops.graph.words import no_cluster, sentence
 
-# More hosted clusters than these are an overview: a drawing of each would be a sheet that nobody prints.
+# More hosted clusters are drawn as an overview.
 WHOLE: Final = 3
 _STYLE: Final = Path(__file__).parent / "page/graph.css"
 
 
 def document(graph: IdentityGraph) -> str:
-    """A file of its own, which follows the viewer's light or dark scheme."""
+    """An SVG file, which follows the viewer's light or dark scheme."""
     if not graph.clusters:
         width, height = timeline.WIDTH, 60.0
         content = f'<text class="name" x="20" y="36">{escaped(no_cluster(graph.stack))}</text>\n'
@@ -120,7 +120,7 @@ def _card(box: Box) -> str:
         f"<title>{escaped(sentence(node))}</title>"
         f'<rect class="card" {size} rx="7"/>{"".join(_texts(box))}'
         f"{mark(node.health, box.width - PAD - 4, box.height / 2) if node.health else ''}</g>\n"
-        f"{''.join(_chip(box, each) for each in box.chips)}"
+        f"{''.join(_chip(box, chip) for chip in box.chips)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""How wide text is, and what fits a box: no browser is at hand where the graph is laid out."""
+"""Measures text and fits it into boxes, because the layout runs without a browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 ELLIPSIS: Final = "…"
 # Advance widths of DejaVu Sans, for the characters from blank to `~`, in thousandths of the font size. It is the widest
-# of the fonts that browsers take for `system-ui`, so what fits in it fits in every other.
+# of the fonts that browsers use for `system-ui`.
 _WIDTHS: Final = (
     *(318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337),
     *(636, 636, 636, 636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531),
@@ -18,7 +18,7 @@ _WIDTHS: Final = (
     *(635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838),
 )
 _FIRST: Final = ord(" ")
-# Of every other character; those of East Asia take a square.
+# The width of every other character; those of East Asia are square.
 _OTHER: Final = 1000
 
 
@@ -47,23 +47,23 @@ def cut(text: str, size: float, room: float) -> str:
 
 
 def wrapped(text: str, size: float, room: float, lines: int) -> list[str]:
-    """The text in at most so many lines, broken at blanks; the last is shortened if need be."""
-    found: list[str] = []
+    """The text in at most so many lines, broken at blanks; the last is shortened if necessary."""
+    broken: list[str] = []
     words = text.split()
-    while words and len(found) < lines - 1:
+    while words and len(broken) < lines - 1:
         line = [words.pop(0)]
         while words and width(" ".join([*line, words[0]]), size) <= room:
             line.append(words.pop(0))
-        found.append(fitted(" ".join(line), size, room))
-    return [*found, fitted(" ".join(words), size, room)] if words else found or [""]
+        broken.append(fitted(" ".join(line), size, room))
+    return [*broken, fitted(" ".join(words), size, room)] if words else broken or [""]
 
 
 def shared_words(names: Iterable[str]) -> str:
-    """The words that most names begin with, two words at least and of two names; empty if there are none."""
+    """The prefix of two or more words that most names share; empty if no two names share one."""
     counted = Counter(
         " ".join(words[:length]) for words in map(str.split, set(names)) for length in range(2, len(words))
     )
-    words, number = max(counted.items(), key=lambda each: (each[1], len(each[0])), default=("", 0))
+    words, number = max(counted.items(), key=lambda item: (item[1], len(item[0])), default=("", 0))
     return words if number > 1 else ""
 
 

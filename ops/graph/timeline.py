@@ -1,4 +1,4 @@
-"""When certificates are renewed and when they expire, as SVG: a row for each on one axis of time."""
+"""Renewals and expiries of certificates as SVG: a row for each on one axis of time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ops.graph.shapes import escaped, number
 from ops.graph.text import fitted
 
 WIDTH: Final = 1390.0
-# Where names end, and where the axis begins and ends; dates are written behind it.
+# The end of the names, and the begin and end of the axis; dates are written behind it.
 _NAMES, _BEGIN, _END = 230.0, 246.0, 1290.0
 _MARGIN, _HEADING, _ROW = 20.0, 56.0, 20.0
 _MOST_TICKS: Final = 12
@@ -28,7 +28,7 @@ class TimelineRow:
     expires: datetime
 
     def health(self, now: datetime) -> Health:
-        """That of its dates alone."""
+        """The health by its dates alone."""
         if self.expires <= now:
             return Health.ERROR
         return Health.WARNING if self.renew_after is not None and self.renew_after <= now else Health.OK
@@ -45,17 +45,17 @@ def of_cluster(graph: IdentityGraph, cluster: str) -> list[TimelineRow]:
 
 def of_fleet(graph: IdentityGraph) -> list[TimelineRow]:
     """The first renewal and the first expiry of each hosted cluster."""
-    found = []
+    first = []
     for cluster in graph.clusters:
         rows = of_cluster(graph, cluster.name)
         if rows:
             renewals = [row.renew_after for row in rows if row.renew_after is not None]
-            found.append(TimelineRow(cluster.name, min(renewals, default=None), min(row.expires for row in rows)))
-    return found
+            first.append(TimelineRow(cluster.name, min(renewals, default=None), min(row.expires for row in rows)))
+    return first
 
 
 def height(rows: Sequence[TimelineRow]) -> float:
-    """That of the drawing; without rows there is none."""
+    """The height of the drawing; 0 without rows."""
     return _HEADING + len(rows) * _ROW + _MARGIN if rows else 0.0
 
 
@@ -108,7 +108,7 @@ def _content(rows: Sequence[TimelineRow], now: datetime) -> Iterator[str]:
 
 
 def _months(begin: datetime, end: datetime) -> Iterator[datetime]:
-    """First days of months in between, so few that their names do not meet."""
+    """First days of months in between, so few that their names do not overlap."""
     first = begin.year * 12 + begin.month
     step = -(-(end.year * 12 + end.month - first) // _MOST_TICKS) or 1
     for month in range(first, end.year * 12 + end.month, step):

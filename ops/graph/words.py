@@ -1,4 +1,4 @@
-"""What the forms of the graph call things."""
+"""Words that the output formats of the graph have in common."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEALTHS: Final = {
 
 
 def no_cluster(stack: str) -> str:
-    """What stands in the place of an empty drawing."""
+    """The text in place of an empty drawing."""
     return (
         f"The stack {stack} has no hosted cluster. Add one to hostedClusters in Pulumi.{stack}.yaml, then run "
         f"idstack up --stack {stack}."

@@ -1,1 +1,1 @@
-"""What keeps a run from harming another stack, or a control plane that lives."""
+"""Guards that keep a run from harming another stack, or a running control plane."""

@@ -1,8 +1,8 @@
 """Warns of credentials that no longer sign in, before a hosted cluster is deleted with them.
 
-HyperShift deletes machines, volumes and load balancers with the control plane's identities. Of a machine that it could
-not delete for ten minutes it removes the finalizer (openshift/hypershift pull request 8296, `DeleteOrphanedMachines` in
-`internal/platform/azure/azure.go`): the HostedCluster is gone then, and the machine stays in Azure.
+HyperShift deletes machines, volumes and load balancers with the control plane's identities. If it cannot delete a
+machine for ten minutes, it removes the finalizer (openshift/hypershift pull request 8296, `DeleteOrphanedMachines` in
+`internal/platform/azure/azure.go`): the HostedCluster is deleted, and the machine stays in Azure.
 """
 
 from __future__ import annotations
@@ -22,44 +22,45 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world import vault_secrets
 
-# The source of a credential that the stack issues (`CredentialAddress.principal`).
+# The principal of a credential that the stack issues (`CredentialAddress.principal`).
 _APPLICATION: Final = "entra-application"
 
 
 def ended_credentials(engine: Engine, outputs: StackOutputs[str], clusters: Iterable[str]) -> str | None:
     """The warning for the deletion of these hosted clusters; None if all their credentials sign in.
 
-    What cannot be read is a warning, too. Nothing is raised.
+    A failed read is a warning, too. Nothing is raised.
     """
-    described = {
-        name: found
+    outputs_by_name = {
+        name: output
         for name in clusters
-        if (found := (outputs.get("hostedClusters") or {}).get(name)) and found.get("controlPlane")
+        if (output := (outputs.get("hostedClusters") or {}).get(name)) and output.get("controlPlane")
     }
-    if not described or "keyVaultId" not in outputs:
+    if not outputs_by_name or "keyVaultId" not in outputs:
         return None
     try:
         with deployer(engine.stack, engine.configured(), local_cloud.of(engine.stack)) as azure:
-            secrets = {each.name: each for each in vault_secrets.read(azure, outputs["keyVaultId"])}
-            ended = [why for name, each in described.items() for why in _ended(azure, name, each, secrets)]
+            secrets = {secret.name: secret for secret in vault_secrets.read(azure, outputs["keyVaultId"])}
+            ended = [
+                reason for name, secret in outputs_by_name.items() for reason in _ended(azure, name, secret, secrets)
+            ]
     except CommandError as error:
         return (
-            f"whether the credentials of {', '.join(described)} still sign in cannot be seen ({error}). "
-            f"{_consequence(engine.stack)}"
+            f"the credentials of {', '.join(outputs_by_name)} cannot be checked ({error}). {_consequence(engine.stack)}"
         )
     if not ended:
         return None
     return (
         f"HyperShift cannot sign in with all credentials: {'; '.join(ended)}. {_consequence(engine.stack)} "
-        f"`idstack doctor --stack {engine.stack}` says how each is put right: do that first"
+        f"`idstack doctor --stack {engine.stack}` has the fix for each: apply it first"
     )
 
 
 def _consequence(stack: str) -> str:
     return (
-        "HyperShift deletes machines, volumes and load balancers with them. It lets go of a machine that it could not "
-        "delete for ten minutes: the HostedCluster is gone then, and the machine stays in Azure. "
-        f"`idstack sweep --stack {stack}` lists what stayed."
+        "HyperShift deletes machines, volumes and load balancers with them. It gives up a machine that it cannot "
+        "delete for ten minutes: the HostedCluster is deleted, and the machine stays in Azure. `idstack sweep --stack "
+        f"{stack}` lists such machines."
     )
 
 
@@ -77,7 +78,7 @@ def _ended(
 
 
 def _of_secret(name: str, secret: SecretMetadata | None) -> str | None:
-    """Why no pod gets a credential out of the vault that signs in."""
+    """Why pods get no valid credential from the vault."""
     if secret is None:
         return f"the vault has no secret {name}"
     if not secret.enabled:
@@ -90,13 +91,13 @@ def _of_secret(name: str, secret: SecretMetadata | None) -> str | None:
 def _of_registration(
     azure: AzureClient, row: ControlPlaneIdentityOutput[str], secret: SecretMetadata | None, *, is_application: bool
 ) -> str | None:
-    """Why Entra ID does not take the certificate that the vault has; only applications have a list of them."""
+    """Why Entra ID refuses the certificate in the vault; only applications have a list of them."""
     if not is_application:
         return None
-    found = registered_at(azure, f"/applications(appId='{row['clientID']}')")
-    if found is None:
+    certificates = registered_at(azure, f"/applications(appId='{row['clientID']}')")
+    if certificates is None:
         return f"there is no application {row['clientID']}"
     current = (secret and secret.thumbprint) or row["thumbprint"]
-    if current is None or current in {each.thumbprint for each in found}:
+    if current is None or current in {certificate.thumbprint for certificate in certificates}:
         return None
     return f"its certificate {current} is not registered at the application"

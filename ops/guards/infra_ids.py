@@ -1,7 +1,7 @@
 """Refuses a hosted cluster whose infrastructure id another stack of the backend has.
 
-Names of role assignments, networks and managed identities are made of it: the one cluster would take over the other's.
-Only a cluster that is new in the stack costs a look at the other states.
+Names of role assignments, networks and managed identities derive from it: one cluster would take over the other's. The
+other states are read only for a cluster that is new in the stack.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ops.world.stacks import Stacks
 
 
 def refuse_duplicates(engine: Engine, resources: Iterable[StateResource], report: Callable[[str], None]) -> None:
-    """Raise CommandError if the next `up` would make a hosted cluster with the infraID of another stack's.
+    """Raise CommandError if the next `up` would create a hosted cluster with the infraID of another stack's.
 
     Args:
         resources: those in the stack's state.
         report: prints a line for the user.
     """
     known = dict(_of_last_run(resources))
-    new = {name: each for name, each in _configured(engine.written()) if known.get(name) != each}
+    new = {name: infra_id for name, infra_id in _configured(engine.written()) if known.get(name) != infra_id}
     if not new:
         return
     stacks = Stacks.read(engine)
@@ -37,19 +37,19 @@ def refuse_duplicates(engine: Engine, resources: Iterable[StateResource], report
     ]
     if taken:
         raise CommandError("\n".join([f"nothing was changed in {engine.stack}:", *taken]))
-    if unread := sorted(stacks.unreadable.keys() - stacks.contents.keys() - {engine.stack}):
+    if unread := sorted(stacks.unread.keys() - stacks.contents.keys() - {engine.stack}):
         report(f"not compared with the infraIDs of {', '.join(unread)}, whose states cannot be read")
 
 
 def _of_last_run(resources: Iterable[StateResource]) -> Iterator[tuple[str, str]]:
-    """Hosted clusters of the last complete run, each with its infraID."""
+    """The hosted clusters of the last complete run, with their infraIDs."""
     for name, cluster in outputs_in(resources).get("hostedClusters", {}).items():
         yield name, cluster["hostedClusterSpec"]["infraID"]
 
 
 def _configured(written: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Hosted clusters in the stack's file; what the program refuses is left to it."""
+    """The hosted clusters in the stack's file, without those that the program will refuse."""
     clusters = written.get("hostedClusters")
-    for each in clusters if isinstance(clusters, list) else ():
-        if isinstance(each, Mapping) and isinstance(name := each.get("name"), str):
-            yield name, str(each.get("infraID") or dashed(name))
+    for cluster in clusters if isinstance(clusters, list) else ():
+        if isinstance(cluster, Mapping) and isinstance(name := cluster.get("name"), str):
+            yield name, str(cluster.get("infraID") or dashed(name))

@@ -1,4 +1,4 @@
-"""What an administrator grants in Azure, as lines of the Azure CLI and as JSON."""
+"""The rights that an administrator grants in Azure, as commands of the Azure CLI and as JSON."""
 
 from __future__ import annotations
 
@@ -9,20 +9,14 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from identity.access.deployer_rights import (
-    CONDITION_VERSION,
-    AzureGrant,
-    deployer_grants,
-    reader_grants,
-    renewal_role,
-)
+from identity.access.deployer_rights import CONDITION_VERSION, AzureGrant, deployer_grants, reader_grants, renewal_role
 from identity.settings import Settings
 
 _VERSION: Final = ("--condition-version", CONDITION_VERSION)
 
 
 class Purpose(StrEnum):
-    """Who gets the rights: the deployer, the preview identity, or a pipeline that only renews."""
+    """The holder of the rights: the deployer, the preview identity, or a pipeline that only renews."""
 
     DEPLOYER = "deployer"
     READER = "reader"
@@ -31,7 +25,7 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True)
 class AzureRights:
-    """Roles at scopes, a custom role that exists for this stack alone, and what Azure's CLI cannot grant."""
+    """Roles at scopes, a custom role for this stack alone, and notes about rights that the Azure CLI cannot grant."""
 
     purpose: Purpose
     grants: tuple[AzureGrant, ...]
@@ -39,11 +33,11 @@ class AzureRights:
     notes: tuple[str, ...]
 
     def commands(self, object_id: str, principal_type: str) -> str:
-        """Lines for a shell; each role with a comment that says what it is for."""
+        """Lines for a shell; each role has a comment with its reason."""
         lines: list[str] = [f"# {note}" for note in self.notes]
         if self.custom_role is not None:
             lines += [
-                "# the role for renewals, made once",
+                "# the role for renewals, created once",
                 shlex.join(["az", "role", "definition", "create", "--role-definition", json.dumps(self.custom_role)]),
             ]
             name, scopes = self.custom_role["Name"], self.custom_role["AssignableScopes"]
@@ -71,7 +65,7 @@ class AzureRights:
 
 
 def rights(settings: Settings, purpose: Purpose) -> AzureRights:
-    """What one of them needs for a stack."""
+    """The rights that a purpose needs in a stack."""
     match purpose:
         case Purpose.DEPLOYER:
             return AzureRights(purpose, tuple(deployer_grants(settings)), None, tuple(_deployer_notes(settings)))
@@ -92,5 +86,5 @@ def _deployer_notes(settings: Settings) -> Iterator[str]:
     if settings.shared_stack is not None:
         yield (
             f"on the resource group of the vault of {settings.shared_stack}: "
-            "Contributor and Key Vault Secrets Officer, as that stack's deployer has them"
+            "Contributor and Key Vault Secrets Officer, like that stack's deployer"
         )

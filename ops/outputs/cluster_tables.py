@@ -1,4 +1,4 @@
-"""The tables of `status` behind the credentials: managed identities, conditions, and versions of mounted secrets."""
+"""The other tables of `status`: managed identities, conditions, and versions of mounted secrets."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _STYLES: Final = {
 }
 
 
-def managed_identities(found: Sequence[ManagedIdentityRow], width: int) -> Table:
-    """A line for each optional managed identity, for `width` columns; what Azure does not have is red."""
-    return fitted([_managed_identity(each) for each in found], _MANAGED_IDENTITIES, width)
+def managed_identities(rows: Sequence[ManagedIdentityRow], width: int) -> Table:
+    """A line for each optional managed identity, for `width` columns; missing ones are red."""
+    return fitted([_managed_identity(row) for row in rows], _MANAGED_IDENTITIES, width)
 
 
-def conditions(found: Sequence[HostedClusterCondition], width: int) -> Table:
-    """The conditions to show of each HostedCluster, for `width` columns; one that is not as expected is red."""
-    return fitted([_condition(each) for each in found if each.is_shown], _CONDITIONS, width)
+def conditions(every: Sequence[HostedClusterCondition], width: int) -> Table:
+    """The visible conditions of each HostedCluster, for `width` columns; unexpected ones are red."""
+    return fitted([_condition(condition) for condition in every if condition.is_shown], _CONDITIONS, width)
 
 
-def mounts(found: Sequence[MountedVersion], width: int) -> Table:
+def mounts(versions: Sequence[MountedVersion], width: int) -> Table:
     """A line for each pod and identity, for `width` columns; `state` compares the version with the vault's."""
-    return fitted([_mount(each) for each in found], _MOUNTS, width)
+    return fitted([_mount(mount) for mount in versions], _MOUNTS, width)
 
 
 def _managed_identity(row: ManagedIdentityRow) -> Line:
@@ -53,7 +53,7 @@ def _managed_identity(row: ManagedIdentityRow) -> Line:
         "client id": Text(row.client_id),
         "role": Text(row.role),
         "in Azure": Text(row.state, _STYLES[row.state]),
-        "federated credentials": Text(", ").join(_federated(each) for each in row.federated),
+        "federated credentials": Text(", ").join(_federated(credential) for credential in row.federated),
     }
 
 

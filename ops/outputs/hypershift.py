@@ -1,9 +1,8 @@
-"""A hosted cluster's outputs as HyperShift's CLI takes them: files, and the flags that are about the cluster.
+"""A hosted cluster's outputs for HyperShift's CLI: files, and the flags of the cluster.
 
 Sources inside openshift/hypershift at 3ee9615. Flags: see `hypershift_commands.py`. Files: `cmd/infra/azure/create.go`
-(:237-290) reads those of identities as the structs ControlPlaneManagedIdentities, DataPlaneManagedIdentities and
-AzureWorkloadIdentities of `api/hypershift/v1beta1/azure.go`, `cmd/cluster/azure/create.go:323-334` that of the
-infrastructure.
+(:237-290) reads the identity files as the structs ControlPlaneManagedIdentities, DataPlaneManagedIdentities and
+AzureWorkloadIdentities of `api/hypershift/v1beta1/azure.go`, `cmd/cluster/azure/create.go:323-334` the infrastructure.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _DATA_PLANE: Final = ("--data-plane-identities-file", "data-plane-identities.jso
 _WORKLOAD: Final = ("--workload-identities-file", "workload-identities.json")
 _INFRA: Final = ("--infra-json", "infra.json")
 _MANIFEST: Final = "hosted-cluster.yaml"
-# What a HostedCluster needs and the stack may not know, by field of `spec`.
+# The fields of `spec` that a HostedCluster needs and the stack may not know.
 _TO_ADD: Final = {
     "release": "spec.release.image",
     "pullSecret": "spec.pullSecret.name",
@@ -44,7 +43,7 @@ _TO_ADD: Final = {
 
 # `ObjectEncoding` in cmd/cluster/azure/create.go:32, which overwrites that of a file (:387-395).
 _ENCODING: Final = "utf-8"
-# Key of the only private access that the CLI makes.
+# Key of the only private access that the CLI supports.
 _PRIVATE_LINK: Final = "privateLink"
 # The default of the API; the CLI writes none.
 _CLOUD: Final = "AzurePublicCloud"
@@ -52,7 +51,7 @@ _CLOUD: Final = "AzurePublicCloud"
 
 @dataclass(frozen=True)
 class HostedClusterExport:
-    """One hosted cluster for the CLI: its files by the flag that takes each, and the arguments of `create`."""
+    """One hosted cluster for the CLI: its files by their flags, and the arguments of `create`."""
 
     name: str
     described: HostedClusterOutput[str]
@@ -84,7 +83,7 @@ class HostedClusterExport:
 
     @property
     def create(self) -> list[str]:
-        """Arguments of `hypershift create cluster azure`, which makes what is missing of the infrastructure."""
+        """Arguments of `hypershift create cluster azure`, which creates the missing infrastructure."""
         azure, files = self._azure, self.files
         return _arguments(
             {
@@ -113,28 +112,28 @@ class HostedClusterExport:
 
     @property
     def has_host_names(self) -> bool:
-        """Whether the services have host names in an external domain, be it one that the stack does not know."""
+        """Whether the services have host names in an external domain, known to the stack or not."""
         return self._external_domain is not None or not self._services
 
     @property
     def paths(self) -> list[Path]:
-        """The files that `write` writes, in its order."""
+        """The files of `write`, in its order."""
         return [*(path for path, _ in self.files.values()), *([self.manifest[0]] if self.manifest else [])]
 
     @property
     def is_applied(self) -> bool:
-        """Whether the stack applies the HostedCluster: only then it knows the release, which the API requires."""
+        """Whether the stack applies the HostedCluster: only then does it know the release, which the API requires."""
         return "release" in self._base["spec"]
 
     def write(self) -> None:
-        """Write the files; raises OSError. Nothing in them is secret."""
+        """Write the files, which have no secrets; raises OSError."""
         texts = [(path, json.dumps(content, indent=2) + "\n") for path, content in self.files.values()]
         for path, text in (*texts, *([self.manifest] if self.manifest else [])):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
     def left_out(self) -> Iterator[str]:
-        """The files that are not written, and the keys of the configuration that they need."""
+        """The files that are left out, and the configuration keys that they need."""
         unknown = self._unknown_domains()
         if unknown:
             yield f"{self._path(_INFRA[1])} is left out: it needs {', '.join(unknown)}"
@@ -144,33 +143,33 @@ class HostedClusterExport:
             yield f"{self._path(_MANIFEST)} is left out: it needs {', '.join(unknown)}"
 
     def remarks(self) -> Iterator[str]:
-        """What HyperShift does not do for this cluster, although its API takes it (decision record 0016)."""
+        """Settings that HyperShift's API accepts for this cluster and then ignores (decision record 0016)."""
         if self.is_managed and _PRIVATE_LINK in (self._azure.get("private") or {}):
             yield (
-                f"{self.name}: HyperShift makes no Private Link Service with --managed-service ARO-HCP, so the nodes "
-                "reach no API server: private.type Swift is its way for managed clusters"
+                f"{self.name}: HyperShift creates no Private Link Service with --managed-service ARO-HCP, so that the "
+                "nodes reach no API server: managed clusters need private.type Swift"
             )
 
     def obstacles(self) -> Iterator[str]:
         """Why the CLI cannot create this cluster: it overwrites these values with its own."""
         if "." in self.name:
-            yield "it takes no name with a dot"
+            yield "it accepts no name with a dot"
         if self.is_managed:
             yield from self._obstacles_of_credentials()
         kms = self._kms
         private = self._azure.get("private")
         if private is not None and _PRIVATE_LINK not in private:
-            yield f"it makes private access by PrivateLink only, but this cluster's is by {private['type']}"
+            yield f"it supports private access by PrivateLink only, but this cluster uses {private['type']}"
         if kms is not None and kms.get("keyVaultAccess") == "Private":
-            yield "it leaves keyVaultAccess out, which means Public, but this cluster's is Private"
+            yield "it leaves out keyVaultAccess, which means Public, but this cluster's is Private"
         if "containerRegistry" in self._azure:
-            yield "it leaves the managed identity out with which the nodes pull images"
+            yield "it leaves out the managed identity with which the nodes pull images"
         if self._azure["cloud"] != _CLOUD:
-            yield f"it leaves the cloud out, which means {_CLOUD}, but this one is in {self._azure['cloud']}"
+            yield f"it leaves out the cloud, which means {_CLOUD}, but this cluster is in {self._azure['cloud']}"
 
     def _obstacles_of_credentials(self) -> Iterator[str]:
         control_plane = self._identities["controlPlane"]
-        encodings = {each["objectEncoding"] for each in control_plane.values() if "objectEncoding" in each}
+        encodings = {identity["objectEncoding"] for identity in control_plane.values() if "objectEncoding" in identity}
         if self._kms is not None:
             encodings.add(self._kms["kms"]["objectEncoding"])
         for encoding in sorted(encodings - {_ENCODING}):
@@ -181,13 +180,13 @@ class HostedClusterExport:
 
     @property
     def is_managed(self) -> bool:
-        """Whether it signs in with certificates in a vault, under a HyperShift that runs as a managed service."""
+        """Whether it signs in with certificates in a vault, under HyperShift as a managed service."""
         return is_managed_cluster(self.described)
 
     def _identity_files(self) -> list[tuple[tuple[str, str], Mapping[str, Any]]]:
-        """Flag and name, and content, of each file of identities.
+        """Flag and name, and content, of each identity file.
 
-        That of workload identities is as `hypershift create iam azure` writes it (`cmd/infra/azure/identities.go:361`).
+        `hypershift create iam azure` writes workload identities in the same form (`cmd/infra/azure/identities.go:361`).
         """
         if self.is_managed:
             return [(_MANAGED, self._identities["controlPlane"]), (_DATA_PLANE, self._identities["dataPlane"])]
@@ -222,7 +221,7 @@ class HostedClusterExport:
 
     @property
     def _base(self) -> Mapping[str, Any]:
-        """What the stack writes beside the identity part."""
+        """The stack's part of the HostedCluster without the identities."""
         return self.described["hostedClusterBase"]
 
     @property
@@ -231,7 +230,7 @@ class HostedClusterExport:
 
     @property
     def _services(self) -> Sequence[Any]:
-        """How the control plane's services are published; empty without the external domain that they need."""
+        """The publishing of the control plane's services; empty without the external domain that they need."""
         services: Sequence[Any] = self._base["spec"].get("services", ())
         return services
 
@@ -245,7 +244,7 @@ class HostedClusterExport:
 
     @property
     def _common(self) -> dict[str, str]:
-        """Flags of both ways to call the CLI."""
+        """Flags of both `create` and `render`."""
         domains = domain_arguments(self._external_domain, self._dns.get("baseDomain"))
         return {
             "--oidc-issuer-url": self._spec["issuerURL"],
@@ -310,7 +309,7 @@ class HostedClusterExport:
 
 
 def hosted_clusters(outputs: StackOutputs[str], directory: Path) -> dict[str, HostedClusterExport]:
-    """The stack's hosted clusters by name; the files of each go into a folder of its name below `directory`."""
+    """The stack's hosted clusters by name; the files of each are in a folder of its name below `directory`."""
     return {
         name: HostedClusterExport(name, described, directory)
         for name, described in outputs.get("hostedClusters", {}).items()

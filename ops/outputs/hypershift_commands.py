@@ -1,4 +1,4 @@
-"""The commands of HyperShift's CLI with their flags, for a shell that has the variables of HyperShift's scripts.
+"""The commands of HyperShift's CLI with their flags, for a shell with the variables of HyperShift's scripts.
 
 Sources inside openshift/hypershift at 3ee9615: `contrib/managed-azure/setup_install_ho_on_aks.sh`,
 `contrib/managed-azure/create_basic_hosted_cluster.sh`, `contrib/self-managed-azure/setup_hypershift_operator.sh`, and
@@ -32,7 +32,7 @@ DEFINITIONS: Final = (
 _DOMAIN_FILTER: Final = "--external-dns-domain-filter"
 _EXTERNAL_DOMAIN: Final = "--external-dns-domain"
 _BASE_DOMAIN: Final = "--base-domain"
-# What the stack does not know; the variables have the names of the scripts, and MARKETPLACE_... those of its values.
+# Values that the stack does not know; the variables have the scripts' names, and MARKETPLACE_... those of their values.
 _INSTALL_OWN: Final = {
     "--external-dns-credentials": "EXTERNAL_DNS_SERVICE_PRINCIPAL_FILEPATH",
     _DOMAIN_FILTER: "MGMT_DNS_ZONE_NAME",
@@ -53,7 +53,7 @@ _CLUSTER_OWN: Final = {
 
 @dataclass(frozen=True)
 class CliCommand:
-    """One command: the program's words, the arguments that the stack knows, and a variable for each of the others."""
+    """One command: the program, the arguments that the stack knows, and a variable for each other flag."""
 
     program: str
     arguments: Sequence[str]
@@ -80,17 +80,19 @@ class CliCommand:
 
 
 def definitions() -> str:
-    """The commands that apply what a management cluster lacks before `hypershift install`."""
+    """The commands that a management cluster needs before `hypershift install`."""
     return "\n".join(f"kubectl apply --server-side -f {url}" for url in DEFINITIONS)
 
 
 def install(outputs: StackOutputs[str], *, is_managed: bool) -> CliCommand:
-    """`hypershift install` on the management cluster of the stack's hosted clusters that sign in in one of the ways.
+    """`hypershift install` on the management cluster of the stack's hosted clusters with one kind of sign-in.
 
-    `--tech-preview-no-upgrade` is not among the flags: nothing reads the gate of managed identities
-    (`hypershift-operator/featuregate/feature.go:17`), and the flag switches on all the others.
+    Without `--tech-preview-no-upgrade`: HyperShift does not read the feature gate of managed identities
+    (`hypershift-operator/featuregate/feature.go:17`), and the flag enables all other gates.
     """
-    clusters = [each for each in outputs.get("hostedClusters", {}).values() if is_managed_cluster(each) == is_managed]
+    clusters = [
+        cluster for cluster in outputs.get("hostedClusters", {}).values() if is_managed_cluster(cluster) == is_managed
+    ]
     domains = {cluster.get("externalDnsDomain") for cluster in clusters}
     arguments = [
         "--enable-conversion-webhook=false",
@@ -112,9 +114,9 @@ def _managed_service(outputs: StackOutputs[str]) -> tuple[str, ...]:
 
 
 def create(arguments: Sequence[str], *, has_host_names: bool = True) -> CliCommand:
-    """`hypershift create cluster azure` with these arguments and those that no configuration of the stack changes.
+    """`hypershift create cluster azure` with these arguments and the fixed ones.
 
-    `has_host_names`: its services have names in an external domain, whose flag is among the arguments or a variable.
+    `has_host_names`: its services have names in an external domain, whose flag is an argument or a variable.
     """
     fixed = {
         # create_basic_hosted_cluster.sh:61,67,74,75,81
@@ -129,7 +131,7 @@ def create(arguments: Sequence[str], *, has_host_names: bool = True) -> CliComma
 
 
 def render(arguments: Sequence[str], *, has_host_names: bool = True) -> CliCommand:
-    """`hypershift create cluster azure --render`, which prints the objects and asks neither Azure nor Kubernetes."""
+    """`hypershift create cluster azure --render`, which prints the objects without calls to Azure or Kubernetes."""
     variables = _own_of_cluster(has_host_names).items()
     own = {flag: variable for flag, variable in variables if not flag.startswith("--marketplace")}
     words = [*arguments, "--annotations", "=".join(POD_SECURITY), "--render"]
@@ -141,5 +143,5 @@ def _own_of_cluster(has_host_names: bool) -> dict[str, str]:
 
 
 def domain_arguments(external: str | None, base: str | None) -> dict[str, str]:
-    """The flags of the domains that the stack knows; either is None if it does not."""
+    """The flags of the known domains; None is an unknown one."""
     return {flag: value for flag, value in ((_EXTERNAL_DOMAIN, external), (_BASE_DOMAIN, base)) if value is not None}

@@ -1,4 +1,4 @@
-"""One shell script that installs HyperShift's operator and creates the hosted clusters, in the order that works.
+"""One shell script that installs HyperShift's operator and creates the hosted clusters, in the right order.
 
 Sources inside openshift/hypershift at 3ee9615: `contrib/managed-azure/setup_all.sh` has the order; namespace and name
 of the operator's Deployment are in `cmd/install/assets/hypershift_operator.go`.
@@ -15,7 +15,7 @@ from ops.outputs import hypershift_commands as commands
 from ops.outputs.hypershift import HostedClusterExport
 from ops.stack.errors import CommandError
 
-# What each variable of the commands has, and the script reports if it has none.
+# The meaning of each variable of the commands; the script prints it for a missing one.
 FILES: Final = {
     "AZURE_CREDS": "file with the credentials with which the CLI calls Azure",
     "EXTERNAL_DNS_SERVICE_PRINCIPAL_FILEPATH": "file with the credentials of external DNS (setup_external_dns.sh)",
@@ -37,23 +37,26 @@ _AVAILABLE: Final = "kubectl --namespace hypershift rollout status deployment/op
 def script(stack: str, outputs: StackOutputs[str], clusters: Sequence[HostedClusterExport]) -> str:
     """The text of the script. It checks every variable, file and program before its first change.
 
-    A HostedCluster that the stack applies is not created a second time. Raises CommandError for clusters that sign in
-    in two ways, because the HyperShift of a management cluster has one.
+    It does not create a HostedCluster that the stack applies. Raises CommandError for clusters with both kinds of
+    sign-in, because the HyperShift of a management cluster has one.
     """
-    ways = {cluster.is_managed for cluster in clusters}
-    if len(ways) > 1:
-        listed = ", ".join(f"{each.name} by {'certificates' if each.is_managed else 'tokens'}" for each in clusters)
-        raise CommandError(
-            f"one script installs HyperShift for one way to sign in, and the clusters have two: {listed}. Write a "
-            "script for each way with --cluster, for management clusters of their own"
+    kinds = {cluster.is_managed for cluster in clusters}
+    if len(kinds) > 1:
+        listed = ", ".join(
+            f"{cluster.name} by {'certificates' if cluster.is_managed else 'tokens'}" for cluster in clusters
         )
-    install = commands.install(outputs, is_managed=ways == {True})
-    created = [each for each in clusters if not each.is_applied]
-    creations = [commands.create(each.create, has_host_names=each.has_host_names) for each in created]
+        raise CommandError(
+            f"one script installs HyperShift for one kind of sign-in, but the clusters have two: {listed}. Write a "
+            "script for each kind with --cluster, for separate management clusters"
+        )
+    install = commands.install(outputs, is_managed=kinds == {True})
+    created = [cluster for cluster in clusters if not cluster.is_applied]
+    applied = [cluster for cluster in clusters if cluster.is_applied]
+    creations = [commands.create(cluster.create, has_host_names=cluster.has_host_names) for cluster in created]
     variables = sorted({name for command in (install, *creations) for name in command.variables})
     texts = FILES | VALUES
     read = [f'"${name}"' for name in variables if name in FILES]
-    read += [shlex.quote(str(path)) for each in created for path, _ in each.files.values()]
+    read += [shlex.quote(str(path)) for cluster in created for path, _ in cluster.files.values()]
     parts = [
         f"#!/bin/sh\n# Written by `idstack export hypershift --stack {stack}`. "
         "It needs the kubeconfig of the management cluster.\nset -eu",
@@ -64,7 +67,7 @@ def script(stack: str, outputs: StackOutputs[str], clusters: Sequence[HostedClus
         str(install),
         _AVAILABLE,
         *map(str, creations),
-        *(f"# {each.name}: the stack applies its HostedCluster (`make up`)." for each in clusters if each.is_applied),
+        *(f"# {cluster.name}: the stack applies its HostedCluster (`make up`)." for cluster in applied),
     ]
     return "\n\n".join(parts) + "\n"
 

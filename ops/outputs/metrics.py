@@ -1,7 +1,7 @@
-"""What `idstack status` knows, for Prometheus: a file for node_exporter's textfile collector.
+"""The results of `idstack status` for Prometheus: a file for node_exporter's textfile collector.
 
-The collector reads `*.prom` (prometheus/node_exporter, `README.md`, "Textfile Collector") and may read at any moment,
-so the file appears whole. Times are Unix seconds.
+The collector reads `*.prom` at any time (prometheus/node_exporter, `README.md`, "Textfile Collector"), so the file is
+written atomically. Times are Unix seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ops.world.compared_identities import ManagedIdentityRow
 
 _SUFFIX: Final = ".prom"
 _LABELS: Final = ("stack", "cluster", "identity")
-_READABLE: Final = 0o644  # node_exporter runs as a user of its own
+_READABLE: Final = 0o644  # node_exporter runs as another user
 
 
 def render(
@@ -35,8 +35,8 @@ def render(
 ) -> bytes:
     """The metrics of a stack in Prometheus' text format; an identity without a date has none.
 
-    `mounts` is empty if the management cluster could not be asked. `is_broken` says what the doctor finds of an
-    identity of a hosted cluster, or (None and None) of the whole stack; what it does not know is left out.
+    `mounts` is empty if the management cluster was not read. `is_broken` is the doctor's result for an identity of a
+    hosted cluster, or (None and None) for the whole stack; unknown results have no metric.
     """
     registry = CollectorRegistry()
 
@@ -45,21 +45,21 @@ def render(
 
     gauge("run_seconds", "When idstack status wrote this", ("stack",)).labels(stack).set(now.timestamp())
     expires = gauge("not_after_seconds", "When the certificate expires")
-    renews = gauge("renew_after_seconds", "From when on a renewal is due")
+    renews = gauge("renew_after_seconds", "When a renewal becomes due")
     overdue = gauge("renewal_overdue", "1 if the renewal should have happened, else 0")
     signs_in = gauge("signs_in", "1 if each mount signs in and makes its proof call, else 0; only where probes answer")
-    wrong = gauge("managed_identity_wrong", "1 if Azure does not have it as the stack made it, else 0")
+    wrong = gauge("managed_identity_wrong", "1 if Azure does not have it as the stack created it, else 0")
     old = gauge("mount_is_old", "1 if a pod has mounted another version than the vault's, else 0")
     broken = gauge("broken", "1 if idstack doctor finds its secret, application or roles broken, else 0")
     stack_broken = gauge(
         "stack_broken", "1 if the vault, or the role of the key-vault-user, is broken, else 0", ("stack",)
     )
-    if (found := is_broken(None, None)) is not None:
-        stack_broken.labels(stack).set(found)
+    if (is_found_broken := is_broken(None, None)) is not None:
+        stack_broken.labels(stack).set(is_found_broken)
     for row in rows:
         where = (stack, row.cluster, row.identity)
-        if (found := is_broken(row.cluster, row.identity)) is not None:
-            broken.labels(*where).set(found)
+        if (is_found_broken := is_broken(row.cluster, row.identity)) is not None:
+            broken.labels(*where).set(is_found_broken)
         overdue.labels(*where).set(row.is_overdue(now))
         if row.not_after is not None:
             expires.labels(*where).set(row.not_after.timestamp())
@@ -67,8 +67,8 @@ def render(
             renews.labels(*where).set(row.renew_after.timestamp())
         if row.probes:
             signs_in.labels(*where).set(row.is_green)
-    for each in managed:
-        wrong.labels(stack, each.cluster, each.identity).set(each.is_wrong)
+    for managed_identity in managed:
+        wrong.labels(stack, managed_identity.cluster, managed_identity.identity).set(managed_identity.is_wrong)
     for (cluster, identity), states in _states(mounts).items():
         if states & {"current", "old"}:
             old.labels(stack, cluster, identity).set("old" in states)
@@ -76,27 +76,29 @@ def render(
 
 
 def _states(mounts: Sequence[MountedVersion]) -> dict[tuple[str, str], set[str]]:
-    """What the pods have mounted, by hosted cluster and identity."""
-    found: dict[tuple[str, str], set[str]] = {}
+    """The states of the pods' mounts, by hosted cluster and identity."""
+    states: dict[tuple[str, str], set[str]] = {}
     for mount in mounts:
-        found.setdefault((mount.cluster, mount.identity), set()).add(mount.state)
-    return found
+        states.setdefault((mount.cluster, mount.identity), set()).add(mount.state)
+    return states
 
 
 def write(file: Path, metrics: bytes) -> None:
-    """Put the metrics into a file that appears whole; raises CommandError for one that cannot be written."""
+    """Write the metrics to a file atomically; raises CommandError if that fails."""
     if file.suffix != _SUFFIX:
-        raise CommandError(f"--metrics {file}: node_exporter reads files that end in {_SUFFIX} alone; name it so")
+        raise CommandError(f"--metrics {file}: node_exporter reads only files with the suffix {_SUFFIX}")
     try:
         descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        written = Path(name)
+        draft = Path(name)
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(metrics)
-            written.chmod(_READABLE)
-            written.replace(file)
+            draft.chmod(_READABLE)
+            draft.replace(file)
         except OSError:
-            written.unlink()
+            draft.unlink()
             raise
     except OSError as error:
-        raise CommandError(f"--metrics {file}: {error.strerror or error}; is its directory there, and yours?") from None
+        raise CommandError(
+            f"--metrics {file}: {error.strerror or error}; does its directory exist, and can you write to it?"
+        ) from None

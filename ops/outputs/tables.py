@@ -1,7 +1,7 @@
 """The tables of `status` and `up`.
 
-On a wide screen each value has a column. On a narrow one several values share a column, one below the other, and none
-is folded: names, paths and permissions are there to be copied, so no word is ever broken.
+On a wide screen each value has a column. On a narrow one several values share a column, one below the other. Words are
+never broken, because users copy names, paths and permissions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Line: TypeAlias = Mapping[str, Text]
 # Columns from left to right; each names the values it shows from top to bottom.
 Layout: TypeAlias = Sequence[Sequence[str]]
 
-# If not every value can have a column: the first that fits is taken. The last takes 80 columns.
+# If not every value can have a column, the first layout that fits is used. The last needs 80 columns.
 _SIGN_INS: Final = (
     (("identity", "certificate expiry"), ("SecretProviderClass", "file"), ("sign-in", "proof call")),
     (("identity", "certificate expiry"), ("SecretProviderClass", "file", "sign-in", "proof call")),
@@ -57,10 +57,10 @@ _TOKENS: Final = (
     (("identity", "cluster"), ("service account", "file", "sign-in", "proof call")),
 )
 _GAP: Final = 2
-# Where an error is wrapped, between words: no proof call is longer, and a column of identities fits beside it on 80.
+# Errors are wrapped here, between words: no proof call is longer, and a column of identities still fits within 80.
 _LONGEST_LINE: Final = 58
 _UNKNOWN: Final = "not known"
-# Before `<namespace>:<name>` of every service account.
+# The prefix of every service account's `<namespace>:<name>`.
 _ACCOUNT: Final = "system:serviceaccount:"
 _SOON_DAYS: Final = 14
 
@@ -68,23 +68,23 @@ _SOON_DAYS: Final = 14
 def sign_ins(rows: Sequence[Row], mounts: Path, width: int) -> Table:
     """The table at the end of `up`: a line for each mount, the identity's name at its first; for `width` columns.
 
-    `mounts` is the directory of the local kubelet's mounts, which paths are shown without.
+    `mounts` is the directory of the local kubelet's mounts, which is cut off from the paths.
     """
     return fitted([_sign_in(row, probe, mounts) for row in rows for probe in row.probes], _SIGN_INS, width)
 
 
 def tokens(rows: Sequence[TokenRow], mounts: Path, width: int) -> Table:
-    """The sign-ins of service accounts, as those of `sign_ins`."""
+    """The sign-ins of service accounts, like `sign_ins`."""
     return fitted([_token(row, mounts) for row in rows], _TOKENS, width)
 
 
 def credentials(rows: Sequence[Row], now: datetime, width: int) -> Table:
-    """The table of `status`, for `width` columns; sign-in and proof call only if probes can be reached."""
+    """The table of `status`, for `width` columns; with sign-in and proof call if the probes are reachable."""
     return fitted([_credential(row, now) for row in rows], _CREDENTIALS, width)
 
 
 def with_caption(table: Table, caption: str) -> Table:
-    """The table with a line below it that is true of every row; a wide one is not folded."""
+    """The table with a line below it that applies to every row."""
     table.caption = Text(f"\n{caption}", "")
     table.caption_justify = "left"
     return table
@@ -94,7 +94,7 @@ def fitted(lines: Sequence[Line], stacked: Sequence[Layout], width: int) -> Tabl
     """The lines with a column for each value, or in the first (or the last) of the `stacked` layouts that fits."""
     names = list(lines[0]) if lines else []
     for layout in ([[name] for name in names], *stacked):
-        columns = [shown for column in layout if (shown := [name for name in column if name in names])]
+        columns = [visible for column in layout if (visible := [name for name in column if name in names])]
         height = max(map(len, columns), default=0)
         # Blank lines below, because rich aligns headers with the bottom line.
         headers = [Text("\n".join([*column, *[""] * (height - len(column))])) for column in columns]
@@ -104,7 +104,7 @@ def fitted(lines: Sequence[Line], stacked: Sequence[Layout], width: int) -> Tabl
         if needed <= width:
             break
     table = Table(
-        *(Column(header, width=each) for header, each in zip(headers, widths, strict=True)),
+        *(Column(header, width=column_width) for header, column_width in zip(headers, widths, strict=True)),
         width=needed,  # otherwise rich folds what is wider than the screen
         box=box.SIMPLE_HEAD,
         show_edge=False,
@@ -122,7 +122,7 @@ def _stack(values: Iterable[Text]) -> Text:
 
 
 def _width(cell: Text) -> int:
-    """Columns the cell takes when its lines are wrapped at `_LONGEST_LINE`, but no word is."""
+    """The width of the cell with its lines wrapped at `_LONGEST_LINE`, between words."""
     longest_line = max(map(cell_len, cell.plain.splitlines()), default=0)
     longest_word = max(map(cell_len, cell.plain.split()), default=0)
     return max(longest_word, min(longest_line, _LONGEST_LINE))
@@ -153,8 +153,8 @@ def _token(row: TokenRow, mounts: Path) -> Line:
 
 
 def _credential(row: Row, now: datetime) -> Line:
-    left = row.days_left(now)
-    style = "" if left is None else "red" if left < 0 else "yellow" if left < _SOON_DAYS else "green"
+    days_left = row.days_left(now)
+    style = "" if days_left is None else "red" if days_left < 0 else "yellow" if days_left < _SOON_DAYS else "green"
     return {
         "cluster": Text(row.cluster),
         "identity": Text(row.identity),
@@ -162,7 +162,7 @@ def _credential(row: Row, now: datetime) -> Line:
         "SecretProviderClass": Text(row.secret_provider_class),
         "expiry": _date(row.not_after),
         "renew after": _date(row.renew_after),
-        "days left": Text(_UNKNOWN if left is None else str(left), style),
+        "days left": Text(_UNKNOWN if days_left is None else str(days_left), style),
         **({"sign-in": _worst(row, "signIn"), "proof call": _worst(row, "proof")} if row.probes else {}),
     }
 
@@ -182,7 +182,7 @@ def _file(probe: ProbeResult, mounts: Path) -> str:
 
 def _outcome(probe: ProbeResult, step: _Step) -> Text:
     if probe.report is None:
-        # Shown once: there is no proof call without a sign-in.
+        # Shown once, because there is no proof call without a sign-in.
         return Text((probe.problem or _UNKNOWN) if step == "signIn" else "", "red")
     outcome = probe.report[step]
     if outcome["ok"]:

@@ -1,4 +1,4 @@
-"""An Azure DevOps project's service connections, environments and pipeline, as one script for a shell with `az`.
+"""The script that creates an Azure DevOps project's service connections, environments and pipeline with `az`.
 
 `az` needs its extension azure-devops. Sources: learn.microsoft.com/azure/devops, "Manually set workload identity
 service connections", and its REST API ("Endpoints - Create", "Environments - Add", "Check Configurations - Add").
@@ -16,10 +16,10 @@ from ops.pipelines.stack import PipelineStack
 
 PIPELINE: Final = ".azuredevops/azure-pipelines.yml"
 _HOST: Final = "https://dev.azure.com"
-# The kind of check of an environment that people approve ("Check Configurations - Add").
+# The check for approvals of an environment ("Check Configurations - Add").
 _APPROVAL: Final = {"id": "8c6f20a7-a545-4486-9777-f762fafe0d4d", "name": "Approval"}
 _MINUTES: Final = 43_200  # as long as a check may wait: 30 days
-# Lets a service connection serve jobs of the branch main alone, whatever a branch's pipeline says.
+# Limits a service connection to jobs of the branch main, whatever another branch's pipeline contains.
 _ON_MAIN: Final = {
     "type": {"id": "fe1de3ee-a436-41b4-bb20-f6eb4cb879a7", "name": "Task Check"},
     "settings": {
@@ -66,7 +66,7 @@ def _lines(
 
 
 def _approval(stack: PipelineStack, where: tuple[str, ...]) -> Iterator[str]:
-    """The environment that people approve, with its check, unless they are there."""
+    """The environment with its check for approvals, unless it exists."""
     name = f"{stack.name}-approval"
     yield f"\n# {stack.name}: who approves"
     area = ("distributedtask", "environments")
@@ -86,7 +86,7 @@ def _approval(stack: PipelineStack, where: tuple[str, ...]) -> Iterator[str]:
 
 
 def _identity(identity: PipelineIdentity, where: tuple[str, ...], project: str) -> Iterator[str]:
-    """The identity with its service connection, whose issuer and subject Azure DevOps chooses."""
+    """The identity with its service connection; Azure DevOps generates issuer and subject."""
     settings, name = identity.stack.settings, identity.name
     yield f"\n# {identity.stack.name}: the {identity.purpose}"
     yield from identity.made()
@@ -108,9 +108,7 @@ def _identity(identity: PipelineIdentity, where: tuple[str, ...], project: str) 
             "subscriptionName": settings.subscription_id,
             "creationMode": "Manual",
         },
-        "serviceEndpointProjectReferences": [
-            {"projectReference": {"id": "PROJECT_ID", "name": project}, "name": name},
-        ],
+        "serviceEndpointProjectReferences": [{"projectReference": {"id": "PROJECT_ID", "name": project}, "name": name}],
     }
     yield f"  {_written(connection)}"
     create = line(*endpoint, "create", *where, "--query", "id", *TEXT)
@@ -130,14 +128,14 @@ def _identity(identity: PipelineIdentity, where: tuple[str, ...], project: str) 
 
 
 def _pipeline(stacks: Sequence[PipelineStack], where: tuple[str, ...]) -> Iterator[str]:
-    """The stacks' own list is in the pipeline's file, which is read before any variable of the project is known."""
+    """The list of stacks for the pipeline's file, which Azure DevOps reads before any variable of the project."""
     yield f"\n# {PIPELINE}: put this list into its parameter `stacks`"
     yield from (f"#   - {{name: {stack.name}, backend: {json.dumps(stack.backend)}}}" for stack in stacks)
     yield f"# Then: {line('az', 'pipelines', 'create', '--name', 'idstack', '--yaml-path', PIPELINE, *where)}"
 
 
 def _invoke(area: tuple[str, str], where: tuple[str, ...], query: str, search: str | None = None) -> str:
-    """A call of the REST API: a search, or a POST of what is in `$body`."""
+    """A call of the REST API: a search, or a POST of the file `$body`."""
     organization, project = where[1], where[3]
     names = ("--organization", organization, "--route-parameters", f"project={project}", "--api-version", "7.1-preview")
     words = line("az", "devops", "invoke", "--area", area[0], "--resource", area[1], *names, "--query", query, *TEXT)
@@ -146,7 +144,7 @@ def _invoke(area: tuple[str, str], where: tuple[str, ...], query: str, search: s
     return f'{words} --http-method POST --in-file "$body"'
 
 
-# Words of a body that stand for variables of the shell.
+# Placeholders in a body, and their shell variables.
 _VARIABLES: Final = {
     '"APPROVERS"': "$approvers",
     '"ENVIRONMENT"': '"$environment"',
@@ -157,7 +155,7 @@ _VARIABLES: Final = {
 
 
 def _written(body: Mapping[str, Any]) -> str:
-    """A line that writes a body into the file."""
+    """A line that writes a body to the file."""
     text = json.dumps(body).replace("\\", "\\\\").replace("$", "\\$")
     for word, variable in _VARIABLES.items():
         text = text.replace(word, variable)

@@ -1,4 +1,4 @@
-"""A GitHub repository's environments, variables and identities, as one script for a shell with `az` and `gh`.
+"""The script that creates a GitHub repository's environments, variables and identities with `az` and `gh`.
 
 Sources: docs.github.com, "REST API endpoints for deployment environments", "... for deployment branch policies" and
 "OpenID Connect reference".
@@ -20,9 +20,9 @@ STACKS_VARIABLE: Final = "IDSTACK_STACKS"
 
 
 def script(repository: str, stacks: Sequence[PipelineStack], group: str, reviewers: Sequence[str]) -> str:
-    """The script; `reviewers` are users, or teams as `<org>/<team>`, who approve what changes a stack.
+    """The script; `reviewers` are users, or teams as `<org>/<team>`, who approve changes of a stack.
 
-    The variable that lists the stacks comes last: with it the workflows begin.
+    The variable with the stacks comes last, because it enables the workflows.
     """
     return "\n".join(_lines(repository, stacks, group, reviewers)) + "\n"
 
@@ -42,7 +42,7 @@ def _lines(repository: str, stacks: Sequence[PipelineStack], group: str, reviewe
     for stack in stacks:
         yield from _of_stack(repository, stack, group)
     yield "\n# the stacks, in the order in which they go up"
-    names = json.dumps([each.name for each in stacks])
+    names = json.dumps([stack.name for stack in stacks])
     yield line("gh", "variable", "set", STACKS_VARIABLE, "--repo", repository, "--body", names)
 
 
@@ -76,7 +76,7 @@ def _of_stack(repository: str, stack: PipelineStack, group: str) -> Iterator[str
 
 
 def _environment(environments: str, name: str, body: str, *, on_main: bool) -> Iterator[str]:
-    """An environment with this body, quoted for a shell; `on_main`: only jobs of the branch main may use it."""
+    """An environment with this quoted body; with `on_main` only jobs of the branch main may use it."""
     put = line("gh", "api", "--silent", "--method", "PUT", f"{environments}/{name}", "--input", "-")
     yield f"printf %s {body} | {put}"
     if on_main:

@@ -1,4 +1,4 @@
-"""A stack as its pipelines need it: its settings, the container of its state, and the key that encrypts it."""
+"""A stack for its pipelines: its settings, the container of its state, and the key that encrypts it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _KEY: Final = re.compile(r"azurekeyvault://(?P<vault>[^./]+)\.vault\.azure\.net/
 class PipelineStack:
     """A stack on Azure whose state and key a pipeline's identity can reach.
 
-    `backend` is the address of the state's container, `container` and `account` are its parts; `vault` and `key` name
-    the key that encrypts what is secret in the state.
+    `backend` is the address of the state, with the parts `container` and `account`; `vault` and `key` name the key that
+    encrypts the state's secrets.
     """
 
     name: str
@@ -42,12 +42,12 @@ class PipelineStack:
 
 
 def pipeline_stacks(names: Sequence[str], backend: str) -> list[PipelineStack]:
-    """The stacks, out of their files alone: no engine runs, and there is no sign-in.
+    """The stacks, read from their files alone, without an engine or a sign-in.
 
-    `backend` is the address of the state of those whose files record none; `{stack}` in it stands for the name of a
-    stack. Raises CommandError with everything that is wrong with any of them.
+    `backend` is the address for files that record none, with `{stack}` for the stack's name. Raises CommandError with
+    all problems.
     """
-    found: list[PipelineStack] = []
+    stacks: list[PipelineStack] = []
     problems: list[str] = []
     for name in dict.fromkeys(names):
         try:
@@ -56,16 +56,16 @@ def pipeline_stacks(names: Sequence[str], backend: str) -> list[PipelineStack]:
             problems.append(error.message)
             continue
         problems += _problems(stack)
-        found.append(stack)
+        stacks.append(stack)
     if problems:
         raise CommandError("\n".join(problems))
-    return found
+    return stacks
 
 
 def _problems(stack: PipelineStack) -> Iterator[str]:
     name, cloud = stack.name, stack.settings.cloud.name
     if cloud != DEFAULT_CLOUD:
-        yield f"{name} is in {cloud}, and the pipelines sign in to {DEFAULT_CLOUD} alone; leave it out"
+        yield f"{name} is in {cloud}, but the pipelines sign in only to {DEFAULT_CLOUD}; leave it out"
     if not (stack.container and stack.account):
         yield (
             f"{name}: a pipeline cannot reach the state at {stack.backend!r}; accepted, as idstack:backend "
@@ -74,15 +74,16 @@ def _problems(stack: PipelineStack) -> Iterator[str]:
         )
     if not stack.key:
         yield (
-            f"Pulumi.{name}.yaml names no key of Azure as `secretsprovider`, and a pipeline has no passphrase: "
-            f"`idstack pulumi --stack {name} -- stack change-secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key>`"
+            f"Pulumi.{name}.yaml has no Azure key as `secretsprovider`, and a pipeline has no passphrase: `idstack "
+            f"pulumi --stack {name} -- stack change-secrets-provider "
+            "azurekeyvault://<vault>.vault.azure.net/keys/<key>`"
         )
 
 
 def _read(name: str, backend: str) -> PipelineStack:
-    """The stack; what its state and its key lack is empty."""
+    """The stack; unknown parts of its state's address and its key are empty."""
     if is_local(name):
-        raise CommandError(f"{name} is a local stack, which no pipeline reaches; leave it out")
+        raise CommandError(f"{name} is a local stack, which no pipeline can reach; leave it out")
     engine = Engine(name)
     document = yaml.safe_load(engine.configuration_text()) or {}
     try:

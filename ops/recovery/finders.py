@@ -1,4 +1,4 @@
-"""Finds, for each resource type of the program, the id of the thing that the inputs describe, if it exists."""
+"""Finds the id of an existing resource by its inputs, for each resource type of the program."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from identity.naming import owner_mark, resource_group_id, resource_id, secret_i
 from identity.plugin_schema import VaultAddress
 from ops.stack.errors import CommandError
 from ops.world import vault_secrets
+from ops.world.adoption_guard import owner_of_application
 from ops.world.kubernetes_objects import KubernetesObjects
-from ops.world.whose import owner_of_application
 
 Inputs: TypeAlias = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ _TOPICS: Final = "Microsoft.EventGrid/systemTopics"
 
 @dataclass(frozen=True)
 class _GroupedType:
-    """A type of azure-native in a resource group: its type in ARM, the API version to read it with, its names."""
+    """A type of azure-native in a resource group: its type in ARM, its API version, and the inputs with its names."""
 
     type: str
     api_version: str
@@ -82,10 +82,10 @@ _IN_A_GROUP: Final[Mapping[str, _GroupedType]] = MappingProxyType(
 
 
 class Finders:
-    """Looks things up in one subscription, tenant and cluster; `cluster` is None if the stack has none.
+    """Finds resources in one subscription, tenant and cluster; `cluster` is None if the stack has none.
 
-    `taken` are type and id of what the state has already, which is not found again. `vault_id` is the ARM id of the
-    stack's vault, if an output of a complete run names it.
+    `taken` are type and id of the resources in the state, which are not found again. `vault_id` is the ARM id of the
+    stack's vault, if the outputs have it.
     """
 
     def __init__(
@@ -113,16 +113,16 @@ class Finders:
         }
 
     def find(self, type_token: str, inputs: Inputs) -> str | None:
-        """The provider's id of the thing; None if there is none, or if the state has it.
+        """The provider's id of the resource; None if it does not exist, or is in the state.
 
-        An input that is not known yet comes from something that does not exist itself; it is missing here. Raises
-        CommandError if the service refuses or does not answer, or has several such things.
+        An unknown input, of a resource that does not exist, is missing in `inputs`. Raises CommandError if the service
+        refuses or does not answer, or has several such resources.
         """
         try:
-            found = self._find(type_token, inputs)
+            id = self._find(type_token, inputs)
         except LookupError:
             return None
-        return None if (type_token, found) in self._taken else found
+        return None if (type_token, id) in self._taken else id
 
     def _find(self, type_token: str, inputs: Inputs) -> str | None:
         if row := _IN_A_GROUP.get(type_token):
@@ -134,9 +134,9 @@ class Finders:
         return self._by_type[type_token](inputs) if type_token in self._by_type else None
 
     def _resource(self, full_id: str, api_version: str) -> str | None:
-        # The id as Azure spells it, as azure-native takes it.
-        found = self._azure.resource(full_id, api_version)
-        return str(found["id"]) if found else None
+        # The id in Azure's spelling, as azure-native has it.
+        resource = self._azure.resource(full_id, api_version)
+        return str(resource["id"]) if resource else None
 
     def _resource_group(self, inputs: Inputs) -> str | None:
         return self._resource(
@@ -152,7 +152,7 @@ class Finders:
         return self._resource(f"{inputs['resourceUri']}/providers/{name}", resource_types.INSIGHTS_API)
 
     def _container(self, inputs: Inputs) -> str | None:
-        # An account has one blob service, which no input names.
+        # An account has one blob service, without an input for its name.
         names = (inputs["accountName"], "default", inputs["containerName"])
         containers = f"{_ACCOUNTS}/blobServices/containers"
         full_id = resource_id(self._subscription_id, inputs["resourceGroupName"], containers, *names)
@@ -166,54 +166,62 @@ class Finders:
         # Display names are not unique, and another backend may have a stack of this name; no other has the owner id
         # (components/azure/ownership.py).
         owner = owner_of_application(inputs)
-        names = [each for each in inputs["tags"] if not each.startswith(owner_mark(""))]
+        names = [candidate for candidate in inputs["tags"] if not candidate.startswith(owner_mark(""))]
         tag = names[0]
         tagged = self._azure.directory_objects("/applications", f"tags/any(tag:tag eq {_quoted(tag)})")
-        found = [each for each in tagged if owner_of_application(each) == owner]
-        if len(found) > 1:
+        own = [candidate for candidate in tagged if owner_of_application(candidate) == owner]
+        if len(own) > 1:
             delivered = self._delivered()
-            listed = "; ".join(self._described(each, delivered) for each in found)
+            listed = "; ".join(self._described(candidate, delivered) for candidate in own)
             raise CommandError(
                 f"there is more than one application with the tag {tag}: {listed}. The stack can have only one of "
-                "them. Keep the one in use, which the vault has a certificate of; delete the others, then run `make "
+                "them. Keep the one in use, whose certificate is in the vault; delete the others, then run `make "
                 "recover` again"
             )
-        return f"/applications/{found[0]['id']}" if found else None
+        return f"/applications/{own[0]['id']}" if own else None
 
     def _described(self, application: AzureObject, delivered: Set[str]) -> str:
-        """An application with what tells whether it is in use."""
+        """An application, and whether it is in use."""
         path = f"/applications/{application['id']}"
-        certificates = {each.thumbprint or each.key_id for each in registered(application)}
+        certificates = {certificate.thumbprint or certificate.key_id for certificate in registered(application)}
         state = "in" if (resource_types.APPLICATION, path) in self._taken else "not in"
         if certificates & delivered:
             return f"{path} is in use, and {state} the stack's state"
-        shown = ", ".join(sorted(certificates)) or "no certificate"
-        return f"{path} is {state} the stack's state, and none of its certificates is in the vault ({shown})"
+        thumbprints = ", ".join(sorted(certificates)) or "no certificate"
+        return f"{path} is {state} the stack's state, and none of its certificates is in the vault ({thumbprints})"
 
     def _delivered(self) -> set[str]:
         """Thumbprints of the certificates in the stack's vault."""
         secrets = [] if self._vault_id is None else vault_secrets.read(self._azure, self._vault_id)
-        return {each.thumbprint for each in secrets if each.thumbprint is not None}
+        return {secret.thumbprint for secret in secrets if secret.thumbprint is not None}
 
     def _service_principal(self, inputs: Inputs) -> str | None:
         client_id = inputs["clientId"]
-        found = self._azure.directory_objects("/servicePrincipals", f"appId eq {_quoted(client_id)}")
-        return _only([f"/servicePrincipals/{each['id']}" for each in found], f"service principal of {client_id}")
+        principals = self._azure.directory_objects("/servicePrincipals", f"appId eq {_quoted(client_id)}")
+        return _only(
+            [f"/servicePrincipals/{principal['id']}" for principal in principals], f"service principal of {client_id}"
+        )
 
     def _registration(self, inputs: Inputs) -> str | None:
         """The certificate of the application with the plan's key id.
 
-        A plan that does not know the key id yet is of a certificate that begins at the same second as one that the
-        state does not have.
+        If the plan does not know the key id yet, the certificate that begins at the plan's second and is not in the
+        state.
         """
         application, begin = inputs["applicationId"], _instant(rfc3339.parse(inputs["startDate"]))
-        found = registered_at(self._azure, application) or ()
+        certificates = registered_at(self._azure, application) or ()
         if key_id := inputs.get("keyId"):
-            matching = [each for each in found if each.key_id.lower() == key_id.lower()]
+            matching = [certificate for certificate in certificates if certificate.key_id.lower() == key_id.lower()]
         else:
-            matching = [each for each in found if _instant(each.begins) == begin]
-        ids = [f"{application.removeprefix('/applications/')}/certificate/{each.key_id}" for each in matching]
-        free = [each for each in ids if (resource_types.REGISTERED_CERTIFICATE, each) not in self._taken]
+            matching = [certificate for certificate in certificates if _instant(certificate.begins) == begin]
+        ids = [
+            f"{application.removeprefix('/applications/')}/certificate/{certificate.key_id}" for certificate in matching
+        ]
+        free = [
+            certificate
+            for certificate in ids
+            if (resource_types.REGISTERED_CERTIFICATE, certificate) not in self._taken
+        ]
         return _only(free, f"certificate of {application} from {begin}")
 
     def _object(self, inputs: Inputs) -> str | None:

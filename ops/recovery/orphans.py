@@ -1,4 +1,4 @@
-"""Which creates of a plan may have begun already, and states with some resources more; all of it computed."""
+"""Computes the orphan candidates of a plan, and states with the orphans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MASKED: Final = "[secret]"
 
 @dataclass(frozen=True)
 class Orphan:
-    """A resource out of a plan, and the provider's id of the thing that it would have made once more."""
+    """A resource of a plan, and the provider's id of the existing one."""
 
     resource: StateResource
     id: str
@@ -26,66 +26,66 @@ class Orphan:
 
 
 def certificates_since(stack: str) -> str:
-    """What to say of a state that may be older than a renewal: no plan shows what that one has registered."""
+    """The message about a state that may be older than a renewal, whose registrations no plan shows."""
     return (
-        "what a renewal has registered since then at Entra ID stays there; "
-        f"`.venv/bin/idstack sweep --stack {stack}` lists it, and deletes it once no pod can use it"
+        "certificates that renewals have registered at Entra ID since then stay there; "
+        f"`.venv/bin/idstack sweep --stack {stack}` lists them, and deletes them once no pod can use them"
     )
 
 
 def candidates(plan: Plan, resources: Sequence[StateResource]) -> Iterator[StateResource]:
-    """The resources that the plan creates and whose creation may have begun, with the inputs that the plan shows.
+    """The resources that the plan creates and whose creation may have begun, with the plan's known inputs.
 
-    The engine begins to create a resource once everything that it depends on exists, and is in the state.
+    The engine begins to create a resource once all its dependencies are in the state.
     """
-    there = {each["urn"] for each in resources}
+    existing = {resource["urn"] for resource in resources}
     for step in plan["steps"]:
-        if step["op"] == "create" and step["newState"]["custom"] and _needs(step["newState"]) <= there:
+        if step["op"] == "create" and step["newState"]["custom"] and _needs(step["newState"]) <= existing:
             yield {**step["newState"], "inputs": shown(step["newState"].get("inputs", {}))}
 
 
 def ids(resources: Sequence[StateResource]) -> set[tuple[str, str]]:
-    """Type and provider's id of all resources. A Secret may have the id of a ConfigMap."""
-    return {(each["type"], each["id"]) for each in resources if "id" in each}
+    """Type and provider's id of all resources; the id alone is not unique."""
+    return {(resource["type"], resource["id"]) for resource in resources if "id" in resource}
 
 
 def unmarked(state: State) -> State:
-    """The `state` without the engine's mark of what a replacement has deleted first (`pendingReplacement`).
+    """The `state` without the engine's mark of resources that a replacement deletes first (`pendingReplacement`).
 
-    A refresh does not read what is marked. Without the mark, what is gone leaves the state, so that a plan creates it
-    again and its replacement, if it was made, is found; what has the same id as before stays.
+    A refresh does not read marked resources. Without the mark it removes deleted ones, so that a plan creates them
+    again and finds an existing replacement; a resource with the same id stays.
     """
     resources = state["deployment"].get("resources") or ()
-    kept = [each.copy() for each in resources]
-    for each in kept:
-        each.pop("pendingReplacement", None)
+    kept = [resource.copy() for resource in resources]
+    for resource in kept:
+        resource.pop("pendingReplacement", None)
     return {**state, "deployment": {**state["deployment"], "resources": kept}} if kept else state
 
 
-def settled(state: State, found: Sequence[Orphan]) -> State:
-    """The refreshed `state` with what was found, as the engine would have written it.
+def settled(state: State, orphans: Sequence[Orphan]) -> State:
+    """The refreshed `state` with the orphans, as the engine would have written them.
 
-    The next command reads the outputs (`refreshBeforeUpdate`); until then the inputs take their place. A secret is not
-    among the inputs, so the next `up` sees a difference and writes it again.
+    The next command reads the outputs (`refreshBeforeUpdate`); until then the inputs replace them. Secrets are missing
+    in the inputs, so that the next `up` writes them again.
     """
     entered: list[StateResource] = [
-        {**each.resource, "id": each.id, "outputs": each.resource["inputs"], "refreshBeforeUpdate": True}
-        for each in found
+        {**orphan.resource, "id": orphan.id, "outputs": orphan.resource["inputs"], "refreshBeforeUpdate": True}
+        for orphan in orphans
     ]
     resources = [*(state["deployment"].get("resources") or ()), *entered]
     return {**state, "deployment": {**state["deployment"], "resources": resources}}
 
 
 def _needs(resource: StateResource) -> set[str]:
-    """URNs of what has to exist first."""
+    """The URNs of a resource's dependencies."""
     provider = provider_urn(resource.get("provider", ""))
     return {*(resource.get("dependencies") or ()), resource.get("parent", ""), provider} - {""}
 
 
 def shown(value: Any) -> Any:
-    """The inputs, or another value of a plan, without what the plan masks or does not know."""
+    """The inputs, or another value of a plan, without masked and unknown values."""
     if isinstance(value, Mapping):
-        return {key: shown(each) for key, each in value.items() if each not in (_MASKED, UNKNOWN)}
+        return {key: shown(item) for key, item in value.items() if item not in (_MASKED, UNKNOWN)}
     if isinstance(value, list):
-        return [shown(each) for each in value if each not in (_MASKED, UNKNOWN)]
+        return [shown(item) for item in value if item not in (_MASKED, UNKNOWN)]
     return value

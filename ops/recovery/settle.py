@@ -1,4 +1,4 @@
-"""The steps that make an interrupted stack one that `up` can go on with; each may be repeated.
+"""The steps that prepare an interrupted stack for the next `up`; each may be repeated.
 
 Every function raises CommandError if the engine, Azure or the management cluster refuses or does not answer.
 """
@@ -21,10 +21,10 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.lock import LockedError
 from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, without
+from ops.world.adoption_guard import adoption_guard
 from ops.world.kubernetes_objects import management_cluster
-from ops.world.whose import looking
 
-_AT_ONCE: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
+_MAX_WORKERS: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
 _KUBERNETES: Final = "kubernetes:"
 _KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"
 
@@ -32,13 +32,14 @@ _KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"
 def unlock_and_refresh(
     engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None], *, owner_is_gone: bool = False
 ) -> State:
-    """Refresh the state, and unlock it first if the process that locked it does not run any more.
+    """Refresh the state, and unlock it first if the process that locked it has ended.
 
-    A state that is cut short is that of the newest copy again, before; without one it is empty, if no run has ended.
+    A truncated state is first replaced by its newest copy; without one it is empty, if no run has ended. Returns the
+    state after the first refresh.
 
-    Raises LockedError if it does run, or may, and CommandError if the state is empty now and a run may have made
-    something. `owner_is_gone`: a person knows that none runs on another machine either. `report` prints a line for the
-    user. Returns the state after the first refresh.
+    Raises LockedError if the process runs or may run, and CommandError if the state is empty now and a run may have
+    created resources. `owner_is_gone`: a person is sure that no process on another machine runs either. `report` prints
+    a line for the user.
     """
     if damaged := engine.damage():
         report(damaged.put_back())
@@ -53,7 +54,7 @@ def unlock_and_refresh(
     except LockedError as locked:
         if not (locked.is_abandoned or (owner_is_gone and locked.is_unseen)):
             raise
-        report(f"unlocking the stack {engine.stack}: the process that locked it does not run any more")
+        report(f"unlocking the stack {engine.stack}: the process that locked it has ended")
         engine.unlock()
         _refresh(engine, local, report)
     state = engine.state()
@@ -65,8 +66,8 @@ def unlock_and_refresh(
 
 
 def _refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> None:
-    """Refresh, also after applications were deleted, whose certificates azuread then fails to read, or after another
-    management cluster got the name: the provider in the state asks at the address of the one before.
+    """Refresh, also after applications were deleted, whose certificates azuread fails to read, or after the management
+    cluster was replaced: the provider in the state has the address of the old one.
     """
     try:
         engine.refresh()
@@ -74,11 +75,11 @@ def _refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[s
         raise
     except CommandError:
         lost = _credentials_of_deleted_applications(engine, local)
-        providers = [each["urn"] for each in engine.resources() if each["type"] == _KUBERNETES_PROVIDER]
+        providers = [resource["urn"] for resource in engine.resources() if resource["type"] == _KUBERNETES_PROVIDER]
         if not lost and not providers:
             raise
         if not lost:
-            report("taking the address of the management cluster from Azure, and refreshing once more:")
+            report("reading the address of the management cluster from Azure, and refreshing again:")
             targets = [argument for urn in providers for argument in ("--target", urn)]
             engine.up(("--yes", "--skip-preview", *targets))
             engine.refresh()
@@ -91,86 +92,90 @@ def _refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[s
 
 
 def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment | None) -> set[str]:
-    """URNs of the registrations that were deleted with their applications, and of what belongs to these alone.
+    """URNs of the registrations that were deleted with their applications, and of resources that only these use.
 
-    The schedules with their certificates are among them: another application has another client id, and loaders take a
-    document as new only if its certificate is new.
+    They include the schedules with their certificates: a new application has a new client id, and loaders accept a new
+    document only with a new certificate.
     """
     resources = engine.resources()
-    registrations = [each for each in resources if each["type"] == resource_types.REGISTERED_CERTIFICATE]
+    registrations = [resource for resource in resources if resource["type"] == resource_types.REGISTERED_CERTIFICATE]
     if not registrations:
         return set()
     with deployer(engine.stack, engine.configured(), local) as clients:
-        paths = {each["inputs"]["applicationId"] for each in registrations}
+        paths = {registration["inputs"]["applicationId"] for registration in registrations}
         gone = {path for path in paths if clients.directory_object(path) is None}
-    parents = {each["parent"] for each in registrations if each["inputs"]["applicationId"] in gone}
+    parents = {
+        registration["parent"] for registration in registrations if registration["inputs"]["applicationId"] in gone
+    }
     return {
-        each["urn"]
-        for each in resources
-        if each.get("parent") in parents
-        and (each["type"] == resource_types.REGISTERED_CERTIFICATE or each["type"].startswith(resource_types.OWN))
+        resource["urn"]
+        for resource in resources
+        if resource.get("parent") in parents
+        and (
+            resource["type"] == resource_types.REGISTERED_CERTIFICATE or resource["type"].startswith(resource_types.OWN)
+        )
     }
 
 
 def withdrawn_since(engine: Engine, local: LocalEnvironment | None, resources: Sequence[StateResource]) -> list[str]:
-    """What to say of the certificates in a state that were taken out of use since it was written."""
-    if not any(each["type"] == RenewedType.SCHEDULE for each in resources):
+    """The message about certificates in a state that were withdrawn since it was written."""
+    if not any(resource["type"] == RenewedType.SCHEDULE for resource in resources):
         return []
     with deployer(engine.stack, engine.configured(), local) as clients:
-        return withdrawn.in_words(withdrawn.withdrawn(clients, resources))
+        return withdrawn.message(withdrawn.withdrawn(clients, resources))
 
 
 def find_orphans(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> list[Orphan]:
-    """What exists but is missing in the state; `local` has the endpoints of the local cloud, for a local stack.
+    """The resources that exist but are missing in the state; `local` has the endpoints of a local stack's cloud.
 
     `report` prints a line for the user.
     """
     plan, state = _plan(engine, report), engine.resources()
-    # An `up` in between may have made twins of the applications; their finder raises CommandError then.
-    applications = [each for each in state if each["type"] == resource_types.APPLICATION]
-    asked = [*orphans.candidates(plan, state), *applications]
+    # An `up` in between may have created duplicate applications, for which the finder raises CommandError.
+    applications = [resource for resource in state if resource["type"] == resource_types.APPLICATION]
+    candidates = [*orphans.candidates(plan, state), *applications]
     with (
-        _finders(engine, _configuration(plan), local, state, asked) as finders,
-        ThreadPoolExecutor(_AT_ONCE) as pool,
+        _finders(engine, _configuration(plan), local, state, candidates) as finders,
+        ThreadPoolExecutor(_MAX_WORKERS) as pool,
     ):
-        answers = list(pool.map(lambda each: finders.find(each["type"], each["inputs"]), asked))
-    found = [Orphan(each, id) for each, id in zip(asked, answers, strict=True) if id is not None]
-    return list(_free(engine, local, found, report)) if found else []
+        found_ids = list(pool.map(lambda resource: finders.find(resource["type"], resource["inputs"]), candidates))
+    all_orphans = [Orphan(resource, id) for resource, id in zip(candidates, found_ids, strict=True) if id is not None]
+    return list(_free(engine, local, all_orphans, report)) if all_orphans else []
 
 
 def _free(
-    engine: Engine, local: LocalEnvironment | None, found: Sequence[Orphan], report: Callable[[str], None]
+    engine: Engine, local: LocalEnvironment | None, found_orphans: Sequence[Orphan], report: Callable[[str], None]
 ) -> Iterator[Orphan]:
-    """Those that are not another stack's; a line names each of the others."""
-    with looking(engine, local) as whose:
-        for each in found:
-            principal = str(each.resource["inputs"].get("principalId", ""))
-            if why := whose.objection(each.resource["type"], each.id, principal):
-                report(f"left alone: {each.name}: {each.id}: {why}")
+    """The orphans that are not another stack's; a line reports each of the others."""
+    with adoption_guard(engine, local) as guard:
+        for orphan in found_orphans:
+            principal = str(orphan.resource["inputs"].get("principalId", ""))
+            if why := guard.objection(orphan.resource["type"], orphan.id, principal):
+                report(f"left alone: {orphan.name}: {orphan.id}: {why}")
             else:
-                yield each
+                yield orphan
 
 
-def enter(engine: Engine, found: Sequence[Orphan]) -> None:
+def enter(engine: Engine, found_orphans: Sequence[Orphan]) -> None:
     """Write the orphans into the refreshed state."""
-    if found:
-        engine.replace_state(orphans.settled(engine.state(), found))
+    if found_orphans:
+        engine.replace_state(orphans.settled(engine.state(), found_orphans))
 
 
 def _plan(engine: Engine, report: Callable[[str], None]) -> Plan:
-    """What the program would do; if a schedule refuses to plan another certificate yet, what it would do without them.
+    """The plan of the program; without the schedules if one of them refuses to plan a new certificate yet.
 
     A schedule does so for hours after a `down` that was killed between the deletions of a secret and of its schedule.
-    What a killed renewal may have registered besides goes with its application.
+    Registrations of a killed renewal are deleted with their application.
     """
     try:
         return engine.planned()
     except CommandError as refused:
         if RenewedType.SCHEDULE not in str(refused):
             raise
-        schedules = [each["urn"] for each in engine.resources() if each["type"] == RenewedType.SCHEDULE]
-        plan = engine.planned([word for urn in schedules for word in ("--exclude", urn)])  # raises what else is wrong
-        report(f"no certificate can be planned, so none is looked for: {refused}")
+        schedules = [resource["urn"] for resource in engine.resources() if resource["type"] == RenewedType.SCHEDULE]
+        plan = engine.planned([word for urn in schedules for word in ("--exclude", urn)])  # raises other errors
+        report(f"no certificate can be planned, so that none is searched: {refused}")
         return plan
 
 
@@ -184,13 +189,13 @@ def _finders(
     configuration: Mapping[str, str],
     local: LocalEnvironment | None,
     state: Sequence[StateResource],
-    asked: Sequence[StateResource],
+    candidates: Sequence[StateResource],
 ) -> Iterator[Finders]:
-    """Finders for what the stack's configuration names; with the cluster only if an object of it is asked for."""
+    """Finders for the stack's configuration; with the cluster only if a candidate is one of its objects."""
     with ExitStack() as stack:
         clients = stack.enter_context(deployer(engine.stack, configuration, local))
         objects = None
-        if any(each["type"].startswith(_KUBERNETES) for each in asked):
+        if any(resource["type"].startswith(_KUBERNETES) for resource in candidates):
             objects = stack.enter_context(management_cluster(engine))
         vault_id = outputs_in(state).get("keyVaultId")
         yield Finders(clients, objects, configuration["subscriptionId"], orphans.ids(state), vault_id)

@@ -1,5 +1,5 @@
-"""Which certificates of a state were taken out of use since it was written: nobody can sign in with them, and the next
-run issues others in their place (`provider/renewal_schedule.py`).
+"""Finds the certificates of a state that were withdrawn since it was written: they do not sign in, and the next run
+replaces them (`provider/renewal_schedule.py`).
 """
 
 from __future__ import annotations
@@ -16,40 +16,44 @@ from ops.world import vault_secrets
 def withdrawn(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]:
     """Name and thumbprint of each certificate that is neither registered at its application nor in the vault.
 
-    One that a killed run had not registered yet is among them. Raises AzureRefusedError.
+    They include those that a killed run had not registered yet. Raises AzureRefusedError.
     """
     return [
-        f"{name_of(each['urn'])}: {each['outputs']['thumbprint']}"
+        f"{name_of(certificate['urn'])}: {certificate['outputs']['thumbprint']}"
         for schedule in resources
         if schedule["type"] == RenewedType.SCHEDULE
-        for each in _of(azure, schedule, resources)
+        for certificate in _of(azure, schedule, resources)
     ]
 
 
-def in_words(found: Sequence[str]) -> list[str]:
-    """The lines for the user, none if nothing was found."""
-    if not found:
+def message(certificates: Sequence[str]) -> list[str]:
+    """The lines for the user, none without certificates."""
+    if not certificates:
         return []
     return [
-        "These certificates of the state are not registered at Entra ID: they were taken out of use since, or never "
-        "came into it. They stay out, and the next run issues others in their place:",
-        *(f"  {each}" for each in found),
+        "These certificates of the state are not registered at Entra ID: they were withdrawn since, or never "
+        "registered. They stay withdrawn, and the next run replaces them:",
+        *(f"  {certificate}" for certificate in certificates),
     ]
 
 
 def _of(azure: AzureClient, schedule: StateResource, resources: Sequence[StateResource]) -> Iterator[StateResource]:
-    siblings = [each for each in resources if each.get("parent") == schedule.get("parent") and each.get("outputs")]
-    certificates = [each for each in siblings if each["type"] == RenewedType.CERTIFICATE]
+    siblings = [
+        resource
+        for resource in resources
+        if resource.get("parent") == schedule.get("parent") and resource.get("outputs")
+    ]
+    certificates = [sibling for sibling in siblings if sibling["type"] == RenewedType.CERTIFICATE]
     if not certificates:
         return
     inputs = schedule["inputs"]
     registered = registered_at(azure, f"/applications(appId='{inputs['clientId']}')")
     if registered is None:
         return
-    known = {each.key_id.lower() for each in registered}
-    missing = [each for each in certificates if each["outputs"]["keyId"].lower() not in known]
+    known = {certificate.key_id.lower() for certificate in registered}
+    missing = [certificate for certificate in certificates if certificate["outputs"]["keyId"].lower() not in known]
     if not missing:
         return
     secret = vault_secrets.read_one(azure, inputs["vaultId"], inputs["secretName"])
     delivered = None if secret is None else secret.thumbprint
-    yield from (each for each in missing if each["outputs"]["thumbprint"] != delivered)
+    yield from (certificate for certificate in missing if certificate["outputs"]["thumbprint"] != delivered)

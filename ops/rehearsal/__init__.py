@@ -1,5 +1,5 @@
-"""A change rehearsed: the stack as it is brought up on a throw-away local cloud, then the change, seen by its clients.
+"""Rehearses a change: brings the stack up on a throw-away local cloud, then applies the change while clients sign in.
 
-`configuration.py` copies the stack's configuration for the local cloud, `surroundings.py` derives what must exist
-already, `trees.py` lays out both commits, `run.py` does it, `steps.py` and `sign_ins.py` watch, `report.py` judges.
+`configuration.py` copies the stack's configuration for the local cloud, `surroundings.py` derives the prerequisites,
+`trees.py` unpacks both commits, `run.py` runs them, `steps.py` and `sign_ins.py` observe, `report.py` judges.
 """

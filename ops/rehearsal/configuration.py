@@ -1,7 +1,7 @@
-"""A stack's configuration, copied for the local cloud, and the names in it by which the report speaks.
+"""A stack's configuration, copied for the local cloud, and the names of the stacks there.
 
-Whatever is another's in a rehearsal is replaced: tenant, subscription, cloud, backend, secrets provider, the ways to
-sign in, documents issued elsewhere. Everything else is the stack's own, so that the plan is the stack's own.
+The copy replaces tenant, subscription, cloud, backend, secrets provider, sign-ins, and documents issued elsewhere.
+Everything else is the stack's own, and so is the plan.
 """
 
 from __future__ import annotations
@@ -16,14 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from identity.clouds import (
-    CLOUDS,
-    DEFAULT_CLOUD,
-    LOCAL_CLOUD,
-    LOCAL_SUBSCRIPTION_ID,
-    LOCAL_TENANT_ID,
-    Cloud,
-)
+from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, Cloud
 from identity.login_kinds import LoginKind
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.problems import for_stack
@@ -38,51 +31,53 @@ _SUBSCRIPTIONS: Final = "subscriptions"
 _ZEROS: Final = "0"
 _SECURE: Final = "secure"
 _SHARED: Final = "sharedStack"
-# The slowest replica of the local Entra ID lags by 1.5 seconds: more would only take time.
+# The slowest replica of the local Entra ID lags by 1.5 seconds.
 _SETTLE: Final = 2
 _SUCCESSES: Final = 5
-# Of a workload of the user's own: the local kubelet runs processes of this machine, not images.
+# The command of a user's own workload: the local kubelet runs processes of this machine, not images.
 _PLACEHOLDER: Final = ["sleep", "infinity"]
 
 
 @dataclass(frozen=True)
 class Names:
-    """The names of stacks: the stack's own, and those that a stack of the local cloud may have."""
+    """The names of the stacks: their own, and those in the rehearsal."""
 
     stacks: tuple[str, ...]
 
     def local(self, stack: str) -> str:
-        """The name in the rehearsal: `local-<name>`, with a number where two would be equal; a local one keeps its."""
+        """The name in the rehearsal: `local-<name>`, with a number to make it unique; a local stack keeps its name."""
         return self._local[stack]
 
     @cached_property
     def _local(self) -> Mapping[str, str]:
-        found: dict[str, str] = {name: name for name in self.stacks if is_local(name)}
-        for stack in (name for name in self.stacks if name not in found):
-            plain = "".join(each if each.isascii() and each.isalnum() else "-" for each in stack.lower())
+        local_names: dict[str, str] = {name: name for name in self.stacks if is_local(name)}
+        for stack in (name for name in self.stacks if name not in local_names):
+            plain = "".join(
+                character if character.isascii() and character.isalnum() else "-" for character in stack.lower()
+            )
             stem = "-".join([LOCAL_STACK, *filter(None, plain.split("-"))])
-            taken, number = set(found.values()), 2
+            used, number = set(local_names.values()), 2
             name = stem
-            while name in taken:
+            while name in used:
                 name, number = f"{stem}-{number}", number + 1
-            found[stack] = name
-        return found
+            local_names[stack] = name
+        return local_names
 
     def own(self, text: str) -> str:
-        """The text with the stacks' own names in the place of the rehearsal's."""
-        for stack, name in sorted(self._local.items(), key=lambda each: -len(each[1])):
+        """The text with the stacks' own names in place of the rehearsal's."""
+        for stack, name in sorted(self._local.items(), key=lambda names: -len(names[1])):
             if stack != name:
                 text = text.replace(name, stack)
         return text
 
 
 @dataclass(frozen=True)
-class Copied:
+class StackCopy:
     """The copy of one stack's configuration.
 
-    `document` is the file for the engine. `settings` are typed, with everything filled in. `documents` has, by the path
-    that the copy names, the ARM id of the managed identity whose document the local MSI data plane issues there.
-    `left_out` says what the rehearsal cannot show.
+    `document` is the stack file for the engine, `settings` are the typed settings. `documents` has the ARM id of a
+    managed identity by the path at which the local MSI data plane issues its document. `left_out` names what the
+    rehearsal cannot show.
     """
 
     stack: str
@@ -99,7 +94,7 @@ class Copied:
 
 
 def family(stack: str, configurations: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """The stacks that are rehearsed together: `stack` with the one that it shares and those that share it, that first.
+    """The stacks that are rehearsed together: `stack`, its shared stack before it, and the stacks that share it.
 
     Empty if there is no such stack.
     """
@@ -116,17 +111,17 @@ def families(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The families of `stack` at base and head, by the files of both.
 
-    A new stack has at the base what of its family is there already: it may share that, and may take a cluster of it.
+    The family of a new stack has at the base the members that exist there: their clusters may move to the new stack.
     """
     at_head = family(stack, after)
-    return family(stack, before) or tuple(each for each in at_head if each in before), at_head
+    return family(stack, before) or tuple(name for name in at_head if name in before), at_head
 
 
-def copied(stack: str, document: Mapping[str, Any], names: Names, directory: Path, seed: int) -> Copied:
+def copy_configuration(stack: str, document: Mapping[str, Any], names: Names, directory: Path, seed: int) -> StackCopy:
     """Copy a stack's configuration; documents of managed identities will be in `directory`.
 
-    Raises CommandError for what the program refuses in it, and for values of this project that are encrypted. Those of
-    another namespace stay behind: they are for default providers, which every stack of this project disables.
+    Leaves out encrypted values of other namespaces: they are for default providers, which every stack disables. Raises
+    CommandError for a configuration that the program refuses, and for encrypted values of this project.
     """
     config = copy.deepcopy(dict(document.get("config") or {}))
     others = sorted(config.keys() - _keys(config))
@@ -136,7 +131,7 @@ def copied(stack: str, document: Mapping[str, Any], names: Names, directory: Pat
     if hidden := [path_of(place) for place in _secrets(config)]:
         raise CommandError(
             f"the configuration of {stack} has encrypted values, which a rehearsal without credentials cannot read: "
-            f"{', '.join(hidden)}. None of this project's settings is secret: write them in clear"
+            f"{', '.join(hidden)}. None of this project's settings is secret: write them as plain text"
         )
     own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in config.items() if key in _keys(config)}
     copier = _Copier(own, names, directory, seed)
@@ -144,8 +139,8 @@ def copied(stack: str, document: Mapping[str, Any], names: Names, directory: Pat
     settings = _settings(stack, changed)
     rest = {key: value for key, value in config.items() if key not in _keys(config)}
     whole = {**rest, **{f"{NAMESPACE}:{key}": value for key, value in changed.items()}}
-    left_out = (*(f"{key}: encrypted, and no key of this project" for key in foreign), *copier.left_out)
-    return Copied(stack, {"config": whole}, settings, copier.documents, left_out)
+    left_out = (*(f"{key}: encrypted, and not a key of this project" for key in foreign), *copier.left_out)
+    return StackCopy(stack, {"config": whole}, settings, copier.documents, left_out)
 
 
 class _Copier:
@@ -168,7 +163,7 @@ class _Copier:
                 raise CommandError(f"sharedStack names {bare}, which has no Pulumi.{bare}.yaml to rehearse with")
             config[_SHARED] = f"organization/{NAMESPACE}/{self._names.local(bare)}"
         if isinstance(user := config.get("keyVaultUser"), dict) and user.get("source") == "created":
-            self.left_out.append("keyVaultUser: it is on the nodes as soon as it exists, without a command for that")
+            self.left_out.append("keyVaultUser: it is attached to the nodes as soon as it exists, without a command")
         self._cluster(config.get("managementCluster"))
         self._propagation(config)
         for index, hosted in enumerate(_list(config.get("hostedClusters"))):
@@ -176,33 +171,33 @@ class _Copier:
         return config
 
     def _with_local_ids(self, value: Any, place: Place = ()) -> Any:
-        """The value with the local subscription in each resource id, and made-up ids for placeholders of zeros."""
+        """The value with the local subscription in each resource id, and generated ids for placeholders of zeros."""
         if isinstance(value, dict):
-            return {key: self._with_local_ids(each, (*place, key)) for key, each in value.items()}
+            return {key: self._with_local_ids(item, (*place, key)) for key, item in value.items()}
         if isinstance(value, list):
-            return [self._with_local_ids(each, (*place, index)) for index, each in enumerate(value)]
+            return [self._with_local_ids(item, (*place, index)) for index, item in enumerate(value)]
         if not isinstance(value, str):
             return value
         parts = value.split("/")
         if len(parts) > 2 and parts[0] == "" and parts[1].lower() == _SUBSCRIPTIONS:
             return "/".join(["", parts[1], LOCAL_SUBSCRIPTION_ID, *parts[3:]])
         if _is_placeholder(value, 36):
-            return str(self._stand_in(path_of(place)))
+            return str(self._generated_id(path_of(place)))
         return value
 
-    def _stand_in(self, what: str) -> uuid.UUID:
-        """The same one at base and head, for the same seed."""
-        return uuid.uuid5(uuid.NAMESPACE_URL, f"{self._seed} {what}")
+    def _generated_id(self, name: str) -> uuid.UUID:
+        """An id that depends on seed and name alone, so that it is the same at base and head."""
+        return uuid.uuid5(uuid.NAMESPACE_URL, f"{self._seed} {name}")
 
     def _cluster(self, cluster: Any) -> None:
-        """The stack signs in as the local deployer, by the kubeconfig that the local AKS hands out."""
+        """Let the stack sign in as the local deployer, with the kubeconfig of the local AKS."""
         if not isinstance(cluster, dict):
             return
         access = cluster.pop("access", None) or {}
         file = cluster.pop("kubeconfig", None)
         cluster.pop("context", None)
         if file or access.get("login", LoginKind.ARM) != LoginKind.ARM:
-            self.left_out.append("managementCluster: the stack signs in to the cluster as the local deployer does")
+            self.left_out.append("managementCluster: the stack signs in to the cluster as the local deployer")
 
     def _propagation(self, config: dict[str, Any]) -> None:
         credentials = config.setdefault("credentials", {})
@@ -210,28 +205,28 @@ class _Copier:
             return
         propagation = credentials.setdefault("propagation", {})
         if isinstance(propagation, dict):
-            for key, most in (("settleSeconds", _SETTLE), ("successes", _SUCCESSES)):
-                given = propagation.get(key)
-                propagation[key] = min(given, most) if isinstance(given, int) else most
+            for key, maximum in (("settleSeconds", _SETTLE), ("successes", _SUCCESSES)):
+                configured = propagation.get(key)
+                propagation[key] = min(configured, maximum) if isinstance(configured, int) else maximum
 
-    def _hosted(self, hosted: Any, place: Place, cloud: Cloud | None) -> None:
-        if not isinstance(hosted, dict):
+    def _hosted(self, cluster: Any, place: Place, cloud: Cloud | None) -> None:
+        if not isinstance(cluster, dict):
             return
-        if isinstance(kms := hosted.get("kms"), dict):
+        if isinstance(kms := cluster.get("kms"), dict):
             self._kms(kms, (*place, "kms"), cloud)
-        for identity_field, identity in (hosted.get("identities") or {}).items():
+        for identity_field, identity in (cluster.get("identities") or {}).items():
             if isinstance(identity, dict):
-                self._credential(identity, hosted.get("name"), identity_field, place)
-        if hosted.get("issuer") != "create" and hosted.pop("serviceAccountSigningKey", None):
-            self.left_out.append(f"{path_of((*place, 'serviceAccountSigningKey'))}: another's key and issuer")
-        for workload in _list(hosted.get("workloads")):
+                self._credential(identity, cluster.get("name"), identity_field, place)
+        if cluster.get("issuer") != "create" and cluster.pop("serviceAccountSigningKey", None):
+            self.left_out.append(f"{path_of((*place, 'serviceAccountSigningKey'))}: key and issuer of another owner")
+        for workload in _list(cluster.get("workloads")):
             if isinstance(workload, dict):
                 workload |= {"command": _PLACEHOLDER, "args": []}
 
     def _kms(self, kms: dict[str, Any], place: Place, cloud: Cloud | None) -> None:
         suffix = cloud.vault_suffix if cloud else None
         if (kms.get("keyVaultType") or key_vault_type_of(kms.get("activeKey"))) == "ManagedHSM":
-            # The local cloud has none. HyperShift's side is the same; the role is then one on a vault.
+            # The local cloud has no managed HSM. HyperShift's part is the same; the role is one on a vault.
             suffix = cloud.managed_hsm_suffix if cloud else None
             kms.pop("keyVaultType", None)
             self.left_out.append(f"{path_of(place)}: its managed HSM is a vault, on which the role is assigned by ARM")
@@ -240,17 +235,17 @@ class _Copier:
                 kms[key] = self._key(kms[key], suffix)
 
     def _key(self, key: Any, vault_suffix: str | None) -> Any:
-        """A key of the local cloud, whose vaults have the public cloud's names."""
+        """The key in the local cloud, whose vaults have the public cloud's names."""
         if isinstance(key, dict):
-            made = self._stand_in(f"{key.get('keyVaultName')}/{key.get('keyName')}").hex
-            return {**key, **({"keyVersion": made} if _is_placeholder(key.get("keyVersion"), 32) else {})}
+            version_id = self._generated_id(f"{key.get('keyVaultName')}/{key.get('keyName')}").hex
+            return {**key, **({"keyVersion": version_id} if _is_placeholder(key.get("keyVersion"), 32) else {})}
         if not isinstance(key, str):
             return key
         url, suffix = urlsplit(key), CLOUDS[DEFAULT_CLOUD].vault_suffix
         host = url.netloc.removesuffix(f".{vault_suffix}")
         path, _, version = url.path.rpartition("/")
         if _is_placeholder(version, 32):
-            version = self._stand_in(f"{host}/{path.rpartition('/')[2]}").hex
+            version = self._generated_id(f"{host}/{path.rpartition('/')[2]}").hex
         return f"{url.scheme}://{host}.{suffix}{path}/{version}" if host != url.netloc else key
 
     def _credential(self, identity: dict[str, Any], cluster: Any, name: str, place: Place) -> None:
@@ -258,8 +253,8 @@ class _Copier:
         if not isinstance(credential, dict) or not isinstance(resource, str):
             return
         if "secretName" in credential:
-            # The rehearsal's vault is new: what was stored in it before the stack is handed over as a file.
-            self.left_out.append(f"{path_of((*place, 'identities', name))}: its stored secret is written by the stack")
+            # The rehearsal's vault is new: a secret that existed in it before is given to the stack as a file.
+            self.left_out.append(f"{path_of((*place, 'identities', name))}: the stack writes its existing secret")
             identity.setdefault("secretName", credential["secretName"])
         file = self._directory / f"{cluster}-{name}.json"
         identity["credential"] = {"file": str(file)}
@@ -269,7 +264,7 @@ class _Copier:
 def _settings(stack: str, config: Mapping[str, Any]) -> Settings:
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
     try:
-        return load_settings(texts, secret_keys=(), local=local_cloud.NOWHERE, written=config)
+        return load_settings(texts, secret_keys=(), local=local_cloud.PLACEHOLDER, written=config)
     except ConfigurationError as error:
         raise CommandError(for_stack(f"{stack}: {error}", stack)) from None
 
@@ -287,13 +282,13 @@ def _is_placeholder(value: Any, length: int) -> bool:
 
 
 def _secrets(value: Any, place: Place = ()) -> Iterator[Place]:
-    """Where a value is encrypted (`secure: <cipher text>`)."""
+    """The places of encrypted values (`secure: <cipher text>`)."""
     if isinstance(value, dict):
         if value.keys() == {_SECURE}:
             yield place
             return
-        for key, each in value.items():
-            yield from _secrets(each, (*place, key))
+        for key, item in value.items():
+            yield from _secrets(item, (*place, key))
     elif isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from _secrets(each, (*place, index))
+        for index, item in enumerate(value):
+            yield from _secrets(item, (*place, index))

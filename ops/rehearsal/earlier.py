@@ -1,4 +1,4 @@
-"""The local cloud's record for the program of an earlier commit, which refuses members that it does not know."""
+"""The local cloud's record for the program of an earlier commit, which refuses unknown members."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _EXEC: Final = "\nexec "
 
 
 def variables_for(tree: Tree, into: Path) -> dict[str, str]:
-    """Variables with which program and plugin of a commit find a record that they can read; empty if they can anyway.
+    """Variables that name a record without the members that a commit does not know; empty if it knows all of them.
 
-    `into` is the file to write. The emulated plugins are the checkout's: their scripts name the whole record. Raises
-    CommandError for a commit that knows no local cloud.
+    `into` is the record to write. The emulated plugins are the checkout's: their scripts name the whole record. Raises
+    CommandError for a commit without a local cloud.
     """
     record = local_paths().record
     whole = json.loads(record.read_text(encoding="utf-8"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ops.rehearsal.configuration import Copied, Names
+from ops.rehearsal.configuration import Names, StackCopy
 
 
 @dataclass(frozen=True)
 class ClusterMove:
-    """A cluster that leaves the stack `source` for `target`, which shares its vault; the stacks' own names."""
+    """A cluster that moves from the stack `source` to `target`, which shares its vault; the stacks' own names."""
 
     cluster: str
     source: str
@@ -18,27 +18,23 @@ class ClusterMove:
 
     @property
     def command(self) -> str:
-        """What moves it."""
+        """The command that moves it."""
         return f"idstack split --stack {self.source} --cluster {self.cluster} --to {self.target}"
 
 
-def moves(before: Sequence[Copied], after: Sequence[Copied], names: Names) -> list[ClusterMove]:
-    """What `idstack up` refuses without a split, of the stacks `before` and `after` the change.
+def moves(before: Sequence[StackCopy], after: Sequence[StackCopy], names: Names) -> Iterator[ClusterMove]:
+    """The moves that `idstack up` refuses without a split, by the stacks `before` and `after` the change.
 
-    A cluster that goes to a stack with another vault is none: it gets new credentials there, and that is rehearsed.
+    A cluster of a stack with another vault does not move: it gets new credentials there, and that is rehearsed.
     """
-    return list(_moves(before, after, names))
-
-
-def _moves(before: Sequence[Copied], after: Sequence[Copied], names: Names) -> Iterator[ClusterMove]:
-    known, clusters = ({each.stack: _clusters(each) for each in copies} for copies in (before, after))
+    before_clusters, clusters = ({copy.stack: _clusters(copy) for copy in copies} for copies in (before, after))
     for copy in after:
-        for source, had in known.items():
+        for source, old in before_clusters.items():
             if source in clusters and copy.shared_stack == names.local(source):
-                gone = had - clusters[source]
-                new = clusters[copy.stack] - known.get(copy.stack, set())
-                yield from (ClusterMove(cluster, source, copy.stack) for cluster in sorted(gone & new))
+                removed = old - clusters[source]
+                new = clusters[copy.stack] - before_clusters.get(copy.stack, set())
+                yield from (ClusterMove(cluster, source, copy.stack) for cluster in sorted(removed & new))
 
 
-def _clusters(copy: Copied) -> set[str]:
-    return {each.name for each in copy.settings.hosted_clusters}
+def _clusters(copy: StackCopy) -> set[str]:
+    return {hosted_cluster.name for hosted_cluster in copy.settings.hosted_clusters}

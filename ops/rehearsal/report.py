@@ -1,4 +1,4 @@
-"""What a rehearsal found, as data: the plan by identity, the sign-ins, and what speaks against the change."""
+"""The result of a rehearsal, as data: the plan by identity, the sign-ins, and the findings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ops.rehearsal.sign_ins import SignIns
 from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep
 from ops.world.ownership import ResourceOwner
 
-# How many resources of one kind have each fate.
+# The number of resources of one kind by operation.
 Cell: TypeAlias = Mapping[Operation, int]
 _LOST: Final = (Operation.REPLACE, Operation.DELETE)
 
 
 @dataclass(frozen=True)
 class StackStep:
-    """A step with the stack that it is in, by the stack's own name."""
+    """A step with its stack's own name."""
 
     stack: str
     step: ResourceStep
@@ -27,7 +27,7 @@ class StackStep:
 
 @dataclass(frozen=True)
 class CredentialLoss:
-    """What a hosted cluster would lose; `is_approved` by `allowCredentialLoss`."""
+    """The credentials that a hosted cluster would lose; `is_approved` by `allowCredentialLoss`."""
 
     cluster: str
     lines: tuple[str, ...]
@@ -45,13 +45,13 @@ class Restart:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """Everything that a rehearsal found; names are the stack's own, times are seconds.
+    """The result of a rehearsal; names are the stack's own, times are seconds.
 
     `errors` ended the run at the head commit. `moves` were made before it, by `idstack split`. `unused` are clusters
-    that the head has not, or whose loss is approved: nobody may use their credentials any more, so their clients'
-    failures are told but speak against nothing. `second` are the steps of another run of the head, and `left` is what
-    its destruction left; both None if it did not come to that. `kept` is what Azure keeps of deleted things. `left_out`
-    is what a rehearsal cannot show of this configuration.
+    that the head does not have, or whose loss is approved: failed sign-ins of their clients are reported, but are no
+    finding. `second` are the steps of a second run of the head, `left` is what remained after `down`; both None if the
+    rehearsal ended before. `kept` are deleted resources that Azure keeps. `left_out` names what a rehearsal cannot show
+    of this configuration.
     """
 
     stack: str
@@ -74,47 +74,47 @@ class Rehearsal:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def plan(self) -> dict[ResourceOwner, dict[ResourceKind, Cell]]:
-        """Resources per operation, by identity and kind; what all clusters share comes first."""
-        found: dict[ResourceOwner, dict[ResourceKind, Counter[Operation]]] = {}
-        for each in self.steps:
-            row = found.setdefault(each.step.owner, {})
-            row.setdefault(each.step.kind, Counter())[each.step.operation] += 1
-        return {owner: dict(found[owner]) for owner in sorted(found)}
+        """Resources per operation, by identity and kind; those that all clusters share come first."""
+        rows: dict[ResourceOwner, dict[ResourceKind, Counter[Operation]]] = {}
+        for step in self.steps:
+            row = rows.setdefault(step.step.owner, {})
+            row.setdefault(step.step.kind, Counter())[step.step.operation] += 1
+        return {owner: dict(rows[owner]) for owner in sorted(rows)}
 
     def lost(self) -> list[StackStep]:
-        """The steps that replace or delete, those of roles and mounts among them."""
-        return [each for each in self.steps if each.step.operation in _LOST]
+        """The steps that replace or delete, also those of roles and mounts."""
+        return [step for step in self.steps if step.step.operation in _LOST]
 
     @property
     def failed_sign_ins(self) -> int:
-        """Sign-ins that failed, of the clients that ran meanwhile and of pods that would start now."""
-        running = (each for each in self.sign_ins if each.owner.cluster not in self.unused)
-        return sum(each.failed.total() for each in (*running, *self.new_pods))
+        """The number of failed sign-ins, of the clients during the run and of new pods after it."""
+        running = (sign_in for sign_in in self.sign_ins if sign_in.owner.cluster not in self.unused)
+        return sum(client.failed.total() for client in (*running, *self.new_pods))
 
     @property
     def worked_sign_ins(self) -> int:
-        """Sign-ins that worked."""
-        return sum(each.worked for each in (*self.sign_ins, *self.new_pods))
+        """The number of successful sign-ins."""
+        return sum(client.worked for client in (*self.sign_ins, *self.new_pods))
 
     def findings(self, forbidden: Collection[Operation] = ()) -> list[str]:
-        """What speaks against the change, a sentence each; empty is a success."""
+        """The objections to the change, a sentence each; empty is a success."""
         return list(self._findings(forbidden))
 
     def _findings(self, forbidden: Collection[Operation]) -> Iterator[str]:
         for loss in self.losses:
             if not loss.is_approved:
                 yield f"{loss.cluster} would lose credentials in use, which allowCredentialLoss does not approve"
-        if protected := [each.step.name for each in self.lost() if each.step.is_protected]:
+        if protected := [step.step.name for step in self.lost() if step.step.is_protected]:
             yield f"a protected resource would be deleted: {', '.join(protected)}"
         if self.errors:
             yield "the run at the head commit failed"
         if self.failed_sign_ins:
             yield f"{self.failed_sign_ins} sign-ins failed"
         for operation in sorted(set(forbidden)):
-            if names := [each.step.name for each in self.steps if each.step.operation == operation]:
+            if names := [step.step.name for step in self.steps if step.step.operation == operation]:
                 yield f"{operation} is forbidden (--forbid), and the plan has {len(names)}: {_some(names)}"
         if self.second:
-            yield f"a second run would change again: {_some([each.step.name for each in self.second])}"
+            yield f"a second run would change again: {_some([step.step.name for step in self.second])}"
         if self.left:
             yield f"the destroyed stack leaves behind: {_some(self.left)}"
 
@@ -135,32 +135,32 @@ class Rehearsal:
                 }
                 for owner, row in self.plan().items()
             ],
-            "lost": [_lost_to_json(each) for each in self.lost()],
+            "replacedOrDeleted": [_lost_to_json(step) for step in self.lost()],
             "errors": list(self.errors),
             "credentialLosses": [
-                {"cluster": each.cluster, "lost": list(each.lines), "approved": each.is_approved}
-                for each in self.losses
+                {"cluster": loss.cluster, "lost": list(loss.lines), "approved": loss.is_approved}
+                for loss in self.losses
             ],
             "moves": [
-                {"cluster": each.cluster, "from": each.source, "to": each.target, "command": each.command}
-                for each in self.moves
+                {"cluster": move.cluster, "from": move.source, "to": move.target, "command": move.command}
+                for move in self.moves
             ],
-            "signIns": [_sign_ins_to_json(each) for each in self.sign_ins],
-            "newPods": [_sign_ins_to_json(each) for each in self.new_pods],
-            "clustersNobodyUses": list(self.unused),
+            "signIns": [_sign_ins_to_json(sign_in) for sign_in in self.sign_ins],
+            "newPods": [_sign_ins_to_json(new_pod) for new_pod in self.new_pods],
+            "unusedClusters": list(self.unused),
             "restarts": [
                 {
-                    "cluster": each.owner.cluster,
-                    "identity": each.owner.identity,
-                    "deployments": list(each.deployments),
-                    "reason": each.reason,
+                    "cluster": restart.owner.cluster,
+                    "identity": restart.owner.identity,
+                    "deployments": list(restart.deployments),
+                    "reason": restart.reason,
                 }
-                for each in self.restarts
+                for restart in self.restarts
             ],
-            "secondUp": None if self.second is None else [each.step.name for each in self.second],
-            "leftByDown": None if self.left is None else list(self.left),
+            "secondUp": None if self.second is None else [step.step.name for step in self.second],
+            "remainingAfterDown": None if self.left is None else list(self.left),
             "keptByAzure": list(self.kept),
-            "leftOut": list(self.left_out),
+            "notRehearsed": list(self.left_out),
             "seconds": {name: round(value, 1) for name, value in self.seconds.items()},
         }
 
@@ -168,24 +168,25 @@ class Rehearsal:
 def why(step: ResourceStep) -> str:
     """Why a resource is replaced or deleted."""
     if step.operation is Operation.DELETE:
-        return "the configuration or the program has it no more"
+        return "no longer in the configuration or the program"
     return ", ".join(step.properties) or "the provider names no property"
 
 
-def _lost_to_json(each: StackStep) -> dict[str, Any]:
+def _lost_to_json(step: StackStep) -> dict[str, Any]:
     return {
-        "stack": each.stack,
-        "resource": each.step.name,
-        "type": each.step.type,
-        "operation": each.step.operation.value,
-        "because": why(each.step),
-        "protected": each.step.is_protected,
+        "stack": step.stack,
+        "resource": step.step.name,
+        "type": step.step.type,
+        "operation": step.step.operation.value,
+        "reason": why(step.step),
+        "protected": step.step.is_protected,
     }
 
 
-def _sign_ins_to_json(each: SignIns) -> dict[str, Any]:
-    owner = each.owner
-    return {"cluster": owner.cluster, "identity": owner.identity, "worked": each.worked, "failed": dict(each.failed)}
+def _sign_ins_to_json(client: SignIns) -> dict[str, Any]:
+    owner = client.owner
+    counts = {"succeeded": client.worked, "failed": dict(client.failed)}
+    return {"cluster": owner.cluster, "identity": owner.identity, **counts}
 
 
 _SHOWN: Final = 5

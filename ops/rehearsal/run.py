@@ -1,4 +1,4 @@
-"""One rehearsal from beginning to end: base, head with clients, head again, and down."""
+"""One rehearsal: base, head with clients, head again, and down."""
 
 from __future__ import annotations
 
@@ -16,10 +16,18 @@ from identity.naming import vault_id
 from identity.outputs import StackOutputs
 from identity.settings.rules.credential_loss import losses
 from identity.settings.schema.problems import NAMESPACE
-from ops.rehearsal.configuration import Copied, Names, copied, families
+from ops.rehearsal.configuration import Names, StackCopy, copy_configuration, families
 from ops.rehearsal.moves import moves
 from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
-from ops.rehearsal.sign_ins import Clients, Mounted, Reader, SignIns, mounted, mounted_anew, signing_in
+from ops.rehearsal.sign_ins import (
+    Clients,
+    CredentialMount,
+    SecretReader,
+    SignIns,
+    credential_mounts,
+    sign_in_once,
+    signing_in,
+)
 from ops.rehearsal.steps import Operation, ResourceStep, RunLog
 from ops.rehearsal.surroundings import seed_of
 from ops.rehearsal.trees import Tree, as_it_is, at_commit
@@ -31,7 +39,7 @@ from ops.world.ownership import ResourceOwner
 
 @dataclass(frozen=True)
 class PlannedRehearsal:
-    """What is rehearsed: `stack` of the project at `root`, from the commit `base` to `head`, None for the checkout."""
+    """A rehearsal of `stack` in the project at `root`, from the commit `base` to `head`, None for the checkout."""
 
     root: Path
     stack: str
@@ -41,10 +49,10 @@ class PlannedRehearsal:
 
 
 def rehearse(plan: PlannedRehearsal, step: Callable[[str], None]) -> Rehearsal:
-    """Rehearse; `step` is told what begins.
+    """Rehearse; `step` is called with the name of each step that begins.
 
-    Raises CommandError if there is nothing to rehearse with: an unknown commit or stack, a configuration that the
-    program refuses, a base that cannot be brought up.
+    Raises CommandError for an unknown commit or stack, a configuration that the program refuses, and a base that cannot
+    be brought up.
     """
     with throw_away(plan.seed) as world:
         base = at_commit(plan.root, plan.base, world.directory / "base")
@@ -55,17 +63,17 @@ def rehearse(plan: PlannedRehearsal, step: Callable[[str], None]) -> Rehearsal:
 
 @dataclass
 class _Commit:
-    """The stacks at one commit: their copies in the order in which they go up."""
+    """The stacks at one commit: their copies in the order in which they are brought up."""
 
     tree: Tree
-    copies: list[Copied] = field(default_factory=list)
+    copies: list[StackCopy] = field(default_factory=list)
     outputs: dict[str, StackOutputs[str]] = field(default_factory=dict)
 
     def clusters(self) -> list[str]:
-        return [cluster.name for each in self.copies for cluster in each.settings.hosted_clusters]
+        return [cluster.name for copy in self.copies for cluster in copy.settings.hosted_clusters]
 
-    def credentials(self) -> list[Mounted]:
-        return [credential for outputs in self.outputs.values() for credential in mounted(outputs)]
+    def credentials(self) -> list[CredentialMount]:
+        return [credential for outputs in self.outputs.values() for credential in credential_mounts(outputs)]
 
 
 class _Run:
@@ -88,30 +96,30 @@ class _Run:
         }
         self._base = _Commit(base, self._copies(at_base, before))
         self._head = _Commit(head, self._copies(at_head, after))
-        self._moves = moves(self._base.copies, self._head.copies, self._names)
+        self._moves = list(moves(self._base.copies, self._head.copies, self._names))
         self._errors: list[str] = []
         self._losses: list[CredentialLoss] = []
         self._steps: list[StackStep] = []
 
-    def _copies(self, stacks: Sequence[str], documents: Mapping[str, Mapping[str, Any]]) -> list[Copied]:
+    def _copies(self, stacks: Sequence[str], documents: Mapping[str, Mapping[str, Any]]) -> list[StackCopy]:
         world, seed = self._world, self._plan.seed
-        return [copied(stack, documents[stack], self._names, world.documents, seed) for stack in stacks]
+        return [copy_configuration(stack, documents[stack], self._names, world.documents, seed) for stack in stacks]
 
     def whole(self) -> Rehearsal:
-        every = [*self._base.copies, *self._head.copies]
+        copies = [*self._base.copies, *self._head.copies]
         with self._timed("local cloud"):
-            seed = seed_of(each.settings for each in every)
-            local = self._world.start(seed, every)
+            seed = seed_of(copy.settings for copy in copies)
+            local = self._world.start(seed, copies)
             before = self._world.contents()
         with self._timed(f"base: {self._base.tree.name}"):
             self._bring_up_base()
-        reader = Reader(local)
+        reader = SecretReader(local)
         try:
             clients, ends = self._bring_up_head(reader)
-            with ThreadPoolExecutor(1) as beside:
+            with ThreadPoolExecutor(1) as executor:
                 # The second run changes nothing, and waits for the services most of its time.
                 credentials = [] if self._errors else self._head.credentials()
-                last = beside.submit(_last_sign_ins, ends, reader, credentials)
+                last = executor.submit(_last_sign_ins, ends, reader, credentials)
                 second = None if self._errors else self._second_run()
             new_pods = last.result()
         finally:
@@ -128,7 +136,7 @@ class _Run:
             seed=self._plan.seed,
             stacks=self._names.stacks,
             steps=tuple(self._steps),
-            errors=tuple(self._own(each) for each in self._errors),
+            errors=tuple(self._own(error) for error in self._errors),
             losses=tuple(self._losses),
             moves=tuple(self._moves),
             sign_ins=tuple(clients.results),
@@ -136,9 +144,9 @@ class _Run:
             unused=tuple(self._unused()),
             restarts=tuple(self._restarts()),
             second=None if second is None else tuple(second),
-            left=None if remaining is None else tuple(self._own(each) for each in remaining),
-            kept=tuple(self._own(each) for each in kept),
-            left_out=tuple(dict.fromkeys(text for each in every for text in each.left_out)),
+            left=None if remaining is None else tuple(self._own(resource) for resource in remaining),
+            kept=tuple(self._own(resource) for resource in kept),
+            left_out=tuple(dict.fromkeys(text for copy in copies for text in copy.left_out)),
             seconds=self._seconds,
         )
 
@@ -151,8 +159,8 @@ class _Run:
                 raise CommandError(self._own(f"{copy.stack} cannot be brought up at the base: {reasons}"))
             self._base.outputs[copy.stack] = engine.outputs()
 
-    def _bring_up_head(self, reader: Reader) -> tuple[Clients, ExitStack]:
-        """Bring the head up; gives the clients that signed in meanwhile, and what ends them."""
+    def _bring_up_head(self, reader: SecretReader) -> tuple[Clients, ExitStack]:
+        """Bring the head up; returns the clients that signed in meanwhile, and the stack that ends them."""
         for copy in self._head.copies:
             if (last := self._base.outputs.get(copy.stack)) is not None:
                 self._compare(copy, last)
@@ -163,49 +171,49 @@ class _Run:
                 clients = ends.enter_context(signing_in(reader, credentials))
             with self._timed(f"head: {self._head.tree.name}"):
                 self._split()
-                targets = {each.target for each in self._moves}
-                for copy in sorted(self._head.copies, key=lambda each: each.stack not in targets):
+                targets = {move.target for move in self._moves}
+                for copy in sorted(self._head.copies, key=lambda copy: copy.stack not in targets):
                     if not self._errors:
                         self._up(copy)
             return clients, ends.pop_all()
 
     def _split(self) -> None:
-        """Move what changes its stack, as a person does before the first `up`, which is refused without."""
-        copies = {each.stack: each for each in self._head.copies}
-        for each in self._moves:
-            stacks = (copies[each.source], copies[each.target])
+        """Move clusters that change their stack, as a person has to before the first `up`."""
+        copies = {copy.stack: copy for copy in self._head.copies}
+        for move in self._moves:
+            stacks = (copies[move.source], copies[move.target])
             source, target = (self._world.engine(self._head.tree, copy, self._names) for copy in stacks)
             try:
-                splitting.move(source, target, each.cluster)
+                splitting.move(source, target, move.cluster)
             except CommandError as error:
                 self._errors.append(error.format_message())
 
     def _second_run(self) -> list[StackStep]:
-        """What a second run changes; one that changed nothing was the second of the same program and configuration."""
+        """The steps of a second run; a first run without steps needs none, as it already repeated the base."""
         if not self._steps:
             return []
         with self._timed("head again"):
-            return [each for copy in self._head.copies for each in self._again(copy)]
+            return [step for copy in self._head.copies for step in self._again(copy)]
 
     def _unused(self) -> list[str]:
-        """Clusters that nobody uses any more: those that the head has not, and those whose loss is approved.
+        """The clusters that are not used any more: those that the head does not have, and those with an approved loss.
 
-        A cluster that another one takes the place of is in use until that is approved.
+        A cluster that another one replaces is in use until that is approved.
         """
-        approved = {each.cluster for each in self._losses if each.is_approved}
-        kept = {*self._head.clusters(), *(each.cluster for each in self._losses)} - approved
+        approved = {loss.cluster for loss in self._losses if loss.is_approved}
+        kept = {*self._head.clusters(), *(loss.cluster for loss in self._losses)} - approved
         return [name for name in self._base.clusters() if name not in kept]
 
-    def _up(self, copy: Copied) -> None:
+    def _up(self, copy: StackCopy) -> None:
         engine = self._world.engine(self._head.tree, copy, self._names)
         log, failed = self._world.up(engine, self._head.tree, f"head-{engine.stack}")
-        self._steps += self._told(copy, log)
+        self._steps += _steps(copy, log)
         if failed is not None:
             self._errors += log.errors or [failed, self._world.last_lines()]
             return
         self._head.outputs[copy.stack] = engine.outputs()
 
-    def _compare(self, copy: Copied, last: StackOutputs[str]) -> None:
+    def _compare(self, copy: StackCopy, last: StackOutputs[str]) -> None:
         """Note the credentials that the stack would lose (`identity/settings/rules/credential_loss.py`)."""
         settings = copy.settings
         for loss in losses(settings, self._vault(copy), last):
@@ -213,25 +221,25 @@ class _Run:
             lines = tuple(self._own(line) for line in loss.lines)
             self._losses.append(CredentialLoss(loss.cluster, lines, is_approved))
 
-    def _vault(self, copy: Copied) -> str:
+    def _vault(self, copy: StackCopy) -> str:
         """ARM id of the vault of a stack's credentials: its own, or that of the stack it shares."""
-        copies = {self._names.local(each.stack): each for each in self._head.copies}
+        copies = {self._names.local(copy.stack): copy for copy in self._head.copies}
         settings = copies.get(copy.shared_stack or "", copy).settings
         name = settings.vault.name if settings.vault is not None else ""
         return vault_id(settings.subscription_id, settings.resource_group, name)
 
-    def _again(self, copy: Copied) -> Iterator[StackStep]:
+    def _again(self, copy: StackCopy) -> Iterator[StackStep]:
         engine = self._world.engine(self._head.tree, copy, self._names)
         log, failed = self._world.up(engine, self._head.tree, f"again-{engine.stack}")
         if failed is not None:
             self._errors += log.errors or [failed]
-        yield from self._told(copy, log)
+        yield from _steps(copy, log)
 
     def _down(self, before: frozenset[tuple[str, str]]) -> tuple[list[str] | None, list[str]]:
-        """Take every stack down, the shared one last; returns what is left, and what Azure keeps."""
-        at_head = {each.stack for each in self._head.copies}
-        removed = [(self._base.tree, each) for each in self._base.copies if each.stack not in at_head]
-        for tree, copy in reversed([*((self._head.tree, each) for each in self._head.copies), *removed]):
+        """Take every stack down, the shared one last; returns what remains, and what Azure keeps."""
+        at_head = {copy.stack for copy in self._head.copies}
+        removed = [(self._base.tree, copy) for copy in self._base.copies if copy.stack not in at_head]
+        for tree, copy in reversed([*((self._head.tree, copy) for copy in self._head.copies), *removed]):
             engine = self._world.engine(tree, copy, self._names)
             engine.unprotect()
             try:
@@ -241,14 +249,11 @@ class _Run:
                 return None, []
         return left(before, self._world.contents())
 
-    def _told(self, copy: Copied, log: RunLog) -> list[StackStep]:
-        return [StackStep(copy.stack, each) for each in log.steps]
-
     def _restarts(self) -> Iterator[Restart]:
-        """Pods that start again: of Deployments that the stack changes, and of HyperShift's that mount what changed."""
-        for each in self._steps:
-            if each.step.restarts:
-                yield Restart(each.step.owner, (_deployment(each.step),), f"the Deployment is {_done(each.step)}")
+        """Pods that restart: of Deployments that the stack changes, and of HyperShift's with a changed mount."""
+        for step in (step.step for step in self._steps if step.step.restarts):
+            change = "replaced" if step.operation is Operation.REPLACE else "changed"
+            yield Restart(step.owner, (_deployment(step),), f"the Deployment is {change}")
         for stack, before in self._base.outputs.items():
             after = self._head.outputs.get(stack)
             if after is not None and after.get("clusterSide") == "hypershift":
@@ -264,25 +269,25 @@ class _Run:
     def _timed(self, name: str, *, shown: bool = True) -> Iterator[None]:
         if shown:
             self._step(name)
-        begun = time.monotonic()
+        start = time.monotonic()
         try:
             yield
         finally:
-            self._seconds[name.partition(":")[0]] = time.monotonic() - begun
+            self._seconds[name.partition(":")[0]] = time.monotonic() - start
 
 
-def _last_sign_ins(ends: ExitStack, reader: Reader, credentials: Sequence[Mounted]) -> list[SignIns]:
-    """End the clients, then sign in as pods do that start now."""
+def _last_sign_ins(ends: ExitStack, reader: SecretReader, credentials: Sequence[CredentialMount]) -> list[SignIns]:
+    """End the clients, then sign in as new pods do."""
     ends.close()
-    return mounted_anew(reader, credentials)
+    return sign_in_once(reader, credentials)
 
 
 def _deployment(step: ResourceStep) -> str:
     return step.name.removeprefix(f"{step.owner.cluster}-").removeprefix("cluster-side-").removesuffix("-deployment")
 
 
-def _done(step: ResourceStep) -> str:
-    return "replaced" if step.operation is Operation.REPLACE else "changed"
+def _steps(copy: StackCopy, log: RunLog) -> list[StackStep]:
+    return [StackStep(copy.stack, step) for step in log.steps]
 
 
 def _changed_mounts(before: StackOutputs[str], after: StackOutputs[str]) -> Iterator[Restart]:
@@ -291,7 +296,7 @@ def _changed_mounts(before: StackOutputs[str], after: StackOutputs[str]) -> Iter
         if name not in known:
             continue
         for row in CONTROL_PLANE:
-            old, new = (each["controlPlane"].get(row.field) for each in (known[name], cluster))
+            old, new = (output["controlPlane"].get(row.field) for output in (known[name], cluster))
             if old is None or new is None:
                 continue
             reasons = [

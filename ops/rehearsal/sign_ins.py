@@ -1,7 +1,7 @@
-"""A client of each identity, which signs in all the time with what a running pod would have.
+"""A client of each identity, which signs in continuously with the credential that a running pod would have.
 
 A client reads its secret in the vault as the key-vault-user, as the CSI driver does for a mount, and signs in with the
-document past every cache. What it has read stays its own until the vault has something newer: a pod keeps its mount.
+document past every cache. It keeps the document until the vault has a newer one, as a pod keeps its mount.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _RESOURCE: Final = "https://vault.azure.net"
 _IMDS_API: Final = "2018-02-01"
 _VAULT_API: Final = "7.4"
 _TIMEOUT: Final = 15  # seconds
-# Between two looks into the vault: the local CSI driver's own interval.
+# The poll interval of the local CSI driver, in seconds.
 _POLL: Final = 2.0
-# Sign-ins a second, of all clients together: more would take the processors from the engine on a small machine.
+# Sign-ins a second, of all clients together: more would slow the engine down on a small machine.
 _RATE: Final = 20.0
 # Seconds until every client has signed in once: a new role on the vault takes effect late.
 _FIRST: Final = 60.0
@@ -44,30 +44,30 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True)
-class Mounted:
-    """Where one identity's credential is: the vault and its reader, the secret and how it is encoded."""
+class CredentialMount:
+    """The place of one identity's credential: vault, key-vault-user, secret and encoding."""
 
     owner: ResourceOwner
     vault: str
-    reader: str  # client id of the key-vault-user
+    key_vault_user: str  # its client id
     secret: str
     encoding: str
 
 
 @dataclass
 class SignIns:
-    """What came of one client: sign-ins that worked, and the failed ones by their cause."""
+    """The sign-ins of one client: those that worked, and the failed ones by cause."""
 
     owner: ResourceOwner
     worked: int = 0
     failed: Counter[str] = field(default_factory=Counter)
 
 
-def mounted(outputs: StackOutputs[str]) -> Iterator[Mounted]:
-    """The credentials that a stack has handed over, by its outputs."""
+def credential_mounts(outputs: StackOutputs[str]) -> Iterator[CredentialMount]:
+    """The credentials that a stack has delivered, by its outputs."""
     for name, cluster in (outputs.get("hostedClusters") or {}).items():
         for row, identity in cluster["controlPlane"].items():
-            yield Mounted(
+            yield CredentialMount(
                 ResourceOwner(name, row),
                 outputs["keyVaultName"],
                 outputs["keyVaultUserClientId"],
@@ -76,7 +76,7 @@ def mounted(outputs: StackOutputs[str]) -> Iterator[Mounted]:
             )
 
 
-class Reader:
+class SecretReader:
     """Reads secrets of the local vaults as key-vault-users; close it. Safe for many threads."""
 
     def __init__(self, local: LocalEnvironment) -> None:
@@ -88,12 +88,12 @@ class Reader:
         """Close the connections."""
         self._http.close()
 
-    def read(self, of: Mounted) -> str:
+    def read(self, of: CredentialMount) -> str:
         """The value of the secret in the vault; raises `UnreadableError`."""
         try:
-            asked = {"api-version": _IMDS_API, "resource": _RESOURCE, "client_id": of.reader}
+            parameters = {"api-version": _IMDS_API, "resource": _RESOURCE, "client_id": of.key_vault_user}
             url = f"{self._local.imds_endpoint}/metadata/identity/oauth2/token"
-            token = self._answer("IMDS", self._http.get(url, params=asked, headers={"Metadata": "true"}))
+            token = self._answer("IMDS", self._http.get(url, params=parameters, headers={"Metadata": "true"}))
             base, headers = self._cloud.vault_request(of.vault)
             secret = self._http.get(
                 f"{base}/secrets/{of.secret}",
@@ -104,10 +104,10 @@ class Reader:
         except httpx.HTTPError as error:
             raise _unreadable(of, error) from None
 
-    def sign_ins(self, of: Mounted, value: str) -> Callable[[], object]:
+    def sign_ins(self, of: CredentialMount, value: str) -> Callable[[], object]:
         """A function that signs in with the credential in this value, past every cache, and raises AzureError.
 
-        After a failure take another (`FreshSignIns`). Raises `UnreadableError` if the value is no credential.
+        After a failure use a new one (`FreshSignIns`). Raises `UnreadableError` if the value is not a credential.
         """
         try:
             credential = decode(value, object_encoding=of.encoding)
@@ -136,54 +136,54 @@ class Reader:
         raise UnreadableError(f"{service} answers {response.status_code} {code or ''}".rstrip())
 
 
-def _unreadable(of: Mounted, error: Exception) -> UnreadableError:
+def _unreadable(of: CredentialMount, error: Exception) -> UnreadableError:
     return UnreadableError(f"the secret {of.secret} cannot be mounted: {' '.join(str(error).split())}")
 
 
 class _Pod:
-    """What a pod has: the value of its secret as it was mounted, and a client that signs in with it.
+    """A pod: the mounted value of its secret, and a client that signs in with it.
 
     Raises `UnreadableError` if it cannot be mounted.
     """
 
-    def __init__(self, reader: Reader, of: Mounted) -> None:
+    def __init__(self, reader: SecretReader, of: CredentialMount) -> None:
         self._reader = reader
         self._of = of
         self._value = reader.read(of)
         self._sign_in: Callable[[], object] | None = reader.sign_ins(of, self._value)
 
     def poll(self) -> None:
-        """Mount what the vault has now. What cannot be read leaves the mount as it is."""
+        """Mount the value in the vault. One that cannot be read leaves the mount as it is."""
         with suppress(UnreadableError):
             value = self._reader.read(self._of)
             if value != self._value:
                 self._value, self._sign_in = value, self._reader.sign_ins(self._of, value)
 
-    def attempt(self, found: SignIns) -> None:
-        """Sign in once and note what came of it."""
+    def attempt(self, results: SignIns) -> None:
+        """Sign in once and count the result."""
         try:
             if self._sign_in is None:
                 self._sign_in = self._reader.sign_ins(self._of, self._value)
             self._sign_in()
         except AzureError as error:
             self._sign_in = None
-            found.failed[cause_of(error)] += 1
+            results.failed[cause_of(error)] += 1
         else:
-            found.worked += 1
+            results.worked += 1
 
 
 class Clients:
-    """Lets a client of each mounted credential sign in, each in a thread of its own, until `stop`."""
+    """Lets a client of each mounted credential sign in, each in a separate thread, until `stop`."""
 
-    def __init__(self, reader: Reader, credentials: Sequence[Mounted]) -> None:
+    def __init__(self, reader: SecretReader, credentials: Sequence[CredentialMount]) -> None:
         self._reader = reader
         self._stopped = threading.Event()
         self._began = threading.Barrier(len(credentials) + 1) if credentials else None
         self._pause = len(credentials) / _RATE
-        self.results = [SignIns(each.owner) for each in credentials]
+        self.results = [SignIns(credential.owner) for credential in credentials]
         self._threads = [
-            threading.Thread(target=self._run, args=(each, found), daemon=True)
-            for each, found in zip(credentials, self.results, strict=True)
+            threading.Thread(target=self._run, args=(credential, results), daemon=True)
+            for credential, results in zip(credentials, self.results, strict=True)
         ]
         for thread in self._threads:
             thread.start()
@@ -195,47 +195,47 @@ class Clients:
                 self._began.wait()
 
     def stop(self) -> None:
-        """Let the sign-ins under way end."""
+        """Wait for the sign-ins in progress."""
         self._stopped.set()
         if self._began is not None:
             self._began.abort()
         for thread in self._threads:
             thread.join()
 
-    def _run(self, of: Mounted, found: SignIns) -> None:
-        looked = time.monotonic()
-        pod = self._first(of, found)
+    def _run(self, of: CredentialMount, results: SignIns) -> None:
+        polled = time.monotonic()
+        pod = self._first(of, results)
         assert self._began is not None, "there is a client"
         with suppress(threading.BrokenBarrierError):
             self._began.wait()
         while pod is not None and not self._stopped.wait(self._pause):
-            if time.monotonic() - looked >= _POLL:
-                looked = time.monotonic()
+            if time.monotonic() - polled >= _POLL:
+                polled = time.monotonic()
                 pod.poll()
-            pod.attempt(found)
+            pod.attempt(results)
 
-    def _first(self, of: Mounted, found: SignIns) -> _Pod | None:
-        """The pod after its first sign-in, None if that does not come; failures before it do not count."""
+    def _first(self, of: CredentialMount, results: SignIns) -> _Pod | None:
+        """The pod after its first sign-in, None if none succeeds; failures before it do not count."""
         until = time.monotonic() + _FIRST
         while not self._stopped.is_set():
-            tried = SignIns(of.owner)
+            attempted = SignIns(of.owner)
             try:
                 pod = _Pod(self._reader, of)
-                pod.attempt(tried)
-                if tried.worked:
-                    found.worked += 1
+                pod.attempt(attempted)
+                if attempted.worked:
+                    results.worked += 1
                     return pod
             except UnreadableError as error:
-                tried.failed[str(error)] += 1
+                attempted.failed[str(error)] += 1
             if time.monotonic() > until:
-                found.failed.update(tried.failed)
+                results.failed.update(attempted.failed)
                 return None
             self._stopped.wait(_POLL / 4)
         return None
 
 
 def cause_of(error: BaseException) -> str:
-    """Entra ID's code with what it means for a client that worked before; else its own words, in one line."""
+    """Entra ID's code with the cause of that symptom, otherwise its message, in one line."""
     refused = refusal(error)
     if refused.code is None:
         return f"Entra ID was not reached: {refused.text}"[:_LONGEST_CAUSE]
@@ -243,21 +243,19 @@ def cause_of(error: BaseException) -> str:
     return f"{refused.code}: {symptom.cause if symptom else refused.text}"[:_LONGEST_CAUSE]
 
 
-def mounted_anew(reader: Reader, credentials: Sequence[Mounted]) -> list[SignIns]:
-    """What a pod that starts now comes to: each secret is read and signed in with once."""
-    found = []
-    for each in credentials:
-        result = SignIns(each.owner)
+def sign_in_once(reader: SecretReader, credentials: Sequence[CredentialMount]) -> list[SignIns]:
+    """The sign-ins of new pods: each secret is mounted and signed in with once."""
+    results = [SignIns(credential.owner) for credential in credentials]
+    for credential, result in zip(credentials, results, strict=True):
         try:
-            _Pod(reader, each).attempt(result)
+            _Pod(reader, credential).attempt(result)
         except UnreadableError as error:
             result.failed[str(error)] += 1
-        found.append(result)
-    return found
+    return results
 
 
 @contextmanager
-def signing_in(reader: Reader, credentials: Sequence[Mounted]) -> Iterator[Clients]:
+def signing_in(reader: SecretReader, credentials: Sequence[CredentialMount]) -> Iterator[Clients]:
     """Clients of these credentials, all of which have begun, until the end of the block."""
     clients = Clients(reader, credentials)
     try:

@@ -1,4 +1,4 @@
-"""What a run of the engine did, out of its event log, told by identity, secret, role, class and mount.
+"""The steps of an engine run, from its event log, by identity and kind of resource.
 
 The log has a line of JSON for each event (pulumi/pulumi `sdk/go/common/apitype/events.go`, EngineEvent).
 """
@@ -17,7 +17,7 @@ from ops.world.ownership import Ownership, ResourceOwner
 
 
 class Operation(StrEnum):
-    """What becomes of a resource."""
+    """What a run does with a resource."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -26,7 +26,7 @@ class Operation(StrEnum):
 
 
 class ResourceKind(StrEnum):
-    """What a resource is to an identity; the columns of the plan, from left to right."""
+    """The part of a resource in an identity's chain; the columns of the plan, from left to right."""
 
     PRINCIPAL = "principal"
     CERTIFICATE = "certificate"
@@ -53,7 +53,7 @@ _KINDS: Final[Mapping[str, ResourceKind]] = {
     resource_types.DEPLOYMENT: ResourceKind.MOUNT,
 }
 _PROVIDERS: Final = "pulumi:"
-# The engine's operations that end in each of ours; `same`, `read` and the like are none.
+# The operations of the plan by the engine's; `same`, `read` and the like are none.
 _OPERATIONS: Final[Mapping[str, Operation]] = {
     "create": Operation.CREATE,
     "import": Operation.CREATE,
@@ -68,10 +68,10 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
 
 @dataclass(frozen=True)
 class ResourceStep:
-    """What a run does to one resource.
+    """What a run does with one resource.
 
     `properties` are the paths that differ: for a replacement those that force it, where the provider names them.
-    `is_protected`: the state protects it against deletion. `restarts`: it is a Deployment whose pods start again.
+    `is_protected`: the state protects it against deletion. `restarts`: it is a Deployment whose pods restart.
     """
 
     operation: Operation
@@ -84,7 +84,7 @@ class ResourceStep:
 
     @property
     def kind(self) -> ResourceKind:
-        """What it is to an identity."""
+        """Its part in an identity's chain."""
         return _KINDS.get(self.type, ResourceKind.OTHER)
 
 
@@ -97,8 +97,8 @@ class RunLog:
 
 
 @dataclass
-class _Seen:
-    """What the log says of one URN."""
+class _Change:
+    """The events of one URN."""
 
     operations: set[Operation] = field(default_factory=set)
     keys: list[str] = field(default_factory=list)
@@ -108,8 +108,8 @@ class _Seen:
 
 
 def read(lines: Iterable[str]) -> RunLog:
-    """Take an event log apart; a line that was cut off by a kill is left out."""
-    seen: dict[str, _Seen] = {}
+    """Parse an event log; a line that was truncated by a kill is left out."""
+    changes: dict[str, _Change] = {}
     parents: dict[str, str] = {}
     errors: list[str] = []
     for line in lines:
@@ -120,54 +120,54 @@ def read(lines: Iterable[str]) -> RunLog:
         if "resourcePreEvent" in event:
             metadata = event["resourcePreEvent"]["metadata"]
             parents[metadata["urn"]] = (metadata.get("new") or metadata.get("old") or {}).get("parent", "")
-            _note(seen, metadata)
+            _note(changes, metadata)
         diagnostic = event.get("diagnosticEvent") or {}
         if diagnostic.get("severity") == "error" and (text := _plain(str(diagnostic.get("message", "")))):
             errors.append(text)
     ownership = Ownership(parents)
-    steps = (_step(urn, ownership.owner(urn), each) for urn, each in seen.items() if each.operations)
+    steps = (_step(urn, ownership.owner(urn), change) for urn, change in changes.items() if change.operations)
     return RunLog(tuple(steps), tuple(dict.fromkeys(errors)))
 
 
-def _note(seen: dict[str, _Seen], metadata: Mapping[str, Any]) -> None:
+def _note(changes: dict[str, _Change], metadata: Mapping[str, Any]) -> None:
     urn, operation = metadata["urn"], _OPERATIONS.get(metadata["op"])
     state = metadata.get("new") or metadata.get("old") or {}
     is_of_state = type_of(urn).startswith(_PROVIDERS) or type_of(urn) == resource_types.STACK_OWNER
     if operation is None or not state.get("custom") or is_of_state:
         return
-    found = seen.setdefault(urn, _Seen())
-    found.operations.add(operation)
-    found.keys += metadata.get("keys") or []
-    found.differences += list(metadata.get("detailedDiff") or metadata.get("diffs") or [])
-    found.old = found.old or metadata.get("old")
-    found.new = found.new or metadata.get("new")
+    change = changes.setdefault(urn, _Change())
+    change.operations.add(operation)
+    change.keys += metadata.get("keys") or []
+    change.differences += list(metadata.get("detailedDiff") or metadata.get("diffs") or [])
+    change.old = change.old or metadata.get("old")
+    change.new = change.new or metadata.get("new")
 
 
-def _step(urn: str, owner: ResourceOwner, seen: _Seen) -> ResourceStep:
+def _step(urn: str, owner: ResourceOwner, change: _Change) -> ResourceStep:
     # A deletion and a creation under one URN are a replacement as well.
-    is_replaced = Operation.REPLACE in seen.operations or {Operation.CREATE, Operation.DELETE} <= seen.operations
-    operation = Operation.REPLACE if is_replaced else next(iter(seen.operations))
-    properties = () if operation is Operation.DELETE else (seen.keys or seen.differences)
+    is_replaced = Operation.REPLACE in change.operations or {Operation.CREATE, Operation.DELETE} <= change.operations
+    operation = Operation.REPLACE if is_replaced else next(iter(change.operations))
+    properties = () if operation is Operation.DELETE else (change.keys or change.differences)
     return ResourceStep(
         operation,
         type_of(urn),
         name_of(urn),
         owner,
         tuple(dict.fromkeys(properties)),
-        is_protected=bool((seen.old or {}).get("protect")),
-        restarts=type_of(urn) == resource_types.DEPLOYMENT and _restarts(operation, seen),
+        is_protected=bool((change.old or {}).get("protect")),
+        restarts=type_of(urn) == resource_types.DEPLOYMENT and _restarts(operation, change),
     )
 
 
-def _restarts(operation: Operation, seen: _Seen) -> bool:
-    """Whether pods that run now start again: those of a Deployment whose template changes."""
+def _restarts(operation: Operation, change: _Change) -> bool:
+    """Whether pods restart: those of a Deployment whose template changes."""
     if operation is not Operation.UPDATE:
         return operation is Operation.REPLACE
-    old, new = (((each or {}).get("inputs") or {}).get("spec") or {} for each in (seen.old, seen.new))
+    old, new = (((state or {}).get("inputs") or {}).get("spec") or {} for state in (change.old, change.new))
     return bool(old.get("template") != new.get("template"))
 
 
 def _plain(text: str) -> str:
-    """Without the engine's colour marks (`<{%reset%}>`) and the spaces around."""
+    """The text without the engine's colour marks (`<{%reset%}>`) and surrounding spaces."""
     parts = text.split("<{%")
     return "".join([parts[0], *(part.partition("%}>")[2] for part in parts[1:])]).strip()

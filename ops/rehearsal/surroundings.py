@@ -1,7 +1,7 @@
-"""What must exist before a stack's first run: the seed of a local cloud, derived from the typed settings.
+"""The prerequisites of a stack's first run: the seed of a local cloud, derived from the typed settings.
 
-Everything that the configuration names and the stack does not make itself, as `components/preflight` demands it. The
-documents are those of `localcloud/README.md`.
+They are the resources that the configuration names and the stack does not create, as `components/preflight` demands
+them. The documents are those of `localcloud/README.md`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from identity.naming import ArmId, managed_identity_id, parse_arm_id, resource_i
 from identity.settings import HostedClusterSettings, KmsSettings, MonitoringSettings, Settings
 from identity.settings.schema.endpoint_access import PrivateSettings
 
-# With which a pipeline deploys stacks (docs/guides/first-stack.md).
+# The roles of a pipeline (docs/guides/first-stack.md).
 _DEPLOYER_ROLES: Final = ("Contributor", "User Access Administrator", "Key Vault Secrets Officer")
 _SCALE_SETS: Final = "Microsoft.Compute/virtualMachineScaleSets"
 _NETWORKS: Final = "Microsoft.Network"
 _READY: Final = {"provisioningState": "Succeeded"}
 _STANDARD: Final = {"name": "Standard", "tier": "Regional"}
-# RFC 5737: nobody's.
+# An address for documentation (RFC 5737).
 _PUBLIC_ADDRESS: Final = "203.0.113.1"
 _SUBNET_LENGTH: Final = 24
 _KEY_VAULT_USER: Final = "key-vault-user"
@@ -32,15 +32,15 @@ Document = dict[str, Any]
 
 def seed_of(stacks: Iterable[Settings]) -> Document:
     """The seed for all these configurations together, of base and head; its keys are those of a seed file."""
-    known = list(stacks)
-    found = _Surroundings(known[0].location)
-    for settings in known:
-        found.add(settings)
-    return found.seed()
+    all_settings = list(stacks)
+    surroundings = _Surroundings(all_settings[0].location)
+    for settings in all_settings:
+        surroundings.add(settings)
+    return surroundings.seed()
 
 
 class _Surroundings:
-    """Collects by names in lower case, as Azure compares them: what base and head both name exists once."""
+    """Collects resources by names in lower case, as Azure compares them: what base and head both name exists once."""
 
     def __init__(self, location: str) -> None:
         self._location = location
@@ -74,7 +74,7 @@ class _Surroundings:
         }
 
     def add(self, settings: Settings) -> None:
-        """What one stack's configuration names."""
+        """Add the resources that one stack's configuration names."""
         self._group(settings.resource_group, settings.location)
         for subnet in settings.vault.allowed_subnet_ids if settings.vault else ():
             self._subnet(subnet, settings.location, {})
@@ -89,15 +89,15 @@ class _Surroundings:
                 self._clusters[""] = {"name": "nodes", "resourceGroup": settings.resource_group}
         if user.name is not None:
             self._nodes_of(managed_identity_id(settings.subscription_id, settings.resource_group, user.name))
-        for hosted in settings.hosted_clusters:
-            self._hosted_cluster(settings, hosted)
+        for cluster in settings.hosted_clusters:
+            self._hosted_cluster(settings, cluster)
 
     def _nodes_of(self, identity_id: str) -> None:
-        """Nodes that carry an identity which the stack will make: IMDS looks for it when it is asked."""
-        found = parse_arm_id(identity_id)
-        nodes = resource_id(LOCAL_SUBSCRIPTION_ID, found.resource_group, _SCALE_SETS, f"nodes-{found.name}")
-        carried = {"type": "UserAssigned", "userAssignedIdentities": {identity_id: {}}}
-        self._resource(nodes, _READY, location=self._location, identity=carried)
+        """Add nodes with an identity that the stack will create: IMDS looks for it at each request."""
+        identity = parse_arm_id(identity_id)
+        nodes = resource_id(LOCAL_SUBSCRIPTION_ID, identity.resource_group, _SCALE_SETS, f"nodes-{identity.name}")
+        assigned = {"type": "UserAssigned", "userAssignedIdentities": {identity_id: {}}}
+        self._resource(nodes, _READY, location=self._location, identity=assigned)
 
     def _monitoring(self, monitoring: MonitoringSettings, location: str) -> None:
         log, alerts = monitoring.audit_log, monitoring.expiry_alerts
@@ -114,62 +114,68 @@ class _Surroundings:
             return
         self._group(cluster.resource_group, settings.location)
         if cluster.create is None:
-            named = {"name": cluster.name, "resourceGroup": cluster.resource_group}
-            seeded = self._clusters.setdefault(f"{cluster.resource_group}/{cluster.name}".lower(), named)
+            seeded_cluster = {"name": cluster.name, "resourceGroup": cluster.resource_group}
+            seeded = self._clusters.setdefault(f"{cluster.resource_group}/{cluster.name}".lower(), seeded_cluster)
             if settings.block_instance_metadata:
                 seeded["networkPolicy"] = "azure"
             return
         for group in cluster.create.admin_group_object_ids:
-            made = {"displayName": f"administrators-{group[:8]}", "objectId": group.lower(), "members": ["deployer"]}
-            self._admins.setdefault(group.lower(), made)
+            administrators = {
+                "displayName": f"administrators-{group[:8]}",
+                "objectId": group.lower(),
+                "members": ["deployer"],
+            }
+            self._admins.setdefault(group.lower(), administrators)
 
-    def _hosted_cluster(self, settings: Settings, hosted: HostedClusterSettings) -> None:
-        exists = hosted.infrastructure == "existing"
-        self._group(hosted.dns_zone_resource_group, settings.location)
+    def _hosted_cluster(self, settings: Settings, cluster: HostedClusterSettings) -> None:
+        exists = cluster.infrastructure == "existing"
+        self._group(cluster.dns_zone_resource_group, settings.location)
         if exists:
-            self._infrastructure(hosted)
-        if hosted.dns is not None and hosted.dns.public_zone_id is not None:
-            self._resource(hosted.dns.public_zone_id, {"zoneType": "Public"}, location="global")
-        if exists and hosted.dns is not None and hosted.dns.private_zone_id is not None:
-            self._private_zone(settings, hosted, hosted.dns.private_zone_id)
-        if hosted.kms is not None:
-            self._encryption_keys(hosted.kms, settings.location)
-        if hosted.private is not None:
-            self._private_link(hosted.private, hosted.location)
-        if hosted.backup_storage_account_id is not None:
-            self._resource(hosted.backup_storage_account_id, _READY, location=hosted.location, sku=_of("Standard_LRS"))
-        if hosted.external_dns_zone_id is not None:
-            self._resource(hosted.external_dns_zone_id, {"zoneType": "Public"}, location="global")
-        if hosted.container_registry_id is not None:
-            self._resource(hosted.container_registry_id, _READY, location=hosted.location, sku=_of("Premium"))
-        for identity in hosted.identities.values():
+            self._infrastructure(cluster)
+        if cluster.dns is not None and cluster.dns.public_zone_id is not None:
+            self._resource(cluster.dns.public_zone_id, {"zoneType": "Public"}, location="global")
+        if exists and cluster.dns is not None and cluster.dns.private_zone_id is not None:
+            self._private_zone(settings, cluster, cluster.dns.private_zone_id)
+        if cluster.kms is not None:
+            self._encryption_keys(cluster.kms, settings.location)
+        if cluster.private is not None:
+            self._private_link(cluster.private, cluster.location)
+        if cluster.backup_storage_account_id is not None:
+            self._resource(
+                cluster.backup_storage_account_id, _READY, location=cluster.location, sku=_of("Standard_LRS")
+            )
+        if cluster.external_dns_zone_id is not None:
+            self._resource(cluster.external_dns_zone_id, {"zoneType": "Public"}, location="global")
+        if cluster.container_registry_id is not None:
+            self._resource(cluster.container_registry_id, _READY, location=cluster.location, sku=_of("Premium"))
+        for identity in cluster.identities.values():
             if identity.enabled and identity.resource_id is not None:
-                given = {"clientId": identity.client_id.lower()} if identity.client_id else {}
+                ids = {"clientId": identity.client_id.lower()} if identity.client_id else {}
                 managed = parse_arm_id(identity.resource_id)
-                self._identity(managed.resource_group, managed.name, given)
+                self._identity(managed.resource_group, managed.name, ids)
 
-    def _infrastructure(self, hosted: HostedClusterSettings) -> None:
-        """Group, network and way out as HyperShift's CLI makes them (`cmd/infra/azure/networking.go`)."""
-        self._group(hosted.resource_group, hosted.location)
-        self._resource(hosted.security_group_id, {"securityRules": [], **_READY}, location=hosted.location)
-        self._network(hosted.vnet_id, hosted.location)
-        attached = {"networkSecurityGroup": hosted.security_group_id}
-        for key, given in (("routeTable", hosted.route_table_id), ("natGateway", hosted.nat_gateway_id)):
-            if given is not None:
-                self._resource(given, _READY, location=hosted.location)
-                attached[key] = given
-        self._subnet(hosted.subnet_id, hosted.location, attached)
-        group, name = hosted.resource_group, hosted.infra_id
+    def _infrastructure(self, cluster: HostedClusterSettings) -> None:
+        """Add group, network and egress as HyperShift's CLI creates them (`cmd/infra/azure/networking.go`)."""
+        self._group(cluster.resource_group, cluster.location)
+        self._resource(cluster.security_group_id, {"securityRules": [], **_READY}, location=cluster.location)
+        self._network(cluster.vnet_id, cluster.location)
+        attached = {"networkSecurityGroup": cluster.security_group_id}
+        for key, resource in (("routeTable", cluster.route_table_id), ("natGateway", cluster.nat_gateway_id)):
+            if resource is not None:
+                self._resource(resource, _READY, location=cluster.location)
+                attached[key] = resource
+        self._subnet(cluster.subnet_id, cluster.location, attached)
+        group, name = cluster.resource_group, cluster.infra_id
         address = resource_id(LOCAL_SUBSCRIPTION_ID, group, f"{_NETWORKS}/publicIPAddresses", name)
         balancer = resource_id(LOCAL_SUBSCRIPTION_ID, group, f"{_NETWORKS}/loadBalancers", name)
         fixed = {"publicIPAddressVersion": "IPv4", "publicIPAllocationMethod": "Static", "ipAddress": _PUBLIC_ADDRESS}
-        self._resource(address, {**fixed, **_READY}, location=hosted.location, sku=_STANDARD)
-        self._resource(balancer, _egress(balancer, address, name), location=hosted.location, sku=_STANDARD)
+        self._resource(address, {**fixed, **_READY}, location=cluster.location, sku=_STANDARD)
+        self._resource(balancer, _egress(balancer, address, name), location=cluster.location, sku=_STANDARD)
 
-    def _private_zone(self, settings: Settings, hosted: HostedClusterSettings, zone_id: str) -> None:
-        zone, link = parse_arm_id(zone_id), hosted.names(settings.subscription_id).stem
+    def _private_zone(self, settings: Settings, cluster: HostedClusterSettings, zone_id: str) -> None:
+        zone, link = parse_arm_id(zone_id), cluster.names(settings.subscription_id).stem
         self._resource(zone_id, _READY, location="global")
-        linked = {"virtualNetwork": {"id": hosted.vnet_id}, "registrationEnabled": False}
+        linked = {"virtualNetwork": {"id": cluster.vnet_id}, "registrationEnabled": False}
         self._resource(
             f"{zone_id}/virtualNetworkLinks/{link}",
             {**linked, "virtualNetworkLinkState": "Completed", **_READY},
@@ -191,24 +197,24 @@ class _Surroundings:
     def _group(self, name: str, location: str) -> None:
         self._groups.setdefault(name.lower(), {"name": name, "location": location})
 
-    def _identity(self, group: str, name: str, given: Mapping[str, Any]) -> None:
+    def _identity(self, group: str, name: str, ids: Mapping[str, Any]) -> None:
         self._group(group, self._location)
-        made = self._identities.setdefault(f"{group}/{name}".lower(), {"name": name, "resourceGroup": group})
-        made.update(given)
+        identity = self._identities.setdefault(f"{group}/{name}".lower(), {"name": name, "resourceGroup": group})
+        identity.update(ids)
 
     def _network(self, vnet_id: str, location: str) -> None:
         self._subnets.setdefault(vnet_id.lower(), {})
         self._resource(vnet_id, {"virtualNetworkPeerings": [], **_READY}, location=location)
 
     def _subnet(self, subnet_id: str, location: str, attached: Mapping[str, str]) -> None:
-        """`attached` has the ids of what the subnet refers to."""
+        """Add a subnet; `attached` has the ids of the resources that it refers to."""
         vnet_id, _, _ = subnet_id.rpartition("/subnets/")
         self._network(vnet_id, location)
-        known = self._subnets[vnet_id.lower()].setdefault(subnet_id, {})
-        known.update({key: {"id": arm_id} for key, arm_id in attached.items()})
+        subnet = self._subnets[vnet_id.lower()].setdefault(subnet_id, {})
+        subnet.update({key: {"id": arm_id} for key, arm_id in attached.items()})
 
     def _complete_networks(self) -> None:
-        """Give each network a range, and each of its subnets a part of it."""
+        """Set the address range of each network and of its subnets."""
         for vnet_id, subnets in self._subnets.items():
             ranges: Iterator[IPv4Network] = IPv4Network(ADDRESS_PREFIX).subnets(new_prefix=_SUBNET_LENGTH)
             self._resources[vnet_id]["properties"]["addressSpace"] = {"addressPrefixes": [ADDRESS_PREFIX]}
@@ -224,12 +230,12 @@ class _Surroundings:
         sku: Document | None = None,
         identity: Document | None = None,
     ) -> None:
-        found: ArmId = parse_arm_id(full_id)
-        self._group(found.resource_group, location if location not in (None, "global") else self._location)
+        parsed: ArmId = parse_arm_id(full_id)
+        self._group(parsed.resource_group, location if location not in (None, "global") else self._location)
         document: Document = {
-            "type": found.type,
-            "name": "/".join(found.names),
-            "resourceGroup": found.resource_group,
+            "type": parsed.type,
+            "name": "/".join(parsed.names),
+            "resourceGroup": parsed.resource_group,
             "properties": dict(properties),
         }
         document |= {"location": location} if location is not None else {}
@@ -243,12 +249,12 @@ def _of(sku: str) -> Document:
 
 
 def _egress(balancer: str, address: str, name: str) -> Document:
-    """A load balancer whose backend pool, named as the infrastructure id, reaches the internet."""
+    """A load balancer with outbound access for its backend pool, which has the infrastructure id as its name."""
     frontend = f"{balancer}/frontendIPConfigurations/{name}"
     pool = f"{balancer}/backendAddressPools/{name}"
     return {
         "frontendIPConfigurations": [
-            {"name": name, "id": frontend, "properties": {"publicIPAddress": {"id": address}}},
+            {"name": name, "id": frontend, "properties": {"publicIPAddress": {"id": address}}}
         ],
         "backendAddressPools": [{"name": name, "id": pool, "properties": dict(_READY)}],
         "outboundRules": [

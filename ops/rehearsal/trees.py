@@ -1,4 +1,4 @@
-"""The project's files at a commit, and as the checkout has them, each in a directory of its own."""
+"""The project's files at a commit or of the checkout, each in a separate directory."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from identity.yaml_text import dump, load_as_go
 from ops.stack.environment import VENV
 from ops.stack.errors import CommandError
 
-# What program and plugin are installed from; the engine is the checkout's at both commits.
+# The pinned packages of program and plugin; the engine is the checkout's at both commits.
 _PACKAGES: Final = "requirements.txt"
 _PREFIX: Final = "Pulumi."
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The project in `directory`; `name` is the commit's short id, or `checkout` for the files as they are."""
+    """The project in `directory`; `name` is the commit's short id, or `checkout`."""
 
     directory: Path
     name: str
 
     def configurations(self) -> dict[str, dict[str, Any]]:
         """The stacks' files by the stacks' names; raises CommandError for one that is not a mapping."""
-        found = {}
+        configurations = {}
         for file in sorted(self.directory.glob(f"{_PREFIX}*.yaml")):
             try:
                 document = load_as_go(file.read_bytes())
             except yaml.YAMLError as error:
                 raise CommandError(f"{file.name} at {self.name}: {' '.join(str(error).split())}") from None
             if not isinstance(document, dict):
-                raise CommandError(f"{file.name} at {self.name} holds no mapping")
-            found[file.name.removeprefix(_PREFIX).removesuffix(".yaml")] = document
-        return found
+                raise CommandError(f"{file.name} at {self.name} is not a YAML mapping")
+            configurations[file.name.removeprefix(_PREFIX).removesuffix(".yaml")] = document
+        return configurations
 
     def write_configuration(self, stack: str, document: dict[str, Any]) -> None:
         """Write a stack's file."""
@@ -50,10 +50,10 @@ class Tree:
 
 
 def at_commit(root: Path, commit: str, into: Path) -> Tree:
-    """The project of the repository at `root` as a commit has it; packages that differ from the checkout's are set up.
+    """The project of the repository at `root` at a commit; packages that differ from the checkout's are installed.
 
-    Its files alone, without a work tree in the repository: a run that is killed leaves nothing behind there. Raises
-    CommandError if git does not know the commit, or if it cannot be set up.
+    Only its files are unpacked, without a work tree: a killed run leaves nothing in the repository. Raises CommandError
+    if git does not know the commit, or if it cannot be set up.
     """
     try:
         full = checkout.git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}").strip()
@@ -69,14 +69,14 @@ def at_commit(root: Path, commit: str, into: Path) -> Tree:
         with tarfile.open(archive) as files:
             files.extractall(into, filter="data")
     except tarfile.FilterError as error:
-        raise CommandError(f"commit {full[:12]} has a file that cannot be laid out elsewhere: {error}") from None
+        raise CommandError(f"commit {full[:12]} has a file that cannot be unpacked: {error}") from None
     archive.unlink()
     _install(root, full, into)
     return Tree(into, full[:12])
 
 
 def as_it_is(root: Path, into: Path) -> Tree:
-    """The files of the checkout that git knows or would take: changes that are not committed are rehearsed, too."""
+    """The files of the checkout that git tracks or does not ignore, with changes that are not committed."""
     into.mkdir()
     for name in _known(root):
         source, copy = root / name, into / name
@@ -91,7 +91,7 @@ def _known(root: Path) -> Iterator[str]:
     try:
         listed = checkout.git(root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     except (OSError, subprocess.SubprocessError):
-        raise CommandError(f"{root} is in no git repository, so there is no base to compare with") from None
+        raise CommandError(f"{root} is not in a git repository, so there is no base to compare with") from None
     # A file in the middle of a merge is listed once for each side.
     yield from dict.fromkeys(name for name in listed.split("\0") if name and not name.startswith((".venv", ".tools")))
 
@@ -100,7 +100,7 @@ def _install(root: Path, commit: str, directory: Path) -> None:
     try:
         checkout.git(root, "diff", "--quiet", commit, "--", _PACKAGES)
     except subprocess.CalledProcessError:
-        print(f"the packages of {commit[:12]} are others than this checkout's: installing them", file=sys.stderr)
+        print(f"the packages of {commit[:12]} differ from this checkout's: installing them", file=sys.stderr)
         if subprocess.run([directory / "tools/setup"], cwd=directory, stdout=sys.stderr).returncode:
             raise CommandError(f"commit {commit[:12]} could not be set up; the reason is printed above") from None
     else:

@@ -1,4 +1,4 @@
-"""A throw-away local cloud with the stacks of a rehearsal on it; nothing of it is left afterwards, whatever happens."""
+"""A throw-away local cloud with the stacks of a rehearsal on it, which is always removed afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from identity.clouds import LocalEnvironment
 from identity.yaml_text import dump
-from ops.rehearsal.configuration import Copied, Names
+from ops.rehearsal.configuration import Names, StackCopy
 from ops.rehearsal.earlier import variables_for
 from ops.rehearsal.steps import RunLog, read
 from ops.rehearsal.trees import Tree
@@ -28,18 +28,22 @@ from ops.stack.environment import LOCAL_STACK, ROOT, STATE_DIRECTORY_VARIABLE, v
 from ops.stack.errors import CommandError, RunInterruptedError
 
 _FAULTS: Final = "LOCALCLOUD_FAULTS"
-# What decides about a local cloud of the caller's own.
+# Variables of the caller's own local cloud.
 _FOREIGN: Final = ("LOCALCLOUD_CLUSTER", "LOCALCLOUD_PROVIDERS")
-# What Azure itself keeps of deleted things, such as how the deletion of a resource group ended (one that goes on has
-# its group), and what the local cloud makes with its first token.
+# What Azure keeps of deleted resources, such as the result of a resource group's deletion, and what the local cloud
+# creates with its first token.
 _KEPT: Final = frozenset(
-    {
-        *("arm-deletion", "arm-role-assignment-name"),
-        *("entra-deleted", "entra-signing-key", "keyvault-name", "keyvault-secret"),
-    }
+    [
+        "arm-deletion",
+        "arm-role-assignment-name",
+        "entra-deleted",
+        "entra-signing-key",
+        "keyvault-name",
+        "keyvault-secret",
+    ]
 )
 _RECOVERABLE: Final = "keyvault-deleted"
-# They come and go by themselves, or count something.
+# They change by themselves.
 _RESTLESS: Final = frozenset({"environment", "kubernetes-version"})
 _EVENTS: Final = "core/events/"
 _LOG: Final = "log"
@@ -48,44 +52,44 @@ _LAST_LINES: Final = 25
 
 @dataclass(frozen=True)
 class ThrowAwayCloud:
-    """The local cloud in `directory`, where everything of the rehearsal is. Child processes print to `output`."""
+    """The local cloud in `directory`, which has all files of the rehearsal. Child processes print to `output`."""
 
     directory: Path
     output: int
 
     @property
     def documents(self) -> Path:
-        """Where documents of managed identities are issued to, which is on tmpfs."""
+        """The directory of the managed identities' documents, which is on tmpfs."""
         return self.directory / "state/run/msi"
 
     @property
     def log(self) -> Path:
-        """What engine and local cloud print."""
+        """The output of engine and local cloud."""
         return self.directory / _LOG
 
-    def start(self, seed: Mapping[str, Any], copies: Sequence[Copied]) -> LocalEnvironment:
+    def start(self, seed: Mapping[str, Any], copies: Sequence[StackCopy]) -> LocalEnvironment:
         """Start the local cloud with this seed, and issue the documents that the copies name."""
         file = self.directory / "seed.yaml"
         file.write_text(dump(seed), encoding="utf-8")
-        self._do("start", "--seed", str(file))
+        local_cloud.do("start", "--seed", str(file), output=self.output)
         record = local_cloud.record()
         if record is None:
             raise CommandError("the local cloud of the rehearsal did not start")
-        for path, identity in dict(pair for each in copies for pair in each.documents.items()).items():
-            self._do("issue-msi", identity, "--output", path)
+        for path, identity in dict(pair for copy in copies for pair in copy.documents.items()).items():
+            local_cloud.do("issue-msi", identity, "--output", path, output=self.output)
         return record
 
     def contents(self) -> frozenset[tuple[str, str]]:
-        """Kind and key of everything in the local cloud."""
+        """Kind and key of each object in the local cloud."""
         command = [sys.executable, "-m", "localcloud", "contents"]
         done = subprocess.run(command, cwd=ROOT, env=variables(LOCAL_STACK), capture_output=True, text=True)
         if done.returncode:
             raise CommandError(f"the local cloud's contents cannot be read: {done.stderr.strip()}")
-        found = (json.loads(line) for line in done.stdout.splitlines())
-        return frozenset((kind, key) for kind, key in found if kind not in _RESTLESS and not key.startswith(_EVENTS))
+        entries = (json.loads(line) for line in done.stdout.splitlines())
+        return frozenset((kind, key) for kind, key in entries if kind not in _RESTLESS and not key.startswith(_EVENTS))
 
-    def engine(self, tree: Tree, copy: Copied, names: Names) -> Engine:
-        """The engine for a stack at one of the commits, whose configuration is written for it."""
+    def engine(self, tree: Tree, copy: StackCopy, names: Names) -> Engine:
+        """The engine for a stack at one of the commits, whose configuration file is written."""
         name = names.local(copy.stack)
         tree.write_configuration(name, dict(copy.document))
         engine = Engine(name, tree.directory, output=self.output)
@@ -110,23 +114,20 @@ class ThrowAwayCloud:
         text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
         return "\n".join(text.splitlines()[-_LAST_LINES:])
 
-    def _do(self, *arguments: str) -> None:
-        local_cloud.do(*arguments, output=self.output)
-
 
 def left(before: frozenset[tuple[str, str]], after: frozenset[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    """What is there that was not there before, and what is gone; then what Azure keeps for a while, recoverable."""
+    """The objects that were created or have disappeared since `before`; then those that Azure keeps recoverable."""
     new = after - before
     remaining = [f"{kind} {key}" for kind, key in sorted(new) if kind not in _KEPT and kind != _RECOVERABLE]
-    missing = [f"{kind} {key}, which is gone" for kind, key in sorted(before - after)]
+    missing = [f"{kind} {key}, which does not exist" for kind, key in sorted(before - after)]
     return [*remaining, *missing], [f"vault {key}, deleted softly" for kind, key in sorted(new) if kind == _RECOVERABLE]
 
 
 @contextmanager
 def throw_away(seed: int) -> Iterator[ThrowAwayCloud]:
-    """A directory and the variables of a local cloud of its own; ends every process of it, and removes all of it.
+    """A local cloud with its own directory and variables; ends its processes and removes all of it.
 
-    Also when this process is interrupted or terminated. A second signal does not keep it from that.
+    It does so also when this process is interrupted or terminated, and a second signal is ignored meanwhile.
     """
     directory = Path(mkdtemp(prefix="idstack-rehearsal-")).resolve()
     changed = {STATE_DIRECTORY_VARIABLE: str(directory / "state"), _FAULTS: json.dumps({"seed": seed})}
@@ -154,5 +155,5 @@ def throw_away(seed: int) -> Iterator[ThrowAwayCloud]:
 
 def _terminated(number: int, _: FrameType | None) -> None:
     raise RunInterruptedError(
-        f"interrupted by {signal.Signals(number).name}: the rehearsal has ended what it had begun"
+        f"interrupted by {signal.Signals(number).name}: the rehearsal has removed its local cloud"
     )

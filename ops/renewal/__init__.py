@@ -1,1 +1,1 @@
-"""Renewals of certificates: of which identities, and by runs of the engine that do nothing else."""
+"""Renewals of certificates: the identities, and engine runs that do nothing else."""

@@ -1,7 +1,7 @@
-"""Which steps of a plan are a renewal's, and which would bring up something else of the configuration.
+"""Tells the steps of a renewal in a plan from other changes.
 
-A plan of the same targets comes before each renewal. What the rule here refuses in it waits for `idstack up`. Decision
-record 0025.
+A plan of the same targets precedes each renewal. An identity with other changes waits for `idstack up`. Decision record
+0025.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from identity import resource_types
 from ops.renewal.renewable import SLOTS, Renewable, RenewedType, other_slot
 from ops.stack.state import Plan, PlanStep, StateResource, errors_of, name_of
 
-# Steps after which everything is as it was.
+# Steps without a change.
 _NOTHING: Final = frozenset({"same", "read", "refresh"})
 _CREATION: Final = frozenset({"create"})
-# A slot's certificate is issued again: its successor comes, it goes, or what a killed run left of that is finished.
+# A slot's certificate is replaced, or a killed run's replacement is finished.
 _REPLACEMENT: Final = frozenset(
     {"replace", "create-replacement", "delete-replaced", "remove-pending-replace", "discard-replaced"}
 )
@@ -27,7 +27,7 @@ _UPDATE: Final = frozenset({"update"})
 
 @dataclass(frozen=True)
 class _Rule:
-    """What a renewal does to a resource: the operations, and the inputs that may change (or what is below them)."""
+    """What a renewal does with a resource: the operations, and the inputs that may change, with their members."""
 
     operations: frozenset[str]
     inputs: frozenset[str]
@@ -48,17 +48,17 @@ _RULES: Final[Mapping[RenewedType, _Rule]] = {
         ),
     ),
 }
-# A certificate keeps these as it was issued, so the next one is the first to have what was brought up since.
+# A certificate keeps these inputs, so that a change is brought up with the next one.
 _AS_ISSUED: Final = frozenset({"commonName", "keySize", "lifetimeDays"})
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a plan of several identities' renewals comes to.
+    """The judgement of a plan with several identities' renewals.
 
-    `refused` has the reasons of each identity that must be left out, by name; `failed` are those of them whose renewal
-    cannot be planned at all, with the errors as their reasons. `renewed` are those that the plan renews. `blocked` are
-    the reasons that no identity accounts for.
+    `renewed` are the identities that the plan renews. `refused` has the reasons of each one to leave out, by name;
+    `failed` are those of them whose renewal cannot be planned at all, with the errors as reasons. `blocked` are the
+    reasons that belong to no identity.
     """
 
     renewed: tuple[Renewable, ...]
@@ -71,25 +71,27 @@ def judge(identities: Sequence[Renewable], plan: Plan, state: Iterable[StateReso
     """Judge the plan of these identities' targets, made in this state.
 
     `is_settled`: the program is that of the commit that was brought up last. Then a certificate's key size may change
-    with the renewal, because it was brought up before and waits for it.
+    with the renewal, because that change was already brought up.
     """
-    by_urn = {each["urn"]: each for each in state}
+    resources = {resource["urn"]: resource for resource in state}
     refused: dict[str, list[str]] = defaultdict(list)
     blocked: list[str] = []
     changing: set[str] = set()
     errors = [(error.get("urn", ""), " ".join(error["message"].split())) for error in errors_of(plan)]
     failed = frozenset(identity.name for identity in identities for urn, _ in errors if identity.accounts_for(urn))
-    for urn, reason in (*_findings(identities, plan, by_urn, is_settled=is_settled), *errors):
-        accountable = [each for each in identities if each.accounts_for(urn)]
+    for urn, reason in (*_findings(identities, plan, resources, is_settled=is_settled), *errors):
+        accountable = [identity for identity in identities if identity.accounts_for(urn)]
         if reason is None:
-            changing.update(each.name for each in accountable)
+            changing.update(identity.name for identity in accountable)
         elif not accountable:
             blocked.append(reason)
-        for each in accountable if reason else ():
-            if reason not in refused[each.name] and (each.name not in failed or (urn, reason) in errors):
-                refused[each.name].append(str(reason))
+        for identity in accountable if reason else ():
+            if reason not in refused[identity.name] and (identity.name not in failed or (urn, reason) in errors):
+                refused[identity.name].append(str(reason))
     return Verdict(
-        renewed=tuple(each for each in identities if each.name in changing and each.name not in refused),
+        renewed=tuple(
+            identity for identity in identities if identity.name in changing and identity.name not in refused
+        ),
         refused={name: tuple(reasons) for name, reasons in refused.items()},
         blocked=tuple(dict.fromkeys(blocked)),
         failed=failed,
@@ -99,10 +101,12 @@ def judge(identities: Sequence[Renewable], plan: Plan, state: Iterable[StateReso
 def _findings(
     identities: Sequence[Renewable], plan: Plan, state: Mapping[str, StateResource], *, is_settled: bool
 ) -> Iterator[tuple[str, str | None]]:
-    """The URN of each step that changes something, with the reason to refuse it, None for a renewal's."""
+    """The URN of each step with a change, and the reason to refuse it; None for a renewal's step."""
     kinds = {urn: kind for identity in identities for urn, kind in identity.targets.items()}
     steps = {step["urn"]: step for step in plan["steps"]}
-    withdrawn = {urn for each in identities for urn in _withdrawn(each, steps.get(each.schedule_urn), state)}
+    withdrawn = {
+        urn for identity in identities for urn in _withdrawn(identity, steps.get(identity.schedule_urn), state)
+    }
     for step in plan["steps"]:
         if step["op"] == "delete" and step["urn"] in withdrawn:
             yield step["urn"], None
@@ -112,7 +116,7 @@ def _findings(
 
 
 def _withdrawn(identity: Renewable, planned: PlanStep | None, state: Mapping[str, StateResource]) -> Iterator[str]:
-    """The URNs of the slots that have no certificate from now on, as the schedule says."""
+    """The URNs of the slots whose certificate the schedule removes."""
     after = planned.get("newState") if planned is not None else None
     after = after or state.get(identity.schedule_urn)
     inputs = (after.get("inputs") or {}) if after else {}
@@ -122,7 +126,7 @@ def _withdrawn(identity: Renewable, planned: PlanStep | None, state: Mapping[str
 
 
 def _is_engines_own(step: PlanStep) -> bool:
-    """Whether the engine takes the step in every run: of the stack itself, and of a provider, which makes nothing."""
+    """Whether the step is part of every run: one of the stack itself, or of a provider."""
     kind = step["urn"].rpartition("::")[0].rpartition("::")[2].rpartition("$")[2]
     return kind == resource_types.STACK or (
         kind.startswith(resource_types.PROVIDER) and step["op"] in _CREATION | _UPDATE
@@ -136,7 +140,7 @@ def _refusal(
     if kind is None or operation not in _RULES[kind].operations:
         return f"{operation} {name}"
     if operation in ("delete-replaced", "remove-pending-replace", "discard-replaced"):
-        return None  # of a replacement that was judged when its successor was planned
+        return None  # its creation step is judged
     before = (
         step.get("oldState")
         or state.get(step["urn"])
@@ -146,17 +150,19 @@ def _refusal(
         return f"{operation} {name}, the first of its kind"
     allowed = _RULES[kind].inputs | (_AS_ISSUED if is_settled and kind is RenewedType.CERTIFICATE else frozenset())
     paths = changed_inputs(before.get("inputs") or {}, (step.get("newState") or before).get("inputs") or {})
-    foreign = sorted(path for path in paths if not any(path == each or path.startswith(f"{each}.") for each in allowed))
+    foreign = sorted(
+        path for path in paths if not any(path == prefix or path.startswith(f"{prefix}.") for prefix in allowed)
+    )
     return f"{', '.join(foreign)} of {name}" if foreign else None
 
 
 def changed_inputs(before: Mapping[str, Any], now: Mapping[str, Any]) -> set[str]:
-    """Paths (`tags.team`) of the inputs that differ; `__defaults`, an engine's note, does not count."""
-    found = set()
+    """Paths (`tags.team`) of the inputs that differ, without the engine's `__defaults`."""
+    paths = set()
     for key in (before.keys() | now.keys()) - {"__defaults"}:
         old, new = before.get(key), now.get(key)
         if isinstance(old, Mapping) and isinstance(new, Mapping):
-            found |= {f"{key}.{path}" for path in changed_inputs(old, new)}
+            paths |= {f"{key}.{path}" for path in changed_inputs(old, new)}
         elif old != new:
-            found.add(key)
-    return found
+            paths.add(key)
+    return paths

@@ -1,4 +1,4 @@
-"""The resources that a renewal of one identity touches, by their URNs: those in the state, and those that may come."""
+"""The resources of an identity's renewal by their URNs, existing and future ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ops.world.ownership import by_owner
 
 
 class RenewedType(StrEnum):
-    """The types of all resources that a renewal touches."""
+    """The types of all resources of a renewal."""
 
     SCHEDULE = resource_types.RENEWAL_SCHEDULE
     CERTIFICATE = resource_types.CERTIFICATE
@@ -23,8 +23,8 @@ class RenewedType(StrEnum):
     SECRET = resource_types.CREDENTIAL_SECRET
 
 
-# The resources of a slot, by the part of their names before the slot (`components/azure/entra_application.py`). Those
-# of the second slot come with the first renewal, so they are not looked up in the state.
+# The part of their names before the slot (`components/azure/entra_application.py`). The resources of the second slot
+# are not in the state before the first renewal.
 _OF_A_SLOT: Final = {
     RenewedType.CERTIFICATE: "certificate",
     RenewedType.REGISTRATION: "registration",
@@ -39,9 +39,8 @@ class Renewable:
     """One identity whose certificates the stack issues.
 
     `name` is `<cluster>/<field>`, `schedule` the schedule's name in the program. `targets` has the type of each
-    resource by its URN, whether it exists yet or not; `secret` is the vault secret's URN, None before the first one is
-    written. `dependents` are the URNs of the other resources in the state that depend on a target, children and theirs
-    included.
+    existing or future resource by its URN; `secret` is the vault secret's URN, None before the first one is written.
+    `dependents` are the URNs of the other resources in the state that depend on a target, with their children.
     """
 
     name: str
@@ -56,15 +55,15 @@ class Renewable:
         return next(urn for urn, kind in self.targets.items() if kind is RenewedType.SCHEDULE)
 
     def accounts_for(self, urn: str) -> bool:
-        """Whether the resource is this identity's: a target, or one that depends on a target."""
+        """Whether the resource is a target of this identity, or depends on one."""
         return urn in self.targets or urn in self.dependents
 
     @property
     def as_targets(self) -> list[str]:
-        """The `targets` as the engine takes them.
+        """The `targets` as options of the engine.
 
-        It refuses a URN that is neither in the state nor registered by the program, as those of a slot without a
-        certificate are; a pattern may match nothing. With its star each of these matches itself alone.
+        It refuses a URN that is neither in the state nor registered by the program, such as those of a slot without a
+        certificate. A pattern may match nothing: with a star each of these URNs matches only itself.
         """
         return [f"{urn}*" if kind in _OF_A_SLOT else urn for urn, kind in self.targets.items()]
 
@@ -79,16 +78,16 @@ def other_slot(urn: str) -> str:
 
 
 def renewable(resources: Collection[StateResource]) -> list[Renewable]:
-    """The identities that have a schedule in the state, in the order of the state."""
+    """The identities with a schedule in the state, in the order of the state."""
     secrets = by_owner(resources, RenewedType.SECRET)
     dependents = _dependents(resources)
-    found = []
+    identities = []
     for owner, schedules in by_owner(resources, RenewedType.SCHEDULE).items():
         for schedule in schedules:
-            secret = next((each["urn"] for each in secrets.get(owner, ())), None)
+            secret = next((resource["urn"] for resource in secrets.get(owner, ())), None)
             targets = {schedule["urn"]: RenewedType.SCHEDULE, **_slots(schedule["urn"])}
             targets |= {secret: RenewedType.SECRET} if secret else {}
-            found.append(
+            identities.append(
                 Renewable(
                     name=owner.name,
                     schedule=name_of(schedule["urn"]),
@@ -97,7 +96,7 @@ def renewable(resources: Collection[StateResource]) -> list[Renewable]:
                     dependents=frozenset(_closure(targets, dependents) - targets.keys()),
                 )
             )
-    return found
+    return identities
 
 
 def _slots(schedule: str) -> dict[str, RenewedType]:
@@ -108,22 +107,23 @@ def _slots(schedule: str) -> dict[str, RenewedType]:
 
 
 def _dependents(resources: Iterable[StateResource]) -> Mapping[str, set[str]]:
-    """By URN, those that depend on it."""
-    found = defaultdict(set)
-    for each in resources:
-        properties = (each.get("propertyDependencies") or {}).values()
-        parents = [each["parent"]] if each.get("parent") else []
-        for urn in (*parents, *(each.get("dependencies") or ()), *(urn for urns in properties for urn in urns or ())):
-            found[urn].add(each["urn"])
-    return found
+    """The dependents of each URN."""
+    dependents = defaultdict(set)
+    for resource in resources:
+        properties = (resource.get("propertyDependencies") or {}).values()
+        parents = [resource["parent"]] if resource.get("parent") else []
+        inputs = (urn for urns in properties for urn in urns or ())
+        for urn in (*parents, *(resource.get("dependencies") or ()), *inputs):
+            dependents[urn].add(resource["urn"])
+    return dependents
 
 
 def _closure(urns: Iterable[str], dependents: Mapping[str, set[str]]) -> set[str]:
-    found: set[str] = set()
+    closure: set[str] = set()
     pending = list(urns)
     while pending:
         urn = pending.pop()
-        if urn not in found:
-            found.add(urn)
+        if urn not in closure:
+            closure.add(urn)
             pending.extend(dependents.get(urn, ()))
-    return found
+    return closure

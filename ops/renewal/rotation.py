@@ -1,4 +1,4 @@
-"""What a renewal before its time would touch: the schedules in a stack's state, and the pods that may fail."""
+"""The identities that `rotate` can renew, by the schedules in a stack's state, and the pods that may fail."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ops.world.ownership import ResourceOwner, by_owner
 class Rotatable:
     """One identity whose certificates the stack issues.
 
-    `schedule` is the name of its schedule in the program; `delivered` is what the stack last wrote to the vault, None
-    if it never did.
+    `schedule` is the name of its schedule in the program; `delivered` is the last delivery to the vault, None without
+    any.
     """
 
     cluster: str
@@ -36,12 +36,12 @@ class Rotatable:
 
     @property
     def name(self) -> str:
-        """Cluster and field (`hc1/ingress`), as `--identity` takes it and messages show it."""
+        """Cluster and field (`hc1/ingress`), as in `--identity` and messages."""
         return f"{self.cluster}/{self.row.field}"
 
     @property
     def free(self) -> datetime | None:
-        """From when on no pod should need the certificate that a renewal replaces; None if no pod has one yet."""
+        """When no pod needs the certificate any more that a renewal replaces; None if no pod has one yet."""
         return None if self.delivered is None else spare_is_free(self.slots, self.delivered)
 
     @property
@@ -51,7 +51,7 @@ class Rotatable:
 
 
 def rotatable(outputs: StackOutputs[str], resources: Collection[StateResource]) -> list[Rotatable]:
-    """The identities of the stack that have a schedule, in the order of clusters and catalogue."""
+    """The identities of the stack with a schedule, in the order of clusters and catalogue."""
     schedules = by_owner(resources, resource_types.RENEWAL_SCHEDULE)
     secrets = by_owner(resources, resource_types.CREDENTIAL_SECRET)
     return [
@@ -64,21 +64,26 @@ def rotatable(outputs: StackOutputs[str], resources: Collection[StateResource]) 
     ]
 
 
-def chosen(every: Collection[Rotatable], identities: Collection[str]) -> list[Rotatable]:
-    """Those of `every` that `identities` name (`ingress`, or `hc1/ingress` for one cluster's); all if it is empty.
+def chosen(candidates: Collection[Rotatable], identities: Collection[str]) -> list[Rotatable]:
+    """The candidates that `identities` names (`ingress`, or `hc1/ingress` for one cluster); all without any names.
 
     Raises CommandError for a name without a certificate of this stack, and if no identity has one.
     """
-    if not every:
+    if not candidates:
         raise CommandError("the stack issues no certificate: there is nothing to rotate")
-    names = {name for each in every for name in (each.name, each.row.field)}
+    names = {name for candidate in candidates for name in (candidate.name, candidate.row.field)}
     if unknown := sorted(set(identities) - names):
         raise CommandError(
-            f"this stack issues no certificate for {', '.join(each + _meant(each, names) for each in unknown)}; it "
-            f"issues those of {', '.join(each.name for each in every)}. A credential that is issued elsewhere "
-            "is renewed there: put the new document where the configuration names it and run `make up`"
+            "this stack issues no certificate for "
+            f"{', '.join(candidate + _meant(candidate, names) for candidate in unknown)}; it issues those of "
+            f"{', '.join(candidate.name for candidate in candidates)}. A credential that is issued elsewhere is "
+            "renewed there: put the new document where the configuration names it and run `make up`"
         )
-    return [each for each in every if not identities or {each.name, each.row.field} & set(identities)]
+    return [
+        candidate
+        for candidate in candidates
+        if not identities or {candidate.name, candidate.row.field} & set(identities)
+    ]
 
 
 def _meant(unknown: str, names: Collection[str]) -> str:
@@ -98,7 +103,7 @@ def _slot(written: CertificateSlot | None) -> Slot | None:
 
 
 def _delivery(secrets: Sequence[StateResource]) -> Delivery | None:
-    """What the identity's vault secret was written with, None if it never was."""
+    """The last delivery of the identity's vault secret, None without any."""
     for secret in secrets:
         written = cast(CredentialSecretState, secret.get("outputs", {}))
         return Delivery.named(written.get("generation", ""), rfc3339.parse(written["deliveredAt"]))

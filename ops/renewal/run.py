@@ -1,4 +1,4 @@
-"""A run of the engine that renews certificates and does nothing else, whatever waits in the configuration."""
+"""An engine run that renews certificates and makes no other changes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ops.stack.state import StateResource
 
 @dataclass(frozen=True)
 class RenewalOutcome:
-    """Names of the identities that were renewed, and of those that could not be, whether it was due or not.
+    """Names of the identities that were renewed, and of those that were left out, due or not.
 
-    `failed` are those of the latter whose renewal cannot be planned: they wait for nothing that was brought up.
+    `failed` are those of the latter whose renewal cannot be planned, because of errors.
     """
 
     renewed: tuple[str, ...]
@@ -32,8 +32,8 @@ class RenewalOutcome:
 class RenewalRun:
     """Renews the chosen identities in one `pulumi up`.
 
-    `requests` are by the schedules' names; without one a schedule decides by itself what is due. `arguments` are more
-    options of `pulumi up`. `is_settled` as in `ops/renewal/guard.py`.
+    `requests` are by the schedules' names; a schedule without one decides by itself what is due. `arguments` are
+    further options of `pulumi up`. `is_settled` as in `ops/renewal/guard.py`.
     """
 
     engine: Engine
@@ -43,28 +43,28 @@ class RenewalRun:
     is_settled: bool = False
 
     def renew(self, identities: Sequence[Renewable], state: Sequence[StateResource]) -> RenewalOutcome:
-        """Renew those of `identities` whose plan has a renewal in it and nothing else.
+        """Renew the `identities` whose plan has a renewal and no other change.
 
-        A line names each that is left out, with what waits. Raises CommandError if the plan cannot be made, or has
-        steps that belong to none of the identities: nothing has changed then.
+        A line reports each one that is left out, with the other changes. Raises CommandError, before any change, if
+        there is no plan, or it has steps of other resources.
         """
         verdict, left_out, failed = self._judged(identities, state)
         for name, why in left_out.items():
             self.console.print(f"{name}: left out, because {why}", markup=False)
         if verdict.renewed:
-            self.console.print(f"renewed now: {', '.join(each.name for each in verdict.renewed)}", markup=False)
-            # An identity whose renewal fails must not keep the others from theirs.
+            self.console.print(f"renewed now: {', '.join(identity.name for identity in verdict.renewed)}", markup=False)
+            # A failed renewal must not prevent the others.
             options = ("--continue-on-error", *_targets(verdict.renewed), *self.arguments)
             self.engine.up(options, self._environment)
         else:
             self.console.print("nothing is renewed")
-        return RenewalOutcome(tuple(each.name for each in verdict.renewed), tuple(left_out), tuple(failed))
+        return RenewalOutcome(tuple(identity.name for identity in verdict.renewed), tuple(left_out), tuple(failed))
 
     def _judged(
         self, identities: Sequence[Renewable], state: Sequence[StateResource]
     ) -> tuple[Verdict, dict[str, str], list[str]]:
-        """The verdict of the first plan that needs nobody to be left out; who was left out until then, and why; and
-        whose renewal failed.
+        """The verdict of the first plan without refusals; the identities left out before, with reasons; and those whose
+        renewal failed.
         """
         failed: list[str] = []
         left_out = {
@@ -73,35 +73,35 @@ class RenewalRun:
             if identity.secret is None
         }
         while True:
-            chosen = [each for each in identities if each.name not in left_out]
+            chosen = [identity for identity in identities if identity.name not in left_out]
             if not chosen:
                 return Verdict((), {}, ()), left_out, failed
             plan = self.engine.proposed(_targets(chosen), self._environment)
             verdict = judge(chosen, plan, state, is_settled=self.is_settled)
             if not verdict.refused and verdict.blocked:
                 raise CommandError(
-                    "no certificate was renewed, because the plan has errors, or more in it than renewals:\n"
+                    "no certificate was renewed, because the plan has errors, or other changes than renewals:\n"
                     + "\n".join(f"  {reason}" for reason in verdict.blocked)
                 )
             if not verdict.refused:
                 return verdict, left_out, failed
             failed += sorted(verdict.failed)
             for name, reasons in verdict.refused.items():
-                errors = "; ".join(each.removeprefix("error: ") for each in reasons)
+                errors = "; ".join(reason.removeprefix("error: ") for reason in reasons)
                 left_out[name] = f"its renewal fails: {errors}" if name in verdict.failed else self._more(reasons)
 
     def _more(self, reasons: Iterable[str]) -> str:
         return (
-            f"a renewal would bring up more than that: {'; '.join(reasons)}. "
-            f"`make up STACK={self.engine.stack}` does, and renews what is due"
+            f"a renewal would bring up other changes: {'; '.join(reasons)}. "
+            f"`make up STACK={self.engine.stack}` does so, and renews what is due"
         )
 
     @property
     def _environment(self) -> Mapping[str, str]:
-        """Its presence tells the program that the run only renews."""
+        """The variable that tells the program that the run only renews."""
         return renewal_request.write(self.requests)
 
 
 def _targets(identities: Iterable[Renewable]) -> list[str]:
-    # By their names and not by a pattern for all, which would also match identities that no `up` has created yet.
+    # By names, because a pattern for all would also match identities that no `up` has created yet.
     return [argument for identity in identities for target in identity.as_targets for argument in ("--target", target)]

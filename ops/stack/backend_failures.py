@@ -1,4 +1,4 @@
-"""What keeps the engine from a stack's state, in words, by what it prints (pulumi v3.259): login, stack, passphrase."""
+"""Explains the engine's errors (pulumi v3.259) about a stack's backend: login, missing stack, passphrase."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NoSuchStackError(CommandError):
 
 
 def failure(errors: str, stack: str, backend: str | None) -> CommandError | None:
-    """What to say and to do if one of these is why the engine failed, else None.
+    """The error with a remedy if the engine failed for one of these reasons, else None.
 
     Args:
         errors: the engine's standard error.
@@ -45,20 +45,19 @@ def failure(errors: str, stack: str, backend: str | None) -> CommandError | None
     if _NOT_LOGGED_IN in errors:
         return CommandError(
             f"the state of the stack {stack} cannot be located: Pulumi.{stack}.yaml records no `idstack:backend`, "
-            "PULUMI_BACKEND_URL is not set, and there is no login. "
-            f"`idstack pulumi --stack {stack} -- config set backend "
-            "'azblob://<container>?storage_account=<account>'` records it, or "
-            f"`idstack pulumi --stack {stack} -- login` uses Pulumi Cloud"
+            f"PULUMI_BACKEND_URL is not set, and there is no login. `idstack pulumi --stack {stack} -- config set "
+            f"backend 'azblob://<container>?storage_account=<account>'` records it, or `idstack pulumi --stack {stack} "
+            "-- login` uses Pulumi Cloud"
         )
     if _WRONG in errors or _NO_PASSPHRASE in errors:
-        what = "is not the one" if _WRONG in errors else "is missing, the one"
+        problem = "is not the one" if _WRONG in errors else "is missing, the one"
         return CommandError(
-            f"the passphrase {what} that encrypts the secrets of the stack {stack}: set PULUMI_CONFIG_PASSPHRASE, or "
-            "PULUMI_CONFIG_PASSPHRASE_FILE to a file that has it. Nothing was changed"
+            f"the passphrase {problem} that encrypts the secrets of the stack {stack}: set PULUMI_CONFIG_PASSPHRASE, "
+            "or PULUMI_CONFIG_PASSPHRASE_FILE to a file that has it. Nothing was changed"
         )
     if missing := _NO_FOLDER.search(errors):
         return CommandError(
-            f"{where} is a folder that is not there. Mount it; if this is its first stack, make it: "
+            f"{where} is a folder that does not exist. Mount it; if this is its first stack, create it: "
             f"`mkdir -p {shlex.quote(missing['folder'])}`. If the address is wrong, correct `idstack:backend` in "
             f"Pulumi.{stack}.yaml. Then run the command again"
         )
@@ -66,7 +65,7 @@ def failure(errors: str, stack: str, backend: str | None) -> CommandError | None
         reason = _REASON.search(errors)
         return CommandError(
             f"{where} cannot be read{f' ({reason[0]})' if reason else ''}. Sign in with `az login` (in CI: the "
-            "variables AZURE_CLIENT_ID and AZURE_TENANT_ID), as somebody with the role Storage Blob Data Reader on the "
-            f"container. If the address is wrong, correct `idstack:backend` in Pulumi.{stack}.yaml"
+            "variables AZURE_CLIENT_ID and AZURE_TENANT_ID) with an identity that has the role Storage Blob Data "
+            f"Reader on the container. If the address is wrong, correct `idstack:backend` in Pulumi.{stack}.yaml"
         )
     return None

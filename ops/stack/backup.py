@@ -1,7 +1,7 @@
-"""A stack's state and configuration in one file, from which a lost backend is made again.
+"""A stack's state and configuration in one file, to restore a lost backend.
 
-Nothing secret is in it in clear: a private key is in the vault alone, and what else is secret (kubeconfigs) is
-encrypted as in the state.
+It contains no secret in plain text: private keys are in the vault alone, and other secrets (kubeconfigs) are encrypted
+as in the state.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ops.stack.state_file import StateDamagedError
 
 
 class Backup(BaseModel):
-    """What a backup has: of which stack it is, when it was made, and the commit of the last complete run.
+    """A backup of a stack; `commit` is that of the last complete run.
 
-    `configuration` is the text of the stack's file; `state` what `pulumi stack export` prints.
+    `configuration` is the text of the stack's file; `state` the output of `pulumi stack export`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -38,7 +38,7 @@ class Backup(BaseModel):
 
     @property
     def date(self) -> str:
-        """When it was made (RFC 3339, UTC)."""
+        """Its time of creation (RFC 3339, UTC)."""
         return rfc3339.render(self.created)
 
     @property
@@ -48,14 +48,14 @@ class Backup(BaseModel):
 
 
 def take(engine: Engine) -> Backup:
-    """The stack as it is now. Raises CommandError for an empty stack, and for a state that it does not know."""
+    """Back up the stack. Raises CommandError for an empty stack, and for a state of another schema."""
     state = engine.state()
     resources = of_known_schema(state["deployment"].get("resources") or [])
     if not resources:
         raise CommandError(f"the stack {engine.stack} has nothing to back up: its state is empty")
     if state["deployment"].get("pending_operations"):
         raise CommandError(
-            f"the stack {engine.stack} has interrupted operations; a backup would bring them back. "
+            f"the stack {engine.stack} has interrupted operations, which a backup would preserve. "
             f"`make recover STACK={engine.stack}` settles them, then try again"
         )
     [root] = [resource for resource in resources if resource["type"] == resource_types.STACK]
@@ -69,7 +69,7 @@ def take(engine: Engine) -> Backup:
 
 
 def read(file: Path) -> Backup:
-    """The backup in a file; raises CommandError if it is none."""
+    """The backup in a file; raises CommandError if it is not one."""
     try:
         return Backup.model_validate_json(file.read_bytes())
     except OSError as error:
@@ -78,12 +78,12 @@ def read(file: Path) -> Backup:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the document"
         raise CommandError(
-            f"{file} is no backup of this release: {place}: {first['msg']}. Take the file that `idstack backup` wrote"
+            f"{file} is not a backup of this release: {place}: {first['msg']}. Use the file that `idstack backup` wrote"
         ) from None
 
 
 def restore(engine: Engine, backup: Backup) -> None:
-    """Give a stack that is not in the backend, is empty there, or cannot be read, the state of a backup.
+    """Restore the state of a stack that is not in the backend, is empty there, or cannot be read.
 
     Raises CommandError for the backup of another stack, and for a stack that has resources.
     """
@@ -93,15 +93,14 @@ def restore(engine: Engine, backup: Backup) -> None:
         )
     engine.create()
     try:
-        found = engine.resources()
+        resources = engine.resources()
     except StateDamagedError:
-        found = []
-    if found:
+        resources = []
+    if resources:
         raise CommandError(
-            f"the stack {engine.stack} has {len(found)} resources, and a restore would forget what they are. It is for "
-            "a stack whose state is lost: if this one's is beyond repair, "
-            f"`idstack pulumi --stack {engine.stack} -- stack rm --force --preserve-config` forgets it and leaves "
-            "Azure alone; then try again"
+            f"the stack {engine.stack} has {len(resources)} resources, which a restore would forget. It is for a stack "
+            f"whose state is lost: if this one's is beyond repair, `idstack pulumi --stack {engine.stack} -- stack rm "
+            "--force --preserve-config` forgets it and leaves Azure alone; then try again"
         )
     state: Any = backup.state
     engine.replace_state(state)

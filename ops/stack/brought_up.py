@@ -1,4 +1,4 @@
-"""The commit of the project that a stack was last brought up from, checked out beside the checkout that runs."""
+"""Runs a command at the commit that a stack was last brought up from, in a separate work tree."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def is_clean(recorded: str | None) -> bool:
-    """Whether a run recorded its commit, and there was nothing else in its checkout."""
+    """Whether a run recorded its commit, and its checkout had no other changes."""
     return recorded is not None and not recorded.endswith(checkout.DIRTY)
 
 
 def run_instead(engine: Engine, recorded: str | None, console: Console) -> int | None:
     """Run this process's command line at the recorded commit; returns its exit code.
 
-    None if the engine's project is at that commit, or if no clean commit was recorded: then nothing has run. Raises
-    CommandError if the commit is not in the repository, is none that led to what is checked out, or cannot be set up.
+    None if nothing has run: the engine's project is at that commit, or no clean commit was recorded. Raises
+    CommandError for a commit that is not in the repository, is not an ancestor of the checkout, or cannot be set up.
     """
     if recorded is None or not is_clean(recorded) or checkout.commit(engine.root, engine.stack) == recorded:
         return None
     _require_part_of_checkout(recorded, engine.root, engine.stack)
-    console.print(f"at commit {recorded}, from which {engine.stack} was last brought up; this checkout is another")
+    console.print(f"at commit {recorded}, from which {engine.stack} was last brought up; this checkout differs")
     try:
         return _run_at(recorded, engine, console)
     finally:
@@ -51,15 +51,14 @@ def run_instead(engine: Engine, recorded: str | None, console: Console) -> int |
 def _run_at(commit: str, engine: Engine, console: Console) -> int:
     with work_tree(commit, engine.root, engine.stack) as directory:
         if not (directory / ".venv").exists():
-            console.print("its packages are others than this checkout's: they are installed for it")
+            console.print("its packages differ from this checkout's: they are installed for it")
             if subprocess.run([directory / "tools/setup"], cwd=directory, stdout=sys.stderr).returncode:
                 raise CommandError(f"commit {commit} could not be set up; the reason is printed above")
-        # Its own modules come first, whatever the packages' environment belongs to.
-        # The commit may be of before the file recorded the backend.
+        # At an older commit the file may not record the backend.
         backend = None if engine.is_local else backend_of(engine.stack, engine.root, os.environ)
         environment = {
             **os.environ,
-            "PYTHONPATH": str(directory),
+            "PYTHONPATH": str(directory),  # its own modules come first
             "LOCALCLOUD_STATE_DIR": str(local_paths().state),
             **({VARIABLE: backend} if backend else {}),
         }
@@ -68,30 +67,30 @@ def _run_at(commit: str, engine: Engine, console: Console) -> int:
 
 
 def _require_part_of_checkout(commit: str, root: Path, stack: str) -> None:
-    """Raise CommandError unless the commit led to what is checked out.
+    """Raise CommandError unless the commit is an ancestor of the checkout.
 
-    Who may write the state names the commit; what has led to a protected branch was reviewed.
+    Everybody who may write the state can name a commit; only what a protected branch contains was reviewed.
     """
-    what = f"the stack {stack} was last brought up from commit {commit}"
+    problem = f"the stack {stack} was last brought up from commit {commit}"
     if not _COMMIT.fullmatch(commit):
         raise CommandError(
-            f"{what}, which is no id of a commit: see who wrote the state, and run `make up STACK={stack}`"
+            f"{problem}, which is not a commit id: find out who wrote the state, and run `make up STACK={stack}`"
         )
     if not _succeeds(root, "cat-file", "-e", f"{commit}^{{commit}}"):
         raise CommandError(
-            f"{what}, which this clone does not have. "
+            f"{problem}, which this clone does not have. "
             "Certificates are renewed with that commit's program and configuration: fetch it (`git fetch --unshallow`; "
             "for GitHub's actions/checkout `fetch-depth: 0`), or run `make up`"
         )
     if _succeeds(root, "merge-base", "--is-ancestor", commit, "HEAD"):
         return
     branch = checkout.git(root, "rev-parse", "--abbrev-ref", "HEAD").strip()
-    here = "what is checked out here" if branch == "HEAD" else f"the branch {branch} that is checked out here"
+    head = "the checked-out commit" if branch == "HEAD" else f"the checked-out branch {branch}"
     raise CommandError(
-        f"{what}, which did not lead to {here}: nothing was renewed, because only code that this branch has had runs. "
-        "The commit is of a branch that is not merged, or was squashed or rebased when it was, or this checkout is "
-        "behind it. Update this checkout (`git pull`), or run the command in one of the branch that has the commit; "
-        f"or `make up STACK={stack}` here, which brings up what is checked out and renews what is due"
+        f"{problem}, which is not in the history of {head}: nothing was renewed, because only code of this branch "
+        "runs. The commit is of a branch that is not merged, or that was squashed or rebased, or this checkout is "
+        "behind it. Update this checkout (`git pull`), or run the command in a checkout of the branch that has the "
+        f"commit; or run `make up STACK={stack}` here, which deploys this checkout and renews what is due"
     )
 
 
@@ -105,7 +104,7 @@ def _succeeds(root: Path, *arguments: str) -> bool:
 
 @contextmanager
 def work_tree(commit: str, root: Path, stack: str) -> Iterator[Path]:
-    """The project at the commit, with all that git does not know of in `root`; it is removed afterwards."""
+    """The project at the commit, with links to the untracked files in `root`; it is removed afterwards."""
     with TemporaryDirectory(prefix="idstack-") as temporary:
         top = Path(temporary).resolve() / commit[:12]
         checkout.git(root, "worktree", "prune")  # those of killed runs
@@ -115,16 +114,16 @@ def work_tree(commit: str, root: Path, stack: str) -> Iterator[Path]:
             raise CommandError(f"commit {commit} cannot be checked out beside {root}: {error.stderr.strip()}") from None
         try:
             directory = top / checkout.git(root, "rev-parse", "--show-prefix").strip()
-            _link_what_git_does_not_know(root, directory, stack, commit)
+            _link_untracked(root, directory, stack, commit)
             if checkout.commit(directory, stack) != commit:
-                raise CommandError(f"a fresh work tree of commit {commit} differs from it: look at its git attributes")
+                raise CommandError(f"a fresh work tree of commit {commit} differs from it: check its git attributes")
             yield directory
         finally:
             checkout.git(root, "worktree", "remove", "--force", str(top))
 
 
-def _link_what_git_does_not_know(root: Path, directory: Path, stack: str, commit: str) -> None:
-    """Packages, the local cloud's state, and files that the configuration names, but nothing that decides the plan."""
+def _link_untracked(root: Path, directory: Path, stack: str, commit: str) -> None:
+    """Link packages, the local cloud's state, and files that the configuration names, but no inputs of the plan."""
     others = ("ls-files", "--others", "--directory", "-z")
     deciding = checkout.git(root, *others, "--exclude-standard", "--", *checkout.deciding_paths(stack))
     linked = set(checkout.git(root, *others).split("\0")) - set(deciding.split("\0"))
@@ -132,9 +131,5 @@ def _link_what_git_does_not_know(root: Path, directory: Path, stack: str, commit
         link = directory / name
         if "__pycache__" in Path(name).parts or not link.parent.is_dir() or link.is_symlink() or link.exists():
             continue
-        if name not in _INSTALLED or _is_set_up_alike(root, commit):
+        if name not in _INSTALLED or _succeeds(root, "diff", "--quiet", commit, "--", *_SET_UP):
             link.symlink_to(root / name)
-
-
-def _is_set_up_alike(root: Path, commit: str) -> bool:
-    return _succeeds(root, "diff", "--quiet", commit, "--", *_SET_UP)

@@ -1,7 +1,4 @@
-"""Which stack a command is about, and whether there is such a stack.
-
-In this order: `--stack`, PULUMI_STACK, the stack that `pulumi stack select` has chosen, the local stack.
-"""
+"""The stack of a command: `--stack`, PULUMI_STACK, the stack of `pulumi stack select`, or the local stack."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ _FILE: Final = "Pulumi.{}.yaml"
 
 
 def chosen_stack(environ: Mapping[str, str] = os.environ, root: Path = ROOT) -> tuple[str, str | None]:
-    """The stack for a command without `--stack`, by its bare name, and what has chosen it; None if nothing has.
+    """The bare name of the stack for a command without `--stack`, and what has chosen it; None for the default.
 
     Raises CommandError if different stacks are selected in several backends.
     """
@@ -58,9 +55,9 @@ def stack_names(root: Path = ROOT) -> list[str]:
 def _selected(environ: Mapping[str, str], root: Path) -> str | None:
     """The selected stack, by its bare name (pulumi/pulumi v3.259 `sdk/go/common/workspace/workspace.go`).
 
-    The engine notes one for each backend, in PULUMI_HOME, by the path of the project's file.
+    The engine records one for each backend, in PULUMI_HOME, by the path of the project's file.
     """
-    import yaml  # `idstack token` runs at each sign-in of kubectl and is about no stack
+    import yaml  # slow, and `idstack token` runs at each sign-in of kubectl
 
     home = Path(environ.get("PULUMI_HOME") or Path(environ.get("HOME") or Path.home(), ".pulumi"))
     project = root / "Pulumi.yaml"
@@ -69,24 +66,24 @@ def _selected(environ: Mapping[str, str], root: Path) -> str | None:
         hashlib.sha1(str(path).encode(), usedforsecurity=False).hexdigest() for path in (project, project.resolve())
     }
     notes = [home / "workspaces" / f"{name}-{key}-workspace.json" for key in sorted(keys)]
-    found = [document for note in notes if (document := _json(note)) is not None]
-    by_backend = {url: stack for each in found for url, stack in (each.get("stacks") or {}).items()}
+    documents = [document for note in notes if (document := _json(note)) is not None]
+    by_backend = {url: stack for document in documents for url, stack in (document.get("stacks") or {}).items()}
     current = environ.get(VARIABLE) or (_json(home / "credentials.json") or {}).get("current")
     if current in by_backend:
         return str(by_backend[current]).rpartition("/")[2]
-    names = {str(each).rpartition("/")[2] for each in by_backend.values()}
+    names = {str(document).rpartition("/")[2] for document in by_backend.values()}
     if len(names) > 1:
         raise CommandError(
-            f"pulumi stack select has chosen another stack in each backend: {', '.join(sorted(names))}. Name the "
-            "one that is meant with --stack"
+            f"pulumi stack select has chosen different stacks in several backends: {', '.join(sorted(names))}. Choose "
+            "one with --stack"
         )
     return next(iter(names), None)
 
 
 def _json(file: Path) -> dict[str, Any] | None:
-    """The document in one of the engine's files; None without one, and for what is no document."""
+    """The document in one of the engine's files; None for a missing or broken one."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None

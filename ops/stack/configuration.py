@@ -1,4 +1,4 @@
-"""The configuration files of local stacks: which are accepted, and the copies that the engine reads.
+"""The configuration files of local stacks: their validation, and the copies that the engine reads.
 
 The engine keeps a stack's encryption salt in its configuration file. A local stack's passphrase belongs to this
 machine, so its salt must not get into the file in the repository. The stack is created from a project of the same name
@@ -30,19 +30,19 @@ _SHARED: Final = f"{NAMESPACE}:sharedStack"
 
 
 def require_local_cloud(source: Path) -> None:
-    """Raise CommandError unless the configuration `source` is there and has `cloud: local`.
+    """Raise CommandError unless the configuration `source` exists and has `cloud: local`.
 
     The emulated plugins would refuse another cloud's stack as well, but with a message that does not mention its name.
     """
     try:
         configuration = yaml.safe_load(source.read_text()) or {}
     except FileNotFoundError:
-        raise missing(source) from None
+        raise no_configuration(source) from None
     cloud = (configuration.get("config") or {}).get(f"{NAMESPACE}:cloud")
     if cloud != LOCAL_CLOUD:
         raise CommandError(
-            f"{source.name} has `{NAMESPACE}:cloud: {cloud}`, but its stack has a name of the local cloud's stacks: "
-            f"local or local-<word>. Set `{NAMESPACE}:cloud: {LOCAL_CLOUD}`, or give the stack another name"
+            f"{source.name} has `{NAMESPACE}:cloud: {cloud}`, but its stack has the name of a local stack, local or "
+            f"local-<word>. Set `{NAMESPACE}:cloud: {LOCAL_CLOUD}`, or give the stack another name"
         )
 
 
@@ -52,14 +52,13 @@ def shared_stack_of(document: Mapping[str, Any]) -> str | None:
     return named.rpartition("/")[2] if isinstance(named, str) and named else None
 
 
-def missing(source: Path) -> CommandError:
+def no_configuration(source: Path) -> CommandError:
     """The error for a stack whose configuration `source` does not exist."""
-    stack = source.name.removeprefix("Pulumi.").removesuffix(".yaml")
-    return no_such_stack(stack, source.parent)
+    return no_such_stack(source.name.removeprefix("Pulumi.").removesuffix(".yaml"), source.parent)
 
 
 def local_copy(source: Path) -> Path:
-    """Write a local stack's configuration with the salt that fits this machine's passphrase; returns the copy.
+    """Copy a local stack's configuration, with the salt of this machine's passphrase; returns the copy.
 
     The stack must exist. Raises CommandError as `with_salt` does.
     """
@@ -72,16 +71,16 @@ def local_copy(source: Path) -> Path:
 
 
 def salt_of(file: Path) -> str | None:
-    """The salt in the engine's own file of a stack; None if there is none."""
+    """The salt in the engine's own file of a stack; None without one."""
     salt: str | None = (yaml.safe_load(file.read_text()) or {}).get(_SALT)
     return salt
 
 
 def keep_salt(file: Path, state: Callable[[], State]) -> None:
-    """Write the salt of the state into the engine's own file of a stack, if a loss of power has left that empty.
+    """Write the salt of the state into the engine's own file of a stack, if a loss of power has emptied that.
 
-    The engine does not sync it (pulumi/pulumi `sdk/go/common/workspace/project.go`, `save`). A state that no run has
-    written yet has no salt; the engine makes one then.
+    The engine does not sync it (pulumi/pulumi `sdk/go/common/workspace/project.go`, `save`). A state before its first
+    run has no salt; the engine creates one.
     """
     if salt_of(file) is None:
         provider = state()["deployment"].get("secrets_providers")
@@ -90,16 +89,16 @@ def keep_salt(file: Path, state: Callable[[], State]) -> None:
 
 
 def with_salt(configuration: str, salt: str, name: str) -> str:
-    """A stack's configuration (YAML) with this `encryptionsalt`, in the place of one that may be there.
+    """A stack's configuration (YAML) with this `encryptionsalt` instead of its own.
 
-    A bare `pulumi preview` in the checkout writes one that belongs to the passphrase of its caller. Only secret
-    values depend on it; raises CommandError if `configuration`, the content of the file `name`, has any.
+    A bare `pulumi preview` in the checkout writes the salt of its caller's passphrase. Only secret values depend on
+    it; raises CommandError if `configuration`, the content of the file `name`, has any.
     """
-    found = yaml.safe_load(configuration)
-    if found.get(_SALT) not in (None, salt) and _has_secret(found.get("config")):
+    document = yaml.safe_load(configuration)
+    if document.get(_SALT) not in (None, salt) and has_secret(document.get("config")):
         raise CommandError(
-            f"{name} has secret values and an `{_SALT}`, which fit no passphrase but that of the machine that wrote "
-            "them. Remove both; a secret that the local stack needs goes into a file that the configuration names"
+            f"{name} has secret values and an `{_SALT}`, which belong to the passphrase of the machine that wrote "
+            "them. Remove both; write a secret of a local stack into a file that the configuration names"
         )
     lines = (line for line in configuration.splitlines(keepends=True) if not line.startswith(f"{_SALT}:"))
     return "".join([f"{_SALT}: {salt}\n", *lines])
@@ -109,15 +108,15 @@ def with_salt(configuration: str, salt: str, name: str) -> str:
 def writing_offline(
     stack: str, root: Path, environment: Mapping[str, str]
 ) -> Iterator[tuple[Path, dict[str, str], tuple[str, ...]]]:
-    """Directory, environment and options with which `pulumi config set` writes the stack's file and reads no state.
+    """Directory, environment and options with which `pulumi config set` writes the stack's file without its state.
 
-    The engine takes a stack for that, of any backend: this one is thrown away. So a mistake in the file can be
-    corrected before anybody has logged in. Raises CommandError if the engine cannot start.
+    The engine needs some stack for that, which is in a temporary backend. So a mistake in the file can be corrected
+    before a login. Raises CommandError if the engine cannot start.
     """
     with TemporaryDirectory(prefix="idstack-") as folder:
         backend, project = Path(folder, "backend"), Path(folder, "project")
-        for each in (backend, project):
-            each.mkdir()
+        for directory in (backend, project):
+            directory.mkdir()
         name = yaml.safe_load((root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
         (project / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n", encoding="utf-8")
         offline = {
@@ -133,8 +132,8 @@ def writing_offline(
         yield project, offline, ("--config-file", str(root / f"Pulumi.{stack}.yaml"))
 
 
-def _has_secret(value: Any) -> bool:
+def has_secret(value: Any) -> bool:
     """Whether a value of the configuration is encrypted (`secure: <cipher text>`), or has such a value in it."""
     if isinstance(value, Mapping):
-        return "secure" in value or any(map(_has_secret, value.values()))
-    return isinstance(value, list) and any(map(_has_secret, value))
+        return "secure" in value or any(map(has_secret, value.values()))
+    return isinstance(value, list) and any(map(has_secret, value))

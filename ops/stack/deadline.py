@@ -1,4 +1,4 @@
-"""The time that a command has before its caller kills it."""
+"""The time limit of a command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Deadline:
 
     @classmethod
     def parse(cls, text: str) -> Deadline:
-        """So many minutes from now on; raises BadParameter for what is no positive number."""
+        """So many minutes from now on; raises BadParameter for anything but a positive number."""
         try:
             minutes = float(text)
         except ValueError:
@@ -30,7 +30,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds, 0 once it has passed."""
+        """The remaining seconds, 0 once it has passed."""
         return max(0.0, self.ends - time.monotonic())
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""A backend of files whose disk is full or read-only: what the engine's messages mean, and what it leaves behind.
+"""A file backend whose disk is full or read-only: explains the engine's messages, and removes its drafts of locks.
 
-Before it begins, the engine writes its lock; if that fails, it leaves a draft of it in the folder of the locks, empty
-or truncated, which every later engine takes for a lock and cannot read (gocloud.dev/blob/fileblob, pulumi/pulumi
+The engine first writes its lock; if that fails, it leaves an empty or truncated draft in the folder of the locks, which
+every later engine takes for a lock and cannot read (gocloud.dev/blob/fileblob, pulumi/pulumi
 `pkg/backend/diy/lock.go`).
 """
 
@@ -30,34 +30,33 @@ def directory(backend: str | None) -> Path | None:
 
 
 def failure(errors: str, stack: str) -> CommandError | None:
-    """What to say if the disk of the backend is why the engine failed, else None.
+    """The error if the engine failed because of the backend's disk, else None; `errors` is its standard error.
 
-    The drafts of its own locks are deleted, so that the next run finds none. `errors` is its standard error, the engine
-    has ended.
+    Deletes the drafts of the engine's own locks, so that the next run finds none.
     """
-    found = _NO_WRITE.search(errors)
-    if found is None:
+    match = _NO_WRITE.search(errors)
+    if match is None:
         return None
-    begun = [Path(each["file"]) for each in _BEGUN_LOCK.finditer(errors)]
-    for draft in begun:
-        with suppress(OSError):  # on a disk that is read-only there is none
+    drafts = [Path(match["file"]) for match in _BEGUN_LOCK.finditer(errors)]
+    for draft in drafts:
+        with suppress(OSError):  # a read-only disk has none
             draft.unlink()
-    what = f"the backend's disk is full or read-only ({found['why']}: {found['file'] or 'the engine names no file'})"
-    help_ = "make it writable" if "read-only" in found["why"] else "free some space there"
-    if begun:
-        return CommandError(f"{what}; nothing has begun. To go on, {help_} and run the command again")
+    problem = f"the backend's disk is full or read-only ({match['why']}: {match['file'] or 'the engine names no file'})"
+    help_ = "make it writable" if "read-only" in match["why"] else "free some space there"
+    if drafts:
+        return CommandError(f"{problem}; nothing was started. To continue, {help_} and run the command again")
     return CommandError(
-        f"{what}, so the state may lack what was done last. To go on, {help_}; then `make recover STACK={stack}` finds "
-        "what is missing from the state, and brings the stack up"
+        f"{problem}, so the state may lack the last changes. To continue, {help_}; then `make recover STACK={stack}` "
+        "finds what the state lacks, and brings the stack up"
     )
 
 
 def unreadable_locks(backend: str | None, stack: str) -> list[Path]:
-    """Files among the stack's locks that are truncated, of an engine that could not write them."""
-    found = directory(backend)
-    if found is None:
+    """The truncated locks of the stack, which an engine could not write."""
+    folder = directory(backend)
+    if folder is None:
         return []
-    return sorted(file for file in found.glob(f"locks/*/*/{stack}/*") if not _is_lock(file))
+    return sorted(file for file in folder.glob(f"locks/*/*/{stack}/*") if not _is_lock(file))
 
 
 def _is_lock(file: Path) -> bool:

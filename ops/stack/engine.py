@@ -27,14 +27,14 @@ from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.standstill import Standstill
 from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_of
 
-# The engine lists a backend of files while other engines write their states: the draft of one is gone by the time that
-# it is looked at, which fails the whole listing (gocloud.dev/blob/fileblob).
+# The engine lists a file backend while other engines write their states: a draft that has vanished meanwhile fails the
+# whole listing (gocloud.dev/blob/fileblob).
 _VANISHED: Final = "list bucket: blob (code=NotFound)"
 _LISTINGS: Final = 10
-# What an engine remembers.
+# Keys of an engine's cache.
 _STATE: Final = "state"
 _VALUES: Final = "configuration"
-# The engine knows the debugging option of `_event_log` only with this variable.
+# The engine accepts the option of `_event_log` only with this variable.
 _WITH_EVENT_LOG: Final = {"PULUMI_DEBUG_COMMANDS": "true"}
 
 
@@ -42,21 +42,21 @@ _WITH_EVENT_LOG: Final = {"PULUMI_DEBUG_COMMANDS": "true"}
 class Engine(PulumiRuns):
     """The commands of the engine for one stack; each raises what `PulumiRuns` does.
 
-    State and configuration are read once, since a process of `pulumi` takes about a second, and again after a command
-    that may have changed them. `forget` is for another one's change.
+    State and configuration are cached, because a process of `pulumi` takes about a second, and read again after a
+    command that may have changed them. `forget` is for the changes of others.
     """
 
     _read: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def forget(self) -> None:
-        """Read state and configuration again when they are needed."""
+        """Drop the cached state and configuration."""
         self._read.clear()
 
     def prepare(self) -> None:
         """Create a local stack and the directories of its engine, if they do not exist (`ops/stack/configuration.py`).
 
-        Other stacks are created by a person, who chooses their secrets provider. Raises CommandError for a stack
-        without a configuration, or with another cloud in it.
+        A person creates other stacks and chooses their secrets provider. Raises CommandError for a stack without a
+        configuration, or with another cloud in it.
         """
         if not self.is_local:
             return
@@ -65,7 +65,7 @@ class Engine(PulumiRuns):
         plugins.install(local_paths())
         project = local_paths().engine
         name = yaml.safe_load((self.root / "Pulumi.yaml").read_text())["name"]
-        # The stacks of a fleet are prepared side by side.
+        # The stacks of a fleet are prepared in parallel.
         files.replace(project / "Pulumi.yaml", f"name: {name}\nruntime: python\n")
         unreadable.remove(local_paths())
         self._capture("stack", "select", self.stack, "--create", directory=project)
@@ -73,11 +73,11 @@ class Engine(PulumiRuns):
             configuration.keep_salt(project / self._file.name, self.state)
 
     def create(self) -> None:
-        """Create the stack if the backend does not have it; the key or passphrase that its file names stays."""
+        """Create the stack if the backend does not have it, with the secrets provider that its file names."""
         if self.is_local:
             self.prepare()
             return
-        # A stack whose state is truncated exists, and none can be listed beside it.
+        # A stack with a truncated state exists, and prevents the listing of the others.
         if self.damage() or self.stack in self.stacks():
             return
         known = yaml.safe_load(self.configuration_text()) or {}
@@ -85,41 +85,40 @@ class Engine(PulumiRuns):
         self._capture("stack", "init", self.stack, *(("--secrets-provider", provider) if provider else ()))
 
     def up(
-        self,
-        arguments: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None,
-        *,
-        events: Path | None = None,
+        self, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None, *, events: Path | None = None
     ) -> None:
-        """`pulumi up`: unattended for a local stack; elsewhere the engine asks, unless `--yes` is given.
+        """`pulumi up`: unattended for a local stack; otherwise the engine prompts without `--yes`.
 
         `environment` reaches the program and the plugins of this run. `events` is a file to be written: a line of JSON
         for each of the engine's events. Raises `ObstacleError` if resources exist already.
         """
         self._require_one_deployer()
-        unattended = ("--yes", "--skip-preview", "--suppress-outputs") if self.is_local else ()
+        quiet = ("--suppress-outputs",) if self.is_local else ()
         with TemporaryDirectory() as directory:
             log = events or Path(directory) / "events"
-            options = (*unattended, *self._configuration(), *arguments)
-            self._stream_telling("up", *options, log=log, environment=environment, standstill=Standstill(log))
+            options = (*self._unattended, *quiet, *self._configuration(), *arguments)
+            self._stream_logged("up", *options, log=log, environment=environment, standstill=Standstill(log))
 
     def preview(self, arguments: Sequence[str] = (), *, hold: bool = False, events: Path | None = None) -> None:
-        """`pulumi preview`; with `hold` it keeps every certificate, whatever is due. `events` as for `up`."""
+        """`pulumi preview`; with `hold` it keeps every certificate, also those that are due. `events` as for `up`."""
         self._require_one_deployer()
         log = () if events is None else _event_log(events)
         with self._held() if hold else nullcontext(self._configuration()) as options:
             self._stream("preview", *log, *options, *arguments, environment=_WITH_EVENT_LOG if log else None)
 
     def destroy(self, arguments: Sequence[str] = ()) -> None:
-        """`pulumi destroy`, which asks as `up` does."""
+        """`pulumi destroy`, which prompts as `up` does."""
         self._require_one_deployer()
-        unattended = ("--yes", "--skip-preview") if self.is_local else ()
         with TemporaryDirectory() as directory:
             log = Path(directory) / "events"
-            self._stream_telling("destroy", *unattended, *self._configuration(), *arguments, log=log)
+            self._stream_logged("destroy", *self._unattended, *self._configuration(), *arguments, log=log)
+
+    @property
+    def _unattended(self) -> tuple[str, ...]:
+        return ("--yes", "--skip-preview") if self.is_local else ()
 
     def _require_one_deployer(self) -> None:
-        """Raise CommandError where the providers would sign in as different identities."""
+        """Raise CommandError if the providers would sign in as different identities."""
         if self.is_local:
             return
         from identity.access.arm_environment import require_azure_native  # azure-identity takes a third of a second
@@ -129,7 +128,7 @@ class Engine(PulumiRuns):
         except AccessError as error:
             raise CommandError(f"{error}. Nothing was changed") from None
 
-    def _stream_telling(
+    def _stream_logged(
         self,
         command: str,
         *options: str,
@@ -137,7 +136,7 @@ class Engine(PulumiRuns):
         environment: Mapping[str, str] | None = None,
         standstill: Standstill | None = None,
     ) -> None:
-        """Stream a command that writes its events to `log`; the error of one that failed has what they tell to do."""
+        """Stream a command that writes its events to `log`; the error of a failed one has the remedies for them."""
         debugging = {**(environment or {}), **_WITH_EVENT_LOG}
         try:
             self._stream(command, *_event_log(log), *options, environment=debugging, standstill=standstill)
@@ -145,24 +144,21 @@ class Engine(PulumiRuns):
             raise
         except CommandError as error:
             lines = log.read_text().splitlines() if log.exists() else []
-            found = existing.read(lines)
-            told = [hints.hint(lines, self.stack, command), hints.skipped(lines)]
+            obstacles = existing.read(lines)
+            advice = [hints.hint(lines, self.stack, command), hints.skipped(lines)]
             if not isinstance(error, state_file.StateDamagedError) and (
                 failure := disk.failure("".join(lines), self.stack)
             ):
-                told.append(str(failure))
-            reasons = [str(error), *filter(None, told)]
-            if found:
-                raise existing.ObstacleError(self.stack, found, reasons) from None
+                advice.append(str(failure))
+            reasons = [str(error), *filter(None, advice)]
+            if obstacles:
+                raise existing.ObstacleError(self.stack, obstacles, reasons) from None
             if len(reasons) == 1:
                 raise
             raise CommandError("\n\n".join(reasons)) from None
 
     def _stream(
-        self,
-        *arguments: str,
-        environment: Mapping[str, str] | None = None,
-        standstill: Standstill | None = None,
+        self, *arguments: str, environment: Mapping[str, str] | None = None, standstill: Standstill | None = None
     ) -> None:
         try:
             super()._stream(*arguments, environment=environment, standstill=standstill)
@@ -170,29 +166,29 @@ class Engine(PulumiRuns):
             self.forget()
 
     def refresh(self) -> None:
-        """`pulumi refresh`, unattended: the state becomes what exists, and no operation is pending any more."""
+        """`pulumi refresh`, unattended, which also clears pending operations."""
         flags = ("--yes", "--non-interactive", "--skip-preview", "--clear-pending-creates")
         self._stream("refresh", *flags, *self._configuration())
 
     def import_(self, type_token: str, name: str, id: str, arguments: Sequence[str] = ()) -> None:
-        """`pulumi import`, which asks as `up` does. The next `up` protects the resource if the program wants that."""
-        unattended = ("--yes", "--skip-preview") if self.is_local else ()
-        # No code: the program has it already, and the plugins of the project give the engine no schema to write it by.
-        flags = ("--generate-code=false", "--protect=false", "--suppress-outputs")
-        self._stream("import", *unattended, *flags, *self._configuration(), type_token, name, id, *arguments)
+        """`pulumi import`, which prompts as `up` does. The next `up` protects the resource if the program says so."""
+        self._import(type_token, name, id, *arguments)
 
     def import_file(self, file: Path) -> None:
-        """`pulumi import --file`, which asks as `up` does."""
-        unattended = ("--yes", "--skip-preview") if self.is_local else ()
+        """`pulumi import --file`, which prompts as `up` does."""
+        self._import("--file", str(file.absolute()))
+
+    def _import(self, *arguments: str) -> None:
+        # The program has the code already, and the project's plugins have no schema to generate it from.
         flags = ("--generate-code=false", "--protect=false", "--suppress-outputs")
-        self._stream("import", *unattended, *flags, *self._configuration(), "--file", str(file.absolute()))
+        self._stream("import", *self._unattended, *flags, *self._configuration(), *arguments)
 
     def unprotect(self) -> None:
-        """`pulumi state unprotect`: every resource of the stack may be deleted."""
+        """`pulumi state unprotect` of every resource."""
         self._capture("state", "unprotect", "--all", "--yes", "--stack", self.stack)
 
     def unlock(self) -> None:
-        """`pulumi cancel`: delete every lock of the stack, whichever process holds it."""
+        """`pulumi cancel`: delete every lock of the stack."""
         self._capture("cancel", self.stack, "--yes")
 
     def remove(self) -> None:
@@ -204,16 +200,16 @@ class Engine(PulumiRuns):
         return outputs_of(self.state())
 
     def planned(self, arguments: Sequence[str] = ()) -> Plan:
-        """The plan of a preview; secrets are masked. The error of a failed preview has its error messages."""
+        """The plan of a preview; secrets are masked. Raises CommandError with the messages of a failed preview."""
         plan = self.proposed(arguments)
         if errors := errors_of(plan):
-            raise CommandError(f"`pulumi preview`: {''.join(each['message'] for each in errors).strip()}")
+            raise CommandError(f"`pulumi preview`: {''.join(error['message'] for error in errors).strip()}")
         return plan
 
     def proposed(self, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> Plan:
-        """The plan of a preview, also of one that failed, which has errors in it; secrets are masked.
+        """The plan of a preview, also of a failed one, with its errors; secrets are masked.
 
-        Raises CommandError for a preview that failed and says nothing.
+        Raises CommandError for a preview that failed without a message.
         """
         done = self._run(
             "preview", "--json", *self._configuration(), *arguments, "--stack", self.stack, environment=environment
@@ -222,34 +218,34 @@ class Engine(PulumiRuns):
             plan: Any = json.loads(done.stdout)
         except ValueError:
             plan = {}
-        found = cast("Plan", {"config": {}, "steps": [], **plan})
-        if done.returncode != 0 and not errors_of(found):
+        complete = cast("Plan", {"config": {}, "steps": [], **plan})
+        if done.returncode != 0 and not errors_of(complete):
             raise self._failure(done.stderr, f"`pulumi preview`: {done.stderr.strip() or f'code {done.returncode}'}")
-        return found
+        return complete
 
     def state(self) -> State:
         """The state as `pulumi stack export` prints it; secrets are encrypted."""
         if _STATE not in self._read:
             exported: State = json.loads(self._capture("stack", "export", "--stack", self.stack))
-            # null, until the second write of a stack that is being made
+            # null before the second write of a new stack
             self._read[_STATE] = {**exported, "deployment": exported["deployment"] or {}}
         state: State = self._read[_STATE]
         return state
 
     def replace_state(self, state: State) -> None:
-        """`pulumi stack import`: the state becomes this one; the engine refuses one that is not sound."""
+        """`pulumi stack import`: replace the state; the engine refuses an invalid one."""
         self._capture("stack", "import", "--stack", self.stack, standard_input=json.dumps(state))
         self.forget()
 
     def move(self, urn: str, stack: str) -> None:
-        """`pulumi state move`: a resource goes to another stack of the backend, with all below it."""
+        """`pulumi state move`: move a resource with its descendants to another stack of the backend."""
         directory = local_paths().engine if self.is_local else None
         stacks = ("--source", self.stack, "--dest", stack)
         self._capture("state", "move", *stacks, "--yes", urn, directory=directory)
         self.forget()
 
     def configured_values(self) -> dict[str, Any]:
-        """What `pulumi config --json` prints: by key, a value and whether it is secret."""
+        """The output of `pulumi config --json`: by key, a value and whether it is secret."""
         if _VALUES not in self._read:
             printed = self._capture("config", "--json", *self._configuration(), "--stack", self.stack)
             self._read[_VALUES] = json.loads(printed)
@@ -257,9 +253,9 @@ class Engine(PulumiRuns):
         return values
 
     def last_update(self) -> Update | None:
-        """The last `up` or `destroy` of the stack; None if there was none. One whose engine was killed left no entry.
+        """The last `up` or `destroy` in the stack's history, without runs whose engine was killed; None without any.
 
-        The history also has refreshes and imports, which neither complete a stack nor break one off.
+        Refreshes and imports in the history say nothing about the stack's completeness.
         """
         entries = json.loads(
             self._capture("stack", "history", "--output", "json", "--page-size", "20", "--stack", self.stack)
@@ -269,13 +265,13 @@ class Engine(PulumiRuns):
     def configured(self) -> dict[str, Any]:
         """The stack's configuration without its secrets, the project's keys without their namespace."""
         own = self._own_values().items()
-        return {key: each.get("objectValue", each.get("value")) for key, each in own if not each["secret"]}
+        return {key: value.get("objectValue", value.get("value")) for key, value in own if not value["secret"]}
 
     def raw_configuration(self) -> tuple[dict[str, str], list[str]]:
-        """The project's keys without their namespace, values as text as the program gets them; and the secret keys."""
+        """The project's keys without their namespace, with the texts that the program gets; and the secret keys."""
         own = self._own_values()
-        texts = {key: each["value"] for key, each in own.items() if not each["secret"]}
-        return texts, [key for key, each in own.items() if each["secret"]]
+        texts = {key: value["value"] for key, value in own.items() if not value["secret"]}
+        return texts, [key for key, value in own.items() if value["secret"]]
 
     def _own_values(self) -> dict[str, Any]:
         prefix = f"{NAMESPACE}:"
@@ -283,9 +279,9 @@ class Engine(PulumiRuns):
         return {key.removeprefix(prefix): value for key, value in values if key.startswith(prefix)}
 
     def decryption_refusal(self) -> str | None:
-        """Why what is secret in the state cannot be decrypted; None if it can. Nothing of it comes into this process.
+        """Why the state's secrets cannot be decrypted, or the state cannot be read; None if they can.
 
-        The error of an engine that cannot read the state is given, too; raises `StateDamagedError` for a truncated one.
+        No secret reaches this process. Raises `StateDamagedError` for a truncated state.
         """
         command = ["pulumi", "stack", "export", "--show-secrets", "--stack", self.stack, "--non-interactive"]
         done = subprocess.run(
@@ -304,16 +300,16 @@ class Engine(PulumiRuns):
         return done.stderr.strip() or f"code {done.returncode}"
 
     def damage(self) -> state_file.StateDamagedError | None:
-        """What is wrong with the state's file in a backend of files; None elsewhere, and if nothing is."""
+        """The damage of the state's file in a file backend; None for a sound one, and in other backends."""
         return state_file.find(self.stack, self.environment.get("PULUMI_BACKEND_URL"))
 
     def backend(self) -> str:
-        """The address of the backend that the stack is in (`file://...`, `azblob://...`, `https://...`)."""
+        """The address of the stack's backend (`file://...`, `azblob://...`, `https://...`)."""
         url = self.environment.get("PULUMI_BACKEND_URL")
         return url or str(json.loads(self._capture("whoami", "--json"))["url"])
 
     def written(self) -> dict[str, Any]:
-        """What the stack's own file configures, without the project's defaults and without the keys' namespace."""
+        """The configuration in the stack's own file, without the project's defaults and without the keys' namespace."""
         return stack_file.written(self.configuration_text())
 
     def configuration_text(self) -> str:
@@ -321,17 +317,17 @@ class Engine(PulumiRuns):
         try:
             return self._file.read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise configuration.missing(self._file) from None
+            raise configuration.no_configuration(self._file) from None
 
     def write_configuration(self, text: str) -> bool:
-        """Write the stack's file if there is none; returns whether there was none."""
+        """Write the stack's file if there is none; returns whether it did."""
         if self._file.exists():
             return False
         self._file.write_text(text, encoding="utf-8")
         return True
 
     def configure(self, values: Mapping[str, str]) -> None:
-        """Write values into the stack's file by path (`hostedClusters[0].name`); its comments stay."""
+        """Set values in the stack's file by path (`hostedClusters[0].name`); its comments stay."""
         options = [word for path, value in values.items() for word in ("--plaintext", f"{path}={value}")]
         if options:
             file = ("--config-file", str(self._file))
@@ -343,7 +339,7 @@ class Engine(PulumiRuns):
         return self.state()["deployment"].get("resources") or []
 
     def resources_if_any(self) -> list[StateResource]:
-        """As `resources`; none if there is no such stack. To list stacks the engine would read the states of all."""
+        """As `resources`; none if there is no such stack. A listing of stacks would read the states of all."""
         try:
             return self.resources()
         except backend_failures.NoSuchStackError:
@@ -351,11 +347,11 @@ class Engine(PulumiRuns):
 
     def stacks(self) -> list[str]:
         """Names of all stacks of the project in the backend, in alphabetical order."""
-        return sorted(each["name"] for each in self._listed())
+        return sorted(stack["name"] for stack in self._listed())
 
     def updated(self) -> dict[str, datetime]:
         """When the state of each stack of the project in the backend was written, to the millisecond."""
-        return {each["name"]: rfc3339.parse(each["lastUpdate"]) for each in self._listed() if "lastUpdate" in each}
+        return {stack["name"]: rfc3339.parse(stack["lastUpdate"]) for stack in self._listed() if "lastUpdate" in stack}
 
     def siblings(self) -> list[str]:
         """Names of the other stacks of the project in the same backend, in alphabetical order."""
@@ -377,7 +373,7 @@ class Engine(PulumiRuns):
 
     @contextmanager
     def _held(self) -> Iterator[tuple[str, ...]]:
-        """The option that gives the engine a copy of the configuration with `renewal: hold`.
+        """The option for a copy of the configuration with `renewal: hold`.
 
         `pulumi preview --config` would write the key into the stack's file, and drop the others of `credentials`.
         """
@@ -387,7 +383,7 @@ class Engine(PulumiRuns):
             try:
                 shutil.copyfile(source, held)
             except FileNotFoundError:
-                raise configuration.missing(self._file) from None
+                raise configuration.no_configuration(self._file) from None
             options = ("--config-file", str(held))
             key = ("--path", "credentials.renewal", "hold")
             self._capture("config", "set", *key, *options, "--stack", self.stack)

@@ -1,13 +1,13 @@
-"""The process environment of each stack's commands: which engine, which backend, which plugins.
+"""The process environment of a stack's commands: engine, backend and plugins.
 
-`make`, the `idstack` command and the tests on the real engine all take it from here.
+`make`, the `idstack` command and the tests on the real engine all use it.
 
-Local stacks have a PULUMI_HOME of their own, with their provider plugins in it (`ops/stack/plugins.py`), a backend and
-passphrase of their own, and the local cloud's deployer as the one who signs in. A stack is local by its name, `local`
-or `local-<word>`: a name lasts as long as the stack, while a configuration may change (it has to agree,
-`ops/stack/configuration.py`). Every other stack keeps the caller's environment, but for what tests and debugging put
-there, and has the backend that its file records (`ops/stack/recorded_backend.py`). No engine takes a provider plugin
-from PATH: `refresh` and `destroy` do not run the program and would be served by whatever lies there.
+Local stacks have their own PULUMI_HOME with their provider plugins (`ops/stack/plugins.py`), backend and passphrase,
+and sign in as the local cloud's deployer. A stack is local by its name, `local` or `local-<word>`: the name is fixed,
+while the configuration may change (`ops/stack/configuration.py` requires that it agrees). Every other stack keeps the
+caller's environment without the variables of tests and debugging, and has the backend that its file records
+(`ops/stack/recorded_backend.py`). No engine takes a provider plugin from PATH: `refresh` and `destroy` do not run the
+program and would use any plugin there.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ LOCAL_STACK: Final = "local"
 _LOCAL_STACKS: Final = re.compile(rf"{LOCAL_STACK}(-[a-z0-9]+)*")
 VENV: Final = ROOT / ".venv"
 _ENGINE_RECORD: Final = ROOT / ".tools/engine.json"
-# `python -m localcloud` reads the same variable; tests give each run a directory of its own.
+# `python -m localcloud` reads the same variable; tests give each run a separate directory.
 STATE_DIRECTORY_VARIABLE: Final = "LOCALCLOUD_STATE_DIR"
-# So that what the local stack looks up is there.
+# The resources that the local stack looks up.
 _SEED_VARIABLE: Final = "LOCALCLOUD_SEED"
 _SEED: Final = ROOT / "emulated/seed.yaml"
 # Cloud calls wait, they do not compute; the engine's default follows the number of cores.
 _PARALLEL: Final = "32"
-# Whatever would lead a local run to another account, backend, key or host.
+# Variables that would direct a local run to another account, backend, key or host.
 _FOREIGN_PREFIXES: Final = ("AAD_", "ARM_", "AZURE_")
 _FOREIGN: Final = frozenset(
     {
@@ -54,12 +54,11 @@ _FOREIGN: Final = frozenset(
         "ALL_PROXY",
     }
 )
-# The only variable of this program that a real stack takes from its caller. The others are for tests: with a stopped
-# clock, say, certificates would be valid at another time.
+# The only variable of this program that a stack on Azure takes from its caller. The others are for tests.
 _OWN_PREFIX: Final = "IDSTACK_"
 _OWN_KEPT: Final = frozenset({CACHE_VARIABLE})
-# For debugging; each shows or writes what is secret, or hands it to another process: gRPC and its traces with payloads,
-# the engine's options as variables, a Terraform provider's log, and the keys of TLS connections.
+# Debugging variables that reveal secrets: gRPC traces with payloads, the engine's options as variables, a Terraform
+# provider's log, and the keys of TLS connections.
 _REVEALING_PREFIXES: Final = ("PULUMI_DEBUG_", "PULUMI_TRACING", "PULUMI_OTEL_", "TF_LOG", "GRPC_TRACE")
 _REVEALING: Final = frozenset(
     {
@@ -93,7 +92,7 @@ class LocalPaths:
 
     @property
     def engine(self) -> Path:
-        """Everything of the engine: backend, home, passphrase, the stacks' configurations with their salts."""
+        """The engine's directory: backend, home, passphrase, the stacks' configurations with their salts."""
         return self.state / "pulumi"
 
     @property
@@ -117,7 +116,7 @@ class LocalPaths:
         return self.home / "plugins"
 
     def create(self) -> None:
-        """Make directories and passphrase, once."""
+        """Create directories and passphrase, once."""
         for directory in (self.state, self.engine, self.backend, self.home):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         files.write_once(self.passphrase, secrets.token_urlsafe(32))
@@ -134,7 +133,7 @@ def local_paths(base: Mapping[str, str] = os.environ) -> LocalPaths:
 
 
 def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = ROOT) -> dict[str, str]:
-    """The whole environment of a command of this stack of the project in `root`, made from the caller's (`base`).
+    """The environment of a command for this stack of the project in `root`, derived from the caller's (`base`).
 
     Raises CommandError in a checkout that is not set up, and as `backend_of` does.
     """
@@ -142,7 +141,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = 
         "VIRTUAL_ENV": str(VENV),
         "PULUMI_SKIP_UPDATE_CHECK": "1",
         "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
-        # The engine compares no checksum: what is missing is installed beforehand (`ops/stack/pinned_plugins.py`).
+        # The engine checks no checksum: `ops/stack/pinned_plugins.py` installs missing plugins beforehand.
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_PARALLEL": base.get("PULUMI_PARALLEL", _PARALLEL),
         "PATH": os.pathsep.join([str(VENV / "bin"), _engine_directory(), base.get("PATH", os.defpath)]),
@@ -160,7 +159,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = 
         **{name: value for name, value in inherited.items() if not _is_foreign(name)},
         **common,
         "PULUMI_HOME": str(paths.home),
-        # Without the sidecar files of which a kill can leave an empty one that nothing loads any more.
+        # Without sidecar files: a kill can leave an empty one, which the engine cannot load.
         BACKEND_VARIABLE: f"{paths.backend.as_uri()}?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(paths.passphrase),
         LOCAL_ENVIRONMENT_VARIABLE: str(paths.record),
@@ -171,9 +170,9 @@ def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = 
 
 
 def _signed_in_locally(record: Path) -> dict[str, str]:
-    """The deployer's sign-in, in the variables of the real providers and SDKs; empty if there is no local cloud.
+    """The deployer's sign-in, in the variables of the real providers and SDKs; empty without a local cloud.
 
-    One of another release counts as none until its next start, which writes the record again.
+    The record of another release does not count; the next start replaces it.
     """
     try:
         environment = LocalEnvironment.from_file(record)

@@ -1,4 +1,4 @@
-"""The exceptions that the commands end with."""
+"""The exceptions of the commands."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import typer
 
 
 class CommandError(typer.TyperException):
-    """Something that a person has to fix; the message states what was found and what to do.
+    """A problem that a person has to fix; the message states the problem and the fix.
 
-    `idstack` prints it without a trace and exits with its `exit_code`, 1. The base class is the one that typer exports:
-    typer carries its own copy of click, prints that copy's `ClickException` in a box that breaks long lines, and knows
-    nothing of the `ClickException` of the package click.
+    `idstack` prints it without a trace and exits with its `exit_code`, 1. typer has its own copy of click: it does not
+    know the `ClickException` of the package click, and prints that of its copy in a box that breaks long lines.
     """
 
 
 class MissingRightError(CommandError):
-    """Azure knows who asks and does not allow it."""
+    """Azure has authenticated the caller, who lacks the right."""
 
 
 class NoManagementClusterError(CommandError):
@@ -23,10 +22,10 @@ class NoManagementClusterError(CommandError):
 
 
 class RunInterruptedError(CommandError):
-    """The engine was interrupted, by a signal or at a time limit; the message states how to go on."""
+    """The engine was interrupted, by a signal or at a time limit; the message states how to resume."""
 
 
 def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
-    """Why a file cannot be read, in the system's words and without its number: `no such file or directory`."""
+    """Why a file cannot be read, by the system's message without its number: `no such file or directory`."""
     text = error.strerror if isinstance(error, OSError) else "it is not encoded in UTF-8"
     return (text or "it cannot be opened").replace("No such", "no such", 1)

@@ -1,7 +1,7 @@
-"""What stopped an `up` because it exists already, or because something deleted holds its name, and how to adopt it.
+"""The resources that stopped an `up` because they exist already or are deleted softly, and how to adopt them.
 
-Each provider reports that in its own words, with at most the id. The commands need type, name, parent and provider as
-well, which are in the engine's event log.
+Each provider has its own message, with at most the id. The commands need type, name, parent and provider as well, which
+are in the engine's event log.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _IN_CLUSTER_ALREADY: Final = re.compile(r'"\S+" already exists')
 
 @dataclass(frozen=True)
 class Existing:
-    """A resource of the program that could not be written, and the provider's id of the thing in its way.
+    """A resource of the program that could not be created, and the provider's id of the existing one.
 
-    `parent` and `provider` are URNs. `location` is that of a soft-deleted vault, empty for everything else. `before` is
-    what the id of an import has in front of `id`, for a type that needs more to read it. `is_in_state`: the stack still
-    knows what has been deleted. `principal` is whom a role assignment of the program is for.
+    `parent` and `provider` are URNs. `location` is that of a soft-deleted vault, empty for others. `before` is the
+    prefix of `id` in an import, for a type that needs more than the id. `is_in_state`: the state still has the deleted
+    resource. `principal` is that of a role assignment of the program.
     """
 
     type: str
@@ -61,12 +61,12 @@ class Existing:
     principal: str = ""
 
     def commands(self, stack: str) -> list[str]:
-        """The command lines that make it the stack's, in this order."""
+        """The commands that adopt it, in this order."""
         if self.is_in_state:
             return [shlex.join(self._recover(stack))]
         thing = [self.type, self.name, f"{self.before}{self.id}"]
         context = ["--parent", f"parent={self.parent}"]
-        # An import takes a default provider by itself, and refuses to be given one.
+        # An import uses the default provider by itself, and refuses one as an option.
         if not _IS_DEFAULT.search(self.provider):
             context += ["--provider", f"provider={self.provider}"]
         adopt = shlex.join([".venv/bin/idstack", "import", "--stack", stack, *thing, *context])
@@ -75,34 +75,33 @@ class Existing:
     def _recover(self, stack: str) -> list[str]:
         if is_local(stack):
             return [".venv/bin/idstack", "local", "recover", self.id]
-        found = parse_arm_id(self.id)
-        subscription = ["--subscription", found.subscription]
-        if found.type == _VAULT:
-            return ["az", "keyvault", "recover", "--name", found.name, "--location", self.location, *subscription]
-        vault, name = found.names
+        parsed = parse_arm_id(self.id)
+        subscription = ["--subscription", parsed.subscription]
+        if parsed.type == _VAULT:
+            return ["az", "keyvault", "recover", "--name", parsed.name, "--location", self.location, *subscription]
+        vault, name = parsed.names
         return ["az", "keyvault", "secret", "recover", "--vault-name", vault, "--name", name, *subscription]
 
 
 class ObstacleError(CommandError):
-    """A run that was stopped by what exists already (`found`); the message names the commands that adopt it.
+    """A run that was stopped by existing resources; the message names the commands that adopt them.
 
-    `reasons` are the rest of the message. Whose the things are is not known here: `judged` has the message for those
-    who have looked.
+    `reasons` are the rest of the message. `judged` has the message once the resources' owners are known.
     """
 
-    def __init__(self, stack: str, found: Sequence[Existing], reasons: Sequence[str]) -> None:
-        super().__init__("\n\n".join([*reasons, hint(found, stack) or ""]))
+    def __init__(self, stack: str, obstacles: Sequence[Existing], reasons: Sequence[str]) -> None:
+        super().__init__("\n\n".join([*reasons, hint(obstacles, stack) or ""]))
         self.stack = stack
-        self.found = tuple(found)
+        self.obstacles = tuple(obstacles)
         self.reasons = tuple(reasons)
 
     def judged(self, objections: Mapping[Existing, str]) -> CommandError:
-        """The error with, in the place of its commands, why a thing is not to be adopted, for those that are not."""
-        return CommandError("\n\n".join([*self.reasons, hint(self.found, self.stack, objections) or ""]))
+        """The error with objections instead of commands, for the resources that must not be adopted."""
+        return CommandError("\n\n".join([*self.reasons, hint(self.obstacles, self.stack, objections) or ""]))
 
 
 def read(lines: Iterable[str]) -> list[Existing]:
-    """All resources that exist already, out of the lines of the engine's event log, in the order of their failure."""
+    """The resources that exist already, by the lines of the engine's event log, in the order of their failure."""
     events = list(_parsed(lines))
     errors: dict[str, str] = {}
     for event in events:
@@ -110,7 +109,7 @@ def read(lines: Iterable[str]) -> list[Existing]:
         if diagnostic.get("severity") == "error" and diagnostic.get("urn"):
             errors[diagnostic["urn"]] = errors.get(diagnostic["urn"], "") + diagnostic["message"]
     subscriptions = dict(_subscriptions(events))
-    found = []
+    resources = []
     for event in events:
         failed = event.get("resOpFailedEvent", {}).get("metadata", {})
         operation, error = failed.get("op", ""), errors.get(failed.get("urn", ""), "")
@@ -118,17 +117,17 @@ def read(lines: Iterable[str]) -> list[Existing]:
         if operation.startswith("create") or is_in_state:
             subscription = subscriptions.get(provider_urn(failed["new"]["provider"]), "")
             existing = _existing(failed["new"], error, subscription)
-            found += [replace(each, is_in_state=is_in_state) for each in [existing] if each]
-    return found
+            resources += [replace(resource, is_in_state=is_in_state) for resource in [existing] if resource]
+    return resources
 
 
-def hint(found: Sequence[Existing], stack: str, objections: Mapping[Existing, str] = _NONE) -> str | None:
-    """What to do about them, in paragraphs for people; None if there are none.
+def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing, str] = _NONE) -> str | None:
+    """The remedies for them, in paragraphs; None if there are none.
 
-    `objections` say why some of them are not to be adopted.
+    `objections` say why some of them must not be adopted.
     """
-    deleted = [each for each in found if each.is_in_state]
-    unknown = [each for each in found if not each.is_in_state and each not in objections]
+    deleted = [resource for resource in resources if resource.is_in_state]
+    unknown = [resource for resource in resources if not resource.is_in_state and resource not in objections]
     paragraphs = [_recovery(deleted, stack)] if deleted else []
     paragraphs += [_adoption(unknown, stack)] if unknown else []
     paragraphs += [_foreign(objections, stack)] if objections else []
@@ -136,71 +135,78 @@ def hint(found: Sequence[Existing], stack: str, objections: Mapping[Existing, st
 
 
 def _foreign(objections: Mapping[Existing, str], stack: str) -> str:
-    listed = "\n".join(f"  {each.name}\n    {each.id}: {why}" for each, why in objections.items())
+    listed = "\n".join(f"  {resource.name}\n    {resource.id}: {why}" for resource, why in objections.items())
     return (
-        f"These are in the way of the stack {stack}, and nothing adopts them, as they are not known to be its own:\n"
-        f"{listed}\nLeave them to their owner. Names of role assignments and managed identities are made of the "
-        "hosted cluster's infraID, names of secrets of its name: give this one its own"
+        f"These resources conflict with the stack {stack}, and are not adopted, because they may belong to others:\n"
+        f"{listed}\nLeave them to their owner. Names of role assignments and managed identities derive from the hosted "
+        "cluster's infraID, names of secrets from its name: give this cluster its own"
     )
 
 
-def _listed(found: Sequence[Existing], stack: str) -> str:
+def _listed(resources: Sequence[Existing], stack: str) -> str:
     return "\n".join(
-        "\n".join((f"  {each.name}", *(f"    {command}" for command in each.commands(stack)))) for each in found
+        "\n".join((f"  {resource.name}", *(f"    {command}" for command in resource.commands(stack))))
+        for resource in resources
     )
 
 
-def _recovery(found: Sequence[Existing], stack: str) -> str:
+def _recovery(resources: Sequence[Existing], stack: str) -> str:
     return (
-        f"These were deleted, and the vault keeps their names:\n{_listed(found, stack)}\n"
+        f"These were deleted, and the vault keeps their names:\n{_listed(resources, stack)}\n"
         f"The commands recover them, which takes some seconds; then run `make up STACK={stack}` again"
     )
 
 
-def _adoption(found: Sequence[Existing], stack: str) -> str:
+def _adoption(resources: Sequence[Existing], stack: str) -> str:
     stale = (
-        f"{_stale_assignments(stack)} " if any(each.type == resource_types.ROLE_ASSIGNMENT for each in found) else ""
+        f"{_stale_assignments(stack)} "
+        if any(resource.type == resource_types.ROLE_ASSIGNMENT for resource in resources)
+        else ""
     )
-    several = f"`make recover STACK={stack}` finds and adopts all that exist. " if len(found) > 1 else ""
-    made = f"{_made_infrastructure(unmade, stack)}. " if (unmade := _clusters_with_infrastructure(found)) else ""
-    waiting = "A recovery takes some seconds. " if any(each.is_deleted for each in found) else ""
+    several = f"`make recover STACK={stack}` finds and adopts all that exist. " if len(resources) > 1 else ""
+    infrastructure = (
+        f"{_existing_infrastructure(clusters, stack)}. "
+        if (clusters := _clusters_with_infrastructure(resources))
+        else ""
+    )
+    waiting = "A recovery takes some seconds. " if any(resource.is_deleted for resource in resources) else ""
     return (
-        f"These exist already, but not in the state of the stack {stack}:\n{_listed(found, stack)}\n"
-        "If they are this stack's, made by HyperShift's CLI for instance or deleted before, the commands adopt them; "
-        f"then run `make up STACK={stack}` again. {stale}{waiting}{several}{made}"
+        f"These exist already, but not in the state of the stack {stack}:\n{_listed(resources, stack)}\n"
+        "If they are this stack's, such as created by HyperShift's CLI or deleted before, the commands adopt them; "
+        f"then run `make up STACK={stack}` again. {stale}{waiting}{several}{infrastructure}"
         "Otherwise delete or rename them. A later `destroy` deletes what the stack has adopted"
     )
 
 
 def _stale_assignments(stack: str) -> str:
-    """HyperShift's names say nothing of the principal (openshift/hypershift pull request 8322)."""
+    """HyperShift's names do not depend on the principal (openshift/hypershift pull request 8322)."""
     return (
-        "A role assignment may be of an older identity that is gone: Azure keeps it, and its name with it. "
-        f"`.venv/bin/idstack sweep --stack {stack}` says so, and with `--yes` frees the name; if it is adopted "
+        "A role assignment may be of an older identity that no longer exists: Azure keeps it and its name. "
+        f"`.venv/bin/idstack sweep --stack {stack}` says so, and frees the name with `--yes`; if it is adopted "
         "instead, the next `up` replaces it."
     )
 
 
-def _clusters_with_infrastructure(found: Sequence[Existing]) -> list[str]:
-    """The hosted clusters of whose infrastructure parts exist already."""
-    parents = (each.parent for each in found)
+def _clusters_with_infrastructure(resources: Sequence[Existing]) -> list[str]:
+    """The hosted clusters with existing parts of their infrastructure."""
+    parents = (resource.parent for resource in resources)
     return sorted(
         {cluster_of(name_of(parent)) for parent in parents if type_of(parent) == resource_types.INFRASTRUCTURE}
     )
 
 
-def _made_infrastructure(clusters: Sequence[str], stack: str) -> str:
+def _existing_infrastructure(clusters: Sequence[str], stack: str) -> str:
     return (
-        f"If the infrastructure of {', '.join(clusters)} shall stay another owner's, configure `infrastructure: "
+        f"If the infrastructure of {', '.join(clusters)} belongs to another owner, configure `infrastructure: "
         f"existing` there, with the keys that name it (docs/reference/configuration.md); the next `make up "
-        f"STACK={stack}` then deletes what this one has made of it, if `protect` is off"
+        f"STACK={stack}` then deletes the parts that this one has created, if `protect` is off"
     )
 
 
 def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Existing | None:
     inputs, type_token = resource["inputs"], resource["type"]
 
-    def found(id: str, *, is_deleted: bool = False) -> Existing:
+    def of(id: str, *, is_deleted: bool = False) -> Existing:
         return Existing(
             type=type_token,
             name=name_of(resource["urn"]),
@@ -214,23 +220,21 @@ def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Exi
         )
 
     if match := _CREATED_ALREADY.search(error):
-        return found(match["id"])
+        return of(match["id"])
     if match := _GRANTED_ALREADY.search(error):
         name = uuid.UUID(match["name"])
-        return found(f"{inputs['scope']}/providers/Microsoft.Authorization/roleAssignments/{name}")
+        return of(f"{inputs['scope']}/providers/Microsoft.Authorization/roleAssignments/{name}")
     if _VAULT_IS_DELETED in error:
-        return found(
-            resource_id(subscription, inputs["resourceGroupName"], _VAULT, inputs["vaultName"]), is_deleted=True
-        )
+        return of(resource_id(subscription, inputs["resourceGroupName"], _VAULT, inputs["vaultName"]), is_deleted=True)
     if _SECRET_IS_DELETED in error:
         address = cast(VaultAddress, inputs)
-        return found(secret_id(address["vaultId"], address["secretName"]), is_deleted=True)
+        return of(secret_id(address["vaultId"], address["secretName"]), is_deleted=True)
     if match := _IN_ENTRA_ALREADY.search(error):
-        # Of a service principal the provider names the object id alone.
-        return found(match["id"] if "/" in match["id"] else f"/servicePrincipals/{match['id']}")
+        # For a service principal the provider names only the object id.
+        return of(match["id"] if "/" in match["id"] else f"/servicePrincipals/{match['id']}")
     if type_token.startswith("kubernetes:") and _IN_CLUSTER_ALREADY.search(error):
         metadata = inputs["metadata"]
-        return found("/".join(filter(None, (metadata.get("namespace"), metadata["name"]))))
+        return of("/".join(filter(None, (metadata.get("namespace"), metadata["name"]))))
     return None
 
 

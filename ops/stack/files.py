@@ -1,6 +1,4 @@
-"""Files that several commands read and write at the same time: each is whole at every moment, and after a kill or a
-loss of power.
-"""
+"""Writes files that several commands use at the same time: complete at every moment, also after a loss of power."""
 
 from __future__ import annotations
 
@@ -10,19 +8,19 @@ from pathlib import Path
 
 
 def replace(file: Path, text: str, *, mode: int = 0o600) -> None:
-    """Write a file in a single step, unless it holds the text already."""
+    """Write a file atomically, unless it has the text already."""
     if not file.exists() or file.read_bytes() != text.encode():
         _draft(file, text, mode).replace(file)
         _sync(file.parent)
 
 
 def write_once(file: Path, text: str) -> None:
-    """Write a file for its owner alone, unless there is one: of two processes at once, both find the first one's."""
+    """Write a file for its owner alone, unless it exists: two processes at once both find the file of the first."""
     if file.exists():
         return
     draft = _draft(file, text, 0o600)
     with suppress(FileExistsError):
-        os.link(draft, file)  # unlike a rename, a link never replaces what is there
+        os.link(draft, file)  # unlike a rename, a link never replaces a file
     draft.unlink()
     _sync(file.parent)
 
@@ -39,7 +37,7 @@ def _draft(file: Path, text: str, mode: int) -> Path:
 
 
 def _sync(directory: Path) -> None:
-    """Bring the names in a directory to the disk: after a loss of power a new file could be missing."""
+    """Sync a directory: without it a new file could be missing after a loss of power."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

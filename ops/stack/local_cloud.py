@@ -1,4 +1,4 @@
-"""The local cloud from outside: a command to run, and the record of its endpoints."""
+"""The local cloud's command, and the record of its endpoints."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ops.stack.chosen_stack import stack_names
 from ops.stack.environment import LOCAL_STACK, ROOT, STATE_DIRECTORY_VARIABLE, is_local, local_paths, variables
 from ops.stack.errors import CommandError
 
-# Which Kubernetes API a local cloud shall have; `make up CLUSTER=...` sets it.
+# The Kubernetes API of a local cloud; `make up CLUSTER=...` sets it.
 _CLUSTER_VARIABLE: Final = "LOCALCLOUD_CLUSTER"
-# `python -m localcloud`, whose usage and messages name the command that a person has typed.
+# `python -m localcloud`, with the name of the typed command in its usage and messages.
 _PROGRAM: Final = "from localcloud.__main__ import cli; cli(prog_name='idstack local')"
-# The local cloud before its first start, so that settings are typed as its own.
-NOWHERE: Final = LocalEnvironment(
+# Stands for the local cloud before its first start, to validate settings.
+PLACEHOLDER: Final = LocalEnvironment(
     **dict.fromkeys(LocalEnvironment.__dataclass_fields__, "https://127.0.0.1:1")
     | {"tenant_id": LOCAL_TENANT_ID, "subscription_id": LOCAL_SUBSCRIPTION_ID}
 )
@@ -40,16 +40,16 @@ def do(*arguments: str, output: int) -> None:
     if code := run(arguments, output=output):
         message = f"`idstack local {' '.join(arguments)}` ended with code {code}; the reason is printed above"
         if arguments == ("start",) and (kind := os.environ.get(_CLUSTER_VARIABLE)):
-            # The local cloud, a package of its own, knows no `make`.
+            # The local cloud, a separate package, does not know `make`.
             message += (
                 f"; for a stack with another Kubernetes API: `make down`, then `make up CLUSTER={kind}`, which builds "
-                "what that needs"
+                "its binaries"
             )
         raise CommandError(message)
 
 
 def record() -> LocalEnvironment | None:
-    """The endpoints of the local cloud; None if there is none, or one that another release started."""
+    """The endpoints of the local cloud; None without one, or for one of another release."""
     try:
         return LocalEnvironment.from_file(local_paths().record)
     except (FileNotFoundError, ValueError):
@@ -63,15 +63,15 @@ def of(stack: str) -> LocalEnvironment | None:
     """
     if not is_local(stack):
         return None
-    found = record()
-    if found is None:
-        named = "" if stack == LOCAL_STACK else f" STACK={stack}"
+    cloud = record()
+    if cloud is None:
+        argument = "" if stack == LOCAL_STACK else f" STACK={stack}"
         others = _others() if stack == LOCAL_STACK else ""
-        raise CommandError(f"there is no local stack: `make up{named}` creates one{others}")
-    return found
+        raise CommandError(f"there is no local stack: `make up{argument}` creates one{others}")
+    return cloud
 
 
 def _others() -> str:
-    """The stacks that may have been meant by who has named none."""
+    """The end of the error, with the stacks to choose from."""
     others = [name for name in stack_names() if not is_local(name)]
     return f". Name another one with --stack: {', '.join(others)}" if others else ""

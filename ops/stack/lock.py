@@ -1,9 +1,9 @@
-"""The lock on a stack: who holds it, whether that process still runs, and what to do about it.
+"""The lock on a stack: its owner, whether that process still runs, and the remedy.
 
-An owner is one of this machine's only if this machine has recorded it (`ops/stack/started_engines.py`): a host's name
-and a process id say nothing of a container, or of another machine of the same name. A backend of files or blobs keeps a
-lock file until the engine that wrote it deletes it, so a killed engine leaves one behind (pulumi/pulumi
-`pkg/backend/diy/lock.go`). Pulumi Cloud does not report who holds its locks.
+An owner is a process of this machine only if this machine has recorded it (`ops/stack/started_engines.py`): containers
+and other machines may have the same host name and process id. A file or blob backend keeps a lock file until its engine
+deletes it, so a killed engine leaves one behind (pulumi/pulumi `pkg/backend/diy/lock.go`). Pulumi Cloud does not report
+the owners of its locks.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class Owner:
 
     @property
     def is_of_this_host(self) -> bool:
-        """Whether it names this machine, as others may, too."""
+        """Whether its host has this machine's name, which is not unique."""
         return self.host == socket.gethostname()
 
 
 class LockedError(CommandError):
-    """A stack that another engine has locked, or had locked when it was killed.
+    """A stack that another engine has locked, or a killed engine had locked.
 
-    `engines` are those that this machine has started. `unreadable`: locks that an engine could not write, on a full
-    disk or for a loss of power, so that it ended without holding them.
+    `engines` are those that this machine has started. `unreadable` are truncated locks, of engines that ended on a full
+    disk or at a loss of power.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class LockedError(CommandError):
     ) -> None:
         self._stack = stack
         self._unreadable = unreadable
-        found = {owner: owner_runs(owner, engines, is_local=is_local) for owner in owners}
-        self._elsewhere = [each for each, is_running in found.items() if is_running is None]
-        self._alive = [each for each, is_running in found.items() if is_running]
+        running = {owner: owner_runs(owner, engines, is_local=is_local) for owner in owners}
+        self._elsewhere = [owner for owner, is_running in running.items() if is_running is None]
+        self._alive = [owner for owner, is_running in running.items() if is_running]
         self._owners = owners
         super().__init__(self._paragraph(command))
 
@@ -78,7 +78,7 @@ class LockedError(CommandError):
 
     @property
     def is_unseen(self) -> bool:
-        """Whether no owner is known to run, while some process that this machine cannot see may hold the lock."""
+        """Whether a process that this machine cannot see may hold the lock, and no known owner runs."""
         return not self._alive and not self.is_abandoned
 
     def _paragraph(self, command: str) -> str:
@@ -90,25 +90,25 @@ class LockedError(CommandError):
         if self._unreadable:
             files = ", ".join(map(str, self._unreadable))
             return (
-                f"the stack {self._stack} has a truncated lock ({files}): the engine that began to write it "
-                f"has ended, for want of space or power. {self._recover(options)} removes it, and goes on"
+                f"the stack {self._stack} has a truncated lock ({files}): its engine ended on a full disk or at a loss "
+                f"of power. {self._recover(options)} removes the lock, and continues"
             )
         if self.is_abandoned:
             return (
-                f"the stack {self._stack} is still locked by {names}, which does not run any more: it was killed. "
-                f"{self._recover(options)} unlocks the stack, settles what is half done, and goes on"
+                f"the stack {self._stack} is still locked by {names}, which was killed. {self._recover(options)} "
+                "unlocks the stack, settles interrupted operations, and continues"
             )
         return (
             f"the stack {self._stack} is locked by {names or 'another update'}, {self._unseen()}. Wait "
-            f"until it ends. If you know that it is gone, {self._recover([*options, '--unlock'])}, or on GitHub the "
-            "workflow `recover`, unlocks the stack and settles what is half done"
+            f"until it ends. If you are sure that it has ended, {self._recover([*options, '--unlock'])}, or on GitHub "
+            "the workflow `recover`, unlocks the stack and settles interrupted operations"
         )
 
     def _unseen(self) -> str:
-        if any(each.is_of_this_host for each in self._elsewhere):
+        if any(owner.is_of_this_host for owner in self._elsewhere):
             return (
-                "which no idstack on this machine is known to have started: it may be a run in another container, or "
-                "on another machine of this name"
+                "which idstack on this machine has no record of: it may be a run in another container, or on another "
+                "machine of this name"
             )
         return "which this machine cannot see"
 
@@ -127,13 +127,13 @@ def is_locked(errors: str) -> bool:
 
 def owners(errors: str) -> list[Owner]:
     """The owners that the engine's standard error names; none for Pulumi Cloud."""
-    return [Owner(found["user"], found["host"], int(found["pid"]), found["since"]) for found in _OWNER.finditer(errors)]
+    return [Owner(match["user"], match["host"], int(match["pid"]), match["since"]) for match in _OWNER.finditer(errors)]
 
 
 def stack_of(errors: str) -> str | None:
     """The bare name of the stack whose lock the engine's standard error names; None if it names none."""
-    found = _FILE.search(errors)
-    return found["stack"] if found else None
+    match = _FILE.search(errors)
+    return match["stack"] if match else None
 
 
 def owner_runs(owner: Owner, engines: StartedEngines, *, is_local: bool) -> bool | None:
@@ -152,7 +152,7 @@ def owner_runs(owner: Owner, engines: StartedEngines, *, is_local: bool) -> bool
 def runs(pid: int) -> bool:
     """Whether the process runs and is an engine.
 
-    An id may belong to another program by now, or to a zombie: a process that ended but was not waited for.
+    The id may belong to another program by now, or to a zombie.
     """
     try:
         os.kill(pid, 0)

@@ -1,8 +1,7 @@
-"""Refuses to move a hosted cluster from one stack to another by their configurations alone, and to change a stack while
-the move of one of its clusters is half done.
+"""Refuses to move a hosted cluster to another stack by configuration alone, and to change a stack during a move.
 
-The first stack would delete its applications, and the second could not write secrets whose names the deleted ones keep.
-`idstack split` moves it without that. Decision record 0063.
+The first stack would delete the cluster's applications, and the second could not create its secrets, whose names are
+kept. `idstack split` moves it without that. Decision record 0063.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ _EMPTY: Final[Mapping[str, Any]] = {"config": {}}
 
 
 def refuse_moves(engine: Engine) -> None:
-    """Raise CommandError if the next `up` would take a cluster down that another stack is to have, or the reverse, and
-    as `refuse_half_moves` does.
+    """Raise CommandError if the next `up` would delete a cluster that another stack is to have, or the reverse, and as
+    `refuse_half_moves` does.
 
-    The other stack is the one that shares this one's vault, or whose vault this one shares, with its file beside this
-    stack's. The state, and not the outputs, says which stack has a cluster: `idstack split` moves the state.
+    The other stack shares this one's vault, or has the vault that this one shares, and has its file beside this
+    stack's. The state, not the outputs, decides which stack has a cluster: `idstack split` moves the state.
     """
     backend = _Backend(engine)
     backend.refuse_half_moves()
-    stack, files, own = backend.stack, backend.files, backend.files.get(backend.stack, _EMPTY)
+    stack, files, own = engine.stack, backend.files, backend.files.get(engine.stack, _EMPTY)
     moves = {
         cluster: other
         for other, document in files.items()
@@ -47,31 +46,25 @@ def refuse_moves(engine: Engine) -> None:
     shared = shared_stack_of(own)
     if shared is None or not (new := _names(own) - backend.clusters(stack)):
         return
-    # A shared stack that is missing has the program's own message.
+    # The program itself reports a missing shared stack.
     if coming := new & backend.clusters(shared):
         raise _refused(engine, dict.fromkeys(coming, (shared, stack)))
 
 
 def refuse_half_moves(engine: Engine) -> None:
-    """Raise CommandError if another stack's state has a cluster of this one's as well.
+    """Raise CommandError if another stack's state has a cluster of this one's as well, as after an interrupted move.
 
-    So a move that was cut off leaves them. Whatever either stack did alone would be unknown to the other: a renewal,
-    or the deletion of what is in use.
+    A renewal or a deletion by one of the stacks would be unknown to the other.
     """
     _Backend(engine).refuse_half_moves()
 
 
 @dataclass(frozen=True)
 class _Backend:
-    """The stacks of a backend as their files and states have them; each state is read once, if it is needed."""
+    """The stacks of a backend by their files and states; each state is read once, on demand."""
 
     engine: Engine
     _known: dict[str, Set[str]] = field(default_factory=dict)
-
-    @property
-    def stack(self) -> str:
-        """The engine's stack, by its bare name."""
-        return self.engine.stack
 
     @cached_property
     def files(self) -> dict[str, Mapping[str, Any]]:
@@ -79,25 +72,27 @@ class _Backend:
         return dict(_read(self.engine.root))
 
     def clusters(self, stack: str) -> Set[str]:
-        """The hosted clusters in the state of a stack; none if another one does not exist."""
+        """The hosted clusters in the state of a stack; none if another stack does not exist."""
         if stack not in self._known:
             engine = self.engine
-            read = engine.resources() if stack == self.stack else replace(engine, stack=stack).resources_if_any()
+            read = engine.resources() if stack == self.engine.stack else replace(engine, stack=stack).resources_if_any()
             self._known[stack] = clusters_in(read).keys()
         return self._known[stack]
 
     def refuse_half_moves(self) -> None:
-        """As the function of this name."""
-        own = self.files.get(self.stack, _EMPTY)
+        """Raise CommandError for a cluster in two states."""
+        own = self.files.get(self.engine.stack, _EMPTY)
         pairs = [
-            (self.stack, other) for other, document in self.files.items() if shared_stack_of(document) == self.stack
+            (self.engine.stack, other)
+            for other, document in self.files.items()
+            if shared_stack_of(document) == self.engine.stack
         ]
         if shared := shared_stack_of(own):
-            pairs.append((shared, self.stack))
+            pairs.append((shared, self.engine.stack))
         half: dict[str, tuple[str, str]] = {}
         for source, target in pairs:
-            # Those that both files name, or that only the state of this stack has.
-            doubtful = self.clusters(self.stack) - (_names(own) - _names(self.files[target]))
+            # The clusters that both files name, or that only the state of this stack has.
+            doubtful = self.clusters(self.engine.stack) - (_names(own) - _names(self.files[target]))
             if doubtful:
                 half |= dict.fromkeys(doubtful & self.clusters(source) & self.clusters(target), (source, target))
         if half:
@@ -107,8 +102,8 @@ class _Backend:
 def _half_moved(half: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     for cluster, (source, target) in sorted(half.items()):
         yield (
-            f"  {cluster} is in the states of both {source} and {target}: its move was cut off, or one of the states "
-            f"is an older one again. `{_command(cluster, source, target)}` finishes the move (docs/guides/stacks.md)"
+            f"  {cluster} is in the states of both {source} and {target}: its move was interrupted, or one of the "
+            f"states was restored. `{_command(cluster, source, target)}` finishes the move (docs/guides/stacks.md)"
         )
 
 
@@ -133,7 +128,7 @@ def _read(root: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         try:
             document = yaml.safe_load(file.read_text(encoding="utf-8"))
         except yaml.YAMLError:
-            continue  # the engine says so of this stack's; another one's stands in nobody's way
+            continue  # the engine reports this stack's file; another stack's does not matter
         is_whole = isinstance(document, Mapping) and isinstance(document.get("config"), Mapping)
         yield file.name.removeprefix(prefix).removesuffix(suffix), document if is_whole else _EMPTY
 
@@ -141,7 +136,7 @@ def _read(root: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _names(document: Mapping[str, Any]) -> set[str]:
     clusters = document["config"].get(_CLUSTERS)
     return {
-        each["name"]
-        for each in (clusters if isinstance(clusters, list) else ())
-        if isinstance(each, Mapping) and isinstance(each.get("name"), str)
+        cluster["name"]
+        for cluster in (clusters if isinstance(clusters, list) else ())
+        if isinstance(cluster, Mapping) and isinstance(cluster.get("name"), str)
     }

@@ -1,4 +1,4 @@
-"""The words that are passed on to the engine: what it does not know is refused before anything starts."""
+"""Refuses arguments that the engine does not know, before anything starts."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _OPTION: Final = re.compile(
 
 
 class WrongUsageError(CommandError):
-    """A word of the command line that nothing reads."""
+    """An unknown argument on the command line."""
 
     exit_code = 2
 
 
 def require_known(engine: Engine, command: str, arguments: Sequence[str], own: Iterable[str] = ()) -> None:
-    """Raise WrongUsageError unless `pulumi <command>` knows every option in `arguments`; it takes no other words.
+    """Raise WrongUsageError unless `arguments` are options that the help of `pulumi <command>` lists.
 
-    `own` are the options of the `idstack` command. The engine itself says what it knows, in its help.
+    `own` are the options of the `idstack` command, for the suggestion.
     """
     if not arguments:
         return
@@ -36,9 +36,9 @@ def require_known(engine: Engine, command: str, arguments: Sequence[str], own: I
         return
     for word in _unknown(arguments, takes_value):
         if word.startswith("-"):
-            known = [*(each for each in takes_value if each.startswith("--")), *own]
+            known = [*(option for option in takes_value if option.startswith("--")), *own]
             raise WrongUsageError(
-                f"{word} is an option neither of `idstack` nor of `pulumi {command}`{did_you_mean(word, known) or '.'} "
+                f"{word} is not an option of `idstack` or `pulumi {command}`{did_you_mean(word, known) or '.'} "
                 "Nothing was started"
             )
         meant = f"; a stack is named with an option: `--stack {word}`" if word in stack_names(engine.root) else ""
@@ -48,15 +48,15 @@ def require_known(engine: Engine, command: str, arguments: Sequence[str], own: I
 
 
 def _options(engine: Engine, command: str) -> dict[str, bool]:
-    """The options of an engine's command, long and short; whether the next word is the value."""
+    """The long and short options of an engine's command; True if the next word is the value."""
     done = subprocess.run(
         ["pulumi", command, "--help"], cwd=engine.root, env=engine.environment, capture_output=True, text=True
     )
-    found = {}
+    options = {}
     for match in _OPTION.finditer(done.stdout):
         takes_value = match["type"] is not None and match["optional"] is None
-        found.update({name: takes_value for name in (match["long"], match["short"]) if name})
-    return found
+        options.update({name: takes_value for name in (match["long"], match["short"]) if name})
+    return options
 
 
 def _unknown(arguments: Sequence[str], takes_value: dict[str, bool]) -> Iterator[str]:

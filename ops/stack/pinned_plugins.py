@@ -1,9 +1,9 @@
-"""The provider plugins of stacks on Azure: installed by checksum before the engine starts, which downloads nothing.
+"""Installs the provider plugins of stacks on Azure by checksum, before the engine starts.
 
-The engine itself would download what is missing, without a checksum. With one it refuses a whole archive that comes by
-HTTP/1.1, as from a proxy that ends TLS: it leaves out the bytes that come with the end (pulumi/pulumi
+The engine itself would download missing plugins without a checksum. With one it refuses a valid archive over HTTP/1.1,
+as from a proxy that terminates TLS, because it skips the last bytes (pulumi/pulumi
 `sdk/go/common/workspace/plugins.go`, checksumReader). So the archive is downloaded and compared here, and the engine
-unpacks it. tools/checksums.txt has the checksums, written by `make pin`.
+unpacks it. `make pin` writes the checksums to tools/checksums.txt.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from tools import downloads
 NAMES: Final = ("azure-native", "azuread", "kubernetes")
 _CHECKSUMS: Final = downloads.CHECKSUMS
 # azure-native has some hundred megabytes.
-_UNPACKED_WITHIN: Final = 900.0  # seconds
+_UNPACK_TIMEOUT: Final = 900.0  # seconds
 
 
 def provide(stack: str, environment: Mapping[str, str]) -> None:
-    """Install what the plugin cache of a stack on Azure lacks: of the SDKs' versions, and of every other one pinned.
+    """Install the missing plugins of a stack on Azure: those of the SDKs' versions, and every other pinned one.
 
-    A state may still name the plugin of the SDK before. `environment` is that of the stack's commands. A person at a
-    terminal is asked whether to pin what is not pinned. Raises CommandError for a plugin that is neither there nor
-    pinned, and for one that cannot be downloaded or has another checksum.
+    A state may still name the plugin of an earlier SDK. `environment` is that of the stack's commands. At a terminal
+    the user is asked whether to pin the unpinned ones. Raises CommandError for a missing plugin that is not pinned,
+    cannot be downloaded or has another checksum.
     """
-    missing = [each for each in _wanted() if not _is_there(*each, environment)]
+    missing = [plugin for plugin in _wanted() if not _is_there(*plugin, environment)]
     unpinned = _unpinned(missing)
     if unpinned and _is_wanted(unpinned):
         from tools import pin
@@ -59,26 +59,26 @@ def checksum(name: str, version: str) -> str | None:
 
 
 def install(name: str, version: str, environment: Mapping[str, str]) -> str | None:
-    """Put a plugin into the cache, if its archive has the pinned checksum; returns why that failed, if it did.
+    """Install a plugin into the cache, if its archive has the pinned checksum; returns the reason of a failure.
 
     It is downloaded with the proxy and the certificates of this process.
     """
-    known = checksum(name, version)
-    if known is None:
+    pinned = checksum(name, version)
+    if pinned is None:
         return "tools/checksums.txt has no checksum of it for this machine, so it is not downloaded (`make pin`)"
     print(f"installing the {name} plugin {version} by its checksum", file=sys.stderr, flush=True)
     archive = downloads.plugin_archive(name, version, *downloads.this_platform())
     with TemporaryDirectory(prefix="idstack-plugin-") as folder:
         file = Path(folder, archive.name)
         try:
-            downloads.fetch_any(archive.urls, file, known)
+            downloads.fetch_any(archive.urls, file, pinned)
         except downloads.DownloadError as error:
             return f"the {name} plugin {version} is not available: {error}"
         return _unpack(name, version, file, environment)
 
 
 def _unpack(name: str, version: str, file: Path, environment: Mapping[str, str]) -> str | None:
-    """Let the engine put an archive into the cache; returns why that failed, if it did."""
+    """Let the engine unpack an archive into the cache; returns the reason of a failure."""
     command = ["pulumi", "plugin", "install", "resource", name, version, "--exact", "--file", str(file)]
     try:
         done = subprocess.run(
@@ -87,11 +87,11 @@ def _unpack(name: str, version: str, file: Path, environment: Mapping[str, str])
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=_UNPACKED_WITHIN,
+            timeout=_UNPACK_TIMEOUT,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"`{' '.join(command)}` did not end within {_UNPACKED_WITHIN:.0f} s"
+        return f"`{' '.join(command)}` did not end within {_UNPACK_TIMEOUT:.0f} s"
     if done.returncode == 0:
         return None
     last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
@@ -99,16 +99,16 @@ def _unpack(name: str, version: str, file: Path, environment: Mapping[str, str])
 
 
 def cached(name: str, version: str, environment: Mapping[str, str]) -> Path:
-    """Where a plugin's executable is in the cache of PULUMI_HOME, if it is there."""
+    """The path of a plugin's executable in the cache of PULUMI_HOME, whether it exists or not."""
     home = Path(environment.get("PULUMI_HOME") or Path(environment.get("HOME") or Path.home(), ".pulumi"))
     return home / "plugins" / f"resource-{name}-v{version}" / f"pulumi-resource-{name}"
 
 
 def _wanted() -> Iterator[tuple[str, str]]:
-    """Name and version of every plugin: the SDKs' first, then what else is pinned."""
+    """Name and version of every plugin: the SDKs' first, then other pinned ones."""
     current = [(name, metadata.version(f"pulumi-{name}")) for name in NAMES]
     yield from current
-    yield from (each for each in _pinned() if each not in current)
+    yield from (plugin for plugin in _pinned() if plugin not in current)
 
 
 def _is_there(name: str, version: str, environment: Mapping[str, str]) -> bool:
@@ -129,14 +129,14 @@ def _unpinned(plugins: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _is_wanted(unpinned: list[tuple[str, str]]) -> bool:
-    """Whether a person at a terminal wants these plugins pinned."""
+    """Whether the user at a terminal confirms to pin these plugins."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     return typer.confirm(question(", ".join(f"{name} {version}" for name, version in unpinned)), err=True)
 
 
 def question(plugins: str) -> str:
-    """What a person is asked before these plugins are pinned (`tools/pin.py`)."""
+    """The question before these plugins are pinned (`tools/pin.py`)."""
     return (
         f"The provider plugins {plugins} have no checksum for this machine. Download them from GitHub and Pulumi's "
         "site, compare both with the digest that GitHub states, and write tools/checksums.txt?"
@@ -150,7 +150,7 @@ def _refusal(stack: str, unpinned: list[tuple[str, str]]) -> str:
     ]
     return "\n".join(
         [
-            f"the provider plugins {plugins} are not installed, and tools/checksums.txt has no checksum of theirs for "
+            f"the provider plugins {plugins} are not installed, and tools/checksums.txt has no checksum of them for "
             "this machine; nothing was downloaded and nothing was started.",
             "For everybody: `make pin`, compare the new lines with the releases on GitHub, commit them.",
             "For yourself, if you trust the download:",

@@ -1,8 +1,8 @@
-"""Which provider plugins the local stacks have: the emulated ones, or real ones behind the local cloud's proxy.
+"""The provider plugins of local stacks: emulated ones, or real ones behind the local cloud's proxy.
 
-What is chosen for the first stack of a local cloud stays until `make down`: a state that a real plugin has written is
-not that of an emulated one. The engine takes plugins from the local stacks' own PULUMI_HOME alone (decision records
-0020 and 0035), so that is where each is installed, as a script that starts it.
+The choice for the first stack of a local cloud is fixed until `make down`: real and emulated plugins write different
+states. The engine takes plugins only from the local stacks' own PULUMI_HOME (decision records 0020 and 0035), where
+each is installed as a script that starts it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REAL: Final = "real"
 # Read by `--providers`; `make up PROVIDERS=...` sets it.
 VARIABLE: Final = "LOCALCLOUD_PROVIDERS"
 _BIN: Final = ROOT / "emulated/bin"
-_STARTED_WITHIN: Final = 60.0  # seconds
+_START_TIMEOUT: Final = 60.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -47,58 +47,59 @@ class Plugin:
 
 
 class PluginUnavailableError(Exception):
-    """No real plugin of the version that is needed; the message says where it was looked for, and what was found."""
+    """There is no real plugin of the required version; the message names the searched places."""
 
 
 def parse(text: str) -> frozenset[str]:
-    """Which plugins shall be real: of `emulated`, `real` (all) or their names; raises CommandError."""
-    found = [each.strip() for each in text.split(",")]
-    if found == [EMULATED]:
+    """The plugins that shall be real, from `emulated`, `real` (all) or names; raises CommandError."""
+    names = [name.strip() for name in text.split(",")]
+    if names == [EMULATED]:
         return frozenset()
-    if found == [REAL]:
+    if names == [REAL]:
         return frozenset(NAMES)
-    if unknown := [each for each in found if each not in NAMES]:
+    if unknown := [name for name in names if name not in NAMES]:
         raise CommandError(
-            f'--providers: found "{text}"; accepted: {EMULATED}, {REAL}, or which ones shall be real, separated by '
-            f"commas, of {', '.join(NAMES)}; {', '.join(unknown) or 'an empty name'} is none of them"
+            f'--providers: found "{text}"; accepted: {EMULATED}, {REAL}, or the names of real ones, separated by '
+            f"commas, of {', '.join(NAMES)}; {', '.join(unknown) or 'an empty name'} is not one of them"
         )
-    return frozenset(found)
+    return frozenset(names)
 
 
-def choose(wanted: str | None, base: Mapping[str, str] = os.environ) -> None:
-    """Settle on plugins for the local stacks, once, and find the real ones; nothing wanted is what was chosen before.
+def choose(requested: str | None, base: Mapping[str, str] = os.environ) -> None:
+    """Fix the plugins of the local stacks, once, and find the real ones; with None the earlier choice stays.
 
-    Raises CommandError if other plugins were chosen before, or if a real one is not available; nothing is changed then.
+    Raises CommandError if other plugins were chosen before, or if a real one is not available.
     """
     paths = local_paths(base)
     recorded = _recorded(paths)
-    before = frozenset(recorded)
-    real = before if wanted is None else parse(wanted)
-    if real != before and (recorded or paths.passphrase.exists()):
+    recorded_names = frozenset(recorded)
+    real = recorded_names if requested is None else parse(requested)
+    if real != recorded_names and (recorded or paths.passphrase.exists()):
         raise CommandError(
-            f"the provider plugins of the local stack are {_listed(before)}, which is fixed, because each kind "
-            f"writes a state of its own: end it with `make down`, then `make up PROVIDERS={_argument(real)}`"
+            f"the provider plugins of the local stack are {_listed(recorded_names)}, which is fixed, because each kind "
+            f"writes a different state: run `make down`, then `make up PROVIDERS={_argument(real)}`"
         )
     _record(paths, _find(real, recorded, base))
 
 
-def choose_for(stack: str, wanted: str | None, base: Mapping[str, str] = os.environ) -> None:
-    """`choose`, for a local stack; any other has the real plugins always, so only that may be wanted (CommandError)."""
+def choose_for(stack: str, requested: str | None, base: Mapping[str, str] = os.environ) -> None:
+    """`choose` for a local stack; any other stack always has the real plugins (CommandError for another choice)."""
     if is_local(stack):
-        choose(wanted, base)
-    elif wanted not in (None, REAL):
+        choose(requested, base)
+    elif requested not in (None, REAL):
         raise CommandError(
-            f"--providers {wanted}: the stack {stack} is not a local one, and only those have emulated provider plugins"
+            f"--providers {requested}: the stack {stack} is not local, and only local stacks have emulated provider "
+            "plugins"
         )
 
 
 def install(paths: LocalPaths, base: Mapping[str, str] = os.environ) -> None:
-    """Put the plugins that were chosen, by default the emulated ones, where the engine looks for them.
+    """Install the chosen plugins, by default the emulated ones, for the engine.
 
-    Each is installed as the version of the SDK that is installed. The engine takes a plugin of exactly the version that
-    the program's SDK, or the provider in the state, asks for (pulumi/pulumi `sdk/go/common/workspace/plugins.go`,
-    SelectCompatiblePlugin). So the versions of earlier SDKs stay. All of the emulated ones start the plugin of this
-    checkout. Raises CommandError as `choose`, if a real one is gone or an SDK has become another.
+    Each has the version of the installed SDK. The engine takes a plugin of exactly the version that the program's SDK,
+    or the provider in the state, asks for (pulumi/pulumi `sdk/go/common/workspace/plugins.go`,
+    SelectCompatiblePlugin). So the versions of earlier SDKs stay. All emulated ones start the plugin of this checkout.
+    Raises CommandError as `choose` does, if a real one has disappeared or an SDK has changed.
     """
     recorded = _recorded(paths)
     plugins = _find(recorded, recorded, base)
@@ -113,64 +114,63 @@ def install(paths: LocalPaths, base: Mapping[str, str] = os.environ) -> None:
 
 
 def installed(base: Mapping[str, str] = os.environ) -> Sequence[Plugin]:
-    """The plugins that the local stacks have now."""
+    """The present plugins of the local stacks."""
     return [_recorded(local_paths(base)).get(name) or _emulated(name) for name in NAMES]
 
 
-def describe(plugins: Iterable[Plugin]) -> str:
+def describe(plugins: Sequence[Plugin]) -> str:
     """The line of the tables, such as `provider plugins: azure-native 3.29.0 emulated, azuread 6.11.1 real, ...`."""
-    every = list(plugins)
-    if not any(each.executable for each in every):
+    if not any(plugin.executable for plugin in plugins):
         return "provider plugins: emulated"
-    return "provider plugins: " + ", ".join(f"{each.name} {each.version} {each.kind}" for each in every)
+    return "provider plugins: " + ", ".join(f"{plugin.name} {plugin.version} {plugin.kind}" for plugin in plugins)
 
 
 def _find(real: Iterable[str], recorded: Mapping[str, Plugin], base: Mapping[str, str]) -> Sequence[Plugin]:
     """Every plugin; raises CommandError if one that has to be real is not available."""
-    found, problems = {name: _emulated(name) for name in NAMES}, {}
+    plugins, problems = {name: _emulated(name) for name in NAMES}, {}
     for name in sorted(real):
-        version = found[name].version
-        before = recorded.get(name)
+        version = plugins[name].version
+        known = recorded.get(name)
         try:
-            if before is not None and before.version == version and _is_executable(before.executable):
-                found[name] = before
+            if known is not None and known.version == version and _is_executable(known.executable):
+                plugins[name] = known
             else:
-                found[name] = Plugin(name, version, _search(name, version, base))
+                plugins[name] = Plugin(name, version, _search(name, version, base))
         except PluginUnavailableError as error:
             problems[name] = str(error)
     if problems:
-        raise CommandError(_missing(problems, [each for each in found.values() if each.executable]))
-    return list(found.values())
+        raise CommandError(_missing(problems, [plugin for plugin in plugins.values() if plugin.executable]))
+    return list(plugins.values())
 
 
 def _search(name: str, version: str, base: Mapping[str, str]) -> Path:
     """The real plugin of this version: on PATH, in the user's plugin cache, or downloaded into it."""
-    looked = []
+    problems = []
     executable = _executable(name)
     on_path = shutil.which(executable, path=base.get("PATH", os.defpath))
     if on_path is None:
-        looked.append(f"{executable} is not on PATH")
+        problems.append(f"{executable} is not on PATH")
     else:
         stated = _stated_version(Path(on_path))
         if stated == version:
             return Path(on_path).absolute()
-        looked.append(f"{on_path} {stated if ' ' in stated else f'is version {stated}'}")
+        problems.append(f"{on_path} {stated if ' ' in stated else f'is version {stated}'}")
     in_cache = cached(name, version, base)
     if _is_executable(in_cache):
         return in_cache.absolute()
-    looked.append(f"{in_cache.parent} is not there")
+    problems.append(f"{in_cache.parent} is not there")
     if problem := _download(name, version, base):
-        raise PluginUnavailableError("; ".join([*looked, problem]))
+        raise PluginUnavailableError("; ".join([*problems, problem]))
     if not _is_executable(in_cache):
-        raise PluginUnavailableError("; ".join([*looked, f"`pulumi plugin install` put no {executable} there"]))
+        raise PluginUnavailableError("; ".join([*problems, f"`pulumi plugin install` put no {executable} there"]))
     return in_cache.absolute()
 
 
 def _stated_version(executable: Path) -> str:
-    """What the plugin says that its version is; a sentence with spaces if it says nothing."""
+    """The version that the plugin reports; a phrase with spaces if it does not."""
     command = [str(_BIN / "real"), "version", str(executable)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_STARTED_WITHIN, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_START_TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
         return "does not answer as a provider plugin does"
     last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
@@ -178,7 +178,7 @@ def _stated_version(executable: Path) -> str:
 
 
 def _download(name: str, version: str, base: Mapping[str, str]) -> str | None:
-    """Put a plugin into the user's cache; returns why that failed, if it did."""
+    """Install a plugin into the user's cache; returns the reason of a failure."""
     if base.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "").lower() in ("true", "1"):
         return "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION forbids to download it"
     # The caller's own home, and this checkout's engine.
@@ -186,21 +186,20 @@ def _download(name: str, version: str, base: Mapping[str, str]) -> str | None:
     return install_pinned(name, version, environment)
 
 
-def _missing(problems: Mapping[str, str], found: Sequence[Plugin]) -> str:
-    """What is not available, where it was looked for, and what to do."""
+def _missing(problems: Mapping[str, str], available: Sequence[Plugin]) -> str:
+    """The error about unavailable plugins, with the searched places and the remedy."""
     versions = {name: _emulated(name).version for name in problems}
     lines = [f"  {name} {versions[name]}: {problem}" for name, problem in problems.items()]
     installs = [f"  {_pulumi()} plugin install resource {name} {version}" for name, version in versions.items()]
-    instead = _argument(frozenset(each.name for each in found))
+    argument = _argument(frozenset(plugin.name for plugin in available))
     alternative = "`make up` needs none of them"
-    if found:
-        alternative = f"`make up PROVIDERS={instead}` takes those that there are, and emulated ones for the rest"
+    if available:
+        alternative = f"`make up PROVIDERS={argument}` uses the available ones, and emulated ones for the rest"
     return "\n".join(
         [
-            "real provider plugins were asked for and are not available; nothing was started:",
+            "the requested real provider plugins are not available; nothing was started:",
             *lines,
-            "Where Pulumi's downloads can be reached, install them, or copy their folders from another machine's "
-            "~/.pulumi/plugins:",
+            "Install them, or copy their folders from ~/.pulumi/plugins of a machine that reaches Pulumi's downloads:",
             *installs,
             alternative,
         ]
@@ -208,7 +207,7 @@ def _missing(problems: Mapping[str, str], found: Sequence[Plugin]) -> str:
 
 
 def _pulumi() -> str:
-    """The engine of this checkout, for a command that a person types: it puts plugins into the person's own cache."""
+    """The engine of this checkout, for a command in the user's own shell."""
     return shlex.quote(shutil.which("pulumi", path=variables(LOCAL_STACK)["PATH"]) or "pulumi")
 
 
@@ -218,11 +217,11 @@ def _recorded(paths: LocalPaths) -> dict[str, Plugin]:
         document = json.loads(_file(paths).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    return {name: Plugin(name, each["version"], Path(each["executable"])) for name, each in document.items()}
+    return {name: Plugin(name, plugin["version"], Path(plugin["executable"])) for name, plugin in document.items()}
 
 
 def _record(paths: LocalPaths, plugins: Sequence[Plugin]) -> None:
-    """Keep the choice; emulated plugins alone leave nothing behind."""
+    """Record the choice; emulated plugins alone need no record."""
     document = {
         plugin.name: {"version": plugin.version, "executable": str(plugin.executable)}
         for plugin in plugins

@@ -1,4 +1,4 @@
-"""How `pulumi` is run for a stack: with which environment and plugins, and what an end with an error means."""
+"""Runs `pulumi` for a stack, with its environment and plugins, and explains the failures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ops.stack.standstill import Standstill
 from ops.stack.started_engines import StartedEngines, StartingEngine
 from ops.stack.streaming import STANDSTILL, run_streaming
 
-# Commands that write secrets into the state, or show what would be written. What is there already can be taken down.
+# Commands that write secrets into the state, or plan to. `destroy` does not.
 _ENCRYPTING: Final = frozenset({"up", "preview", "import"})
 _LOCKING: Final = frozenset({"up", "import", "destroy", "refresh"})
 _WITH_PLUGINS: Final = frozenset({*_ENCRYPTING, "destroy", "refresh"})
@@ -34,13 +34,12 @@ _WITH_PLUGINS: Final = frozenset({*_ENCRYPTING, "destroy", "refresh"})
 
 @dataclass(frozen=True)
 class PulumiRuns:
-    """Runs `pulumi` for a stack of the project in `root`. What it prints goes to `output`, a file descriptor.
+    """Runs `pulumi` for a stack of the project in `root`, which prints to `output`, a file descriptor.
 
-    `beside` is another stack: this one is read in that stack's backend, whatever a file of its own name records.
+    `beside` is another stack: this one is read in that stack's backend instead of its own.
 
-    Every run that fails raises CommandError, `LockedError` if another engine has locked the stack, and
-    `StateDamagedError` if the state's file is truncated. Those that print raise `RunInterruptedError` if they were
-    interrupted, by a signal or at the deadline.
+    A failed run raises CommandError: `LockedError` if another engine has locked the stack, `StateDamagedError` if the
+    state's file is truncated, `RunInterruptedError` after a signal or at the deadline.
     """
 
     stack: str
@@ -70,10 +69,7 @@ class PulumiRuns:
         return self.root / f"Pulumi.{self.stack}.yaml"
 
     def _stream(
-        self,
-        *arguments: str,
-        environment: Mapping[str, str] | None = None,
-        standstill: Standstill | None = None,
+        self, *arguments: str, environment: Mapping[str, str] | None = None, standstill: Standstill | None = None
     ) -> None:
         command = ["pulumi", *arguments, "--stack", self.stack]
         whole = {**self.environment, **(environment or {})}
@@ -100,17 +96,17 @@ class PulumiRuns:
         if ended.code < 0:
             raise RunInterruptedError(
                 f"`pulumi {arguments[0]}` was killed by signal {-ended.code}. `make recover STACK={self.stack}` "
-                "unlocks the stack, settles what is half done, and goes on"
+                "unlocks the stack, settles interrupted operations, and continues"
             )
         if ended.interrupted_by == STANDSTILL:
             raise CommandError(
-                f"`pulumi {arguments[0]}` could not go on after a deletion had failed, and was ended; the reason is "
-                "printed above. Run the command again once it is gone"
+                f"`pulumi {arguments[0]}` was stopped, because it hung after a failed deletion; the reason is printed "
+                "above. Correct it and run the command again"
             )
         if ended.interrupted_by is not None:
             raise RunInterruptedError(
-                f"interrupted by {ended.interrupted_by}: `pulumi {arguments[0]}` has ended what it had begun and "
-                "unlocked the stack. Run the command again, which goes on from there"
+                f"interrupted by {ended.interrupted_by}: `pulumi {arguments[0]}` has finished its operations in "
+                "progress and unlocked the stack. Run the command again, which resumes from there"
             )
         if ended.code != 0:
             said = f"`pulumi {arguments[0]}` ended with code {ended.code}; the reason is printed above"
@@ -120,13 +116,13 @@ class PulumiRuns:
         if lock.is_locked(errors):
             return self._locked(errors, command)
         backend = self.environment.get("PULUMI_BACKEND_URL")
-        if found := (
+        if failure := (
             state_file.damage(errors, self.stack, backend)
             or disk.failure(errors, self.stack)
             or state_container.failure(errors, self.stack)
             or backend_failures.failure(errors, self.stack, backend)
         ):
-            return found
+            return failure
         if state_file.is_unsound(errors) and (files := disk.unreadable_locks(backend, self.stack)):
             engines = self.engines
             return lock.LockedError(
@@ -135,24 +131,24 @@ class PulumiRuns:
         return CommandError("\n\n".join(filter(None, [said, unreadable.remedy(errors)])))
 
     def _locked(self, errors: str, command: str) -> lock.LockedError:
-        """Whose lock it is; a move of a state has two stacks."""
-        named = lock.stack_of(errors)
-        stack = self.stack if named is None else named
+        """The error about the lock; a move of a state has two stacks."""
+        locked = lock.stack_of(errors)
+        stack = self.stack if locked is None else locked
         engines = StartedEngines.of(stack, self.environment)
         return lock.LockedError(stack, lock.owners(errors), engines=engines, is_local=is_local(stack), command=command)
 
     def _note_end(self, starting: StartingEngine, code: int, errors: str, command: str) -> None:
-        """Record that an engine has ended. One that ends with an error may have left its lock behind."""
+        """Record the end of an engine. A failed one may have left its lock behind."""
         starting.end(may_have_lock=code != 0 and not lock.is_locked(errors))
         if code == 0 and command in _LOCKING:
             self.engines.forget()
 
     def _capture(self, *arguments: str, directory: Path | None = None, standard_input: str = "") -> str:
-        done = self._run(*arguments, directory=directory, standard_input=standard_input)
-        if done.returncode != 0:
-            said = f"`pulumi {' '.join(arguments)}`: {done.stderr.strip() or f'code {done.returncode}'}"
-            raise self._failure(done.stderr, said)
-        return done.stdout
+        finished = self._run(*arguments, directory=directory, standard_input=standard_input)
+        if finished.returncode != 0:
+            message = f"`pulumi {' '.join(arguments)}`: {finished.stderr.strip() or f'code {finished.returncode}'}"
+            raise self._failure(finished.stderr, message)
+        return finished.stdout
 
     def _run(
         self,
@@ -161,11 +157,11 @@ class PulumiRuns:
         standard_input: str = "",
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run without a terminal. Only one that was killed raises."""
+        """Run without a terminal. Raises only for a killed engine."""
         whole = {**self.environment, **(environment or {})}
         self._provide_plugins(arguments[0], whole)
         command = ["pulumi", *arguments, "--non-interactive"]
-        if _locks_for_a_moment(arguments):
+        if _locks_briefly(arguments):
             done = self._run_recorded(command, directory or self.root, whole, standard_input)
         else:
             done = subprocess.run(
@@ -174,8 +170,8 @@ class PulumiRuns:
         if done.returncode < 0:
             name = " ".join(argument for argument in arguments[:2] if not argument.startswith("-"))
             raise RunInterruptedError(
-                f"`pulumi {name}` was killed by signal {-done.returncode}. Run the command again; "
-                f"`make recover STACK={self.stack}` goes on if the stack is locked then"
+                f"`pulumi {name}` was killed by signal {-done.returncode}. Run the command again, or "
+                f"`make recover STACK={self.stack}` if the stack is locked"
             )
         return done
 
@@ -192,11 +188,11 @@ class PulumiRuns:
         return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
     def _provide_plugins(self, command: str, environment: Mapping[str, str]) -> None:
-        """Install what a command of a stack on Azure needs; local stacks have got theirs by `prepare`."""
+        """Install the plugins of a stack on Azure; `prepare` installs those of local stacks."""
         if not self.is_local and command in _WITH_PLUGINS:
             pinned_plugins.provide(self.stack, environment)
 
 
-def _locks_for_a_moment(arguments: Sequence[str]) -> bool:
+def _locks_briefly(arguments: Sequence[str]) -> bool:
     """Whether a command writes a state without a run of the program."""
     return arguments[0] == "state" or tuple(arguments[:2]) == ("stack", "import")

@@ -1,4 +1,4 @@
-"""A stack's configuration as the program's own settings, for commands that do not run the program."""
+"""A stack's configuration as the program's settings, for commands that do not run the program."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from identity.settings.problems import report_for
 from identity.settings.schema.problems import NAMESPACE
 from identity.settings.stack_file import written_for
 from ops.stack import local_cloud
-from ops.stack.configuration import require_local_cloud
+from ops.stack.configuration import has_secret, require_local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
 
 def settings_of(engine: Engine) -> Settings:
-    """The settings.
+    """The settings of a stack.
 
     Raises CommandError for a configuration that the program would refuse, with its report, and for a local stack
     without a local cloud.
@@ -34,26 +34,25 @@ def settings_of(engine: Engine) -> Settings:
 
 
 def require_sound_configuration(engine: Engine) -> None:
-    """Raise CommandError for a stack's file that the program would refuse, with its report; nothing else is asked.
+    """Raise CommandError for a stack's file that the program would refuse, with its report.
 
-    What the file has encrypted only the engine can read: such a file is left to the program.
+    Only the engine can read encrypted values: the program validates a file with such values.
     """
     if engine.is_local:
         require_local_cloud(engine.root / f"Pulumi.{engine.stack}.yaml")
-    written = {key: value for key, value in engine.written().items() if ":" not in key}
-    if any(map(_is_encrypted, written.values())):
+    written = _written(engine)
+    if has_secret(list(written.values())):
         return
-    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in written.items()}
-    local = local_cloud.record() or local_cloud.NOWHERE if engine.is_local else None
+    local = local_cloud.record() or local_cloud.PLACEHOLDER if engine.is_local else None
     try:
         with chdir(engine.root):  # as the program, to which paths in the file are relative
-            load_settings(texts, secret_keys=(), local=local, written=written)
+            load_settings(_texts(written), secret_keys=(), local=local, written=written)
     except ConfigurationError as error:
         raise CommandError(report_for(error, engine.stack)) from None
 
 
 def rights_on_cluster(engine: Engine) -> tuple[Permission, ...]:
-    """What the stack needs on its management cluster; all that any stack may need, if its program would refuse it."""
+    """The stack's rights on its management cluster; for an invalid configuration those of all stacks."""
     try:
         return needed(rights_of(settings_of(engine)))
     except CommandError:
@@ -61,29 +60,29 @@ def rights_on_cluster(engine: Engine) -> tuple[Permission, ...]:
 
 
 def texts_of(engine: Engine) -> dict[str, str]:
-    """The configuration by key as the engine passes it to the program; raises CommandError if a value is secret."""
+    """The texts of the configuration as the program gets them, by key; raises CommandError if a value is secret."""
     texts, secret_keys = engine.raw_configuration()
     if secret_keys:
         raise CommandError(
-            f"{_named(secret_keys)} is secret, and is not decrypted here; `make preview STACK={engine.stack}` checks "
+            f"{_listed(secret_keys)} is secret, and is not decrypted here; `make preview STACK={engine.stack}` checks "
             "it with the rest"
         )
     return texts
 
 
 def texts_in_the_file_of(engine: Engine) -> dict[str, str]:
-    """The same out of the stack's own file: no engine runs, and there is no sign-in.
+    """The same from the stack's own file, without an engine and a sign-in.
 
     Raises CommandError for a stack without a file, and for an encrypted value.
     """
-    written = {key: value for key, value in engine.written().items() if ":" not in key}
-    if hidden := sorted(key for key, value in written.items() if _is_encrypted(value)):
+    written = _written(engine)
+    if hidden := sorted(key for key, value in written.items() if has_secret(value)):
         raise CommandError(
-            f"Pulumi.{engine.stack}.yaml has an encrypted value in {_named(hidden)}, and the file alone is read, "
+            f"Pulumi.{engine.stack}.yaml has an encrypted value in {_listed(hidden)}, and the file alone is read, "
             "without the stack's key. No key of the configuration is secret: "
-            f"`idstack pulumi --stack {engine.stack} -- config set --plaintext <key> <value>` writes it readably"
+            f"`idstack pulumi --stack {engine.stack} -- config set --plaintext <key> <value>` writes it as plain text"
         )
-    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in written.items()}
+    return _texts(written)
 
 
 def load(stack: str, texts: Mapping[str, str], written: Mapping[str, Any] | None) -> Settings:
@@ -95,9 +94,13 @@ def load(stack: str, texts: Mapping[str, str], written: Mapping[str, Any] | None
     return load_settings(texts, secret_keys=(), local=local, written=written)
 
 
-def _named(keys: list[str]) -> str:
+def _listed(keys: list[str]) -> str:
     return ", ".join(f"{NAMESPACE}:{key}" for key in keys)
 
 
-def _is_encrypted(value: object) -> bool:
-    return isinstance(value, Mapping) and (set(value) == {"secure"} or any(map(_is_encrypted, value.values())))
+def _written(engine: Engine) -> dict[str, Any]:
+    return {key: value for key, value in engine.written().items() if ":" not in key}
+
+
+def _texts(written: Mapping[str, Any]) -> dict[str, str]:
+    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in written.items()}

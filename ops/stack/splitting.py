@@ -1,7 +1,7 @@
-"""Moves a hosted cluster from one stack's state to another's, with the engine's own `pulumi state move`.
+"""Moves a hosted cluster from one stack's state to another's, with `pulumi state move`.
 
-Names of resources, applications, identities and secrets do not depend on the stack, so the second stack's program finds
-its resources as they are. What differs are their tags: they name the stack (`idstack sweep`). Decision record 0063.
+Names of resources, applications, identities and secrets do not depend on the stack, so that they stay as they are. Only
+their tags name the stack (`idstack sweep`). Decision record 0063.
 """
 
 from __future__ import annotations
@@ -19,37 +19,36 @@ from ops.stack.settings import settings_of
 from ops.stack.state import UNKNOWN, PlanStep, StateResource, name_of, type_of, without
 
 _NOTHING: Final = frozenset({"same", "read", "refresh"})
-# What the second stack has of its own.
+# The second stack has its own.
 _OF_EACH_STACK: Final = frozenset({resource_types.STACK, resource_types.STACK_OWNER})
 
 
 @dataclass(frozen=True)
 class Moved:
-    """How many resources left the first stack's state. `was_begun`: an earlier run had written the second one's."""
+    """The number of moved resources. `was_begun`: an earlier run had written the second state."""
 
     resources: int
     was_begun: bool = False
 
 
 def move(source: Engine, target: Engine, cluster: str) -> Moved:
-    """Move the cluster's resources, or finish a move that was cut off between the engine's two writes.
+    """Move the cluster's resources, or finish a move that was interrupted between the engine's two writes.
 
     The engine writes the state of `target` first, then that of `source` (pulumi/pulumi `pkg/cmd/pulumi/state/
-    state_move.go`). Raises CommandError, before anything is moved, unless the configurations of both stacks are as they
-    are to be afterwards, and either `source` has the cluster and `target` has nothing, or `target` has the whole
-    cluster.
+    state_move.go`). Raises CommandError, before anything is moved, unless the configurations of both stacks are those
+    for after the move, and either `source` has the cluster and `target` is empty, or `target` has the whole cluster.
     """
     before, after = source.resources(), target.resources()
-    found, begun = clusters_in(before).get(cluster), clusters_in(after).get(cluster)
+    component, copy = clusters_in(before).get(cluster), clusters_in(after).get(cluster)
     if problems := [*_of_states(source, target, cluster, before, after), *_of_configurations(source, target, cluster)]:
         raise CommandError("nothing was moved:\n" + "\n".join(f"  {problem}" for problem in problems))
-    if found is None:
+    if component is None:
         return Moved(0, was_begun=True)
-    if begun is None:
-        source.move(found, target.stack)
+    if copy is None:
+        source.move(component, target.stack)
     else:
-        source.replace_state(without(source.state(), {each["urn"] for each in _below(before, found)}))
-    return Moved(len(before) - len(source.resources()), was_begun=begun is not None)
+        source.replace_state(without(source.state(), {resource["urn"] for resource in _below(before, component)}))
+    return Moved(len(before) - len(source.resources()), was_begun=copy is not None)
 
 
 def clusters_in(resources: Iterable[StateResource]) -> dict[str, str]:
@@ -62,81 +61,73 @@ def clusters_in(resources: Iterable[StateResource]) -> dict[str, str]:
 
 
 def changes(target: Engine) -> dict[str, str]:
-    """What the next `up` would do: operation by resource name.
+    """The operations of the next `up`, by resource name.
 
-    Raises CommandError if it makes, deletes or replaces anything, because the configuration differs from the first
-    stack's. Each stack has its own way to the management cluster, which is made in its state alone.
+    Raises CommandError if it creates, deletes or replaces anything, because the configuration differs from the first
+    stack's. The provider for the management cluster, which each stack has, is created in the state alone.
     """
     steps = [step for step in target.planned()["steps"] if step["op"] not in _NOTHING and not _stays(step)]
-    shown = [each for each in steps if type_of(each["urn"]) not in _OF_EACH_STACK]
-    planned = {name_of(each["urn"]): each["op"] for each in shown}
-    if harmful := {name_of(each["urn"]): each["op"] for each in shown if not _is_harmless(each)}:
+    relevant = [step for step in steps if type_of(step["urn"]) not in _OF_EACH_STACK]
+    planned = {name_of(step["urn"]): step["op"] for step in relevant}
+    if harmful := {name_of(step["urn"]): step["op"] for step in relevant if not _is_harmless(step)}:
         listed = "".join(f"\n  {operation} {name}" for name, operation in harmful.items())
         raise CommandError(
             f"the cluster is in {target.stack} now, and nothing has changed in Azure, but its next `up` would:{listed}"
-            f"\nDo not run it: Pulumi.{target.stack}.yaml differs from the first stack's configuration in what these "
-            f"are made of. Correct it until `make preview STACK={target.stack}` shows none of them"
+            f"\nDo not run it: Pulumi.{target.stack}.yaml differs from the first stack's configuration in the inputs "
+            f"of these resources. Correct it until `make preview STACK={target.stack}` shows none of them"
         )
     return planned
 
 
 def _of_states(
-    source: Engine,
-    target: Engine,
-    cluster: str,
-    before: Sequence[StateResource],
-    after: Sequence[StateResource],
+    source: Engine, target: Engine, cluster: str, before: Sequence[StateResource], after: Sequence[StateResource]
 ) -> Iterator[str]:
-    found, begun = clusters_in(before).get(cluster), clusters_in(after).get(cluster)
-    if begun is None:
-        if found is None:
+    component, copy = clusters_in(before).get(cluster), clusters_in(after).get(cluster)
+    if copy is None:
+        if component is None:
             yield f"{source.stack} has no hosted cluster {cluster}{did_you_mean(cluster, clusters_in(before))}"
-        if any(_is_somebodys(each) for each in after):
+        if any(resource["type"] != resource_types.STACK for resource in after):
             yield f"{target.stack} has resources already; name a stack without any"
-    elif found is not None and (missing := _unknown_to(_below(after, begun), _below(before, found))):
-        listed = "".join(f"\n    {each['urn']} ({each.get('id') or 'a component'})" for each in missing)
+    elif component is not None and (missing := _unknown_to(_below(after, copy), _below(before, component))):
+        listed = "".join(f"\n    {resource['urn']} ({resource.get('id') or 'a component'})" for resource in missing)
         yield (
             f"{cluster} is in the states of both {source.stack} and {target.stack}, and they contradict each other: "
-            f"{target.stack} has not, or has with another id, what the state of {source.stack} has:{listed}\n    One "
-            f"of the two was changed alone since the move began, or restored. Run no `up` and no `down` of either, and "
-            "look for each of these in Azure. What no longer exists, `idstack pulumi --stack "
-            f"{source.stack} -- state delete <URN>` takes out of the state, and touches nothing in Azure; then run "
-            "this command again"
+            f"{target.stack} lacks, or has with another id, these resources of {source.stack}:{listed}\n    One of the "
+            f"two was changed alone since the move began, or restored. Run neither `up` nor `down` of either, and "
+            "check each of these in Azure. `idstack pulumi --stack "
+            f"{source.stack} -- state delete <URN>` removes one that no longer exists from the state, and changes "
+            "nothing in Azure; then run this command again"
         )
 
 
 def _below(resources: Sequence[StateResource], root: str) -> list[StateResource]:
-    """The resource with the URN `root` and all below it; a state has parents before their children."""
+    """The resource with the URN `root` and its descendants; a state has parents before their children."""
     urns = {root}
-    found = []
+    below = []
     for resource in resources:
         if resource["urn"] == root or resource.get("parent") in urns:
             urns.add(resource["urn"])
-            found.append(resource)
-    return found
+            below.append(resource)
+    return below
 
 
 def _unknown_to(known: Iterable[StateResource], resources: Iterable[StateResource]) -> list[StateResource]:
-    """Those of the `resources` that are not among the `known` of another stack with an equal id."""
-    there = {_identity(each) for each in known}
-    return [resource for resource in resources if _identity(resource) not in there]
+    """The `resources` that are not among the `known` ones of another stack with an equal id."""
+    known_identities = {_identity(resource) for resource in known}
+    return [resource for resource in resources if _identity(resource) not in known_identities]
 
 
 def _identity(resource: StateResource) -> tuple[str, str]:
-    """What is equal in both stacks: the URN without its stack, and the provider's id."""
+    """The URN without its stack, and the provider's id, which are equal in both stacks."""
     return resource["urn"].partition("::")[2], resource.get("id", "")
 
 
 def _is_harmless(step: PlanStep) -> bool:
-    """Whether a step changes what there is, or makes something in the state alone: a provider, or a component."""
+    """Whether a step updates a resource, or creates a provider or component, which is in the state alone."""
     if step["op"] == "create":
-        made = step["newState"]
-        return not made["custom"] or made["type"].startswith(resource_types.PROVIDER)
+        state = step["newState"]
+        return not state["custom"] or state["type"].startswith(resource_types.PROVIDER)
     return step["op"] == "update"
-
-
-def _is_somebodys(resource: StateResource) -> bool:
-    return resource["type"] != resource_types.STACK
 
 
 def _of_configurations(source: Engine, target: Engine, cluster: str) -> Iterator[str]:
@@ -155,9 +146,9 @@ def _of_configurations(source: Engine, target: Engine, cluster: str) -> Iterator
 
 
 def _stays(step: PlanStep) -> bool:
-    """Whether a replacement is planned only because a preview does not know what an update (of tags) leaves as it is.
+    """Whether a replacement is planned only because of inputs that are unknown in a preview.
 
-    The principal of a managed identity is such an input of its role assignments.
+    An update (of tags) of a managed identity makes its principal unknown, an input of its role assignments.
     """
     reasons, inputs = step.get("replaceReasons") or (), step["newState"].get("inputs") or {}
     return bool(reasons) and all(inputs.get(reason) == UNKNOWN for reason in reasons)

@@ -1,8 +1,8 @@
-"""Sees in an engine's event log that the engine waits for what never comes.
+"""Detects a deadlock of the engine in its event log.
 
-With `--continue-on-error` a deletion that makes room for a replacement, and fails, ends the steps of its resource
-without an answer to the program (pulumi/pulumi v3.259 `pkg/resource/deploy/step_executor.go`, `executeChain`). The
-program then waits for the resource, and the engine for the program: for ever, with the stack locked.
+With `--continue-on-error` a failed deletion before a replacement ends the steps of its resource without an answer to
+the program (pulumi/pulumi v3.259 `pkg/resource/deploy/step_executor.go`, `executeChain`). The program then waits for
+the resource, and the engine for the program: forever, with the stack locked.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-# Of deletions before a replacement, and of those after one, which the engine survives.
+# The operation of deletions before a replacement, and of those after one, which the engine survives.
 _DELETION: Final = "delete-replaced"
-# Seconds without an event and without a step under way; a program takes no such time between two resources.
+# Seconds without an event and without a step in progress, longer than a program's pause between two resources.
 _QUIET: Final = 15.0
 
 
 class Standstill:
-    """Follows the event log of a run of the engine; the file may not be there yet."""
+    """Follows the event log of an engine run; the file may not exist yet."""
 
     def __init__(self, log: Path, now: Callable[[], float] = time.monotonic) -> None:
         self._log = log
         self._now = now
         self._read = 0
-        self._under_way: set[tuple[str, str]] = set()
+        self._in_progress: set[tuple[str, str]] = set()
         self._has_failed = False
         self._since = now()
 
     def is_reached(self) -> bool:
-        """Read what is new; tells whether nothing can follow."""
-        if self._follow() or self._under_way or not self._has_failed:
+        """Read new events; returns whether the engine is deadlocked."""
+        if self._follow() or self._in_progress or not self._has_failed:
             self._since = self._now()
         return self._now() - self._since >= _QUIET
 
     def _follow(self) -> bool:
-        """Whether there was anything new."""
+        """Read new events; returns whether there were any."""
         try:
             with self._log.open("rb") as file:
                 file.seek(self._read)
-                # The last line may be written in part.
+                # The last line may be incomplete.
                 whole, end, _ = file.read().rpartition(b"\n")
         except FileNotFoundError:
             return False
@@ -59,7 +59,7 @@ class Standstill:
             if kind == "resourcePreEvent":
                 # A component ends with its outputs, which the program may never have.
                 if (metadata.get("new") or metadata.get("old") or {}).get("custom"):
-                    self._under_way.add(step)
+                    self._in_progress.add(step)
                 continue
-            self._under_way.discard(step)
+            self._in_progress.discard(step)
             self._has_failed |= kind == "resOpFailedEvent" and metadata["op"] == _DELETION

@@ -1,8 +1,8 @@
-"""Which engines this machine has started for a stack: a lock names user, host and process id, and another machine, or
-another container of this one, may have equal ones.
+"""Records the engines that this machine starts for a stack: the user, host and process id in a lock are not unique
+across machines and containers.
 
-A file for each engine in its PULUMI_HOME, on this machine: boot, pid namespace, and the moment that the process began,
-in ticks since the boot. Decision record 0023.
+Each engine has a file in its PULUMI_HOME on this machine, with boot id, pid namespace, and the process's start in ticks
+since the boot. Decision record 0023.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from identity.credentials import rfc3339
 from ops.stack import files
 
 _FOLDER: Final = "idstack-engines"
-# Of `/proc/<pid>/stat` behind the name (proc_pid_stat(5)): state, and starttime, the 22nd field of all.
+# Fields of `/proc/<pid>/stat` behind the name (proc_pid_stat(5)): state, and starttime, the 22nd of all.
 _STATE, _START_TIME = 0, 19
 # A lock names whole seconds.
-_WITHIN: Final = timedelta(seconds=1)
+_TOLERANCE: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
 class _Machine:
-    """Where a process id means something; empty where the system does not tell."""
+    """The scope of a process id; empty where the system does not tell."""
 
     host: str
     boot: str
@@ -38,7 +38,7 @@ class _Machine:
 
 @dataclass(frozen=True)
 class StartedEngine:
-    """One engine: when this program began to start it and, once that has seen its end, when it ended (RFC 3339)."""
+    """One engine: when this program started it and, once known, when it ended (RFC 3339)."""
 
     stack: str
     pid: int
@@ -53,13 +53,13 @@ class StartedEngine:
     def is_owner(self, pid: int, host: str, since: datetime) -> bool:
         """Whether a lock of this process id on this host was taken while the engine ran."""
         begins, ends = rfc3339.parse(self.began), self.ended and rfc3339.parse(self.ended)
-        is_within = begins - _WITHIN <= since and (not ends or since <= ends + _WITHIN)
+        is_within = begins - _TOLERANCE <= since and (not ends or since <= ends + _TOLERANCE)
         return (self.pid, self.host) == (pid, host) and is_within
 
     def runs(self, *, is_local: bool) -> bool | None:
-        """Whether it still runs; None if that cannot be seen from here.
+        """Whether it still runs; None if this machine cannot tell.
 
-        `is_local`: nobody but this machine uses the stack's backend, so after a restart none of its engines runs.
+        `is_local`: only this machine uses the stack's backend, so that after a restart none of its engines runs.
         """
         here = _here()
         if self.ended is not None:
@@ -78,14 +78,14 @@ class StartingEngine:
         self._started: StartedEngine | None = None
 
     def begin(self, pid: int) -> None:
-        """The engine has this process id now."""
+        """Record the process id of the engine."""
         if (ticks := _ticks(pid)) is not None:
             began = rfc3339.render(self._began)
             self._started = StartedEngine(self._engines.stack, pid, ticks, began, None, **asdict(_here()))
             self._engines.write(self._started)
 
     def end(self, *, may_have_lock: bool) -> None:
-        """The engine has ended; it is forgotten unless it may have left its lock behind."""
+        """Record the end of the engine, or forget it if it cannot have left its lock behind."""
         if self._started is None:
             return
         if may_have_lock:
@@ -103,36 +103,36 @@ class StartedEngines:
 
     @classmethod
     def of(cls, stack: str, environment: dict[str, str]) -> StartedEngines:
-        """Those of a stack whose commands have this environment."""
+        """The engines of a stack whose commands have this environment."""
         home = Path(environment.get("PULUMI_HOME") or Path.home() / ".pulumi")
         return cls(home / _FOLDER, stack.rpartition("/")[2])
 
     def starting(self) -> StartingEngine:
-        """For an engine that is started now."""
+        """The record of a new engine."""
         return StartingEngine(self)
 
     def forget(self) -> None:
-        """Forget those that do not run: the stack was free for another engine, so none of them has a lock."""
-        for each in self.all():
-            if each.runs(is_local=False) is False:
-                self.remove(each)
+        """Forget the engines that have ended: another engine got the lock, so none of them has it."""
+        for engine in self.all():
+            if engine.runs(is_local=False) is False:
+                self.remove(engine)
 
     def find(self, pid: int, host: str, since: str) -> StartedEngine | None:
-        """The engine that locked the stack at this moment (RFC 3339); None if no record is surely its own."""
+        """The engine that locked the stack at this moment (RFC 3339); None without a matching record."""
         try:
             moment = rfc3339.parse(since)
         except ValueError:
             return None
-        return next((each for each in self.all() if each.is_owner(pid, host, moment)), None)
+        return next((engine for engine in self.all() if engine.is_owner(pid, host, moment)), None)
 
     def all(self) -> Iterator[StartedEngine]:
         """Every engine with a record."""
         for file in sorted(self.folder.glob("*.json")) if self.folder.is_dir() else ():
-            # Another command of this machine may remove it meanwhile, and a loss of power may leave it empty.
+            # Another command may remove it meanwhile, and a loss of power may leave it empty.
             with suppress(OSError, ValueError, TypeError):
-                found = StartedEngine(**json.loads(file.read_text(encoding="utf-8")))
-                if found.stack == self.stack:
-                    yield found
+                engine = StartedEngine(**json.loads(file.read_text(encoding="utf-8")))
+                if engine.stack == self.stack:
+                    yield engine
 
     def remove(self, started: StartedEngine) -> None:
         """Forget an engine."""
@@ -142,7 +142,7 @@ class StartedEngines:
     def write(self, started: StartedEngine) -> None:
         """Record an engine.
 
-        A run goes on if that fails: for an engine without a record, a person is asked before its lock is taken away.
+        A failure is ignored: without a record, a person is asked before the engine's lock is removed.
         """
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """A stack's state and its plan, as the engine writes them (pulumi/pulumi `sdk/go/common/apitype/core.go`).
 
-Only what the commands read or write. Other keys are there, too, and are kept.
+The types have the keys that the commands use; other keys are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class StateResource(TypedDict):
 
     urn: str
     type: str
-    custom: bool  # whether a provider has it, and not the program alone
+    custom: bool  # whether a provider manages it; False for components
     id: NotRequired[str]
     parent: NotRequired[str]
     provider: NotRequired[str]
@@ -32,41 +32,41 @@ class StateResource(TypedDict):
     dependencies: NotRequired[list[str] | None]
     propertyDependencies: NotRequired[dict[str, list[str] | None] | None]
     additionalSecretOutputs: NotRequired[list[str]]
-    delete: NotRequired[bool]  # waits for its deletion, after what took its place was made
+    delete: NotRequired[bool]  # to be deleted after the creation of its replacement
     deletedWith: NotRequired[str]
-    retainOnDelete: NotRequired[bool]  # its deletion takes it out of the state and leaves it in the world
-    pendingReplacement: NotRequired[bool]  # deleted already, by a replacement that has yet to create
+    retainOnDelete: NotRequired[bool]  # its deletion removes it from the state alone
+    pendingReplacement: NotRequired[bool]  # deleted already, before the creation of its replacement
     refreshBeforeUpdate: NotRequired[bool]
 
 
 class PendingOperation(TypedDict):
-    """What an engine had begun when it was killed (OperationV2)."""
+    """An operation in progress when the engine was killed (OperationV2)."""
 
     resource: StateResource
     type: str
 
 
 class Manifest(TypedDict):
-    """Of a state: `time`, RFC 3339, is when it was written."""
+    """The manifest of a state; `time` is when it was written (RFC 3339)."""
 
     time: str
 
 
 class ProviderState(TypedDict):
-    """What a secrets provider needs to decrypt; only a passphrase has a salt."""
+    """The decryption data of a secrets provider; only a passphrase has a salt."""
 
     salt: NotRequired[str]
 
 
 class SecretsProvider(TypedDict):
-    """What encrypts the secrets of a state."""
+    """The encryption of a state's secrets."""
 
     type: str
     state: NotRequired[ProviderState]
 
 
 class Deployment(TypedDict):
-    """The resources of a state, in the order of their creation; null in a stack that never had one."""
+    """The resources of a state, in the order of their creation; null in a stack that never had any."""
 
     manifest: NotRequired[Manifest]
     resources: NotRequired[list[StateResource] | None]
@@ -75,7 +75,7 @@ class Deployment(TypedDict):
 
 
 class State(TypedDict):
-    """What `pulumi stack export` prints."""
+    """The output of `pulumi stack export`."""
 
     version: int
     deployment: Deployment
@@ -101,21 +101,21 @@ class PlanStep(TypedDict):
 
 
 class Diagnostic(TypedDict):
-    """What a preview says about a resource, or about the whole program; `severity` is error, warning and so on."""
+    """A message of a preview about a resource or the whole program; `severity` is error, warning and so on."""
 
     urn: NotRequired[str]
     message: str
     severity: str
 
 
-# Added to whatever ended the program (pulumi/pulumi `pkg/resource/deploy/program_source.go`; the rest seen with 3.259).
+# Added to the reason of a failed program (pulumi/pulumi `pkg/resource/deploy/program_source.go`, 3.259).
 _NO_REASON: Final = "an unhandled error occurred: program exited with non-zero exit code"
 
 
 class Plan(TypedDict):
-    """What `pulumi preview --json` prints; a structured value of the configuration is JSON in a string.
+    """The output of `pulumi preview --json`; a structured value of the configuration is JSON in a string.
 
-    A preview that failed has the steps that it came to, and the errors among its diagnostics.
+    A failed preview has the steps before the failure, and the errors among its diagnostics.
     """
 
     config: dict[str, str]
@@ -129,48 +129,48 @@ def outputs_of(state: State) -> StackOutputs[str]:
 
 
 def outputs_in(resources: Iterable[StateResource]) -> StackOutputs[str]:
-    """Those of the stack among the resources of its state."""
+    """The outputs of the stack among the resources of its state."""
     for resource in resources:
         if resource["type"] == resource_types.STACK:
             outputs: Any = resource.get("outputs") or {}
-            found: StackOutputs[str] = outputs
-            return found
+            typed: StackOutputs[str] = outputs
+            return typed
     return {}
 
 
 def without(state: State, urns: Collection[str]) -> State:
-    """The `state` without these resources and without the dependencies of others on them."""
+    """The `state` without these resources and without dependencies on them."""
     kept: list[StateResource] = [
         {
-            **each,
-            "dependencies": [urn for urn in each.get("dependencies") or () if urn not in urns],
+            **resource,
+            "dependencies": [urn for urn in resource.get("dependencies") or () if urn not in urns],
             "propertyDependencies": {
                 name: [urn for urn in needed or () if urn not in urns]
-                for name, needed in (each.get("propertyDependencies") or {}).items()
+                for name, needed in (resource.get("propertyDependencies") or {}).items()
             },
         }
-        for each in state["deployment"].get("resources") or ()
-        if each["urn"] not in urns
+        for resource in state["deployment"].get("resources") or ()
+        if resource["urn"] not in urns
     ]
     return {**state, "deployment": {**state["deployment"], "resources": kept}}
 
 
 def name_of(urn: str) -> str:
-    """The name of a resource in the program, out of its URN."""
+    """The name of a resource in the program, from its URN."""
     return urn.rpartition("::")[2]
 
 
 def type_of(urn: str) -> str:
-    """The type of a resource, out of its URN, which has the types of its parents before."""
+    """The type of a resource, from its URN, which has the types of its parents before it."""
     return urn.rpartition("::")[0].rpartition("::")[2].rpartition("$")[2]
 
 
 def errors_of(plan: Plan) -> list[Diagnostic]:
-    """The errors of a preview, none if it succeeded; what the engine adds to them only if it is all there is."""
-    errors = [each for each in plan.get("diagnostics") or () if each["severity"] == "error"]
+    """The errors of a preview, without the engine's generic message if there are others."""
+    errors = [diagnostic for diagnostic in plan.get("diagnostics") or () if diagnostic["severity"] == "error"]
     return [error for error in errors if _NO_REASON not in error["message"].lower()] or errors
 
 
 def provider_urn(provider: str) -> str:
-    """The URN of a provider, out of a reference to it (`<urn>::<id>`); empty for none."""
+    """The URN of a provider, from a reference to it (`<urn>::<id>`); empty for none."""
     return provider.rpartition("::")[0]

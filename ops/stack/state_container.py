@@ -1,7 +1,7 @@
-"""A state in a storage account's container that the engine may not read, or could not write.
+"""Explains failures of the engine to read or write a state in a storage account's container.
 
-A write that fails ends the engine with a nil pointer in place of the reason: gocloud.dev/blob/azureblob closes a pipe
-that it has already forgotten (`writer.open` and `writer.Close`; seen with engine 3.259.0 and a 403).
+After a failed write the engine crashes with a nil pointer instead of the reason, in gocloud.dev/blob/azureblob
+(`writer.open` and `writer.Close`; engine 3.259.0 after a 403).
 """
 
 from __future__ import annotations
@@ -13,27 +13,29 @@ from ops.stack.errors import CommandError
 
 _REFUSED: Final = re.compile(r"[A-Z]+ https://(?P<container>[^/\s]+\.blob\.[^/\s]+/[^/\s?]+)\S*\n-+\nRESPONSE 403")
 _CRASHED: Final = re.compile(r"gocloud\.dev/blob/azureblob\.\(\*writer\)\.Close")
-# pulumi/pulumi `pkg/backend/diy/lock.go`: before anything is done.
+# pulumi/pulumi `pkg/backend/diy/lock.go`: before any change.
 _AT_THE_LOCK: Final = re.compile(r"backend/diy\.\(\*diyBackend\)\.Lock\(")
 _ROLES: Final = (
-    "Reading takes the role Storage Blob Data Reader on the container, changing a stack Storage Blob Data Contributor "
-    "(docs/guides/pull-requests.md); a new assignment takes up to ten minutes"
+    "To read a stack requires the role Storage Blob Data Reader on the container, to change one Storage Blob Data "
+    "Contributor (docs/guides/pull-requests.md); a new assignment takes effect within ten minutes"
 )
 
 
 def failure(errors: str, stack: str) -> CommandError | None:
-    """What to say if the container of the state is why the engine failed, else None; `errors` is its standard error."""
+    """The error if the engine failed because of the state's container, else None; `errors` is its standard error."""
     if refused := _REFUSED.search(errors):
-        return CommandError(f"who runs this may not use the container of the state, {refused['container']}. {_ROLES}")
+        return CommandError(
+            f"the signed-in identity may not use the container of the state, {refused['container']}. {_ROLES}"
+        )
     if _CRASHED.search(errors) is None:
         return None
-    what = (
-        "the container of the state took no write, and the engine crashed over it: its library for storage accounts "
-        "forgets the reason. Either the account cannot be reached, or who runs this may not write there. "
+    problem = (
+        "the state could not be written to its container, and the engine crashed without a reason. Either the storage "
+        "account cannot be reached, or the signed-in identity may not write there. "
     )
     if _AT_THE_LOCK.search(errors):
-        return CommandError(f"{what}{_ROLES}. Nothing has begun: run the command again then")
+        return CommandError(f"{problem}{_ROLES}. Nothing was started: correct that and run the command again")
     return CommandError(
-        f"{what}{_ROLES}. The state may lack what was done last: `make recover STACK={stack}` finds it then, and "
-        "brings the stack up"
+        f"{problem}{_ROLES}. The state may lack the last changes: after the correction `make recover STACK={stack}` "
+        "finds them, and brings the stack up"
     )

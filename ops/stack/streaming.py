@@ -1,4 +1,4 @@
-"""Runs the engine in the foreground, interrupts it in time, and keeps what it prints on standard error."""
+"""Runs the engine in the foreground, interrupts it at signals and deadlines, and keeps its standard error."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ops.stack.standstill import Standstill
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _STANDARD_INPUT: Final = 0
-_LOOK_EVERY: Final = 1.0  # seconds
-# The engine tells to delete the lock of another run, which may still be going on; `ops/stack/lock.py` says what to do.
+_POLL_INTERVAL: Final = 1.0  # seconds
+# The engine's advice to delete the lock of another run, which may be active; `ops/stack/lock.py` has the remedy.
 _LOCK_HINT: Final = re.compile(
     r" Either wait for the other process\(es\) to end or delete the lock file with `[^`]+`\."
 )
@@ -30,9 +30,9 @@ STANDSTILL: Final = "its own standstill"
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run of the engine ended: its exit code (negative: the signal that killed it) and its standard error.
+    """The end of an engine run: its exit code (negative: the signal that killed it) and its standard error.
 
-    `interrupted_by` names the first signal, the time limit, or `STANDSTILL`, that interrupted it; None if nothing did.
+    `interrupted_by` names the signal, the time limit or `STANDSTILL` that interrupted it; None if nothing did.
     """
 
     code: int
@@ -50,15 +50,15 @@ def run_streaming(
     standstill: Standstill | None = None,
     started: Callable[[int], None] = lambda pid: None,
 ) -> Ended:
-    """Run `command` to its end; its standard error is printed as it comes.
+    """Run `command` to its end; its standard error is printed at once.
 
-    Its standard output goes to the file descriptor `output`. SIGINT, SIGTERM and the deadline interrupt it once: it
-    ends what it has begun and unlocks the stack, and this process waits for that. A second signal would make the engine
-    leave both to `recover` (pulumi/pulumi `pkg/backend/cancellation_scope.go`), so none is passed on. So does a
-    `standstill`, once it is reached. `started` gets the engine's process id as soon as it has one.
+    Its standard output goes to the file descriptor `output`. SIGINT, SIGTERM, the deadline or a `standstill` interrupt
+    it once: it finishes the operations in progress and unlocks the stack, and this process waits for that. A second
+    signal would make the engine leave both to `recover` (pulumi/pulumi `pkg/backend/cancellation_scope.go`), so it is
+    not passed on. `started` is called with the engine's process id.
     """
-    # From a terminal the engine must be able to read, so it stays in the terminal's foreground, where Ctrl-C reaches
-    # it, too. Otherwise a group of its own keeps it from signals that are sent to this one's (`timeout`).
+    # The engine must be able to read from a terminal, so it stays in the terminal's foreground, where Ctrl-C reaches
+    # it, too. Otherwise a separate group keeps it from signals to this process's group (`timeout`).
     has_terminal = os.isatty(_STANDARD_INPUT)
     errors = []
     interruption = _Interruption(reaches_engine=has_terminal)
@@ -86,7 +86,7 @@ def run_streaming(
 
 
 def run_passing_on(command: Sequence[str], *, directory: Path, environment: Mapping[str, str]) -> int:
-    """Run another `idstack` with this terminal, and pass signals on to it as to an engine; returns its exit code."""
+    """Run another `idstack` in this terminal, and pass signals on to it as to an engine; returns its exit code."""
     has_terminal = os.isatty(_STANDARD_INPUT)
     interruption = _Interruption(reaches_engine=has_terminal)
     group = None if has_terminal else 0
@@ -106,12 +106,12 @@ class _Interruption:
         self._reaches_engine = reaches_engine
         self._process: subprocess.Popen[Any] | None = None
         self._pending: signal.Signals | None = None
-        # Signals and the timer come in between one another; a handler may interrupt its holder.
+        # Reentrant: a signal handler may interrupt the holder.
         self._lock = threading.RLock()
 
     @contextmanager
     def handling_signals(self) -> Iterator[None]:
-        """Take the signals of this process, from before the engine starts."""
+        """Handle the signals of this process, from before the engine starts."""
         before = {number: signal.signal(number, self._handle) for number in _SIGNALS}
         try:
             yield
@@ -121,7 +121,7 @@ class _Interruption:
 
     @contextmanager
     def of(self, process: subprocess.Popen[Any], deadline: Deadline | None) -> Iterator[None]:
-        """Interrupt this engine: at once if a signal came while it was started, or at the deadline."""
+        """Interrupt this engine: at once if a signal came during its start, or at the deadline."""
         timer = None
         if deadline is not None:
             timer = threading.Timer(deadline.left, self._send, (signal.SIGINT, str(deadline)))
@@ -139,14 +139,14 @@ class _Interruption:
 
     @contextmanager
     def at(self, standstill: Standstill | None) -> Iterator[None]:
-        """Interrupt the engine once it stands still."""
+        """Interrupt the engine at a standstill."""
         if standstill is None:
             yield
             return
         ended = threading.Event()
 
         def watch() -> None:
-            while not ended.wait(_LOOK_EVERY):
+            while not ended.wait(_POLL_INTERVAL):
                 if standstill.is_reached():
                     self._send(signal.SIGINT, STANDSTILL)
                     return

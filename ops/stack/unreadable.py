@@ -1,4 +1,4 @@
-"""Small files of the engine that a loss of power may leave empty or truncated, and that it writes again."""
+"""Removes files of the engine that a loss of power may leave empty or truncated, and that it writes again."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _CORRUPT: Final = re.compile(r"corrupt store: .*meta\.yaml")
 
 
 def remove(paths: LocalPaths) -> None:
-    """Delete those of the local stacks' engine: the notes of selected stacks, and the version of the backend's layout.
+    """Delete broken ones of the local stacks: the records of selected stacks, and the version of the backend's layout.
 
-    The engine writes both in one step (`pkg/workspace/workspace.go`; gocloud.dev/blob/fileblob), so that none of
-    another command is half there. A broken one fails every command: "unable to read workspace settings",
-    "corrupt store".
+    The engine writes both atomically (`pkg/workspace/workspace.go`; gocloud.dev/blob/fileblob), so that they are not
+    half-written by another command. A broken one fails every command: "unable to read workspace settings", "corrupt
+    store".
     """
     notes = (paths.home / "workspaces").glob("*-workspace.json")
     for file, is_whole in (*((note, _is_json) for note in notes), (paths.backend / _META, _is_version)):
-        with suppress(FileNotFoundError):  # another command may have deleted it just now
+        with suppress(FileNotFoundError):  # another command may have deleted it
             if not is_whole(file.read_bytes()):
                 file.unlink()
 
 
 def remedy(errors: str) -> str | None:
-    """What to do about a backend whose version the engine cannot read, as its standard error says; else None."""
+    """The remedy if the engine's standard error reports an unreadable version of the backend, else None."""
     if _CORRUPT.search(errors) is None:
         return None
-    return f"{_META} of the backend is truncated, as after a loss of power: delete it, the engine writes it again"
+    return f"{_META} of the backend is truncated, as after a loss of power: delete it, and the engine writes it again"
 
 
 def _is_json(content: bytes) -> bool:
@@ -47,7 +47,7 @@ def _is_json(content: bytes) -> bool:
 
 def _is_version(content: bytes) -> bool:
     try:
-        found = yaml.safe_load(content)
+        document = yaml.safe_load(content)
     except yaml.YAMLError:
         return False
-    return isinstance(found, dict) and isinstance(found.get("version"), int)
+    return isinstance(document, dict) and isinstance(document.get("version"), int)

@@ -1,1 +1,1 @@
-"""What is left over in Azure of stacks, clusters and principals that are gone."""
+"""Finds leftovers in Azure: resources of deleted stacks, clusters and principals."""

@@ -1,8 +1,7 @@
-"""Credentials that somebody else added to the stacks' identities: whoever has one signs in as the identity.
+"""Foreign credentials of the stacks' identities, which allow others to sign in as the identity.
 
-This program registers certificates at applications, each under a key id of its own, and adds federated credentials to
-managed identities. It makes no client secret, and adds nothing to a service principal, whose own credentials sign in as
-its application's do.
+This program registers certificates at applications, with its own key ids, and adds federated credentials to managed
+identities. It creates no client secret, and adds no credential to a service principal.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ _FEDERATED: Final = "federatedIdentityCredentials"
 def of_applications(
     azure: AzureClient, applications: Iterable[AzureObject], is_named: Callable[[str], bool]
 ) -> Iterator[LeftOver]:
-    """Those of applications and of their service principals; two requests for each application.
+    """The foreign credentials of applications and their service principals; two requests for each application.
 
     Args:
-        applications: of stacks, as Graph gives them.
+        applications: of stacks, as objects of Graph.
         is_named: whether a stack has the credential with this id.
 
     Raises AzureRefusedError.
     """
     for application in applications:
         path, owner = f"/applications/{application['id']}", application["displayName"]
-        others = [each for each in registered(application) if not each.is_ours]
-        yield from _keys(path, owner, others, application.get("passwordCredentials"), is_named)
-        for each in (azure.directory_object(f"{path}/{_FEDERATED}") or {}).get("value", ()):
-            if not is_named(each["id"]):
-                at = f"{path}/{_FEDERATED}/{each['id']}"
-                yield _federated(at, owner, each["name"], each.get("subject"), each.get("issuer"))
+        foreign = [certificate for certificate in registered(application) if not certificate.is_ours]
+        yield from _keys(path, owner, foreign, application.get("passwordCredentials"), is_named)
+        for credential in (azure.directory_object(f"{path}/{_FEDERATED}") or {}).get("value", ()):
+            if not is_named(credential["id"]):
+                at = f"{path}/{_FEDERATED}/{credential['id']}"
+                yield _federated(at, owner, credential["name"], credential.get("subject"), credential.get("issuer"))
         principal = azure.directory_object(f"/servicePrincipals(appId='{application['appId']}')")
         if principal is not None:
             path, owner = f"/servicePrincipals/{principal['id']}", f"the service principal of {owner}"
@@ -48,14 +47,14 @@ def of_applications(
 def of_managed_identities(
     azure: AzureClient, identities: Iterable[ManagedIdentityRecord], is_named: Callable[[str], bool]
 ) -> Iterator[LeftOver]:
-    """Federated credentials of managed identities, which are of stacks, as ARM gives them; a request for each.
+    """The foreign federated credentials of the stacks' managed identities; a request for each.
 
     Raises AzureRefusedError.
     """
     for identity in identities:
-        for each in managed_identities.federated(azure, identity.id):
-            if not is_named(each.id):
-                yield _federated(each.id, identity.name, each.name, each.subject, each.issuer)
+        for credential in managed_identities.federated(azure, identity.id):
+            if not is_named(credential.id):
+                yield _federated(credential.id, identity.name, credential.name, credential.subject, credential.issuer)
 
 
 def _keys(
@@ -65,10 +64,10 @@ def _keys(
     passwords: Iterable[AzureObject] | None,
     is_named: Callable[[str], bool],
 ) -> Iterator[LeftOver]:
-    for each in certificates:
-        if not is_named(each.key_id):
-            name = each.thumbprint or each.key_id
-            yield _added(Swept.REGISTRATION, f"{path}{CERTIFICATE}{each.key_id}", f"{name} of {owner}")
+    for certificate in certificates:
+        if not is_named(certificate.key_id):
+            name = certificate.thumbprint or certificate.key_id
+            yield _added(Swept.REGISTRATION, f"{path}{CERTIFICATE}{certificate.key_id}", f"{name} of {owner}")
     for password in passwords or ():
         if not is_named(password["keyId"]):
             name = password.get("displayName") or password["keyId"]
@@ -76,9 +75,8 @@ def _keys(
 
 
 def _federated(path: str, owner: str, name: str, subject: str | None, issuer: str | None) -> LeftOver:
-    whom = f", for {subject} of {issuer}"
-    return _added(Swept.FEDERATED_CREDENTIAL, path, f"{name} of {owner}", whom)
+    return _added(Swept.FEDERATED_CREDENTIAL, path, f"{name} of {owner}", f", for {subject} of {issuer}")
 
 
-def _added(kind: Swept, path: str, name: str, whom: str = "") -> LeftOver:
-    return LeftOver(kind, path, name, f"no stack has it{whom}", _NOT_OURS)
+def _added(kind: Swept, path: str, name: str, subject: str = "") -> LeftOver:
+    return LeftOver(kind, path, name, f"no stack has it{subject}", _NOT_OURS)

@@ -1,4 +1,4 @@
-"""What a sweep finds."""
+"""The leftovers that a sweep finds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-# Between an application and a key id, as azuread's ids have it.
+# Between an application and a key id in azuread's ids.
 CERTIFICATE: Final = "/certificate/"
 
 
 class Swept(StrEnum):
-    """What is left over, in the order of deletion: assignments before the identities that they name."""
+    """The kinds of leftovers, in the order of deletion: assignments before their identities."""
 
     ROLE_ASSIGNMENT = "role assignment"
     REGISTRATION = "registered certificate"
@@ -30,10 +30,10 @@ class Swept(StrEnum):
 
 @dataclass(frozen=True)
 class LeftOver:
-    """One thing: its id (of ARM, or a path in Graph), a name for people, and why it is listed.
+    """A leftover: its id (of ARM, or a path in Graph), its name, and why it is listed.
 
-    `not_ours` says why it is not deleted; None if it is this program's. `too_soon` says until when it is not deleted;
-    None if it may be.
+    `not_ours` says why it is not this program's; None if it is. `too_soon` says until when it must stay; None if it may
+    be deleted.
     """
 
     kind: Swept
@@ -49,5 +49,5 @@ class LeftOver:
         return self.not_ours is None and self.too_soon is None
 
     def to_json(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+        """The leftover in the JSON document."""
         return {**asdict(self), "ours": self.not_ours is None}

@@ -1,7 +1,7 @@
-"""Certificates that are registered at the stacks' applications, and that no stack knows of.
+"""Certificates that are registered at the stacks' applications, but unknown to every stack.
 
-A state that is older than a renewal does not have what that renewal registered: one of a backup, or a copy in the place
-of a state that was cut short. The next `up` registers another certificate and leaves that one.
+A state from before a renewal does not have the renewal's registration: a backup, or a copy of a truncated state. The
+next `up` registers a new certificate and leaves that one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
 
 @dataclass(frozen=True)
 class UnknownRegistration:
-    """A certificate of ours at an application; `free_at` is when no pod signs in with it any more."""
+    """A certificate of ours at an application; from `free_at` on no pod signs in with it."""
 
     application: AzureObject
     key_id: str
@@ -32,26 +32,32 @@ class UnknownRegistration:
 def find(
     applications: Iterable[AzureObject], secrets: Iterable[SecretMetadata], is_named: Callable[[str], bool]
 ) -> Iterator[UnknownRegistration]:
-    """Those whose successor the vault has: what pods use until then is never among them.
+    """The unknown registrations with a successor in the vault, so that pods do not depend on them for long.
 
     Args:
-        applications: of stacks, as Graph gives them.
+        applications: of stacks, as objects of Graph.
         secrets: the vault's.
         is_named: whether a stack has the certificate with this key id.
     """
     delivered = dict(_delivered(secrets))
     for application in applications:
-        ours = {made: each.key_id for each in registered(application) if each.is_ours and (made := each.thumbprint)}
-        successors = [delivered[made] for made, name in ours.items() if made in delivered and is_named(name)]
+        ours = {
+            thumbprint: certificate.key_id
+            for certificate in registered(application)
+            if certificate.is_ours and (thumbprint := certificate.thumbprint)
+        }
+        successors = [
+            delivered[thumbprint] for thumbprint, name in ours.items() if thumbprint in delivered and is_named(name)
+        ]
         if not successors:
             continue
-        for made, name in ours.items():
-            if not is_named(name) and made not in delivered:
-                yield UnknownRegistration(application, name, made, max(successors) + OVERLAP)
+        for thumbprint, key_id in ours.items():
+            if not is_named(key_id) and thumbprint not in delivered:
+                yield UnknownRegistration(application, key_id, thumbprint, max(successors) + OVERLAP)
 
 
 def _delivered(secrets: Iterable[SecretMetadata]) -> Iterator[tuple[str, datetime]]:
-    """Thumbprints of the certificates in the vault, and since when; tags that somebody has spoilt do not tell."""
-    for each in secrets:
+    """Thumbprint and time of each certificate in the vault, by valid tags."""
+    for secret in secrets:
         with suppress(KeyError, ValueError):
-            yield each.tags[THUMBPRINT], rfc3339.parse(each.tags[DELIVERED_AT])
+            yield secret.tags[THUMBPRINT], rfc3339.parse(secret.tags[DELIVERED_AT])

@@ -1,1 +1,1 @@
-"""What there is of a stack: its state, and what Azure and the management cluster show of it."""
+"""Reads a stack: its state, and its resources in Azure and on the management cluster."""

@@ -1,6 +1,6 @@
-"""Where an identity needs the actions of its role: at its hosted cluster's resources, as far as it has roles there.
+"""The places where an identity needs the actions of its role: its hosted cluster's resources where it has roles.
 
-Azure/ARO-HCP compares the actions of an identity's role with what it may do at network security group, network, subnet,
+Azure/ARO-HCP compares the actions of an identity's role with its rights at network security group, network, subnet,
 route table and NAT gateway before it creates a cluster (`backend/pkg/utils/validationutils`).
 """
 
@@ -13,14 +13,14 @@ from identity.naming import resource_group_id, split_arm_id
 from ops.world.expected import ExpectedAccess, ExpectedRole
 
 _NETWORK: Final = ("vnetID", "subnetID", "securityGroupID")
-# The last word of the assignment at a DNS zone's resource group, and the type whose actions are needed there.
+# The suffix of the assignment at a DNS zone's resource group, and the type whose actions it needs there.
 _ZONES: Final = ("-dns", "Microsoft.Network/dnsZones")
 
 
 def accesses(roles: Sequence[ExpectedRole], spec: Mapping[str, Any]) -> tuple[ExpectedAccess, ...]:
     """The places of one principal, each once; `spec` is the identity part of its HostedCluster."""
-    found = {each.scope.lower(): each for each in _accesses(roles, spec.get("platform", {}).get("azure", {}))}
-    return tuple(found.values())
+    azure = spec.get("platform", {}).get("azure", {})
+    return tuple({access.scope.lower(): access for access in _accesses(roles, azure)}.values())
 
 
 def _accesses(roles: Sequence[ExpectedRole], azure: Mapping[str, Any]) -> Iterator[ExpectedAccess]:

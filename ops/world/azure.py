@@ -1,4 +1,4 @@
-"""What ARM and Graph show of a stack: to a Reader, but for the applications."""
+"""Reads a stack's resources from ARM and Graph, with the role Reader; applications need a permission in Graph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ops.world import role_assignments, vault_secrets
 from ops.world.expected import ExpectedAccess, StackState
 from ops.world.federation import read_issuer, read_managed_identity
 from ops.world.parts import Part
-from ops.world.seen import Unread, attempt
+from ops.world.seen import NOT_READ, Unread, attempt
 from ops.world.stack_world import (
     SeenAddOn,
     SeenApplication,
@@ -29,13 +29,13 @@ from ops.world.stack_world import (
 )
 
 _DEFINITIONS: Final = "providers/Microsoft.Authorization/roleDefinitions"
-_AT_ONCE: Final = 8
+_MAX_WORKERS: Final = 8
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AzureView:
-    """The parts of a world that are Azure's."""
+    """The parts of a world in Azure."""
 
     vault: SeenVault | Unread | None
     secrets: Mapping[str, SecretMetadata | Unread | None]
@@ -48,8 +48,8 @@ class AzureView:
     managed_identities: Mapping[str, SeenManagedIdentity | Unread | None] = field(default_factory=dict)
 
 
-def unseen(why: Unread, state: StackState) -> AzureView:
-    """The view of somebody to whom Azure does not answer at all."""
+def unread_azure(why: Unread, state: StackState) -> AzureView:
+    """The view without any answer of Azure."""
     return AzureView(
         vault=why,
         secrets=dict.fromkeys(_secrets(state), why),
@@ -63,13 +63,13 @@ def unseen(why: Unread, state: StackState) -> AzureView:
 
 
 def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -> AzureView:
-    """The wanted parts; what is refused is unread, each for itself."""
+    """Read these parts; each refused one is unread."""
 
     def vault() -> SeenVault | None:
         if not state.vault_id:
             return None
-        found = azure.resource(state.vault_id, resource_types.KEY_VAULT_API)
-        return None if found is None else _vault(found["properties"])
+        resource = azure.resource(state.vault_id, resource_types.KEY_VAULT_API)
+        return None if resource is None else _vault(resource["properties"])
 
     def secret(name: str) -> SecretMetadata | None:
         return vault_secrets.read_one(azure, state.vault_id, name)
@@ -77,80 +77,82 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
     def add_on() -> SeenAddOn | None:
         if state.management_cluster is None:
             return None
-        found = azure.resource(state.management_cluster, resource_types.CONTAINER_SERVICE_API)
-        return None if found is None else _add_on(found["properties"])
+        resource = azure.resource(state.management_cluster, resource_types.CONTAINER_SERVICE_API)
+        return None if resource is None else _add_on(resource["properties"])
 
     def role(assignment: str) -> RoleAssignmentRecord | None:
         return role_assignments.read(azure, assignment)
 
     def assignments(key: str) -> tuple[RoleAssignmentRecord, ...]:
         access = accesses[key]
-        # With those of the groups that the principal is in (azure-docs `role-assignments-list-rest`).
+        # Includes those of the principal's groups (azure-docs `role-assignments-list-rest`).
         condition = f"atScope() and assignedTo('{access.principal_id}')"
         return tuple(role_assignments.at(azure, access.scope, condition))
 
     def definition(guid: str) -> SeenRoleDefinition | None:
-        # At a scope where the reader has a role, and not at the subscription.
-        found = azure.resource(f"{scopes[guid]}/{_DEFINITIONS}/{guid}", resource_types.AUTHORIZATION_API)
-        return None if found is None else _definition(found["properties"])
+        # At a scope where the caller has a role, which may not be the subscription.
+        resource = azure.resource(f"{scopes[guid]}/{_DEFINITIONS}/{guid}", resource_types.AUTHORIZATION_API)
+        return None if resource is None else _definition(resource["properties"])
 
     def application(client_id: str) -> SeenApplication | None:
         condition = f"appId eq '{client_id}'"
-        found = azure.directory_objects("/applications", condition)
-        if not found:
+        applications = azure.directory_objects("/applications", condition)
+        if not applications:
             return None
-        return _application(found[0], azure.directory_objects("/servicePrincipals", condition))
+        return _application(applications[0], azure.directory_objects("/servicePrincipals", condition))
 
     accesses = _accesses(state)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_MAX_WORKERS) as pool:
 
-        def each(part: Part, keys: Iterable[str], read: Callable[[str], T]) -> dict[str, T | Unread]:
-            wanted = list(keys) if part in parts else []
-            return dict(zip(wanted, pool.map(lambda key: attempt(lambda: read(key)), wanted), strict=True))
+        def by_key(part: Part, keys: Iterable[str], read: Callable[[str], T]) -> dict[str, T | Unread]:
+            chosen = list(keys) if part in parts else []
+            return dict(zip(chosen, pool.map(lambda key: attempt(lambda: read(key)), chosen), strict=True))
 
-        seen = each(Part.ROLES, accesses, assignments)
-        scopes = {one.role_guid: one.accesses[0].scope for one in state.principals if one.accesses}
-        for key, held in seen.items():
+        assignments_by_key = by_key(Part.ROLES, accesses, assignments)
+        scopes = {
+            principal.role_guid: principal.accesses[0].scope for principal in state.principals if principal.accesses
+        }
+        for key, held in assignments_by_key.items():
             scopes |= {} if isinstance(held, Unread) else {role.role: accesses[key].scope for role in held}
         return AzureView(
-            vault=attempt(vault) if Part.VAULT in parts and state.is_up else Unread("it was not looked for"),
-            add_on=attempt(add_on) if Part.ADD_ON in parts else Unread("it was not looked for"),
-            secrets=each(Part.SECRETS, _secrets(state), secret),
-            roles=each(Part.ROLES, _roles(state), role),
-            assignments=seen,
-            definitions=each(Part.ROLES, scopes, definition),
-            applications=each(Part.APPLICATIONS, _applications(state), application),
-            issuers=each(Part.ISSUERS, _issuers(state), partial(read_issuer, azure)),
-            managed_identities=each(
+            vault=attempt(vault) if Part.VAULT in parts and state.is_up else NOT_READ,
+            add_on=attempt(add_on) if Part.ADD_ON in parts else NOT_READ,
+            secrets=by_key(Part.SECRETS, _secrets(state), secret),
+            roles=by_key(Part.ROLES, _roles(state), role),
+            assignments=assignments_by_key,
+            definitions=by_key(Part.ROLES, scopes, definition),
+            applications=by_key(Part.APPLICATIONS, _applications(state), application),
+            issuers=by_key(Part.ISSUERS, _issuers(state), partial(read_issuer, azure)),
+            managed_identities=by_key(
                 Part.MANAGED_IDENTITIES, _managed_identities(state), partial(read_managed_identity, azure)
             ),
         )
 
 
 def _secrets(state: StackState) -> list[str]:
-    return [each.secret for each in state.identities]
+    return [identity.secret for identity in state.identities]
 
 
 def _roles(state: StackState) -> list[str]:
-    of_principals = (role for each in state.principals for role in each.roles)
-    of_secrets = (role for each in state.identities for role in each.reader_roles)
+    of_principals = (role for principal in state.principals for role in principal.roles)
+    of_secrets = (role for identity in state.identities for role in identity.reader_roles)
     return [role.id for role in (*state.reader_roles, *of_principals, *of_secrets)]
 
 
 def _accesses(state: StackState) -> dict[str, ExpectedAccess]:
-    return {each.key: each for principal in state.principals for each in principal.accesses}
+    return {access.key: access for principal in state.principals for access in principal.accesses}
 
 
 def _applications(state: StackState) -> list[str]:
-    return list(dict.fromkeys(each.client_id for each in state.identities if each.generation is not None))
+    return list(dict.fromkeys(identity.client_id for identity in state.identities if identity.generation is not None))
 
 
 def _issuers(state: StackState) -> list[str]:
-    return list(dict.fromkeys(each.issuer.address for each in state.guests if each.issuer is not None))
+    return list(dict.fromkeys(guest.issuer.address for guest in state.guests if guest.issuer is not None))
 
 
 def _managed_identities(state: StackState) -> list[str]:
-    return [each.resource_id for each in state.guests if each.resource_id]
+    return [guest.resource_id for guest in state.guests if guest.resource_id]
 
 
 def _vault(properties: AzureObject) -> SeenVault:
@@ -174,18 +176,22 @@ def _definition(properties: AzureObject) -> SeenRoleDefinition:
         is_custom=properties.get("type") == "CustomRole",
         permissions=tuple(
             SeenPermission(
-                actions=tuple(each.get("actions") or ()),
-                exceptions=tuple(each.get("notActions") or ()),
-                data_actions=tuple(each.get("dataActions") or ()),
-                data_exceptions=tuple(each.get("notDataActions") or ()),
+                actions=tuple(permission.get("actions") or ()),
+                exceptions=tuple(permission.get("notActions") or ()),
+                data_actions=tuple(permission.get("dataActions") or ()),
+                data_exceptions=tuple(permission.get("notDataActions") or ()),
             )
-            for each in properties["permissions"]
+            for permission in properties["permissions"]
         ),
     )
 
 
-def _application(found: AzureObject, principals: list[AzureObject]) -> SeenApplication:
+def _application(application: AzureObject, principals: list[AzureObject]) -> SeenApplication:
     return SeenApplication(
-        certificates={each.thumbprint: each.ends for each in registered(found) if each.thumbprint},
+        certificates={
+            certificate.thumbprint: certificate.ends
+            for certificate in registered(application)
+            if certificate.thumbprint
+        },
         is_enabled=bool(principals[0].get("accountEnabled", True)) if principals else None,
     )

@@ -1,6 +1,6 @@
 """The backend of a stack: its locks, and whether its secrets can be decrypted.
 
-A backend of files or blobs keeps a lock as `.pulumi/locks/organization/<project>/<stack>/<id>.json` until the engine
+A file or blob backend keeps a lock as `.pulumi/locks/organization/<project>/<stack>/<id>.json` until the engine
 that wrote it deletes it (pulumi/pulumi v3.259 `pkg/backend/diy/lock.go`).
 """
 
@@ -27,7 +27,7 @@ from ops.world.seen import Unread
 from ops.world.stack_world import SeenLock, SeenRun
 
 _LOCKS: Final = ".pulumi/locks/organization"
-# Of a key service that refuses whoever runs this.
+# In the errors of a key service that refuses the caller.
 _REFUSED: Final = ("Forbidden", "AuthorizationFailed", "StatusCode=403", "RESPONSE 403")
 
 
@@ -35,7 +35,7 @@ Azure: TypeAlias = Callable[[], AbstractContextManager[AzureClient]]
 
 
 def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
-    """The locks on the stack, as far as its backend shows them; `azure` is asked for those in a storage account."""
+    """The locks on the stack, if its backend shows them; `azure` reads those in a storage account."""
     try:
         backend = engine.backend()
         project = yaml.safe_load((engine.root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
@@ -44,28 +44,28 @@ def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
         match address.scheme:
             case "file":
                 root = Path(unquote(f"{address.netloc}{address.path}")).expanduser()
-                found = dict(_files(root / folder))
+                locks = dict(_files(root / folder))
             case "azblob":
-                found = _blobs(address, folder, engine.environment, azure)
+                locks = _blobs(address, folder, engine.environment, azure)
             case _:
                 return Unread(
-                    f"the locks of {backend.partition('?')[0]} are not read here; `up` names who holds one and changes "
-                    "nothing"
+                    f"the locks of {backend.partition('?')[0]} cannot be read; `up` names the owner of a lock and "
+                    "changes nothing"
                 )
     except (AccessError, CommandError) as error:
         return Unread.because(error)
-    return tuple(_lock(text, written, engine) for text, written in found.items())
+    return tuple(_lock(text, written, engine) for text, written in locks.items())
 
 
 def _files(folder: Path) -> Iterator[tuple[str, datetime]]:
     """Content and time of each lock file."""
-    for file in sorted(folder.glob("*.json*")):  # a draft that a full disk left behind locks the stack as well
-        with suppress(FileNotFoundError):  # its engine has ended meanwhile
+    for file in sorted(folder.glob("*.json*")):  # the draft of a full disk locks the stack as well
+        with suppress(FileNotFoundError):  # its engine has ended
             yield file.read_text(encoding="utf-8"), datetime.fromtimestamp(file.stat().st_mtime, UTC)
 
 
 def _blobs(address: SplitResult, folder: str, environment: Mapping[str, str], azure: Azure) -> dict[str, datetime]:
-    """Content of each lock file in the container of an address as gocloud.dev/blob/azureblob reads it."""
+    """Content of each lock file in the container of an address of gocloud.dev/blob/azureblob."""
     query = parse_qs(address.query)
     account = query.get("storage_account", [environment.get("AZURE_STORAGE_ACCOUNT", "")])[0]
     if not account:
@@ -82,14 +82,14 @@ def _blobs(address: SplitResult, folder: str, environment: Mapping[str, str], az
 
 def _lock(text: str, written: datetime, engine: Engine) -> SeenLock:
     try:
-        found: dict[str, Any] = json.loads(text)
+        document: dict[str, Any] = json.loads(text)
     except ValueError:
         return SeenLock(owner="an engine that could not write its lock", since=written, runs=False)
     owner = lock.Owner(
-        user=str(found.get("username", "somebody")),
-        host=str(found.get("hostname", "a machine that it does not name")),
-        pid=int(found.get("pid", 0)),
-        since=str(found.get("timestamp", "")),
+        user=str(document.get("username", "an unknown user")),
+        host=str(document.get("hostname", "an unknown machine")),
+        pid=int(document.get("pid", 0)),
+        since=str(document.get("timestamp", "")),
     )
     return SeenLock(
         owner=f"{owner.user}@{owner.host} (pid {owner.pid})",
@@ -113,7 +113,7 @@ def read_last_run(engine: Engine) -> SeenRun | Unread | None:
         return Unread.because(error)
     if update is None:
         return None
-    # One that was refused before it changed anything leaves the stack as the run before it did.
+    # A run that failed before any change leaves the stack as it was.
     has_changed = any(
         count for operation, count in (update.get("resourceChanges") or {}).items() if operation != "same"
     )
@@ -128,6 +128,6 @@ def read_decryption(engine: Engine) -> str | Unread | None:
         refusal = engine.decryption_refusal()
     except StateDamagedError as error:
         return Unread.because(error)
-    if refusal is not None and any(each in refusal for each in _REFUSED):
+    if refusal is not None and any(word in refusal for word in _REFUSED):
         return Unread(refusal)
     return refusal

@@ -1,4 +1,4 @@
-"""What HyperShift and the CSI driver report on the management cluster: conditions, and what each pod has mounted.
+"""The reports of HyperShift and the CSI driver on the management cluster: conditions, and mounts in pods.
 
 Sources in openshift/hypershift at 3ee9615: the names of the conditions are in
 `api/hypershift/v1beta1/hostedcluster_conditions.go`, their expected status in `support/conditions/conditions.go:12-35`.
@@ -24,28 +24,29 @@ from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world import vault_secrets
+from ops.world.seen import Unread
 
 # Reads the current version of a secret in the stack's vault by its name; None if there is no such secret.
 VersionOf: TypeAlias = Callable[[str], str | None]
 
 _HOSTED_CLUSTER: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedclusters/{}"
 _POD_STATUSES: Final = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{}/secretproviderclasspodstatuses"
-# Of a cluster that runs; every other condition is True there.
+# The conditions that are False on a running cluster; every other one is True.
 _EXPECTED_FALSE: Final = frozenset(
     {
         *("Progressing", "Degraded", "ClusterVersionProgressing", "ClusterVersionFailing", "EtcdRecoveryActive"),
         *("ClusterSizeTransitionPending", "ClusterSizeTransitionRequired"),
     }
 )
-# True, False or Unknown, whatever the cluster's state.
-_TELLS_NOTHING: Final = frozenset(
+# These may have any status on a running cluster.
+_ANY_STATUS: Final = frozenset(
     {
         *("ClusterVersionUpgradeable", "ClusterVersionRetrievedUpdates", "AutoNodeEnabled", "ClusterSizeComputed"),
         *("CloudResourcesDestroyed", "HostedClusterDestroyed", "HostedClusterRestoredFromBackup"),
         *("EtcdBackupSucceeded", "PublicEndpointExposed", "ValidAWSIdentityProvider", "ValidAWSKMSConfig"),
     }
 )
-# Shown always: whether the cluster runs, and what its identities decide.
+# Always shown: whether the cluster runs, and the conditions that depend on its identities.
 _SHOWN: Final = (
     *("Available", "Progressing", "Degraded", "InfrastructureReady", "ValidConfiguration"),
     *("ValidHostedControlPlaneConfiguration", "ValidOIDCConfiguration", "ValidAzureKMSConfig"),
@@ -56,7 +57,7 @@ _SHOWN: Final = (
 class HostedClusterCondition:
     """One condition of a HostedCluster; `status` is True, False or Unknown.
 
-    `is_unverifiable`: HyperShift cannot know it of this cluster, so Unknown counts as True.
+    `is_unverifiable`: HyperShift cannot verify it for this cluster, so Unknown counts as True.
     """
 
     cluster: str
@@ -68,14 +69,14 @@ class HostedClusterCondition:
 
     @property
     def is_expected(self) -> bool:
-        """Whether a cluster that runs has this status."""
-        if self.type in _TELLS_NOTHING or (self.is_unverifiable and self.status == "Unknown"):
+        """Whether a running cluster has this status."""
+        if self.type in _ANY_STATUS or (self.is_unverifiable and self.status == "Unknown"):
             return True
         return self.status == ("False" if self.type in _EXPECTED_FALSE else "True")
 
     @property
     def is_shown(self) -> bool:
-        """Whether it belongs into a table: one of the main conditions, or something that is not as expected."""
+        """Whether it is in the table: a main condition, or one with an unexpected status."""
         return self.type in _SHOWN or not self.is_expected
 
     def to_json(self) -> dict[str, Any]:
@@ -91,7 +92,7 @@ class HostedClusterCondition:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenMount:
-    """A SecretProviderClassPodStatus: what the driver has mounted in a pod; `versions` are by object id."""
+    """A SecretProviderClassPodStatus: the driver's mount in a pod; `versions` are by object id."""
 
     pod: str
     secret_provider_class: str
@@ -112,7 +113,7 @@ class MountedVersion:
 
     @property
     def state(self) -> Literal["current", "old", "not mounted", "not known"]:
-        """How it compares with the vault."""
+        """The state of the mount, compared with the vault."""
         if not self.is_mounted:
             return "not mounted"
         if self.current is None:
@@ -126,14 +127,14 @@ class MountedVersion:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """Everything that was read; `unread` has what was not, each with its reason."""
+    """The conditions and mounts that were read; `unread` has the reason for each one that was not."""
 
     conditions: tuple[HostedClusterCondition, ...] = ()
     mounts: tuple[MountedVersion, ...] = ()
-    unread: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     def wrong(self) -> Iterator[str]:
-        """What is not as expected, and what could not be read, a line for each."""
+        """A line for each unexpected condition, outdated mount and failed read."""
         for condition in self.conditions:
             if not condition.is_expected:
                 reason = f"({condition.reason}): {condition.message}"
@@ -142,7 +143,7 @@ class ClusterState:
             if mount.state in ("old", "not mounted"):
                 version = f", version {mount.version}; the vault has {mount.current}" if mount.state == "old" else ""
                 yield f"{mount.cluster}: {mount.identity} in the pod {mount.pod} is {mount.state}{version}"
-        yield from (f"not read: {each}" for each in self.unread)
+        yield from (f"not read: {unread.why}" for unread in self.unread)
 
     def to_json(self) -> dict[str, Any]:
         """Conditions by cluster, mounts by cluster and identity."""
@@ -152,17 +153,18 @@ class ClusterState:
         mounts: dict[str, dict[str, list[dict[str, Any]]]] = {}
         for mount in self.mounts:
             mounts.setdefault(mount.cluster, {}).setdefault(mount.identity, []).append(mount.to_json())
-        return {"conditions": conditions, "mounts": mounts, "unread": list(self.unread)}
+        return {"conditions": conditions, "mounts": mounts, "unread": [unread.why for unread in self.unread]}
 
 
 def read_cluster_state(engine: Engine, outputs: StackOutputs[str]) -> ClusterState | None:
-    """What can be read now; None if there is nothing to read. Nothing is raised: what cannot be read is named."""
+    """The cluster state now; None for a stack without a management cluster. Errors are in `unread`, not raised."""
     if not outputs.get("hostedClusters"):
         return None
     if "managementClusterId" not in outputs:
         if outputs.get("clusterSide") != "hypershift":
             return None
-        return ClusterState(unread=("the management cluster: the stack's configuration has no managementCluster",))
+        why = "the management cluster: the stack's configuration has no managementCluster"
+        return ClusterState(unread=(Unread(why),))
     try:
         with (
             deployer(engine.stack, engine.configured(), local_cloud.of(engine.stack)) as clients,
@@ -170,107 +172,110 @@ def read_cluster_state(engine: Engine, outputs: StackOutputs[str]) -> ClusterSta
         ):
             return read(server, outputs, _versions(clients, outputs.get("keyVaultId", "")))
     except (AccessError, CommandError) as error:
-        return ClusterState(unread=(f"the management cluster: {error}",))
+        return ClusterState(unread=(Unread.because(error, f"the management cluster: {error}"),))
 
 
 def _versions(clients: AzureClient, vault_id: str) -> VersionOf:
     @cache
     def version_of(secret: str) -> str | None:
-        found = vault_secrets.read_one(clients, vault_id, secret)
-        return None if found is None else found.version
+        metadata = vault_secrets.read_one(clients, vault_id, secret)
+        return None if metadata is None else metadata.version
 
     return version_of
 
 
 def read(server: ApiServer, outputs: StackOutputs[str], version_of: VersionOf) -> ClusterState:
-    """Read it for every hosted cluster of the stack. Nothing is raised: what cannot be read is named.
-
-    There are conditions if HyperShift makes the cluster side.
-    """
+    """Read the stack's hosted clusters; conditions only with `clusterSide: hypershift`. Errors are in `unread`."""
     conditions: list[HostedClusterCondition] = []
     mounts: list[MountedVersion] = []
-    unread: list[str] = []
+    unread: list[Unread] = []
     for name, cluster in outputs.get("hostedClusters", {}).items():
         try:
             if outputs.get("clusterSide") == "hypershift":
                 conditions += _conditions(server, name, cluster["namespace"])
         except AccessError as error:
-            unread.append(f"the conditions of {name}: {error}")
+            unread.append(Unread.because(error, f"the conditions of {name}: {error}"))
         try:
             mounts += _mounts(server, name, cluster, version_of, unread)
         except AccessError as error:
-            unread.append(f"what the pods of {name} have mounted: {error}")
+            unread.append(Unread.because(error, f"the mounts in the pods of {name}: {error}"))
     return ClusterState(tuple(conditions), tuple(mounts), tuple(unread))
 
 
 def hosted_cluster(server: ApiServer, name: str, namespace: str) -> dict[str, Any] | None:
-    """A HostedCluster by its name and namespace, None if there is none. Raises AccessError."""
+    """A HostedCluster by its name and namespace, None without one. Raises AccessError."""
     return server.read(_HOSTED_CLUSTER.format(namespace, name))
 
 
 def mounts_in(server: ApiServer, namespace: str) -> tuple[SeenMount, ...]:
-    """What the driver has mounted in the pods of a namespace. Raises AccessError."""
+    """The driver's mounts in the pods of a namespace. Raises AccessError."""
     listed = (server.read(_POD_STATUSES.format(namespace)) or {}).get("items") or ()
     return tuple(
         SeenMount(
             pod=status.get("podName") or "",
             secret_provider_class=status.get("secretProviderClassName") or "",
             is_mounted=bool(status.get("mounted")),
-            versions={each["id"]: each["version"] for each in status.get("objects") or ()},
+            versions={mounted["id"]: mounted["version"] for mounted in status.get("objects") or ()},
         )
-        for status in (one["status"] for one in listed if one.get("status"))
+        for status in (item["status"] for item in listed if item.get("status"))
     )
 
 
 def _conditions(server: ApiServer, name: str, namespace: str) -> Iterator[HostedClusterCondition]:
-    found = hosted_cluster(server, name, namespace)
-    if found is None:
+    document = hosted_cluster(server, name, namespace)
+    if document is None:
         raise AccessError(f"there is no HostedCluster {namespace}/{name}")
-    return conditions_of(name, found)
+    return conditions_of(name, document)
 
 
-def conditions_of(name: str, found: Mapping[str, Any]) -> Iterator[HostedClusterCondition]:
+def conditions_of(name: str, document: Mapping[str, Any]) -> Iterator[HostedClusterCondition]:
     """The conditions in a HostedCluster's status."""
-    unverifiable = set(_unverifiable(found.get("spec") or {}))
-    for each in (found.get("status") or {}).get("conditions") or ():
-        type_ = each["type"]
+    unverifiable = set(_unverifiable(document.get("spec") or {}))
+    for condition in (document.get("status") or {}).get("conditions") or ():
         yield HostedClusterCondition(
-            name, type_, each["status"], each.get("reason", ""), each.get("message", ""), type_ in unverifiable
+            name,
+            condition["type"],
+            condition["status"],
+            condition.get("reason", ""),
+            condition.get("message", ""),
+            condition["type"] in unverifiable,
         )
 
 
 def _unverifiable(spec: Mapping[str, Any]) -> Iterator[str]:
     """The conditions that stay Unknown on a cluster with this `spec`, as in `support/conditions/conditions.go:57-116`.
 
-    The key vault is not asked without KMS, or behind a private endpoint. The API server's host name is not looked up
-    if it has none, or has one for its own network alone (`support/netutil/expose.go:94-113`).
+    HyperShift does not check the key vault without KMS, or behind a private endpoint, and no host name of an API server
+    without one, or with one for its own network alone (`support/netutil/expose.go:94-113`).
     """
     kms = ((spec.get("secretEncryption") or {}).get("kms") or {}).get("azure")
     if not kms or kms.get("keyVaultAccess") == "Private":
         yield "ValidAzureKMSConfig"
     published = [
-        each["servicePublishingStrategy"] for each in spec.get("services") or () if each["service"] == "APIServer"
+        service["servicePublishingStrategy"]
+        for service in spec.get("services") or ()
+        if service["service"] == "APIServer"
     ]
-    names = [(each.get(key) or {}).get("hostname") for each in published for key in ("route", "loadBalancer")]
+    names = [(strategy.get(key) or {}).get("hostname") for strategy in published for key in ("route", "loadBalancer")]
     topology = ((spec.get("platform") or {}).get("azure") or {}).get("topology")
     if topology == "Private" or not any(names):
         yield "ExternalDNSReachable"
 
 
 def _mounts(
-    server: ApiServer, name: str, cluster: HostedClusterOutput[str], version_of: VersionOf, unread: list[str]
+    server: ApiServer, name: str, cluster: HostedClusterOutput[str], version_of: VersionOf, unread: list[Unread]
 ) -> Iterator[MountedVersion]:
     namespace = control_plane_namespace(cluster["namespace"], name)
-    mounts = sorted(mounts_in(server, namespace), key=lambda each: each.pod)
+    mounts = sorted(mounts_in(server, namespace), key=lambda mount: mount.pod)
     for identity, row in cluster["controlPlane"].items():
         secret = row["credentialsSecretName"]
-        of_class = [each for each in mounts if each.secret_provider_class == row["secretProviderClass"]]
+        of_class = [mount for mount in mounts if mount.secret_provider_class == row["secretProviderClass"]]
         if not of_class:
             continue
         try:
             current = version_of(secret)
         except AccessError as error:
-            unread.append(f"the vault's version of {secret}: {error}")
+            unread.append(Unread.because(error, f"the vault's version of {secret}: {error}"))
             current = None
         for mount in of_class:
             if (version := mount.versions.get(f"secret/{secret}")) is not None:

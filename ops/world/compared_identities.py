@@ -1,6 +1,6 @@
-"""Managed identities without a credential in the vault in a stack's outputs, compared with Azure.
+"""The managed identities in a stack's outputs without a credential in the vault, compared with Azure.
 
-They are the optional ones, and those of clusters that sign in by workload identities.
+They are the optional ones, and those of clusters with workload identities.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world import managed_identities
+from ops.world.seen import Unread
 
-# `replaced`: there is one of the same name with another client id, which no role assignment of the stack names.
+# `replaced`: one of the same name with another client id, for which the stack has no role assignment.
 State: TypeAlias = Literal["exists", "missing", "replaced", "not known"]
 
 _ROWS: Final[tuple[OptionalManagedIdentity | DataPlaneIdentity, ...]] = (*OPTIONAL, *WORKLOAD)
@@ -30,16 +31,16 @@ _ROWS: Final[tuple[OptionalManagedIdentity | DataPlaneIdentity, ...]] = (*OPTION
 
 @dataclass(frozen=True)
 class FederatedCredential:
-    """A service account that may use an identity, and the state of the credential that says so."""
+    """A service account that may use an identity, and the state of its federated credential."""
 
-    name: str  # what tells it from the others of the identity
+    name: str  # unique for the identity
     subject: str
     state: State
 
 
 @dataclass(frozen=True)
 class ManagedIdentityRow:
-    """One managed identity of one hosted cluster; `role` is Azure's display name of it, of each role set."""
+    """One managed identity of one hosted cluster; `role` has Azure's display names of its roles."""
 
     cluster: str
     identity: str
@@ -51,8 +52,11 @@ class ManagedIdentityRow:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether Azure does not have what the stack made; what could not be read is not wrong."""
-        return any(state in ("missing", "replaced") for state in (self.state, *(each.state for each in self.federated)))
+        """Whether the identity or a federated credential is missing or replaced; an unread one is not wrong."""
+        return any(
+            state in ("missing", "replaced")
+            for state in (self.state, *(credential.state for credential in self.federated))
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The row for scripts."""
@@ -64,39 +68,40 @@ class ManagedIdentityRow:
             "resourceID": self.resource_id,
             "role": self.role,
             "state": self.state,
-            "federatedCredentials": [{"subject": each.subject, "state": each.state} for each in self.federated],
+            "federatedCredentials": [
+                {"subject": credential.subject, "state": credential.state} for credential in self.federated
+            ],
         }
 
 
 @dataclass(frozen=True)
 class ManagedIdentities:
-    """A row for each such managed identity; `unread` has what could not be read, each with its reason."""
+    """A row for each such managed identity; `unread` has the reason for each one that could not be read."""
 
     rows: tuple[ManagedIdentityRow, ...] = ()
-    unread: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Rows and what was not read, for scripts."""
-        return {"rows": [row.to_json() for row in self.rows], "unread": list(self.unread)}
+        """The rows and failed reads, for scripts."""
+        return {"rows": [row.to_json() for row in self.rows], "unread": [unread.why for unread in self.unread]}
 
 
 def read_managed_identities(engine: Engine, outputs: StackOutputs[str]) -> ManagedIdentities:
-    """What can be read now, in the catalogue's order; a stack without any asks nobody.
-
-    Nothing is raised: what cannot be read is named.
-    """
-    if not any(each.get("managedIdentities") for each in outputs.get("hostedClusters", {}).values()):
+    """The managed identities now, in the catalogue's order. Errors are in `unread`, not raised."""
+    if not any(
+        hosted_cluster.get("managedIdentities") for hosted_cluster in outputs.get("hostedClusters", {}).values()
+    ):
         return ManagedIdentities()
     try:
         with deployer(engine.stack, engine.configured(), local_cloud.of(engine.stack)) as clients:
             return _read(outputs, clients)
     except CommandError as error:
-        return replace(_read(outputs, None), unread=(f"the managed identities: {error}",))
+        return replace(_read(outputs, None), unread=(Unread.because(error, f"the managed identities: {error}"),))
 
 
 def _read(outputs: StackOutputs[str], azure: AzureClient | None) -> ManagedIdentities:
-    """Read each from ARM; None: ARM cannot be asked, so that no state is known."""
-    unread: list[str] = []
+    """Read each from ARM; without a client no state is known."""
+    unread: list[Unread] = []
     rows = [
         _row(cluster, row, output, _issuer(described), azure, unread)
         for cluster, described in outputs.get("hostedClusters", {}).items()
@@ -116,7 +121,7 @@ def _row(
     output: ManagedIdentityOutput[str],
     issuer: str,
     azure: AzureClient | None,
-    unread: list[str],
+    unread: list[Unread],
 ) -> ManagedIdentityRow:
     resource_id = output["resourceID"]
     state: State = "not known"
@@ -124,56 +129,48 @@ def _row(
     if azure is not None:
         try:
             state = _state(managed_identities.read(azure, resource_id), output["clientID"])
-            found = managed_identities.federated(azure, resource_id) if row.subjects else []
+            credentials = managed_identities.federated(azure, resource_id) if row.subjects else []
             federated = tuple(
-                _named(row, resource_id, found)
+                _named(row, resource_id, credentials)
                 if isinstance(row, OptionalManagedIdentity)
-                else _trusted(row, issuer, found)
+                else _trusted(row, issuer, credentials)
             )
         except AccessError as error:
-            unread.append(f"{row.field} of {cluster}: {error}")
-    return ManagedIdentityRow(
-        cluster,
-        row.field,
-        output["clientID"],
-        resource_id,
-        _roles(row),
-        state,
-        federated,
-    )
+            unread.append(Unread.because(error, f"{row.field} of {cluster}: {error}"))
+    return ManagedIdentityRow(cluster, row.field, output["clientID"], resource_id, _roles(row), state, federated)
 
 
 def _roles(row: OptionalManagedIdentity | DataPlaneIdentity) -> str:
     if isinstance(row, OptionalManagedIdentity):
         return ", ".join(grant.role.name for grant in row.grants)
-    return " or ".join(dict.fromkeys(each.role.name for each in (row.hypershift, row.builtin)))
+    return " or ".join(dict.fromkeys(grant.role.name for grant in (row.hypershift, row.builtin)))
 
 
-def _state(found: ManagedIdentityRecord | None, client_id: str) -> State:
-    if found is None:
+def _state(managed: ManagedIdentityRecord | None, client_id: str) -> State:
+    if managed is None:
         return "missing"
-    return "exists" if found.client_id == client_id else "replaced"
+    return "exists" if managed.client_id == client_id else "replaced"
 
 
 def _named(
-    row: OptionalManagedIdentity, resource_id: str, found: Sequence[FederatedCredentialRecord]
+    row: OptionalManagedIdentity, resource_id: str, credentials: Sequence[FederatedCredentialRecord]
 ) -> Iterator[FederatedCredential]:
-    """Each by its name; a credential of that name that trusts another service account is `replaced`."""
-    registered = {credential.name: credential.subject for credential in found}
+    """The federated credentials by name; one that trusts another service account is `replaced`."""
+    registered = {credential.name: credential.subject for credential in credentials}
     for subject in row.subjects:
-        theirs = registered.get(f"{parse_arm_id(resource_id).name}-{subject.suffix}")
-        state: State = "missing" if theirs is None else "exists" if theirs == subject.subject else "replaced"
+        trusted = registered.get(f"{parse_arm_id(resource_id).name}-{subject.suffix}")
+        state: State = "missing" if trusted is None else "exists" if trusted == subject.subject else "replaced"
         yield FederatedCredential(subject.suffix, subject.subject, state)
 
 
 def _trusted(
-    row: DataPlaneIdentity, issuer: str, found: Sequence[FederatedCredentialRecord]
+    row: DataPlaneIdentity, issuer: str, credentials: Sequence[FederatedCredentialRecord]
 ) -> Iterator[FederatedCredential]:
-    """Each by what it trusts, whatever its name is: adopted ones have names of their own.
+    """The federated credentials by their trust, with any name: adopted ones have names of their own.
 
-    One that trusts the subject of another issuer, or for another audience, is `replaced`: Entra ID compares all three.
+    One with another issuer or audience for the subject is `replaced`: Entra ID compares all three.
     """
     for subject in row.subjects:
-        own = [credential for credential in found if credential.subject == subject.subject]
-        fits = any(one.issuer == issuer and FEDERATED_AUDIENCE in one.audiences for one in own)
+        own = [credential for credential in credentials if credential.subject == subject.subject]
+        fits = any(credential.issuer == issuer and FEDERATED_AUDIENCE in credential.audiences for credential in own)
         yield FederatedCredential(subject.word, subject.subject, "exists" if fits else "replaced" if own else "missing")

@@ -1,4 +1,4 @@
-"""The stack's configuration, as its settings take it."""
+"""Validates the stack's configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ops.world.stack_world import RefusedValue, SeenConfiguration
 
 
 def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
-    """What the settings refuse, or the identities that they enable."""
+    """The refused values of the configuration, or the enabled identities."""
     try:
         texts = texts_of(engine)
         settings = load(engine.stack, texts, written_for(engine.stack, engine.root))
@@ -41,23 +41,23 @@ def _enabled(settings: Settings) -> dict[str, tuple[str, ...]]:
 
 
 def _refused(stack: str, problems: tuple[Problem, ...], names: list[str]) -> Iterator[RefusedValue]:
-    for each in problems:
-        match each.place:
+    for problem in problems:
+        match problem.place:
             case ("hostedClusters", int(number), *_) if number < len(names):
                 cluster: str | None = names[number] or None
             case _:
                 cluster = None
         yield RefusedValue(
             cluster=cluster,
-            path=f"{NAMESPACE}:{path_of(each.place)}",
-            found=each.found,
-            accepted=each.accepted,
-            fix=for_stack(each.fix, stack),
+            path=f"{NAMESPACE}:{path_of(problem.place)}",
+            found=problem.found,
+            accepted=problem.accepted,
+            fix=for_stack(problem.fix, stack),
         )
 
 
 def _names(texts: Mapping[str, str]) -> list[str]:
     """The names of the hosted clusters, in order; empty for one without."""
     with suppress(ValueError, AttributeError, TypeError):
-        return [str(each.get("name") or "") for each in json.loads(texts.get("hostedClusters", "[]"))]
+        return [str(cluster.get("name") or "") for cluster in json.loads(texts.get("hostedClusters", "[]"))]
     return []

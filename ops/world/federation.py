@@ -1,4 +1,4 @@
-"""What Entra ID compares the token of a service account with: the issuer's keys, and federated credentials."""
+"""Reads the issuer's keys and the federated credentials, with which Entra ID compares a service account's token."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from ops.world.stack_world import SeenIssuer, SeenManagedIdentity
 def read_issuer(azure: AzureClient, address: str) -> SeenIssuer:
     """Read both documents without a credential, as Entra ID does.
 
-    Raises AzureRefusedError if nothing answers, or only with an error of its own: from here that says nothing about
-    Entra ID's way to the issuer.
+    Raises AzureRefusedError without an answer, or for a server error: Entra ID may reach the issuer nevertheless.
     """
     try:
         return SeenIssuer(keys=tuple(sorted(keys_of_issuer(azure.public_document, address))))
@@ -29,15 +28,15 @@ def read_issuer(azure: AzureClient, address: str) -> SeenIssuer:
 
 
 def read_managed_identity(azure: AzureClient, resource_id: str) -> SeenManagedIdentity | None:
-    """Read an identity by its ARM id; None if there is none."""
-    found = managed_identities.read(azure, resource_id)
-    if found is None:
+    """Read an identity by its ARM id; None without one."""
+    managed = managed_identities.read(azure, resource_id)
+    if managed is None:
         return None
     return SeenManagedIdentity(
-        client_id=found.client_id,
+        client_id=managed.client_id,
         trusts=tuple(
-            FederatedTrust(issuer=each.issuer, subject=each.subject, audience=audience)
-            for each in managed_identities.federated(azure, resource_id)
-            for audience in each.audiences
+            FederatedTrust(issuer=credential.issuer, subject=credential.subject, audience=audience)
+            for credential in managed_identities.federated(azure, resource_id)
+            for audience in credential.audiences
         ),
     )

@@ -37,19 +37,21 @@ class KubernetesObjects:
             raise CommandError(f"reading {kind} {name} from the management cluster: {error}") from None
 
     def _plurals(self, api_version: str) -> dict[str, str]:
-        """What the server serves of a version, by kind; read once."""
+        """The plural names of a version's kinds; read once."""
         with self._reading:
             if api_version not in self._served:
-                found: dict[str, Any] = self._server.read(_base(api_version)) or {}
+                served: dict[str, Any] = self._server.read(_base(api_version)) or {}
                 self._served[api_version] = {
-                    each["kind"]: each["name"] for each in found.get("resources", ()) if "/" not in each["name"]
+                    resource["kind"]: resource["name"]
+                    for resource in served.get("resources", ())
+                    if "/" not in resource["name"]
                 }
             return self._served[api_version]
 
 
 @contextmanager
 def management_cluster(engine: Engine) -> Iterator[KubernetesObjects]:
-    """Those of the management cluster, reached as the stack reaches it; raises CommandError."""
+    """The objects of the management cluster, with the stack's sign-in; raises CommandError."""
     try:
         with api_server(engine) as server:
             server.check_sign_in()

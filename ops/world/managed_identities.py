@@ -1,4 +1,4 @@
-"""User-assigned managed identities and their federated credentials, as ARM shows them."""
+"""Reads user-assigned managed identities and their federated credentials from ARM."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _TYPE: Final = "providers/Microsoft.ManagedIdentity/userAssignedIdentities"
 
 
 def read(azure: AzureClient, id: str) -> ManagedIdentityRecord | None:
-    """An identity by its ARM id; None if there is none. Raises AzureRefusedError."""
-    found = azure.resource(id, resource_types.MANAGED_IDENTITY_API)
-    return None if found is None else ManagedIdentityRecord.of(found)
+    """An identity by its ARM id; None without one. Raises AzureRefusedError."""
+    resource = azure.resource(id, resource_types.MANAGED_IDENTITY_API)
+    return None if resource is None else ManagedIdentityRecord.of(resource)
 
 
 def within(azure: AzureClient, scope: str) -> list[ManagedIdentityRecord]:
-    """Those in a subscription or a resource group (its ARM id). Raises AzureRefusedError."""
-    found = azure.resources(f"{scope}/{_TYPE}", resource_types.MANAGED_IDENTITY_API)
-    return [ManagedIdentityRecord.of(each) for each in found]
+    """The identities in a subscription or a resource group (its ARM id). Raises AzureRefusedError."""
+    resources = azure.resources(f"{scope}/{_TYPE}", resource_types.MANAGED_IDENTITY_API)
+    return [ManagedIdentityRecord.of(resource) for resource in resources]
 
 
 def federated(azure: AzureClient, id: str) -> list[FederatedCredentialRecord]:
     """The federated credentials of an identity, by its ARM id. Raises AzureRefusedError."""
-    found = azure.resources(f"{id}/federatedIdentityCredentials", resource_types.MANAGED_IDENTITY_API)
-    return [FederatedCredentialRecord.of(each) for each in found]
+    resources = azure.resources(f"{id}/federatedIdentityCredentials", resource_types.MANAGED_IDENTITY_API)
+    return [FederatedCredentialRecord.of(resource) for resource in resources]

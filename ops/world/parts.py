@@ -1,4 +1,4 @@
-"""The parts of what there is of a stack, each with the right that it takes to see it."""
+"""The parts of a world, each with the right to read it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Part(StrEnum):
-    """What the readers can look at; each value says what it takes to see it."""
+    """The parts of a world; each value is the right to read it."""
 
     STATE = "to read the stack's state in the backend"
     LOCKS = "to list the backend's lock files"

@@ -1,4 +1,4 @@
-"""The reports of the credential probes: pods found through the Kubernetes API, reports read at the pods' addresses."""
+"""Reads the reports of the credential probes: pods from the Kubernetes API, reports from the pods' addresses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from urllib3.exceptions import HTTPError
 
 from ops.stack.errors import CommandError
 
-# As the Kubernetes API answers it.
+# In the form of the Kubernetes API.
 Pod: TypeAlias = Mapping[str, Any]
 
 _PROBES: Final = "app.kubernetes.io/name=credential-probe"
@@ -29,11 +29,11 @@ TIMEOUT: Final = 3.0  # seconds
 
 
 class ProbesUnreachableError(CommandError):
-    """The Kubernetes API does not answer; the message has the reason, and what starts it again."""
+    """The Kubernetes API does not answer; the message has the reason, and the command that starts it again."""
 
 
 class SignInOutcome(TypedDict):
-    """How the last sign-in went, and when; `error` is None before the first one, too."""
+    """The result of the last sign-in, and its time; `error` is None also before the first one."""
 
     ok: bool
     error: str | None
@@ -41,7 +41,7 @@ class SignInOutcome(TypedDict):
 
 
 class ProofOutcome(TypedDict):
-    """How the last proof call went, and when: the HTTP status, the permission that it needs, the error."""
+    """The result of the last proof call, and its time: the HTTP status, the required permission, the error."""
 
     ok: bool
     status: int | None
@@ -51,7 +51,7 @@ class ProofOutcome(TypedDict):
 
 
 class ProbeDocument(TypedDict):
-    """What the tables take of a probe's report (`identity/credentials/probe/report.py`); dates are RFC 3339 in UTC."""
+    """The used part of a probe's report (`identity/credentials/probe/report.py`); dates are RFC 3339 in UTC."""
 
     ready: bool
     credentialFile: str | None
@@ -80,8 +80,8 @@ class ProbeResult:
 class ProbeResults:
     """All probes of a cluster at one moment.
 
-    `namespaces` finds the namespace of a SecretProviderClass by its name and the Key Vault secret it fetches; `probes`
-    are by namespace and Deployment.
+    `namespaces` has the namespace of a SecretProviderClass by its name and its Key Vault secret; `probes` are by
+    namespace and Deployment.
     """
 
     namespaces: Mapping[tuple[str, str], str]
@@ -96,7 +96,7 @@ class ProbeResults:
 
 
 def read(kubeconfig: Path) -> ProbeResults:
-    """Ask the API for the probes and each probe for its report.
+    """Read the probes from the API and the report of each probe.
 
     Raises ProbesUnreachableError if the API does not answer.
     """
@@ -124,9 +124,9 @@ def read(kubeconfig: Path) -> ProbeResults:
 
 
 def _obstacle(error: ConfigException | ApiException | HTTPError, kubeconfig: Path) -> str:
-    """Why the Kubernetes API gave no list, without the client's own words: addresses of objects, headers, retries."""
+    """Why the Kubernetes API gave no list, without the details of the client's message."""
     if isinstance(error, ConfigException):
-        return f"{kubeconfig} is not there, or is not a kubeconfig"
+        return f"{kubeconfig} does not exist, or is not a kubeconfig"
     if isinstance(error, HTTPError):
         return f"the Kubernetes API of {kubeconfig} does not answer"
     return f"the Kubernetes API of {kubeconfig} refuses the list of them ({error.status} {error.reason})"
@@ -137,14 +137,14 @@ def _deployment(pod: Pod) -> tuple[str, str]:
 
 
 def _fetched(secret_provider_class: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Name and secret, for each secret the class fetches."""
+    """Name and secret, for each secret of the class."""
     objects = yaml.safe_load(secret_provider_class["spec"]["parameters"]["objects"])["array"]
-    for each in objects:
-        yield secret_provider_class["metadata"]["name"], yaml.safe_load(each)["objectName"]
+    for item in objects:
+        yield secret_provider_class["metadata"]["name"], yaml.safe_load(item)["objectName"]
 
 
 def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:
-    """What the probe in a pod reports at the pod's own address."""
+    """The report of the probe in a pod, from the pod's address."""
     name, status = pod["metadata"]["name"], pod.get("status", {})
     if "podIP" not in status:
         return ProbeResult(name, None, f"the pod is {status.get('phase', 'Pending').lower()}: {_why(status)}")
@@ -158,19 +158,19 @@ def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:
 
 
 def _why(status: Mapping[str, Any]) -> str:
-    """What the kubelet reports of a pod that does not run."""
+    """The kubelet's reasons why a pod does not run."""
     reasons = container_reasons(status)
     conditions = [
-        each["message"]
-        for each in status.get("conditions", ())
-        # Which containers are not ready is said better by their own reasons.
-        if each.get("message") and not (reasons and each.get("reason") == "ContainersNotReady")
+        condition["message"]
+        for condition in status.get("conditions", ())
+        # The containers' own reasons say more.
+        if condition.get("message") and not (reasons and condition.get("reason") == "ContainersNotReady")
     ]
     return "; ".join([*reasons, *dict.fromkeys(conditions)]) or "the kubelet reports no reason"
 
 
 def container_reasons(status: Mapping[str, Any]) -> list[str]:
-    """Why containers of a pod do not run, in the kubelet's words."""
+    """The kubelet's reasons why containers of a pod do not run."""
     return [
         f"{state['reason']}: {state['message']}" if state.get("message") else state["reason"]
         for container in status.get("containerStatuses", ())

@@ -1,4 +1,4 @@
-"""Role assignments as ARM shows them."""
+"""Reads role assignments from ARM."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _TYPE: Final = "providers/Microsoft.Authorization/roleAssignments"
 
 
 def read(azure: AzureClient, id: str) -> RoleAssignmentRecord | None:
-    """An assignment by its ARM id; None if there is none. Raises AzureRefusedError."""
-    found = azure.resource(id, resource_types.AUTHORIZATION_API)
-    return None if found is None else RoleAssignmentRecord.of(found)
+    """An assignment by its ARM id; None without one. Raises AzureRefusedError."""
+    resource = azure.resource(id, resource_types.AUTHORIZATION_API)
+    return None if resource is None else RoleAssignmentRecord.of(resource)
 
 
 def named(azure: AzureClient, scope: str, name: str) -> RoleAssignmentRecord | None:
-    """An assignment by its name at a scope; None if there is none. Raises AzureRefusedError."""
+    """An assignment by its name at a scope; None without one. Raises AzureRefusedError."""
     return read(azure, f"{scope}/{_TYPE}/{name}")
 
 
 def at(azure: AzureClient, scope: str, condition: str | None = None) -> list[RoleAssignmentRecord]:
-    """Those at a scope, above and below it, for which a condition of OData holds. Raises AzureRefusedError."""
-    found = azure.resources(f"{scope}/{_TYPE}", resource_types.AUTHORIZATION_API, condition)
-    return [RoleAssignmentRecord.of(each) for each in found]
+    """The assignments at a scope, above and below it that match an OData filter. Raises AzureRefusedError."""
+    resources = azure.resources(f"{scope}/{_TYPE}", resource_types.AUTHORIZATION_API, condition)
+    return [RoleAssignmentRecord.of(resource) for resource in resources]

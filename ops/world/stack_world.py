@@ -1,4 +1,4 @@
-"""Everything that the readers saw of a stack at one moment: metadata, objects, reports, and never a secret's value."""
+"""The types of a `StackWorld`: metadata, objects and reports of one moment, without any secret's value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ops.world.seen import Unread
 
 @dataclass(frozen=True, kw_only=True)
 class SeenLock:
-    """A lock on the stack. `runs` is None for a process that this machine cannot see."""
+    """A lock on the stack. `runs` is None if this machine cannot see the process."""
 
     owner: str
     since: datetime
@@ -36,7 +36,7 @@ class SeenRun:
 
 @dataclass(frozen=True, kw_only=True)
 class RefusedValue:
-    """A value of the configuration that the settings refuse; `cluster` is the hosted cluster that it belongs to."""
+    """A refused value of the configuration; `cluster` is its hosted cluster."""
 
     cluster: str | None
     path: str
@@ -47,7 +47,7 @@ class RefusedValue:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenConfiguration:
-    """What is wrong with the configuration, and the enabled identities by hosted cluster (none if anything is)."""
+    """The refused values of the configuration; without any, the enabled identities by hosted cluster."""
 
     refused: tuple[RefusedValue, ...]
     identities: Mapping[str, tuple[str, ...]]
@@ -55,9 +55,9 @@ class SeenConfiguration:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenAccess:
-    """The management cluster's API server after a sign-in: what of the stack's needs is missing, in words.
+    """The API server of the management cluster after a sign-in, with the stack's missing permissions as texts.
 
-    `only_looks`: whoever signed in may write nothing at all, so what they lack says nothing about the deployer.
+    `only_looks`: the user may write nothing at all, so that the missing permissions say nothing about the deployer.
     """
 
     server: str
@@ -69,7 +69,7 @@ class SeenAccess:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenVault:
-    """A key vault as ARM shows it."""
+    """A key vault in ARM."""
 
     tenant_id: str
     uses_roles: bool
@@ -79,7 +79,7 @@ class SeenVault:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenAddOn:
-    """The secrets-store add-on of an AKS cluster as ARM shows it."""
+    """The secrets-store add-on of an AKS cluster in ARM."""
 
     is_enabled: bool
     config: Mapping[str, str]
@@ -87,7 +87,7 @@ class SeenAddOn:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenPermission:
-    """One entry of a role definition: it grants what matches a pattern and no exception of its own."""
+    """One entry of a role definition: it grants actions that match a pattern and none of its exceptions."""
 
     actions: tuple[str, ...]
     exceptions: tuple[str, ...]
@@ -97,7 +97,7 @@ class SeenPermission:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenRoleDefinition:
-    """A role definition as ARM shows it; a custom one can be changed by whoever may write it."""
+    """A role definition in ARM; a custom one can be changed."""
 
     name: str
     is_custom: bool
@@ -108,7 +108,7 @@ class SeenRoleDefinition:
 class SeenApplication:
     """An Entra application with the ends of its certificates by thumbprint (SHA-1, upper-case hexadecimal).
 
-    `is_enabled` is its service principal's; None if it has no service principal.
+    `is_enabled` is that of its service principal; None without one.
     """
 
     certificates: Mapping[str, datetime]
@@ -117,7 +117,7 @@ class SeenApplication:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenIssuer:
-    """An OIDC issuer as anybody sees it; `problem` is why Entra ID gets no keys there, empty if it gets them."""
+    """An OIDC issuer without authentication; `problem` is why Entra ID gets no keys there, empty if it gets them."""
 
     keys: tuple[str, ...]  # ids
     problem: str = ""
@@ -125,7 +125,7 @@ class SeenIssuer:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenManagedIdentity:
-    """A managed identity with its federated credentials as ARM shows them."""
+    """A managed identity with its federated credentials in ARM."""
 
     client_id: str
     trusts: tuple[FederatedTrust, ...]
@@ -151,7 +151,7 @@ class SeenContainer:
 class SeenPod:
     """A pod. `classes` are the SecretProviderClasses of its volumes, by volume.
 
-    `waiting` is why a container of it does not run, in the kubelet's words; empty if none has to say anything.
+    `waiting` has the kubelet's reasons why containers do not run; empty without any.
     """
 
     name: str
@@ -164,7 +164,7 @@ class SeenPod:
 
     @property
     def deployment(self) -> str:
-        """The Deployment that made it: a pod is called `<deployment>-<template hash>-<suffix>`."""
+        """Its Deployment: a pod is called `<deployment>-<template hash>-<suffix>`."""
         return self.name.rsplit("-", 2)[0]
 
 
@@ -180,7 +180,7 @@ class SeenWarning:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenReport:
-    """What a credential probe says of its last round (`identity/credentials/probe/report.py`).
+    """The last report of a credential probe (`identity/credentials/probe/report.py`).
 
     `file` is the path in the pod. Client, thumbprint and end are those of the loaded document, None without one.
     """
@@ -199,7 +199,7 @@ class SeenReport:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenHostedCluster:
-    """A HostedCluster: its `spec` as far as identities go, and its conditions."""
+    """A HostedCluster: its `spec` and its conditions."""
 
     spec: Mapping[str, Any]
     conditions: tuple[HostedClusterCondition, ...]
@@ -209,8 +209,8 @@ class SeenHostedCluster:
 class SeenControlPlane:
     """The namespace of one hosted cluster's control plane.
 
-    `reports` are those of the credential probes, by pod. There is a HostedCluster only if HyperShift makes the cluster
-    side; None: there is none yet.
+    `reports` are those of the credential probes, by pod. `hosted_cluster` is None before HyperShift has one, and
+    without HyperShift.
     """
 
     classes: Mapping[str, SeenClass] | Unread
@@ -223,7 +223,7 @@ class SeenControlPlane:
 
 @dataclass(frozen=True, kw_only=True)
 class StackWorld:
-    """One look at a stack. In the mappings, None stands for what does not exist.
+    """One look at a stack. In the mappings, None stands for a resource that does not exist.
 
     `last_run` is None before the first one. `decryption` is why the stack's secrets cannot be decrypted, None if they
     can. `add_on` is the management cluster's, None if there is no such cluster. `secrets` are by name, `roles` by ARM
@@ -251,16 +251,16 @@ class StackWorld:
     control_planes: Mapping[str, SeenControlPlane | Unread]
 
     def command(self, *words: str) -> str:
-        """A command of `idstack` for the stack, between back quotes."""
+        """A command of `idstack` for the stack, in back quotes."""
         return f"`{' '.join(['idstack', *words, '--stack', self.stack])}`"
 
     def make(self, target: str, *arguments: str) -> str:
-        """A command of `make` for the stack, between back quotes."""
+        """A command of `make` for the stack, in back quotes."""
         options = " ".join(arguments)
         quoted = f'"{options}"' if len(arguments) > 1 else options
         return f"`{' '.join(['make', target, f'STACK={self.stack}', *([f'ARGS={quoted}'] if arguments else [])])}`"
 
     @property
     def repair(self) -> str:
-        """The command that makes everything as the stack's program wants it."""
+        """The command that restores the resources of the stack's program."""
         return self.make("up", "--refresh")

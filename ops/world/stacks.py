@@ -1,4 +1,4 @@
-"""What the stacks of a backend still have: everything that their states, outputs included, name."""
+"""The contents of a backend's stacks: all resources and names in their states, outputs included."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from identity.naming import role_assignment_name
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import State, StateResource, outputs_in
+from ops.world.seen import Unread
 
-# What the outputs of an application's or a managed identity's resource call its principal.
+# The output with the principal of a service principal or a managed identity.
 _PRINCIPAL_OF: Final[Mapping[str, str]] = {
     resource_types.SERVICE_PRINCIPAL: "objectId",
     resource_types.MANAGED_IDENTITY: "principalId",
@@ -25,26 +26,26 @@ COMPONENTS: Final = (
     *(row.component for row in OPTIONAL),
     "key-vault-user",
 )
-"""Of role assignments, in whose names they are; the last one no identity of a hosted cluster has."""
-_AT_ONCE: Final = 4  # engines that read a state each
+"""The components in names of role assignments; the last one is not an identity of a hosted cluster."""
+_MAX_ENGINES: Final = 4
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What the state of one stack has; ids and texts are in lower case.
+    """The contents of one stack's state; ids and texts are in lower case.
 
     Attributes:
         owner: the stack's owner id; None before the first `up` with one.
-        things: ids of what it made or adopted: of ARM, and paths in Graph.
+        ids: ARM ids and paths in Graph of the resources that it has created or adopted.
         principals: object ids of its service principals and managed identities.
         texts: every text in its resources.
-        infra_ids: infrastructure ids of its hosted clusters, and the name of its vault: what HyperShift's names of role
-            assignments begin with.
+        infra_ids: infrastructure ids of its hosted clusters, and the name of its vault: the prefixes of HyperShift's
+            names of role assignments.
         assignments: scope and name of its role assignments.
     """
 
     owner: str | None = None
-    things: frozenset[str] = frozenset()
+    ids: frozenset[str] = frozenset()
     principals: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
     infra_ids: frozenset[str] = frozenset()
@@ -54,29 +55,37 @@ class Contents:
     def of(cls, resources: Sequence[StateResource]) -> Self:
         """Read a state's resources."""
         principals = (
-            str((each.get("outputs") or {}).get(_PRINCIPAL_OF[each["type"]], "")).lower()
-            for each in resources
-            if each["type"] in _PRINCIPAL_OF
+            str((resource.get("outputs") or {}).get(_PRINCIPAL_OF[resource["type"]], "")).lower()
+            for resource in resources
+            if resource["type"] in _PRINCIPAL_OF
         )
-        inputs = [each.get("inputs") or {} for each in resources if each["type"] == resource_types.ROLE_ASSIGNMENT]
+        inputs = [
+            resource.get("inputs") or {} for resource in resources if resource["type"] == resource_types.ROLE_ASSIGNMENT
+        ]
         return cls(
             owner=next(
-                (each["id"] for each in resources if each["type"] == resource_types.STACK_OWNER and "id" in each), None
+                (
+                    resource["id"]
+                    for resource in resources
+                    if resource["type"] == resource_types.STACK_OWNER and "id" in resource
+                ),
+                None,
             ),
-            things=frozenset(each["id"].lower() for each in resources if each.get("id", "").startswith("/")),
+            ids=frozenset(resource["id"].lower() for resource in resources if resource.get("id", "").startswith("/")),
             principals=frozenset(filter(None, principals)),
-            texts=frozenset(text.lower() for each in resources for text in _texts(each)),
+            texts=frozenset(text.lower() for resource in resources for text in _texts(resource)),
             infra_ids=frozenset(_infra_ids(resources)),
             assignments=frozenset(
-                (str(each["scope"]), str(each["roleAssignmentName"]))
-                for each in inputs
-                if "scope" in each and "roleAssignmentName" in each
+                (str(role["scope"]), str(role["roleAssignmentName"]))
+                for role in inputs
+                if "scope" in role and "roleAssignmentName" in role
             ),
         )
 
     def has_infra_id(self, infra_id: str) -> bool:
-        """Whether one of its role assignments has the name of this infrastructure id's: also of a first run that did
-        not end, and of no cluster that `idstack split` has moved away.
+        """Whether one of its role assignments has a name with this infrastructure id.
+
+        This finds clusters of an interrupted first run, and not those that `idstack split` has moved away.
         """
         return any(
             role_assignment_name(infra_id, component, scope) == name.lower()
@@ -90,64 +99,66 @@ class Stacks:
     """The stacks of a backend.
 
     Attributes:
-        names: of all of them.
-        contents: what those have that could be read, by name.
-        unreadable: why, by name, for those that could not be read or are half done.
+        names: all of them.
+        contents: by name, of those that could be read.
+        unread: by name, of those that could not be read completely.
     """
 
     names: tuple[str, ...]
     contents: Mapping[str, Contents] = field(default_factory=dict)
-    unreadable: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, Unread] = field(default_factory=dict)
 
     @classmethod
     def read(cls, engine: Engine) -> Self:
-        """Read the states of all stacks in the backend of `engine`'s; raises CommandError if they cannot be listed."""
+        """Read the states of all stacks in the engine's backend; raises CommandError if they cannot be listed."""
         names = sorted({engine.stack, *engine.stacks()})
         contents: dict[str, Contents] = {}
-        unreadable: dict[str, str] = {}
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        unread: dict[str, Unread] = {}
+        with ThreadPoolExecutor(_MAX_ENGINES) as pool:
             states = list(pool.map(lambda name: _state(engine, name), names))
         for name, state in zip(names, states, strict=True):
-            if isinstance(state, CommandError):
-                unreadable[name] = str(state)
+            if isinstance(state, Unread):
+                unread[name] = state
                 continue
             if state["deployment"].get("pending_operations"):
-                unreadable[name] = f"a run was killed; `make recover STACK={name}` finishes it"
+                unread[name] = Unread(f"a run was killed; `make recover STACK={name}` finishes it")
             contents[name] = Contents.of(state["deployment"].get("resources") or [])
-        return cls(tuple(names), contents, unreadable)
+        return cls(tuple(names), contents, unread)
 
     @property
     def infra_ids(self) -> frozenset[str]:
-        """Those of all stacks (`Contents.infra_ids`)."""
-        return frozenset[str]().union(*(each.infra_ids for each in self.contents.values()))
+        """The infrastructure ids of all stacks (`Contents.infra_ids`)."""
+        return frozenset[str]().union(*(content.infra_ids for content in self.contents.values()))
 
     def have_infra_id(self, infra_id: str) -> bool:
-        """Whether a stack has a hosted cluster with this infrastructure id, also from a run that did not end."""
-        return infra_id in self.infra_ids or any(each.has_infra_id(infra_id) for each in self.contents.values())
+        """Whether a stack has a hosted cluster with this infrastructure id, also from an interrupted run."""
+        return infra_id in self.infra_ids or any(content.has_infra_id(infra_id) for content in self.contents.values())
 
-    def name(self, *identifiers: str) -> bool:
-        """Whether a stack names one of these: an ARM id, an object id, a client id."""
-        return any(each.lower() in stack.texts for each in identifiers for stack in self.contents.values())
+    def mention(self, *identifiers: str) -> bool:
+        """Whether a stack mentions one of these: an ARM id, an object id, a client id."""
+        return any(
+            identifier.lower() in content.texts for identifier in identifiers for content in self.contents.values()
+        )
 
     def of(self, stack: str) -> Contents:
-        """What a stack has; nothing if its state could not be read."""
+        """The contents of a stack; empty if its state could not be read."""
         return self.contents.get(stack, Contents())
 
     def besides(self, stack: str) -> Mapping[str, Contents]:
-        """What the others have."""
-        return {name: each for name, each in self.contents.items() if name != stack}
+        """The contents of the other stacks."""
+        return {name: contents for name, contents in self.contents.items() if name != stack}
 
     def owned_by(self, owner_id: str) -> str | None:
-        """The stack with this owner id; None if none that could be read has it."""
-        return next((name for name, each in self.contents.items() if each.owner == owner_id), None)
+        """The stack with this owner id; None if no stack that could be read has it."""
+        return next((name for name, contents in self.contents.items() if contents.owner == owner_id), None)
 
 
-def _state(engine: Engine, stack: str) -> State | CommandError:
+def _state(engine: Engine, stack: str) -> State | Unread:
     try:
         own = stack == engine.stack
         return (engine if own else replace(engine, stack=stack, beside=engine.stack)).state()
     except CommandError as error:
-        return error
+        return Unread.because(error)
 
 
 def _texts(resource: StateResource) -> Iterator[str]:
@@ -159,14 +170,14 @@ def _strings(value: Any) -> Iterator[str]:
         case str():
             yield value
             # azuread's ids are paths: `/applications/<object id>`.
-            if value.startswith("/") and value.count("/") == len(("", "")):
+            if value.startswith("/") and value.count("/") == 2:
                 yield value.rpartition("/")[2]
         case Mapping():
-            for each in value.values():
-                yield from _strings(each)
+            for item in value.values():
+                yield from _strings(item)
         case list():
-            for each in value:
-                yield from _strings(each)
+            for item in value:
+                yield from _strings(item)
 
 
 def _infra_ids(resources: Sequence[StateResource]) -> Iterator[str]:

@@ -295,7 +295,7 @@ def test_the_glass_is_broken_only_where_local_accounts_are_on_and_loudly(
     finally:
         clusters.put(cluster)
 
-    assert "without Entra ID, for years, and the audit log does not name who uses it. Delete it after use" in said
+    assert "without Entra ID, for years, and the audit log does not name its user. Delete it after use" in said
     nodes = stack.run(kubectl, "--kubeconfig", str(tmp_path / "admin"), "get", "nodes")
     assert nodes.returncode == 0, "what the deployer may not do"
 

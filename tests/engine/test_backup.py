@@ -39,5 +39,5 @@ def test_a_stack_that_has_resources_is_not_restored(small: LocalStack, tmp_path:
     refused = small.idstack("restore", str(tmp_path / "backup.json"), check=False)
 
     assert refused.returncode == 1
-    assert "a restore would forget what they are" in refused.stderr
+    assert "which a restore would forget" in refused.stderr
     assert small.preview() == {}

@@ -98,7 +98,7 @@ def test_a_key_that_was_revoked_after_the_backup_stays_out(rotating: Rotating, t
         assert_refused(leaked)
     for said in (restored, recovered):
         assert f": {before}\n" in said.stdout
-        assert "taken out of use since" in said.stdout
+        assert "withdrawn since" in said.stdout
     assert stack.preview() == {}
 
 

@@ -126,10 +126,10 @@ def test_what_init_writes_goes_up_and_down_on_the_local_cloud(tmp_path: Path, si
         found = local.rehearse("dev")
 
     assert (found.code, found.findings, found.failed()) == (0, [], {})
-    assert (found.document["plan"], found.document["leftByDown"]) == ([], [])
+    assert (found.document["plan"], found.document["remainingAfterDown"]) == ([], [])
     assert found.document["keptByAzure"] == ["vault kv-contoso-dev, deleted softly"]
-    assert found.document["leftOut"] == []
-    assert {each["identity"] for each in found.document["newPods"] if each["worked"]} == SIGNING_IN
+    assert found.document["notRehearsed"] == []
+    assert {each["identity"] for each in found.document["newPods"] if each["succeeded"]} == SIGNING_IN
 
 
 def added(before: str, after: str) -> list[str]:

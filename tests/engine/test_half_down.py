@@ -22,7 +22,7 @@ def test_recover_settles_a_stack_whose_schedule_lost_its_secret(tmp_path: Path) 
 
         recovered = stack.idstack("recover", "--no-up")
 
-        assert "no certificate can be planned, so none is looked for" in recovered.stdout
+        assert "no certificate can be planned, so that none is searched" in recovered.stdout
         assert "a certificate is needed (as the vault no longer has" in recovered.stdout
         assert "1 entered into the state" in recovered.stdout
         assert stack.resource("hc1-data-plane-disk-roles-managed")["urn"] == forgotten

@@ -155,7 +155,7 @@ def test_a_group_that_exists_already_can_be_adopted_or_left_alone(tmp_path: Path
             rest = stack.preview()
 
     assert stopped.returncode == 1
-    assert "If the infrastructure of hc1 shall stay another owner's, configure `infrastructure: existing`" in " ".join(
+    assert "If the infrastructure of hc1 belongs to another owner, configure `infrastructure: existing`" in " ".join(
         stopped.stderr.split()
     )
     assert f"{PARTS}-managed-resource-group" not in {name for name, step in rest.items() if step == "create"}

@@ -67,7 +67,7 @@ def test_an_interrupted_gate_ends_unlocks_the_stack_and_up_goes_on(stack: LocalS
         for number in (signal.SIGINT, signal.SIGTERM):
             printed = interrupted(stack, number)
 
-            assert f"idstack: interrupted by {number.name}: `pulumi up` has ended what it had begun" in printed
+            assert f"idstack: interrupted by {number.name}: `pulumi up` has finished its operations" in printed
             assert "error: interrupted while it waited; run the command again" in printed
             assert not [each for each in (stack.state / "pulumi/backend/.pulumi/locks").rglob("*") if each.is_file()]
             assert not checkpoint(stack).get("pending_operations")

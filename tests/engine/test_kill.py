@@ -97,7 +97,7 @@ def test_a_locked_stack_is_left_alone_and_only_recover_prevents_twins(
                 engine.up()
             assert not locked.value.is_abandoned
         with pytest.raises(
-            LockedError, match=rf"\(pid {pid}, .* not run any more.* `make recover STACK=local` unlocks"
+            LockedError, match=rf"\(pid {pid}, .* which was killed.* `make recover STACK=local` unlocks"
         ):
             engine.up()
 

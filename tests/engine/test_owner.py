@@ -62,16 +62,16 @@ def test_a_stack_of_the_same_name_in_another_backend_deletes_nothing(stack: Loca
     before, owner = in_azure(stack), stack.outputs["ownerId"]
     vault = {key: stack.outputs[key] for key in ("keyVaultId", "keyVaultName")}
     with another_backend(stack, vault):
-        swept = json.loads(stack.idstack("sweep", "--yes", "--json").stdout)["leftOver"]
+        swept = json.loads(stack.idstack("sweep", "--yes", "--json").stdout)["leftovers"]
         recovered = stack.idstack("recover", "--no-up", check=False)
 
     assert in_azure(stack) == before
-    foreign = f"no stack of this backend has its owner id {owner}, and one of another may"
+    foreign = f"no stack of this backend has its owner id {owner}, but one of another backend may"
     kinds = {each["kind"] for each in swept if each["not_ours"] == foreign}
     assert kinds == {"application", "managed identity", "secret"}
     assert not any(each["ours"] for each in swept)
     assert recovered.returncode == 1
-    assert f"it carries the owner id {owner}, which no stack of this backend has" in recovered.stderr
+    assert f"it has the owner id {owner}, which no stack of this backend has" in recovered.stderr
     assert stack.preview() == {}
 
 
@@ -80,7 +80,7 @@ def test_a_person_says_that_an_owner_id_was_this_stacks(stack: LocalStack) -> No
     vault = {key: stack.outputs[key] for key in ("keyVaultId", "keyVaultName")}
     with another_backend(stack, vault):
         stack.idstack("recover", "--no-up", "--owner", owner)
-        swept = json.loads(stack.idstack("sweep", "--json").stdout)["leftOver"]
+        swept = json.loads(stack.idstack("sweep", "--json").stdout)["leftovers"]
 
     assert {each["kind"] for each in swept if each["ours"]} >= {"application", "managed identity", "secret"}
     assert not any(owner in (each["not_ours"] or "") for each in swept)

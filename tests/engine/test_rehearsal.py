@@ -35,15 +35,15 @@ def test_another_role_set_and_new_clusters_of_both_ways_refuse_nobody(project: R
 
     assert (found.code, found.findings, found.failed()) == (0, [], {})
     assert len(found.document["signIns"]) == _CLIENTS
-    assert all(each["worked"] > 1 for each in found.document["signIns"])
-    lost = {(each["type"].rpartition(":")[2], each["operation"]) for each in found.document["lost"]}
+    assert all(each["succeeded"] > 1 for each in found.document["signIns"])
+    lost = {(each["type"].rpartition(":")[2], each["operation"]) for each in found.document["replacedOrDeleted"]}
     assert lost == {("RoleAssignment", "replace"), ("RoleAssignment", "delete")}, "another role, or a wider scope"
     assert {each["identity"] for each in found.document["plan"] if each["cluster"] == "hc3"} >= {
         row.field for row in CONTROL_PLANE if row.workload
     }
     assert set(found.operations("role")) == {"create", "replace", "delete"}
     assert set(found.operations("secret")) == {"create"}
-    assert (found.document["secondUp"], found.document["leftByDown"]) == ([], [])
+    assert (found.document["secondUp"], found.document["remainingAfterDown"]) == ([], [])
     assert found.document["stacks"] == ["prod"]
     assert "local-prod" not in str(found.document)
     assert list(project.temporary.iterdir()) == []

@@ -57,7 +57,7 @@ def test_a_cluster_under_another_name_is_refused_while_it_is_in_use(project: Reh
     assert found.findings[0] == "hc1 would lose credentials in use, which allowCredentialLoss does not approve"
     assert found.document["credentialLosses"][0]["lost"] == ["all of it: hc9 has its issuerURL"]
     assert "allowCredentialLoss" in found.document["errors"][0]
-    assert (found.document["plan"], found.failed(), found.document["clustersNobodyUses"]) == ([], {}, [])
+    assert (found.document["plan"], found.failed(), found.document["unusedClusters"]) == ([], {}, [])
 
 
 def test_the_cluster_side_is_handed_over_without_a_failed_sign_in(project: Rehearsals) -> None:
@@ -82,9 +82,11 @@ def test_another_vault_needs_an_approval_and_then_refuses_nobody(project: Rehear
     assert (found.code, found.findings, found.failed()) == (0, [], {})
     [loss] = found.document["credentialLosses"]
     assert (loss["approved"], len(loss["lost"])) == (True, len(_ON))
-    assert {each["because"] for each in found.document["lost"] if each["resource"].endswith("secret")} == {"vaultId"}
+    assert {each["reason"] for each in found.document["replacedOrDeleted"] if each["resource"].endswith("secret")} == {
+        "vaultId"
+    }
     assert set(found.operations("secret")) == {"replace"}
-    assert found.document["clustersNobodyUses"] == ["hc1"]
+    assert found.document["unusedClusters"] == ["hc1"]
     assert found.document["keptByAzure"] == [
         "vault kv-example-stage, deleted softly",
         "vault kv-idstack-next, deleted softly",
@@ -98,8 +100,8 @@ def test_a_reader_that_the_stack_makes_reads_in_its_rehearsal_too(project: Rehea
     found = project.rehearse("prod", "--forbid", "create,replace,delete")
 
     assert (found.code, found.findings, found.failed()) == (0, [], {})
-    assert {each["identity"] for each in found.document["newPods"] if each["worked"]} == _ON
-    assert len(found.document["leftOut"]) == 1
+    assert {each["identity"] for each in found.document["newPods"] if each["succeeded"]} == _ON
+    assert len(found.document["notRehearsed"]) == 1
 
 
 def test_a_cluster_that_moves_to_a_stack_of_its_own_is_split_off_first(project: Rehearsals) -> None:
@@ -117,7 +119,7 @@ def test_a_cluster_that_moves_to_a_stack_of_its_own_is_split_off_first(project: 
     # Tags say whose the cluster's applications, identities and secrets are.
     assert set(found.operations("principal")) == set(found.operations("secret")) == {"update"}
     assert found.operations("role") == {}
-    assert {each["identity"] for each in found.document["newPods"] if each["worked"]} == _ON
+    assert {each["identity"] for each in found.document["newPods"] if each["succeeded"]} == _ON
     assert "local-prod" not in str(found.document)
 
 

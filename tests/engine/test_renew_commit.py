@@ -92,4 +92,4 @@ def test_the_program_and_configuration_of_the_last_up_renew(tmp_path: Path, monk
     assert len(trees) == 1, "the work tree is gone"
     assert left == {}, "the renewal left nothing for the program that was brought up"
     assert refused.returncode == 1
-    assert f"from commit {brought_up}, which did not lead to the branch squashed that is checked out" in refused.stderr
+    assert f"from commit {brought_up}, which is not in the history of the checked-out branch squashed" in refused.stderr

@@ -49,7 +49,7 @@ def test_a_leaked_key_is_out_although_the_new_gate_fails_and_stays_out(
         failed = small.idstack("rotate", "--identity", "cloudProvider", "--revoke", "--now", check=False)
 
     assert failed.returncode == 1, failed.stdout
-    assert "The leaked certificates of hc1/cloudProvider are out of use and stay so" in failed.stderr
+    assert "The leaked certificates of hc1/cloudProvider are withdrawn" in failed.stderr
     with pytest.raises(ClientAuthenticationError, match="AADSTS700027"):
         bare_sign_in(leaked)
 

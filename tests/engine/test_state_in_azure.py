@@ -65,8 +65,10 @@ def test_a_preview_needs_to_read_the_state_and_to_decrypt_and_no_more(
     refused = reader.run("up", "--yes", "--skip-preview", "--stack", "dev", check=False)
     assert azure.blobs() == before
     told = str(failure(refused.stderr, "dev"))
-    assert "took no write, and the engine crashed over it" in told, "the library names the reason: simplify the error"
-    assert told.endswith("Nothing has begun: run the command again then")
+    assert "could not be written to its container, and the engine crashed" in told, (
+        "the library names the reason: simplify the error"
+    )
+    assert told.endswith("Nothing was started: correct that and run the command again")
 
 
 def test_an_identity_without_a_role_sees_no_state(azure: StateInAzure, writer: EngineOnAzure, tmp_path: Path) -> None:
@@ -76,7 +78,8 @@ def test_an_identity_without_a_role_sees_no_state(azure: StateInAzure, writer: E
     refused = nobody.run("preview", "--stack", "dev", check=False)
 
     assert str(failure(refused.stderr, "dev")).startswith(
-        "who runs this may not use the container of the state, stidstackstate.blob.core.windows.net/pulumi-state. "
+        "the signed-in identity may not use the container of the state, "
+        "stidstackstate.blob.core.windows.net/pulumi-state. "
     )
 
 

@@ -27,8 +27,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
 
 def left_over(stack: LocalStack) -> list[dict[str, Any]]:
     document = json.loads(stack.idstack("sweep", "--json").stdout)
-    assert document["unreadable"] == {}
-    return list(document["leftOver"])
+    assert document["unread"] == {}
+    return list(document["leftovers"])
 
 
 def test_a_name_taken_by_an_older_principal_is_freed(stack: LocalStack) -> None:
@@ -56,7 +56,7 @@ def test_a_name_taken_by_an_older_principal_is_freed(stack: LocalStack) -> None:
     stack.up()
 
     assert stopped.returncode == 1
-    assert "`.venv/bin/idstack sweep --stack local` says so, and with `--yes` frees the name" in stopped.stderr
+    assert "`.venv/bin/idstack sweep --stack local` says so, and frees the name with `--yes`" in stopped.stderr
     assert [(each["kind"], each["id"], each["ours"]) for each in listed] == [("role assignment", taken, True)]
     assert left_over(stack) == []
     successor = somebody.arm("GET", taken, _AUTHORIZATION)["properties"]["principalId"]

@@ -128,7 +128,7 @@ class Storm:
             printed = self._run("sweep", "--yes", "--json").printed
             # A line for each thing that it deletes would follow.
             swept, _ = json.JSONDecoder().raw_decode(printed, printed.index("{"))
-            things.require_somebody_elses(swept["leftOver"], with_secrets=is_up)
+            things.require_somebody_elses(swept["leftovers"], with_secrets=is_up)
             recovered = self._run("recover", "--no-up")
             things.require_not_adopted(recovered, empty, world.stack.resources())
         model.require_untouched(before, in_azure(world.stack))

@@ -31,7 +31,7 @@ _CAUSES: Final = re.compile(
     r"rotate --force|set-attributes|which a hosted cluster of the stack|which no stack of this backend has",
     re.IGNORECASE,
 )
-PUT_BACK: Final = "the state was truncated, and is that of"
+PUT_BACK: Final = "the state was truncated, and was replaced by that of"
 """What `idstack recover` prints of a copy that takes the state's place."""
 # What puts right what somebody has edited or put back.
 _WAY_OUT: Final = re.compile(r"idstack rotate --force|az keyvault secret set-attributes")

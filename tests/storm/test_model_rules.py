@@ -26,8 +26,8 @@ _OWNED: Final = {
     "/identity/i1": "azure-native:managedidentity:UserAssignedIdentity",
     "/secrets/cloud-provider-hc1-json": "idstack:index:CredentialSecret",
 }
-_FOREIGN: Final = "no stack of this backend has its owner id mine, and one of another may"
-_WHOSE: Final = "it carries the owner id mine, which no stack of this backend has"
+_FOREIGN: Final = "no stack of this backend has its owner id mine, but one of another backend may"
+_WHOSE: Final = "it has the owner id mine, which no stack of this backend has"
 
 
 def version(thumbprint: str, *, delivered: datetime = _NOW, enabled: bool = True) -> dict[str, Any]:
@@ -311,7 +311,7 @@ def _listed(*ids: str, not_ours: str | None = _FOREIGN) -> list[dict[str, Any]]:
         (_listed("/applications/a1", "/identity/i1"), True, "it is not listed as somebody else's"),
         (_listed("/identity/i1", "/secrets/cloud-provider-hc1-json"), True, "it is not listed as somebody else's"),
         (_listed("/applications/a1"), False, "it is not listed as somebody else's"),
-        (_listed(*_OWNED, not_ours="it carries no owner id"), True, "it is not listed as somebody else's"),
+        (_listed(*_OWNED, not_ours="it has no owner id"), True, "it is not listed as somebody else's"),
         ([*_listed(*_OWNED), *_listed("/role/r1", not_ours=None)], True, "it is thought to be another stack's"),
     ],
 )

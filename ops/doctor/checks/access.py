@@ -1,4 +1,4 @@
-"""Whether the stack's deployer has what it needs on the management cluster."""
+"""Whether the stack's deployer has its permissions on the management cluster."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     access = known(world.access)
     if access.missing and access.only_looks:
         raise NotReadError(
-            f"{access.who} may look at {access.server} and change nothing there, so the deployer's permissions are not "
-            f"known; the deployer's own {world.command('doctor', '--stage', 'access')} checks them"
+            f"{access.who} may only read {access.server}, so that the deployer's permissions are not known; run "
+            f"{world.command('doctor', '--stage', 'access')} as the deployer"
         )
     if access.missing:
         yield Fault(evidence=f"{access.who} at {access.server} lacks {'; '.join(access.missing)}", fix=access.hint)

@@ -1,4 +1,4 @@
-"""Whether the stack is free, complete, and can be decrypted."""
+"""Whether the stack is unlocked, complete, and can be decrypted."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ from collections.abc import Iterator
 from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
-from ops.doctor.model.locks import age
 from ops.world.parts import Part
 from ops.world.seen import known
-from ops.world.stack_world import StackWorld
+from ops.world.stack_world import SeenLock, StackWorld
+
+
+def _age(world: StackWorld, lock: SeenLock) -> str:
+    """The age of a lock, such as `47 minutes`, in the largest unit of which there are two."""
+    seconds = max(int((world.now - lock.since).total_seconds()), 0)
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} seconds"
 
 
 def _find_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
@@ -19,22 +27,21 @@ def _find_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
             state, fix = "which still runs", f"wait until it ends, or interrupt it (Ctrl-C), then {world.make('up')}"
         elif lock.runs is None:
             state = "which this machine cannot see"
-            fix = f"wait until it ends; if it is gone for sure, {world.make('recover', '--unlock')}"
+            fix = f"wait until it ends; if you are sure that it has ended, {world.make('recover', '--unlock')}"
         else:
             continue
-        yield Fault(evidence=f"locked for {age(world, lock)} by {lock.owner}, {state}", fix=fix)
+        yield Fault(evidence=f"locked for {_age(world, lock)} by {lock.owner}, {state}", fix=fix)
 
 
 LOCK = of_stack(Stage.BACKEND, "lock", (Part.LOCKS,), _find_lock)
 
 
 def _find_abandoned_lock(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
-    """Whether a run that was killed has left its lock, and the stack incomplete."""
+    """Whether a killed run has left its lock, and the stack incomplete."""
     for lock in known(world.locks):
         if lock.runs is False:
             yield Fault(
-                evidence=f"locked for {age(world, lock)} by {lock.owner}, which does not run any more: it was killed",
-                fix=world.make("recover"),
+                evidence=f"locked for {_age(world, lock)} by {lock.owner}, which was killed", fix=world.make("recover")
             )
 
 
@@ -42,9 +49,9 @@ ABANDONED_LOCK = of_stack(Stage.BACKEND, "abandoned-lock", (Part.LOCKS,), _find_
 
 
 def _find_pending_operations(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
-    """Whether a killed engine left operations half done in the state."""
+    """Whether a killed engine left pending operations in the state."""
     if pending := known(world.state).pending:
-        yield Fault(evidence=f"half done: {', '.join(pending)}", fix=world.make("recover"))
+        yield Fault(evidence=f"interrupted operations: {', '.join(pending)}", fix=world.make("recover"))
 
 
 PENDING_OPERATIONS = of_stack(Stage.BACKEND, "pending-operations", (Part.STATE,), _find_pending_operations)
@@ -56,7 +63,7 @@ def _find_last_run(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     if run is not None and run.has_failed:
         command = "up" if run.kind == "update" else run.kind
         yield Fault(
-            evidence=f"the last `pulumi {command}`, begun at {run.started}, has failed: the stack may be incomplete",
+            evidence=f"the last `pulumi {command}`, begun at {run.started}, failed: the stack may be incomplete",
             fix=world.make("down" if run.kind == "destroy" else "up"),
         )
 
@@ -65,7 +72,7 @@ LAST_RUN = of_stack(Stage.BACKEND, "last-run", (Part.HISTORY,), _find_last_run)
 
 
 def _find_decryption(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
-    """Whether the stack's secrets provider decrypts what is secret in its state."""
+    """Whether the stack's secrets provider decrypts the secrets in its state."""
     if (refusal := known(world.decryption)) is not None:
         yield Fault(
             evidence=refusal,
@@ -79,14 +86,8 @@ DECRYPTION = of_stack(
     "decryption",
     (Part.DECRYPTION,),
     _find_decryption,
-    # Whoever asks Azure or the cluster needs the configuration first.
+    # The clients of Azure and the cluster need the configuration first.
     hides={*Part} - {Part.STATE, Part.LOCKS, Part.HISTORY},
 )
 
-CHECKS: Final[tuple[Check, ...]] = (
-    LOCK,
-    ABANDONED_LOCK,
-    PENDING_OPERATIONS,
-    LAST_RUN,
-    DECRYPTION,
-)
+CHECKS: Final[tuple[Check, ...]] = (LOCK, ABANDONED_LOCK, PENDING_OPERATIONS, LAST_RUN, DECRYPTION)

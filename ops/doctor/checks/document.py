@@ -1,4 +1,4 @@
-"""Whether the mounted document is one that the loader takes, and the identity's own. Its content is never read here."""
+"""Whether the loader accepts the mounted document, and it is the identity's own. The check never reads its content."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 from identity.credentials import rfc3339
 from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.doctor.model.fixes import renewal
-from ops.doctor.model.reports import REFUSED_DOCUMENT, reports_of
+from ops.doctor.model.lookups import REFUSED_DOCUMENT, reports_of
 from ops.world.expected import Identity
 from ops.world.parts import Part
 from ops.world.seen import entry
 from ops.world.stack_world import StackWorld
 
-# After it was written the driver polls, and the loader looks at its file: as in `mount`.
-_LOADED_WITHIN: Final = timedelta(minutes=10)
+# The driver polls, then the loader polls its file, as in `mount`.
+_LOAD_TIMEOUT: Final = timedelta(minutes=10)
 
 
 def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
@@ -36,7 +36,7 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
             thumbprint
             and identity.thumbprint not in (None, thumbprint)
             and secret is not None
-            and world.now - secret.created >= _LOADED_WITHIN
+            and world.now - secret.created >= _LOAD_TIMEOUT
         ):
             evidence = f"{pod.name} loaded the certificate {thumbprint}; the stack delivered {identity.thumbprint}"
         else:

@@ -16,28 +16,28 @@ from ops.world.stack_world import StackWorld
 def _find(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:
     if known(world.state).cluster_side == "stack":
         return
-    found = known(entry(world.control_planes, cluster.cluster).hosted_cluster)
-    if found is None:
+    hosted_cluster = known(entry(world.control_planes, cluster.cluster).hosted_cluster)
+    if hosted_cluster is None:
         raise NotReadError(f"there is no HostedCluster {cluster.home}/{cluster.cluster} yet")
-    unexpected = sorted((each for each in found.conditions if not each.is_expected), key=_rank)
-    causes = [each for each in unexpected if each.status != _UNKNOWN] or unexpected
-    for each in causes:
+    unexpected = sorted((condition for condition in hosted_cluster.conditions if not condition.is_expected), key=_rank)
+    causes = [condition for condition in unexpected if condition.status != _UNKNOWN] or unexpected
+    for cause in causes:
         yield Fault(
-            evidence=f"{each.type} is {each.status} ({each.reason}): {each.message}".rstrip(": "),
+            evidence=f"{cause.type} is {cause.status} ({cause.reason}): {cause.message}".rstrip(": "),
             fix=f"`kubectl --namespace {cluster.home} describe hostedcluster {cluster.cluster}`; "
             "docs/reference/symptoms.md has what each condition says about the identities",
         )
-    if followed := [each.type for each in unexpected if each not in causes]:
+    if consequences := [condition.type for condition in unexpected if condition not in causes]:
         yield Fault(
-            evidence=f"a consequence of {causes[0].type}: HyperShift does not know yet of {', '.join(followed)}",
-            fix=f"put {causes[0].type} right, then look again",
+            evidence=f"a consequence of {causes[0].type}: HyperShift does not know yet about {', '.join(consequences)}",
+            fix=f"correct {causes[0].type}, then run the doctor again",
         )
 
 
 # HyperShift reads the specification first: nothing else can become true while these are not
 # (openshift/hypershift api/v1beta1/hostedcluster_conditions.go, hostedcluster_controller.go).
 _FIRST: Final = ("Valid", "Supported")
-# Of a condition that is taken over from what does not exist: the hosted control plane, or the cluster version.
+# The status of a condition whose source does not exist: the hosted control plane, or the cluster version.
 _UNKNOWN: Final = "Unknown"
 
 

@@ -1,4 +1,4 @@
-"""Whether the CSI driver has mounted the vault's secret in every pod that asks for it, and follows a renewal."""
+"""Whether the CSI driver has mounted the vault's secret in every pod with its volume, and updates it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from identity.naming import parse_arm_id
 from identity.secrets_store import poll_interval, rotation_command, rotation_fault
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
 from ops.doctor.model.fixes import of_symptom
-from ops.doctor.model.pods import asking
+from ops.doctor.model.lookups import mounting_pods
 from ops.world.expected import Identity
 from ops.world.parts import Part
 from ops.world.seen import NotReadError, Unread, entry, known
@@ -22,7 +22,7 @@ from ops.world.stack_world import SeenControlPlane, StackWorld
 
 
 def _find_secret_rotation(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
-    """Whether the secrets-store add-on of AKS brings a renewed certificate into the pods, and soon enough."""
+    """Whether the secrets-store add-on of AKS updates a renewed certificate in the pods, and soon enough."""
     state, add_on = known(world.state), known(world.add_on)
     if state.management_cluster is None or add_on is None:
         return
@@ -33,46 +33,48 @@ def _find_secret_rotation(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         yield Fault(evidence=f"the secrets-store add-on of {cluster.name}: {fault}", fix=f"`{command}`")
 
 
-SECRET_ROTATION = of_stack(Stage.MOUNT, "rotation", (Part.ADD_ON, Part.STATE), _find_secret_rotation)
+SECRET_ROTATION = of_stack(Stage.MOUNT, "secret-rotation", (Part.ADD_ON, Part.STATE), _find_secret_rotation)
 
 
-# Beyond the driver's interval, which is a minimum: kubelet asks it about once a minute, and the vault may be slow.
+# Added to the driver's interval, which is a minimum: kubelet calls it about once a minute, and the vault may be slow.
 _SLACK: Final = timedelta(minutes=8)
 _MOUNT, _ROTATION = "FailedMount", "MountRotationFailed"
 _NO_EVENT: Final = "no event says why; events are kept for an hour"
 
 
 def _find_driver_mount(world: StackWorld, identity: Identity) -> Iterator[Fault]:
-    """Whether the CSI driver has mounted the secret in every pod that asks for it, in the vault's version."""
-    seen = entry(world.control_planes, identity.cluster)
-    pods = asking(world, identity)
+    """Whether the CSI driver has mounted the vault's version of the secret in every pod with its volume."""
+    plane = entry(world.control_planes, identity.cluster)
+    pods = mounting_pods(world, identity)
     if not pods:
-        raise NotReadError(f"no pod in {identity.namespace} asks the driver for {identity.secret_provider_class}")
+        raise NotReadError(f"no pod in {identity.namespace} has a volume of {identity.secret_provider_class}")
     mounts = {
-        each.pod: each for each in known(seen.mounts) if each.secret_provider_class == identity.secret_provider_class
+        mounted.pod: mounted
+        for mounted in known(plane.mounts)
+        if mounted.secret_provider_class == identity.secret_provider_class
     }
     for pod in pods:
         mount = mounts.get(pod.name)
         if mount is None or not mount.is_mounted:
-            said = _last_warning(seen, pod.name, _MOUNT)
+            reason = _last_warning(plane, pod.name, _MOUNT)
             yield Fault(
-                evidence=f"the driver has mounted nothing in {pod.name}: {said}", fix=_fix(world, identity, said)
+                evidence=f"the driver has mounted nothing in {pod.name}: {reason}", fix=_fix(world, identity, reason)
             )
             continue
         current = entry(world.secrets, identity.secret)
         version = mount.versions.get(f"secret/{identity.secret}")
         if current is None or version == current.version or world.now - current.created < _polled_within(world):
             continue
-        said = _last_warning(seen, pod.name, _ROTATION)
+        reason = _last_warning(plane, pod.name, _ROTATION)
         yield Fault(
             evidence=f"{pod.name} has version {version} mounted, the vault has {current.version} since "
-            f"{current.created:%Y-%m-%d %H:%M} UTC: {said}",
-            fix=_fix(world, identity, said),
+            f"{current.created:%Y-%m-%d %H:%M} UTC: {reason}",
+            fix=_fix(world, identity, reason),
         )
 
 
 def _polled_within(world: StackWorld) -> timedelta:
-    """How old a version may be that a pod has not got yet. Where nobody tells the interval, it may be the longest."""
+    """The time within which pods get a new version; with the longest interval if the driver's is not known."""
     add_on, interval = world.add_on, LONGEST_POLL
     if add_on is not None and not isinstance(add_on, Unread) and add_on.is_enabled:
         with suppress(ValueError):
@@ -80,18 +82,18 @@ def _polled_within(world: StackWorld) -> timedelta:
     return interval + _SLACK
 
 
-def _last_warning(seen: SeenControlPlane, pod: str, reason: str) -> str:
-    if isinstance(seen.warnings, Unread):
-        return f"its events were not read ({seen.warnings.why})"
-    found = [each for each in seen.warnings if (each.pod, each.reason) == (pod, reason)]
-    return " ".join(max(found, key=lambda each: each.last).message.split()) if found else _NO_EVENT
+def _last_warning(plane: SeenControlPlane, pod: str, reason: str) -> str:
+    if isinstance(plane.warnings, Unread):
+        return f"its events were not read ({plane.warnings.why})"
+    warnings = [warning for warning in plane.warnings if (warning.pod, warning.reason) == (pod, reason)]
+    return " ".join(max(warnings, key=lambda warning: warning.last).message.split()) if warnings else _NO_EVENT
 
 
-def _fix(world: StackWorld, identity: Identity, said: str) -> str:
-    symptom = find(said, Family.VAULT, Family.MOUNT)
+def _fix(world: StackWorld, identity: Identity, reason: str) -> str:
+    symptom = find(reason, Family.VAULT, Family.MOUNT)
     if symptom is None:
         return (
-            "look at the driver's own log: `kubectl logs --namespace kube-system --container secrets-store "
+            "read the driver's log: `kubectl logs --namespace kube-system --container secrets-store "
             "--selector app=secrets-store-csi-driver`"
         )
     return of_symptom(world, identity, symptom)
@@ -99,7 +101,4 @@ def _fix(world: StackWorld, identity: Identity, said: str) -> str:
 
 DRIVER_MOUNT = of_identity(Stage.MOUNT, "mount", (Part.CONTROL_PLANES, Part.SECRETS, Part.ADD_ON), _find_driver_mount)
 
-CHECKS: Final[tuple[Check, ...]] = (
-    SECRET_ROTATION,
-    DRIVER_MOUNT,
-)
+CHECKS: Final[tuple[Check, ...]] = (SECRET_ROTATION, DRIVER_MOUNT)

@@ -1,4 +1,4 @@
-"""Whether the SecretProviderClass is there, and asks for the identity's secret as the key-vault-user."""
+"""Whether the SecretProviderClass exists, and names the identity's secret and the key-vault-user."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ops.world.stack_world import StackWorld
 def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     state = known(world.state)
     classes, name = known(entry(world.control_planes, identity.cluster).classes), identity.secret_provider_class
-    found = classes.get(name)
+    provider_class = classes.get(name)
     fix = world.repair
     if state.cluster_side == "hypershift":
         fix = f"HyperShift writes it from the HostedCluster: compare that with {world.command('export', 'hypershift')}"
         if not classes:
             raise NotReadError(
-                f"{identity.namespace} has no SecretProviderClass at all: HyperShift has not made them yet"
+                f"{identity.namespace} has no SecretProviderClass at all: HyperShift has not created them yet"
             )
-    if found is None:
+    if provider_class is None:
         yield Fault(evidence=f"there is no SecretProviderClass {name} in {identity.namespace}", fix=fix)
         return
-    wanted = {
+    expected = {
         "usePodIdentity": "false",
         "useVMManagedIdentity": "true",
         "userAssignedIdentityID": state.key_vault_user,
@@ -36,29 +36,29 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         "tenantId": state.tenant_id,
     }
     differences = [
-        f"{key} is {found.parameters.get(key)!r}, not {value!r}"
-        for key, value in wanted.items()
-        if found.parameters.get(key) != value
+        f"{key} is {provider_class.parameters.get(key)!r}, not {value!r}"
+        for key, value in expected.items()
+        if provider_class.parameters.get(key) != value
     ]
-    if found.provider != "azure":
-        differences.append(f"its provider is {found.provider!r}, not 'azure'")
-    differences += _in_objects(found.parameters.get("objects", ""), identity)
+    if provider_class.provider != "azure":
+        differences.append(f"its provider is {provider_class.provider!r}, not 'azure'")
+    differences += _in_objects(provider_class.parameters.get("objects", ""), identity)
     if differences:
         yield Fault(evidence=f"of {name} in {identity.namespace}, {'; '.join(differences)}", fix=fix)
 
 
 def _in_objects(text: str, identity: Identity) -> list[str]:
     try:
-        listed = [yaml.safe_load(each) for each in yaml.safe_load(text)["array"]]
+        objects = [yaml.safe_load(text_) for text_ in yaml.safe_load(text)["array"]]
     except (yaml.YAMLError, TypeError, KeyError):
-        return ["`objects` cannot be read as the driver reads it: YAML with a list `array` of YAML texts"]
-    of_secret: Any = next((each for each in listed if _name(each) == identity.secret), None)
+        return ["`objects` is not what the driver reads: YAML with a list `array` of YAML texts"]
+    of_secret: Any = next((item for item in objects if _name(item) == identity.secret), None)
     if of_secret is None:
-        return [f"objectName is {', '.join(map(repr, map(_name, listed)))}, not {identity.secret!r}"]
-    wanted = {"objectEncoding": identity.object_encoding, "objectType": "secret"}
+        return [f"objectName is {', '.join(map(repr, map(_name, objects)))}, not {identity.secret!r}"]
+    expected = {"objectEncoding": identity.object_encoding, "objectType": "secret"}
     return [
         f"{key} is {of_secret.get(key)!r}, not {value!r}"
-        for key, value in wanted.items()
+        for key, value in expected.items()
         if of_secret.get(key) != value
     ]
 

@@ -10,7 +10,7 @@ from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
 from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.doctor.model.fixes import of_symptom, renewal
-from ops.doctor.model.reports import reports_of
+from ops.doctor.model.lookups import reports_of
 from ops.world.expected import Identity
 from ops.world.parts import Part
 from ops.world.seen import entry
@@ -20,43 +20,43 @@ from ops.world.stack_world import StackWorld
 def _find_registration(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether Entra ID has the application, enabled, with the certificate that the stack delivered."""
     if identity.generation is None:
-        return  # a managed identity: Azure keeps its certificates, and shows them to nobody
-    client, found = identity.client_id, entry(world.applications, identity.client_id)
-    if found is None:
+        return  # a managed identity: Azure keeps its certificates, which are not readable
+    client, application = identity.client_id, entry(world.applications, identity.client_id)
+    if application is None:
         yield Fault(
             evidence=f"Entra ID has no application with the client id {client}",
-            fix=f"{world.make('recover')} makes another one, with a new credential and its roles",
+            fix=f"{world.make('recover')} creates another one, with a new credential and its roles",
         )
         return
-    if found.is_enabled is None:
+    if application.is_enabled is None:
         yield Fault(evidence=f"the application {client} has no service principal", fix=world.repair)
-    elif not found.is_enabled:
+    elif not application.is_enabled:
         yield Fault(
             evidence=f"the service principal of {client} is disabled",
             fix=f"`az ad sp update --id {client} --set accountEnabled=true`",
         )
-    elif identity.thumbprint is not None and identity.thumbprint not in found.certificates:
+    elif identity.thumbprint is not None and identity.thumbprint not in application.certificates:
         yield Fault(
             evidence=f"the certificate {identity.thumbprint} is not registered on the application {client}",
-            fix=_out_or_in_again(world, identity),
+            fix=_revoke_or_register(world, identity),
         )
-    elif identity.thumbprint is not None and (end := found.certificates[identity.thumbprint]) <= world.now:
+    elif identity.thumbprint is not None and (end := application.certificates[identity.thumbprint]) <= world.now:
         yield Fault(
             evidence=f"the registration of {identity.thumbprint} ended at {rfc3339.render(end)}",
             fix=renewal(world, identity),
         )
 
 
-def _out_or_in_again(world: StackWorld, identity: Identity) -> str:
-    """Whoever took the certificate out knows why; the vault still has its key."""
+def _revoke_or_register(world: StackWorld, identity: Identity) -> str:
+    """The certificate may have been removed after a leak, and the vault still has its key."""
     revocation = world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}", "--revoke", "--now")
-    return f"if somebody took it out because its key leaked, {revocation}; otherwise {world.repair} registers it again"
+    return f"if it was removed because its key leaked, {revocation}; otherwise {world.repair} registers it again"
 
 
 REGISTRATION = of_identity(Stage.SIGN_IN, "registration", (Part.APPLICATIONS,), _find_registration)
 
 
-_UNREACHED: Final = "let the pod reach the authority: look at its network policies, proxy and DNS"
+_UNREACHED: Final = "let the pod reach the authority: check its network policies, proxy and DNS"
 
 
 def _find_sign_in(world: StackWorld, identity: Identity) -> Iterator[Fault]:
@@ -74,7 +74,4 @@ def _find_sign_in(world: StackWorld, identity: Identity) -> Iterator[Fault]:
 
 SIGN_IN = of_identity(Stage.SIGN_IN, "sign-in", (Part.REPORTS, Part.CONTROL_PLANES), _find_sign_in)
 
-CHECKS: Final[tuple[Check, ...]] = (
-    REGISTRATION,
-    SIGN_IN,
-)
+CHECKS: Final[tuple[Check, ...]] = (REGISTRATION, SIGN_IN)

@@ -1,4 +1,4 @@
-"""Whether the vault has each identity's secret, for a reader who may read it."""
+"""Whether the vault has each identity's secret, and the key-vault-user may read it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from identity.credentials import rfc3339
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
 from ops.doctor.model.fixes import renewal
-from ops.doctor.model.roles import lost
+from ops.doctor.model.lookups import role_fault
 from ops.world.expected import Identity
 from ops.world.parts import Part
 from ops.world.seen import NotReadError, entry, known
@@ -17,10 +17,10 @@ from ops.world.stack_world import StackWorld
 
 
 def _find_vault(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
-    """Whether the key vault is there, in the stack's tenant, and decides by roles."""
+    """Whether the key vault exists, in the stack's tenant, and uses Azure RBAC."""
     state = known(world.state)
     if not state.is_up or not state.vault_id:
-        return  # a stack of self-managed clusters may keep nothing in one
+        return  # a stack of self-managed clusters may have none
     name, vault = state.vault_name, known(world.vault)
     if vault is None:
         yield Fault(
@@ -35,19 +35,19 @@ def _find_vault(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         )
     if not vault.uses_roles:
         yield Fault(
-            evidence=f"the vault {name} decides by access policies, so that no role assignment counts",
+            evidence=f"the vault {name} uses access policies, so that no role assignment counts",
             fix=f"`az keyvault update --name {name} --enable-rbac-authorization true`",
         )
     own = state.own_vault
     if own is not None and vault.public_network_access.lower() != own.public_network_access.lower():
         yield Fault(
-            evidence=f"publicNetworkAccess of {name} is {vault.public_network_access}; the stack made it "
+            evidence=f"publicNetworkAccess of {name} is {vault.public_network_access}; the stack has set "
             f"{own.public_network_access}",
             fix=world.repair,
         )
     if own is not None and vault.default_action.lower() != own.default_action.lower():
         yield Fault(
-            evidence=f"the vault {name} answers other networks with {vault.default_action}; the stack made it "
+            evidence=f"the default action of {name} for other networks is {vault.default_action}; the stack has set "
             f"{own.default_action}",
             fix=world.repair,
         )
@@ -57,16 +57,16 @@ VAULT = of_stack(Stage.VAULT, "vault", (Part.VAULT, Part.STATE), _find_vault)
 
 
 def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
-    """Whether the key-vault-user, as whom the CSI driver reads the vault, has its role on the whole vault."""
+    """Whether the key-vault-user, the CSI driver's identity, has its role on the whole vault."""
     state = known(world.state)
     if state.is_up and not (state.key_vault_user and state.identities):
-        return  # nobody reads a vault for identities that have no certificate
-    if state.is_up and not state.reader_roles and not any(each.reader_roles for each in state.identities):
+        return  # identities without a certificate need no reader
+    if state.is_up and not state.reader_roles and not any(identity.reader_roles for identity in state.identities):
         raise NotReadError(
-            f"the vault {state.vault_name} is another stack's, and so is its reader: run the doctor on that one"
+            f"the vault {state.vault_name} and its reader belong to another stack: run the doctor on that stack"
         )
     for role in state.reader_roles:
-        if evidence := lost(world, role):
+        if evidence := role_fault(world, role):
             yield Fault(
                 evidence=f"the key-vault-user {state.key_vault_user} may not read {state.vault_name}: {evidence}",
                 fix=f"{world.repair}; Azure takes up to ten minutes to apply a role",
@@ -76,35 +76,35 @@ def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
 READER_ROLE = of_stack(Stage.VAULT, "reader-role", (Part.ROLES, Part.STATE), _find_reader_role)
 
 
-# Of clocks that disagree (identity.credentials.certificate.CLOCK_SKEW).
+# As identity.credentials.certificate.CLOCK_SKEW.
 _SKEW: Final = timedelta(minutes=5)
 
 
 def _find_secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
-    """Whether the identity's secret is in the vault, enabled, valid now, and the one that the stack delivered."""
+    """Whether the identity's secret is in the vault, enabled, valid, and as the stack delivered it."""
     vault, name = known(world.state).vault_name, identity.secret
-    found = entry(world.secrets, name)
+    secret = entry(world.secrets, name)
     of = f"--vault-name {vault} --name {name}"
-    if found is None:
+    if secret is None:
         yield Fault(
             evidence=f"there is no secret {name} in {vault}",
             fix=f"if it was deleted, `az keyvault secret recover {of}`, then {world.repair}",
         )
         return
-    another = renewal(world, identity)
-    if not found.enabled:
+    new_credential = renewal(world, identity)
+    if not secret.enabled:
         yield Fault(
-            evidence=f"the current version of {name} ({found.version}) is disabled",
+            evidence=f"the current version of {name} ({secret.version}) is disabled",
             fix=f"`az keyvault secret set-attributes {of} --enabled true`",
         )
-    elif found.expires is not None and found.expires <= world.now:
-        yield Fault(evidence=f"{name} expired at {rfc3339.render(found.expires)}", fix=another)
-    elif found.not_before is not None and found.not_before > world.now + _SKEW:
-        yield Fault(evidence=f"{name} is not valid before {rfc3339.render(found.not_before)}", fix=another)
-    elif found.thumbprint and identity.thumbprint and found.thumbprint != identity.thumbprint:
+    elif secret.expires is not None and secret.expires <= world.now:
+        yield Fault(evidence=f"{name} expired at {rfc3339.render(secret.expires)}", fix=new_credential)
+    elif secret.not_before is not None and secret.not_before > world.now + _SKEW:
+        yield Fault(evidence=f"{name} is not valid before {rfc3339.render(secret.not_before)}", fix=new_credential)
+    elif secret.thumbprint and identity.thumbprint and secret.thumbprint != identity.thumbprint:
         yield Fault(
-            evidence=f"{name} has the certificate {found.thumbprint}; the stack delivered {identity.thumbprint}",
-            fix=f"{world.repair}; if it still differs, {another}",
+            evidence=f"{name} has the certificate {secret.thumbprint}; the stack delivered {identity.thumbprint}",
+            fix=f"{world.repair}; if it still differs, {new_credential}",
         )
 
 
@@ -112,9 +112,9 @@ SECRET = of_identity(Stage.VAULT, "secret", (Part.SECRETS,), _find_secret)
 
 
 def _find_secret_reader(world: StackWorld, identity: Identity) -> Iterator[Fault]:
-    """Whether the key-vault-user has its role on the identity's secret, where it has none on the whole vault."""
+    """Whether the key-vault-user has its role on the identity's secret, with `readerScope: secrets`."""
     for role in identity.reader_roles:
-        if evidence := lost(world, role):
+        if evidence := role_fault(world, role):
             user = known(world.state).key_vault_user
             yield Fault(
                 evidence=f"the key-vault-user {user} may not read {identity.secret}: {evidence}",
@@ -124,9 +124,4 @@ def _find_secret_reader(world: StackWorld, identity: Identity) -> Iterator[Fault
 
 SECRET_READER = of_identity(Stage.VAULT, "secret-reader", (Part.ROLES,), _find_secret_reader)
 
-CHECKS: Final[tuple[Check, ...]] = (
-    VAULT,
-    READER_ROLE,
-    SECRET,
-    SECRET_READER,
-)
+CHECKS: Final[tuple[Check, ...]] = (VAULT, READER_ROLE, SECRET, SECRET_READER)

@@ -1,1 +1,1 @@
-"""What a check is, and what several checks ask of a stack."""
+"""The type of a check, and look-ups and fixes that several checks use."""

@@ -1,20 +1,20 @@
-"""A check: what it looks at, what it needs to see, and what it finds."""
+"""A check: its places, the parts of the world that it needs, and its faults."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, TypeVar
 
-from ops.world.expected import Cluster, FederatedIdentity, GrantedPrincipal, Identity
+from ops.world.expected import StackState
 from ops.world.parts import Part
 from ops.world.seen import known
 from ops.world.stack_world import StackWorld
 
 
 class Stage(StrEnum):
-    """Where a check belongs, in order. `configuration` to `proof-call` are the stages of the identity flow.
+    """The stages in order. `configuration` to `proof-call` are those of the identity flow.
 
     An identity has a certificate (`vault` to `document`) or trusts service accounts (`federation`).
     """
@@ -35,12 +35,12 @@ class Stage(StrEnum):
 
     @property
     def is_in_the_chain(self) -> bool:
-        """Whether what is broken there explains what is wrong behind it: without its state a stack has nothing else."""
+        """Whether a fault of this stage explains those of later stages."""
         return self not in (Stage.BACKEND, Stage.ACCESS)
 
 
 class Place(Protocol):
-    """What a check is about: a stack (both None), a hosted cluster, or one of its identities."""
+    """The subject of a check: a stack (both None), a hosted cluster, or one of its identities."""
 
     @property
     def cluster(self) -> str | None: ...
@@ -58,7 +58,7 @@ class WholeStack:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What a check found: the evidence, and what fixes it. `cluster` narrows a finding about the whole stack."""
+    """A fault: its evidence and its fix. `cluster` narrows one of the whole stack."""
 
     evidence: str
     fix: str
@@ -67,10 +67,9 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One check. `places` lists what it is about, `find` what is wrong there; both raise NotReadError.
+    """One check. `places` lists its subjects, `find` the faults of one; both raise NotReadError.
 
-    `needs` are the parts that must be read for it; the first is the one that it is about. While it finds something, the
-    parts in `hides` cannot be read.
+    `needs` are the parts that it reads, the main one first. A fault of it makes the parts in `hides` unreadable.
     """
 
     stage: Stage
@@ -88,39 +87,32 @@ def of_stack(
     find: Callable[[StackWorld, WholeStack], Iterator[Fault]],
     hides: Iterable[Part] = (),
 ) -> Check:
-    """A check that is made once."""
+    """A check of the whole stack."""
     return Check(
         stage=stage, name=name, needs=needs, places=lambda _: (WholeStack(),), find=find, hides=frozenset(hides)
     )
 
 
-def of_cluster(
-    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[StackWorld, Cluster], Iterator[Fault]]
-) -> Check:
-    """A check of each hosted cluster."""
-    needs = (*needs, Part.STATE)
-    return Check(stage=stage, name=name, needs=needs, places=lambda world: known(world.state).clusters, find=find)
+P = TypeVar("P", bound=Place)
+_Finder: TypeAlias = Callable[[StackWorld, P], Iterator[Fault]]
 
 
-def of_principal(
-    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[StackWorld, GrantedPrincipal], Iterator[Fault]]
-) -> Check:
-    """A check of each identity of each hosted cluster, of both planes."""
-    needs = (*needs, Part.STATE)
-    return Check(stage=stage, name=name, needs=needs, places=lambda world: known(world.state).principals, find=find)
+def _of_each(
+    places: Callable[[StackState], Iterable[P]],
+) -> Callable[[Stage, str, tuple[Part, ...], _Finder[P]], Check]:
+    """Makes checks of each such place of a stack: of its stage, with its name and the parts that it reads."""
+
+    def check(stage: Stage, name: str, needs: tuple[Part, ...], find: _Finder[P]) -> Check:
+        needs = (*needs, Part.STATE)
+        return Check(stage=stage, name=name, needs=needs, places=lambda world: places(known(world.state)), find=find)
+
+    return check
 
 
-def of_federated(
-    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[StackWorld, FederatedIdentity], Iterator[Fault]]
-) -> Check:
-    """A check of each managed identity that service accounts of a hosted cluster use."""
-    needs = (*needs, Part.STATE)
-    return Check(stage=stage, name=name, needs=needs, places=lambda world: known(world.state).guests, find=find)
-
-
-def of_identity(
-    stage: Stage, name: str, needs: tuple[Part, ...], find: Callable[[StackWorld, Identity], Iterator[Fault]]
-) -> Check:
-    """A check of each control-plane identity of each hosted cluster."""
-    needs = (*needs, Part.STATE)
-    return Check(stage=stage, name=name, needs=needs, places=lambda world: known(world.state).identities, find=find)
+of_cluster = _of_each(lambda state: state.clusters)
+of_identity = _of_each(lambda state: state.identities)
+"""Of each control-plane identity."""
+of_federated = _of_each(lambda state: state.guests)
+"""Of each managed identity that service accounts of a hosted cluster use."""
+of_principal = _of_each(lambda state: state.principals)
+"""Of each identity of both planes."""

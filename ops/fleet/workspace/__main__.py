@@ -1,7 +1,7 @@
-"""What the image has as `pulumi`: the engine as `idstack` runs it, for the operator's agent, which knows no other.
+"""The image's `pulumi`, which the operator's agent calls: the engine as `idstack` runs it.
 
-The agent installs a project's packages before it does anything else; here they are in the image, by checksum, and
-nothing is installed. It has no option for policies; `up` and `preview` get them as those of `idstack` do.
+The agent first installs a project's packages; here they are in the image already, by checksum, and nothing is
+installed. The agent has no option for policies; `up` and `preview` get them as those of `idstack` do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ops.stack.errors import CommandError
 
 _INSTALL: Final = "install"
 _WITH_POLICIES: Final = frozenset({"up", "preview"})
-# The engine tells stacks of the local cloud by name; none of them is in a workspace.
+# `ops.stack` tells stacks of the local cloud by name; none of them is in a workspace.
 _STACK: Final = "workspace"
 # With it the engine knows `--event-log`, by which the agent follows a run (pulumi/pulumi `sdk/go/auto/stack.go`). It
 # reveals nothing, unlike the others of its prefix, so it is kept here and nowhere else.
@@ -31,14 +31,14 @@ def command(arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[list[
     environment |= {name: value for name, value in environ.items() if name == _EVENT_LOG}
     engine = shutil.which("pulumi", path=environment["PATH"])
     if engine is None:
-        raise CommandError("the image has no engine: build it as fleet/workspace/Containerfile says")
+        raise CommandError("the image has no engine: build it with fleet/workspace/Containerfile")
     policies = policy_pack(_STACK, wanted=True) if _verb(arguments) in _WITH_POLICIES else []
     return [engine, *arguments, *policies], environment
 
 
 def _verb(arguments: Sequence[str]) -> str:
     """The engine's command: the agent's library puts options without a value before it (`--non-interactive`)."""
-    return next((each for each in arguments if not each.startswith("-")), "")
+    return next((argument for argument in arguments if not argument.startswith("-")), "")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from components.azure.entra_application import SLOTS
 from identity.credentials.secret_tags import OWN_TAGS
 from ops.forecast import counts
 from ops.forecast.counts import Taken
-from ops.forecast.stack import ForecastStack, together
+from ops.forecast.stack import ForecastStack, combined
 from tests.unit.components import world
 from tests.unit.components.configurations import CONFIGURATIONS
 from tests.unit.components.program import Program
@@ -22,7 +22,7 @@ from tests.unit.components.recorder import RecordingMonitor
 def built(request: pytest.FixtureRequest, program: Program) -> tuple[ForecastStack, RecordingMonitor]:
     """A stack as the forecast reads it, and what the program registered for it."""
     changes = CONFIGURATIONS[request.param]
-    [stack] = together({"test": world.settings(**changes)})
+    [stack] = combined({"test": world.settings(**changes)})
     return stack, program(**changes, invokes={**world.lookups(), "azure-native:keyvault:getManagedHsm": {}})
 
 

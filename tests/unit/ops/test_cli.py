@@ -68,7 +68,7 @@ def test_a_kept_token_costs_a_few_modules_of_the_standard_library(tmp_path: Path
 
 def test_every_command_is_in_a_panel_of_the_help_on_one_line(idstack: Idstack) -> None:
     printed = idstack("--help").output
-    for panel in ("Deploy", "Look", "Credentials", "Access", "Rescue", "Local"):
+    for panel in ("Deploy", "Inspect", "Credentials", "Access", "Recovery", "Local"):
         assert f"╭─ {panel} ─" in printed
     for row in COMMANDS.values():
         assert f"│ {row.name:10}  {row.summary} " in printed, "the summary must fit 80 columns"
@@ -86,8 +86,8 @@ def test_each_command_has_help(engine: FakeEngine, idstack: Idstack, name: str, 
 def test_the_lines_of_a_paragraph_are_the_screens(idstack: Idstack) -> None:
     printed = [line.rstrip() for line in idstack("sweep", "--help").output.splitlines()]
     assert printed[3:5] == [
-        " List what is left over where the stack's configuration leads: role assignments",
-        " whose principal is gone, and applications, secrets and managed identities that",
+        " List leftover resources in the scope of the stack's configuration: role",
+        " assignments of deleted principals, applications, secrets and managed",
     ]
 
 

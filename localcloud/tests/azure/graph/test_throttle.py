@@ -137,7 +137,7 @@ def test_a_throttled_request_counts_for_no_limit(standing: StandingClock) -> Non
 
 def test_the_forecast_and_the_local_graph_have_the_same_figures() -> None:
     size, refill = Faults().graph_requests["write"]
-    assert (size, size / refill) == (RENEWAL_WRITES.most, RENEWAL_WRITES.seconds)
+    assert (size, size / refill) == (RENEWAL_WRITES.maximum, RENEWAL_WRITES.seconds)
 
 
 def test_too_many_writes_are_refused_with_a_retry_after(writes_one: CoverageCloud, standing: StandingClock) -> None:

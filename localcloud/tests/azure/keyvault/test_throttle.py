@@ -49,7 +49,7 @@ def test_the_limits_are_key_vaults_own_unless_configured(kind: str, most: int, s
 
 def test_the_forecast_and_the_local_vault_have_the_same_figures() -> None:
     size, refill = Faults().vault_requests["other"]
-    assert (size, size / refill) == (VAULT_READS.most, VAULT_READS.seconds)
+    assert (size, size / refill) == (VAULT_READS.maximum, VAULT_READS.seconds)
 
 
 @pytest.mark.parametrize(

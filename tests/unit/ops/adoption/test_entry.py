@@ -202,7 +202,7 @@ def test_a_stack_with_a_shared_vault_gets_no_vault() -> None:
         ({"clusterSide": "stack"}, EXISTING, "clusterSide: found stack; accepted: hypershift"),
         ({"vault": {"name": "kv-x"}}, EXISTING, "vault.name: found kv-x; accepted: kv-idstack-local"),
         ({"hostedClusters": [{**CLUSTER, "infraID": "x"}]}, EXISTING, "hostedClusters[0].infraID: found x"),
-        ({}, with_vault(enableRbacAuthorization=False), "kv-idstack-local decides by access policies"),
+        ({}, with_vault(enableRbacAuthorization=False), "kv-idstack-local uses access policies"),
         (
             {},
             with_identity(id=identity_id("registry-MI-p", "elsewhere")),

@@ -147,4 +147,4 @@ def test_who_may_read_no_secret_still_adopts_it(azure: AzureClient, world: ArmWo
     secret = found(azure, world, application.app_id).secrets[ROW.field]
 
     assert secret.id is not None
-    assert secret.remarks == ("secret without dates", "document not read: the deployer may not")
+    assert secret.remarks == ("secret without dates", "document not read: the deployer lacks the right")

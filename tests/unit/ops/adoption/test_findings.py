@@ -28,14 +28,14 @@ def test_a_vault_that_trusts_services_is_shown_as_different() -> None:
     vault = of(resource_types.VAULT, "/vault")
     strict = with_vault(networkAcls={"bypass": "None"})
 
-    assert line("key vault", vault).next_up == "adopts it and lets none of them pass"
+    assert line("key vault", vault).next_up == "adopts it and admits no trusted services"
     [found] = [each for each in findings(NAMED, strict, [vault]) if each.identity == "key vault"]
     assert (found.differs, found.next_up) == ("", "adopts it")
 
 
 @pytest.mark.parametrize(
     ("id", "found", "next_up"),
-    [(None, "0 of 1 role", "assigns it there; a wider role stays"), ("/role", "1 of 1 role", "adopts it")],
+    [(None, "0 of 1 role", "assigns it; a wider role stays"), ("/role", "1 of 1 role", "adopts it")],
 )
 def test_the_key_vault_users_role_is_on_the_vault_itself(id: str | None, found: str, next_up: str) -> None:
     shown = line("key-vault-user", of(resource_types.ROLE_ASSIGNMENT, id))
@@ -53,7 +53,7 @@ def test_a_missing_principal_and_a_missing_role_are_made() -> None:
 
     assert shown.found.endswith("1 of 2 roles")
     assert shown.differs == "PKCS#12; no service principal"
-    assert shown.next_up == "adopts it; makes one; assigns the roles that are missing"
+    assert shown.next_up == "adopts it; creates one; assigns the missing roles"
 
 
 def test_service_accounts_without_a_credential_get_one() -> None:
@@ -67,7 +67,7 @@ def test_service_accounts_without_a_credential_get_one() -> None:
 
     assert shown.found == "registry-MI-p, 1 of 2 federated credentials"
     assert shown.differs == "service accounts without a federated credential"
-    assert shown.next_up == "adopts it; makes those that are missing"
+    assert shown.next_up == "adopts it; creates the missing ones"
 
 
 @pytest.mark.parametrize("width", [80, 200])

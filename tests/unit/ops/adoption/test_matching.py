@@ -14,8 +14,7 @@ from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from ops.adoption.existing import FoundResources
 from ops.adoption.findings import findings
 from ops.adoption.import_file import import_file
-from ops.adoption.kept_roles import kept_roles
-from ops.adoption.matching import Match, match
+from ops.adoption.matching import Match, kept_roles, match
 from ops.stack.errors import CommandError
 from tests.unit.ops.adoption.scripted import APPLICATION_ID, EXISTING, MANAGED_ROW, NAMED, PRINCIPAL_ID, ROW, SECRET
 
@@ -173,7 +172,7 @@ def test_a_custom_role_is_named_and_can_be_kept(azure: AzureClient, world: ArmWo
 
     line = next(each for each in findings(NAMED, EXISTING, [found]) if each.identity == ROW.field)
     assert 'another role, the custom role "CPO Role"' in line.differs
-    assert line.next_up.endswith("replaces that one (--keep-roles keeps what is there)")
+    assert line.next_up.endswith("replaces that one (--keep-roles prevents this)")
     [kept] = kept_roles([{"name": "hc0"}, {"name": "hc1"}], "hc1", [found]).items()
     assert kept == (f"hostedClusters[1].identities.{ROW.field}.customRole", CUSTOM.rpartition("/")[2])
     [same] = matched(azure, plan(role(CUSTOM)))
@@ -270,6 +269,6 @@ def test_findings_name_every_identity_and_what_is_left_alone(azure: AzureClient)
         "certificates in the vault",
     ]
     assert lines[ROW.field].differs == "PKCS#12"
-    assert lines[ROW.field].next_up == ("adopts it; names it new; issues a certificate, as a new version of the secret")
+    assert lines[ROW.field].next_up == ("adopts it; names it new; issues a certificate as a new version of the secret")
     assert lines[MANAGED_ROW.field].next_up == "nothing: the state has it"
     assert lines["other"].next_up == "leaves it alone"

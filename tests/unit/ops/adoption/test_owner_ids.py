@@ -72,7 +72,7 @@ def test_a_stack_without_one_gets_it_as_planned(
     ("owner_id", "reason"),
     [
         ("mine", r"--owner: found mine; accepted: an owner id \(a UUID\)"),
-        (LOST, f"--owner: {LOST} is the owner id of the stack prod, and what carries it is that stack's"),
+        (LOST, f"--owner: {LOST} is the owner id of the stack prod, which owns the resources with it"),
     ],
 )
 def test_another_stacks_id_is_refused(engine: FakeEngine, owner_id: str, reason: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ops.adoption.providers import enter_providers
+from ops.adoption.import_file import enter_providers
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
@@ -37,7 +37,9 @@ class _Recorded(Engine):
 
 def file(tmp_path: Path, *providers: str) -> Path:
     path = tmp_path / "import.json"
-    path.write_text(json.dumps({"nameTable": {str(index): each for index, each in enumerate(providers)}}))
+    path.write_text(
+        json.dumps({"resources": [], "nameTable": {str(index): each for index, each in enumerate(providers)}})
+    )
     return path
 
 

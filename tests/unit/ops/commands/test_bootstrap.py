@@ -238,9 +238,9 @@ def test_everything_that_no_pipeline_can_use_is_refused_at_once(project: Path, i
     for problem in (
         "dev: a pipeline cannot reach the state at 'file://.'; accepted, as idstack:backend in its file or by "
         "--backend: azblob://",
-        "Pulumi.prod.yaml names no key of Azure as `secretsprovider`, and a pipeline has no passphrase: ",
-        "china is in AzureChinaCloud, and the pipelines sign in to AzurePublicCloud alone; leave it out",
-        "local is a local stack, which no pipeline reaches; leave it out",
+        "Pulumi.prod.yaml has no Azure key as `secretsprovider`, and a pipeline has no passphrase: ",
+        "china is in AzureChinaCloud, but the pipelines sign in only to AzurePublicCloud; leave it out",
+        "local is a local stack, which no pipeline can reach; leave it out",
         "Pulumi.none.yaml",
     ):
         assert problem in printed.error

@@ -109,7 +109,7 @@ def test_an_overdue_renewal_is_code_3(engine: FakeEngine, idstack: Idstack, tmp_
 
 def test_an_overdue_renewal_names_the_clock_that_has_judged_it() -> None:
     assert judged_by(datetime(2027, 2, 1, 4, 5, 6, tzinfo=UTC)) == (
-        "This is by this machine's clock, which shows 2027-02-01T04:05:06Z"
+        "This machine's clock decides, which shows 2027-02-01T04:05:06Z"
     )
 
 
@@ -119,7 +119,7 @@ def test_the_clock_is_named_where_a_renewal_is_overdue_alone(
 ) -> None:
     engine.has(outputs(notAfter="2999-02-19T16:50:04Z", renewAfter=due))
     printed = idstack("status", "--stack", "dev")
-    said = "This is by this machine's clock, which shows " in " ".join(printed.error.split())
+    said = "This machine's clock decides, which shows " in " ".join(printed.error.split())
     assert (printed.code, said) == (code, code == 3)
 
 
@@ -313,7 +313,7 @@ def test_nothing_starts_without_the_plugins_that_were_asked_for(
     printed = idstack(command)
 
     assert printed.code == 1
-    assert printed.error.startswith("idstack: real provider plugins were asked for and are not available; nothing was")
+    assert printed.error.startswith("idstack: the requested real provider plugins are not available; nothing was")
     assert (ran, engine.calls) == ([], [])
 
 
@@ -369,7 +369,7 @@ def test_down_of_the_local_stack_ends_the_local_cloud_last(
     ]
     assert engine.calls[3] == "stack rm --yes --preserve-config --stack local"
     assert ran == ["start", "stop --remove"]
-    assert printed.output.endswith("nothing of the local stack is left\n")
+    assert printed.output.endswith("the local stack is removed completely\n")
 
 
 def test_the_local_cloud_stays_for_the_other_local_stacks(

@@ -80,7 +80,7 @@ def test_whoever_may_only_look_is_not_taken_for_the_deployer(
 
     assert printed.code == 3
     assert "not checked  access (permissions)" in printed.output
-    assert "the deployer's own `idstack doctor --stage access --stack dev` checks them" in printed.output
+    assert "run `idstack doctor --stage access --stack dev` as the deployer" in printed.output
 
 
 def test_whoever_may_not_even_look_lacks_permissions(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
@@ -122,7 +122,7 @@ def test_a_configuration_that_is_refused_is_named(engine: FakeEngine, idstack: I
 def test_a_report_that_moves_is_no_document(engine: FakeEngine, idstack: Idstack) -> None:
     printed = idstack("doctor", "--stack", "dev", "--watch", "--json")
 
-    assert (printed.code, "--watch is for people" in " ".join(printed.error.split())) == (2, True)
+    assert (printed.code, "--watch is for a terminal" in " ".join(printed.error.split())) == (2, True)
 
 
 def test_watching_ends_with_the_result_of_the_last_look(
@@ -176,7 +176,7 @@ def test_without_a_stack_there_is_one_finding(engine: FakeEngine, idstack: Idsta
 def test_names_that_exclude_each_other_are_wrong_usage(engine: FakeEngine, idstack: Idstack) -> None:
     printed = idstack("doctor", "--cluster", "hc1", "--pod", "clusters-hc1/x", "--stack", "dev")
 
-    assert (printed.code, "--pod names the cluster" in " ".join(printed.error.split())) == (2, True)
+    assert (printed.code, "--pod already selects the cluster" in " ".join(printed.error.split())) == (2, True)
 
 
 def test_an_unknown_stage_is_answered_with_the_nearest(idstack: Idstack) -> None:

@@ -14,8 +14,8 @@ def test_a_code_is_explained_with_evidence_and_fix(idstack: Idstack) -> None:
     assert (printed.code, printed.error) == (0, "")
     assert printed.output.splitlines() == [
         "AADSTS7000222: the certificate or client secret has expired",
-        "    look  `idstack status`, column with the end of the certificate",
-        "    fix   deliver another certificate: "
+        "    evidence  `idstack status`, column with the end of the certificate",
+        "    fix       deliver another certificate: "
         "`idstack rotate --identity <cluster>/<identity> --force --stack <stack>`",
     ]
 
@@ -37,7 +37,7 @@ def test_scripts_get_the_table(idstack: Idstack) -> None:
     found = json.loads(idstack("explain", "--json").output)
 
     assert [each["name"] for each in found] == [each.name for each in SYMPTOMS]
-    assert {*found[0]} == {"name", "family", "cause", "look", "fix"}
+    assert {*found[0]} == {"name", "family", "cause", "evidence", "fix"}
 
 
 def test_an_unknown_code_is_answered_with_the_nearest(idstack: Idstack) -> None:

@@ -212,7 +212,9 @@ def test_a_private_link_that_hypershift_does_not_make_is_said(
 
     printed = idstack("export", "hypershift", "--stack", "dev")
 
-    assert ("hc1: HyperShift makes no Private Link Service with --managed-service ARO-HCP" in printed.output) == is_said
+    assert (
+        "hc1: HyperShift creates no Private Link Service with --managed-service ARO-HCP" in printed.output
+    ) == is_said
 
 
 def self_managed(name: str) -> Any:
@@ -308,7 +310,7 @@ def test_a_cluster_that_the_cli_would_write_otherwise_is_refused(
     assert printed.error.splitlines()[1:4] == [
         "  hc2: it writes the encoding utf-8 for every secret, but these are stored as hex",
         "  hc2: it writes imageRegistry with an empty secret name, which the API refuses",
-        "  hc2: it leaves the cloud out, which means AzurePublicCloud, but this one is in AzureChinaCloud",
+        "  hc2: it leaves out the cloud, which means AzurePublicCloud, but this cluster is in AzureChinaCloud",
     ]
     assert idstack("export", "hypershift", "--stack", "dev", "--cluster", "hc1").code == 0
 
@@ -378,11 +380,11 @@ def test_private_access_by_private_link_has_flags() -> None:
     [
         (
             {"azure": {"topology": "Private", "private": {"type": "Swift", "swift": {"podNetworkInstance": "pni"}}}},
-            "it makes private access by PrivateLink only, but this cluster's is by Swift",
+            "it supports private access by PrivateLink only, but this cluster uses Swift",
         ),
         (
             {"kms": {"keyVaultAccess": "Private"}},
-            "it leaves keyVaultAccess out, which means Public, but this cluster's is Private",
+            "it leaves out keyVaultAccess, which means Public, but this cluster's is Private",
         ),
         (
             {"kms": {"kms": {**managed_identity(9, "kms-hc1-json"), "objectEncoding": "hex"}}},
@@ -405,4 +407,4 @@ def test_the_key_is_named_by_its_clouds_suffix() -> None:
 def test_a_name_that_the_cli_refuses_is_an_obstacle() -> None:
     cluster = hosted_clusters({"hostedClusters": {"hc.1": described("hc.1")}}, Path())["hc.1"]
 
-    assert list(cluster.obstacles()) == ["it takes no name with a dot"]
+    assert list(cluster.obstacles()) == ["it accepts no name with a dot"]

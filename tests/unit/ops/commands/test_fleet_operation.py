@@ -28,7 +28,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root.mkdir()
     shutil.copyfile(AZURE, root / "fleet.yaml")
     monkeypatch.chdir(root)
-    for module in ("fleet_up", "fleet_status", "fleet_prepare"):
+    for module in ("fleet_up", "fleet_status", "fleet"):
         monkeypatch.setattr(f"ops.commands.{module}.ROOT", root)
     assert root != environment.ROOT
     return root
@@ -53,7 +53,7 @@ def _after(days: int) -> str:
 def test_stacks_on_azure_are_not_brought_up_without_a_yes(project: Path, engine: FakeEngine, idstack: Idstack) -> None:
     printed = idstack("fleet", "up", "--environment", "dev")
     assert printed.code == 1
-    assert "the stacks of dev are on Azure, and runs side by side cannot ask" in printed.error
+    assert "the stacks of dev are on Azure, and parallel runs cannot prompt" in printed.error
     assert engine.calls == []
 
 
@@ -140,7 +140,7 @@ def test_preparing_writes_the_files_and_makes_what_the_backend_lacks(
     engine.has_stacks("shared-dev")
     printed = idstack("fleet", "prepare", "--environment", "dev")
     assert printed.code == 0, printed.error
-    assert "stacks made: hc1-dev, hc2-dev" in printed.output
+    assert "stacks created: hc1-dev, hc2-dev" in printed.output
     made = [call for call in engine.calls if call.startswith("stack init ")]
     key = "azurekeyvault://kv-pulumi-dev.vault.azure.net/keys/pulumi"
     assert made == [f"stack init {name}-dev --secrets-provider {key} --non-interactive" for name in ("hc1", "hc2")]

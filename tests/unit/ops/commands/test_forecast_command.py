@@ -54,7 +54,7 @@ def test_as_json_it_is_one_document(project: Path, idstack: Idstack) -> None:
     assert document["first"]["limit"] == "roleAssignments"
     assert set(document["advice"]) == {"subscriptions", "vaults", "pollInterval"}
     [reads] = [each for each in document["limits"] if each["limit"] == "vaultReads"]
-    assert (reads["holder"], reads["most"]) == ("vault kv-idstack-dev", 4000)
+    assert (reads["holder"], reads["maximum"]) == ("vault kv-idstack-dev", 4000)
     assert reads["source"].startswith("https://learn.microsoft.com/")
 
 

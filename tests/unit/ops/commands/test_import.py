@@ -43,7 +43,7 @@ def test_what_another_stack_has_is_not_adopted(engine: FakeEngine, idstack: Idst
     assert (one.code, one.error) == (1, "idstack: /id was not adopted: the stack prod has it\n")
     assert (several.code, several.error) == (
         1,
-        "idstack: nothing was adopted, as some of it is not known to be this stack's:\n- /id: the stack prod has it\n",
+        "idstack: nothing was adopted, because these may not be this stack's:\n- /id: the stack prod has it\n",
     )
     assert not any(call.startswith("import") for call in engine.calls)
 
@@ -71,7 +71,7 @@ def test_files_are_read_before_anything_else(engine: FakeEngine, idstack: Idstac
 
     assert printed.code == 1
     assert printed.error == (
-        f"idstack: {gone} cannot be read (no such file or directory); give the file that the script wrote\n"
+        f"idstack: {gone} cannot be read (no such file or directory); use the file that the script wrote\n"
     )
     assert engine.calls == []
 
@@ -116,4 +116,4 @@ def test_a_living_principals_role_is_adopted_if_the_program_wants_it_for_him(
     done = idstack("import", "azure-native:authorization:RoleAssignment", "roles-vault", id, "--stack", "dev")
 
     assert any(call.startswith("import") for call in engine.calls) == is_adopted
-    assert (f"{id} was not adopted: it is a role of add-on (p-1), which lives" in done.error) != is_adopted
+    assert (f"{id} was not adopted: it is a role of add-on (p-1), which exists" in done.error) != is_adopted

@@ -201,7 +201,7 @@ def test_values_that_do_not_fit_together_are_reported_before_any_is_written(
     printed = idstack("init", "dev", *OPTIONS, option, value)
 
     assert printed.code == 1
-    assert printed.error.startswith("idstack: these options do not fit together; nothing was written. ")
+    assert printed.error.startswith("idstack: these options contradict each other; nothing was written. ")
     assert f"idstack:{place}\n" in printed.error
     assert not file(project).exists()
 
@@ -211,7 +211,7 @@ def test_values_that_do_not_fit_together_are_reported_before_any_is_written(
     ("variables", "fault"),
     [
         ({"PULUMI_CONFIG_PASSPHRASE": ""}, "PULUMI_CONFIG_PASSPHRASE is empty"),
-        ({"PULUMI_CONFIG_PASSPHRASE_FILE": "missing"}, "PULUMI_CONFIG_PASSPHRASE_FILE is missing, which is no file"),
+        ({"PULUMI_CONFIG_PASSPHRASE_FILE": "missing"}, "PULUMI_CONFIG_PASSPHRASE_FILE is missing, which is not a file"),
         ({}, "neither "),
     ],
     ids=["empty", "no file", "neither"],
@@ -279,7 +279,7 @@ def test_a_file_of_somebody_elses_is_never_written_over(project: Path, idstack: 
 
     printed = idstack("init", "dev", *OPTIONS)
     assert printed.code == 1
-    assert "Pulumi.dev.yaml exists, and does not have what these options say" in printed.error
+    assert "Pulumi.dev.yaml exists and differs from these options" in printed.error
     assert "`mv Pulumi.dev.yaml Pulumi.dev.yaml.old`" in printed.error
     assert file(project).read_text() == mine
 
@@ -317,12 +317,12 @@ def test_a_file_with_problems_gets_the_whole_report_and_no_stack(
     assert printed.code == 1
     assert "idstack:location\n" in printed.error
     assert "`idstack pulumi --stack dev -- config set location " in printed.error
-    assert printed.error.endswith("Correct Pulumi.dev.yaml; then `idstack init dev` goes on\n")
+    assert printed.error.endswith("Correct Pulumi.dev.yaml; then `idstack init dev` continues\n")
     assert not [each for each in engine.calls if each.startswith("stack init")]
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("local", "`make up STACK=local` makes it"), ("local-x", "another name"), ("Dev", "accepted:")]
+    ("name", "told"), [("local", "`make up STACK=local` creates it"), ("local-x", "another name"), ("Dev", "accepted:")]
 )
 def test_a_stack_has_a_name_of_azures(project: Path, idstack: Idstack, name: str, told: str) -> None:
     printed = idstack("init", name, *OPTIONS)

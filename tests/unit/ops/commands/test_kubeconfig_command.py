@@ -153,7 +153,7 @@ def test_an_unknown_authority_of_a_file_is_refused_without_a_person(
     done = idstack("kubeconfig", "--from", str(source), "--file", str(new), "--login", "azure-cli")
 
     assert (done.code, new.exists()) == (1, False)
-    assert f'signs in at "{host}", which is no authority host of Azure\'s' in done.error
+    assert f'signs in at "{host}", which is not an authority host of Azure' in done.error
     assert done.error.endswith(f"If it is yours, name it: --authority-host {host}\n")
 
 

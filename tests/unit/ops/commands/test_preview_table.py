@@ -61,9 +61,9 @@ def test_the_table_has_a_line_for_each_identity_that_changes(
         "",
         "**replaced or deleted**",
         "",
-        "| resource | operation | because | protected |",
+        "| resource | operation | reason | protected |",
         "|---|---|---|---|",
-        "| gone-ingress-role | delete | the configuration or the program has it no more |  |",
+        "| gone-ingress-role | delete | no longer in the configuration or the program |  |",
     ]
 
 

@@ -171,7 +171,7 @@ def test_a_stack_that_makes_nothing_on_a_cluster_needs_no_rights_there(engine: F
     done = idstack("rbac", WHO, "--kubernetes", "--stack", "dev")
 
     assert (done.code, done.output) == (1, "")
-    assert "the stack dev makes nothing on a management cluster" in done.error
+    assert "the stack dev creates nothing on a management cluster" in done.error
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_a_pull_request_gets_markdown(idstack: Idstack, plans: list[PlannedRehea
     file = tmp_path / "report.md"
     assert idstack("rehearse", "--stack", "prod", "--markdown", str(file)).code == 0
 
-    assert "| resource | operation | because | protected |" in file.read_text(encoding="utf-8")
+    assert "| resource | operation | reason | protected |" in file.read_text(encoding="utf-8")
 
 
 def test_the_stack_has_to_be_named(idstack: Idstack, plans: list[PlannedRehearsal]) -> None:

@@ -81,8 +81,8 @@ def test_who_would_bring_up_something_else_is_left_out_and_fails_if_due(
 
     assert printed.code == code
     assert (
-        "hc1/kms: left out, because a renewal would bring up more than that: replace hc1-kms-credential-secret. "
-        "`make up STACK=dev` does, and renews what is due\n"
+        "hc1/kms: left out, because a renewal would bring up other changes: replace hc1-kms-credential-secret. "
+        "`make up STACK=dev` does so, and renews what is due\n"
     ) in printed.output
     assert _asked(engine, "up") == [["hc1-disk-entra-schedule"]]
     assert _asked(engine, "preview") == [
@@ -108,7 +108,7 @@ def test_a_renewal_that_cannot_be_planned_is_no_waiting_change(stack: FakeEngine
         "idstack: a renewal of hc1/kms would fail, due or not; the reasons are printed above\n",
     )
     assert f"hc1/kms: left out, because its renewal fails: {clock}\n" in printed.output
-    assert "would bring up more" not in printed.output
+    assert "would bring up other changes" not in printed.output
     assert _asked(stack, "preview")[1:] == [["hc1-disk-entra-schedule"]]
 
 
@@ -122,8 +122,8 @@ def test_what_the_engine_did_not_begin_is_called_so(stack: FakeEngine, idstack: 
 
     assert printed.error == (
         "idstack: `pulumi up` ended with code 1; the reason is printed above\n\n"
-        "nothing is wrong with hc1-disk-class: what the engine cannot complete there was not begun, because something "
-        "that comes before it failed. It is as it was, and the next run goes on with it\n"
+        "nothing is wrong with hc1-disk-class: the engine has skipped them, because a dependency failed. They are "
+        "unchanged, and the next run continues with them\n"
     )
 
 
@@ -142,7 +142,7 @@ def test_what_belongs_to_no_identity_stops_the_run(stack: FakeEngine, idstack: I
 
     assert (printed.code, _asked(stack, "up")) == (1, [])
     assert printed.error == (
-        "idstack: no certificate was renewed, because the plan has errors, or more in it than renewals:\n"
+        "idstack: no certificate was renewed, because the plan has errors, or other changes than renewals:\n"
         "  error: the deployer cannot sign in\n"
     )
 
@@ -185,7 +185,7 @@ def test_a_stack_of_workload_identities_alone_has_nothing_that_expires(engine: F
     printed = idstack("renew", "--stack", "dev")
 
     assert printed.code == 0
-    assert "no identity of the stack dev has a certificate: nothing of it expires" in printed.output
+    assert "no identity of the stack dev has a certificate: nothing expires" in printed.output
 
 
 def test_for_scripts_the_lines_go_to_standard_error(stack: FakeEngine, idstack: Idstack) -> None:

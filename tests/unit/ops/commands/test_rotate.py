@@ -193,8 +193,8 @@ def test_a_revocation_first_prints_who_fails_and_for_how_long(stack: FakeEngine,
 
     assert printed.code == 0
     assert printed.output.partition("renewed now: ")[0] == (
-        "Another certificate is delivered first; then the leaked one is taken out of use.\n"
-        "From then on the old key signs in no more. Tokens issued before stay valid for up to 90 minutes.\n"
+        "A new certificate is delivered first; then the leaked one is withdrawn.\n"
+        "From then on the old key cannot sign in. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until they load the new credential, at the latest 6 hours after the CSI driver has "
         "polled; restart them to speed that up:\n"
         f"  hc1/kms: {_KMS_PODS}\n"
@@ -225,8 +225,8 @@ def test_revoking_now_replaces_all_in_one_run_and_says_who_waits(stack: FakeEngi
 
     assert (printed.code, stack.renewals) == (0, [{"hc1-kms-entra-schedule": "replace"}])
     assert printed.output.partition("renewed now: ")[0] == (
-        "Every certificate is taken out of use now; then new ones are issued, proven and delivered.\n"
-        "No old key signs in any more. Tokens issued before stay valid for up to 90 minutes.\n"
+        "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\n"
+        "No old key can sign in any more. Tokens issued before stay valid for up to 90 minutes.\n"
         "These pods cannot sign in until the new credential is delivered and they load it, at the latest 6 hours after "
         "the CSI driver has polled; restart them after this command to speed that up:\n"
         f"  hc1/kms: {_KMS_PODS}\n"
@@ -245,7 +245,7 @@ def test_revoking_now_that_changed_nothing_says_to_run_it_again(stack: FakeEngin
 def test_now_goes_with_revoke(stack: FakeEngine, idstack: Idstack) -> None:
     printed = idstack("rotate", "--stack", "dev", "--now")
     assert (printed.code, stack.calls) == (1, [])
-    assert "it goes with --revoke" in printed.error
+    assert "--now requires --revoke" in printed.error
 
 
 @pytest.mark.parametrize("option", ["--force", "--revoke"])

@@ -180,8 +180,8 @@ def test_what_azure_does_not_have_is_shown_and_is_an_error(
     assert any(line in each for each in lines(printed.output))
     assert (printed.code, printed.error) == (
         1,
-        f"idstack: Azure does not have these managed identities as the stack made them: {identity} of hc1; "
-        "`make up STACK=dev ARGS=--refresh` makes them again\n",
+        f"idstack: these managed identities are missing in Azure or replaced: {identity} of hc1; "
+        "`make up STACK=dev ARGS=--refresh` creates them again\n",
     )
 
 

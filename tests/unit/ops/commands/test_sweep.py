@@ -76,7 +76,7 @@ def test_it_lists_what_is_left_over_and_deletes_nothing(azure: Azure, idstack: I
         assert each.reason in done.output
     assert "no: its stack x is elsewhere" in done.output
     assert "yes; until x" in done.output
-    assert "nothing was deleted; `idstack sweep --stack dev --yes` deletes what is ours" in done.output
+    assert "nothing was deleted; `idstack sweep --stack dev --yes` deletes the owned ones" in done.output
 
 
 def test_it_deletes_what_is_ours_and_nothing_else(azure: Azure, idstack: Idstack) -> None:
@@ -89,18 +89,18 @@ def test_it_deletes_what_is_ours_and_nothing_else(azure: Azure, idstack: Idstack
 def test_scripts_get_a_document(azure: Azure, idstack: Idstack) -> None:
     document = json.loads(idstack("sweep", "--stack", "dev", "--json").output)
 
-    assert [(each["id"], each["ours"]) for each in document["leftOver"]] == [
+    assert [(each["id"], each["ours"]) for each in document["leftovers"]] == [
         (OURS.id, True),
         (THEIRS.id, False),
         (USED.id, True),
     ]
-    assert (document["unreadable"], [each["deleted"] for each in document["leftOver"]]) == ({}, [False] * 3)
+    assert (document["unread"], [each["deleted"] for each in document["leftovers"]]) == ({}, [False] * 3)
 
 
 def test_the_document_says_deleted_of_what_was_deleted_alone(azure: Azure, idstack: Idstack) -> None:
     document = json.loads(idstack("sweep", "--stack", "dev", "--json", "--yes").output)
 
-    assert {each["id"]: each["deleted"] for each in document["leftOver"]} == {
+    assert {each["id"]: each["deleted"] for each in document["leftovers"]} == {
         OURS.id: True,
         THEIRS.id: False,
         USED.id: False,
@@ -113,7 +113,7 @@ def test_a_deletion_that_azure_refuses_is_not_in_the_document(azure: Azure, idst
     done = idstack("sweep", "--stack", "dev", "--json", "--yes")
 
     assert done.code == 1
-    assert not any(each["deleted"] for each in json.loads(done.output)["leftOver"])
+    assert not any(each["deleted"] for each in json.loads(done.output)["leftovers"])
 
 
 def test_every_stack_of_the_backend_is_read(azure: Azure, idstack: Idstack, engine: FakeEngine) -> None:
@@ -125,8 +125,8 @@ def test_every_stack_of_the_backend_is_read(azure: Azure, idstack: Idstack, engi
         f"stack export --stack {name} --non-interactive" for name in ("dev", "prod")
     ]
     assert (stacks.names, stacks.infra_ids) == (("dev", "prod"), {"kv-1", "hc1-infra"})
-    assert stacks.name("OBJECT-1")
-    assert not stacks.name("object-2")
+    assert stacks.mention("OBJECT-1")
+    assert not stacks.mention("object-2")
     assert (asked["project"], asked["vault"], asked["infra_ids"]) == ("idstack", VAULT, ["hc9-infra"])
 
 
@@ -140,6 +140,6 @@ def test_nothing_is_deleted_while_a_stack_cannot_be_read(
     refused, listed = idstack("sweep", "--stack", "dev", "--yes"), idstack("sweep", "--stack", "dev")
 
     assert (refused.code, azure.deleted) == (1, [])
-    assert "nothing was deleted, as these stacks may name what would be: dev (" in refused.error
+    assert "nothing was deleted, because these stacks cannot be read and may have the resources: dev (" in refused.error
     assert "; prod (" in refused.error
-    assert "not read, so what it names may be listed: prod (" in listed.output
+    assert "not read, so that its resources may be listed: prod (" in listed.output

@@ -157,8 +157,8 @@ def test_conditions_that_follow_from_others_are_told_behind_them_as_one() -> Non
     assert first[0] == "ValidConfiguration is False (Reason): said"
     assert second[0] == "Available is False (Reason): said"
     assert consequence == (
-        "a consequence of ValidConfiguration: HyperShift does not know yet of EtcdAvailable, KubeAPIServerAvailable",
-        "put ValidConfiguration right, then look again",
+        "a consequence of ValidConfiguration: HyperShift does not know yet about EtcdAvailable, KubeAPIServerAvailable",
+        "correct ValidConfiguration, then run the doctor again",
     )
 
 

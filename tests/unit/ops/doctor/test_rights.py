@@ -66,7 +66,7 @@ def test_what_was_not_read_leaves_its_checks_unmade(part: Part) -> None:
     assert exit_code(results) is ExitCode.NOT_CHECKED
     for each in results:
         if each.status is CheckStatus.NOT_CHECKED:
-            assert each.evidence.startswith("403: you may not (it takes ")
+            assert each.evidence.startswith("403: you may not (requires ")
 
 
 def test_a_probe_that_is_ready_needs_no_report() -> None:
@@ -94,7 +94,7 @@ def test_a_shared_vaults_reader_is_the_shared_stacks_to_check() -> None:
 
     [found] = [each for each in results if each.status is CheckStatus.NOT_CHECKED]
     assert found.check == "reader-role"
-    assert "run the doctor on that one" in found.evidence
+    assert "run the doctor on that stack" in found.evidence
 
 
 def test_a_cluster_that_hypershift_has_not_made_yet_is_no_fault() -> None:

@@ -14,5 +14,5 @@ def test_every_symptom_is_a_section_with_a_place_to_look_and_a_fix() -> None:
     sections = {each.partition("\n")[0]: each for each in page().split("\n### ")[1:]}
 
     assert list(sections) == [each.name for each in SYMPTOMS]
-    assert all("\n- Look: " in each and "\n- Fix: " in each for each in sections.values())
+    assert all("\n- Evidence: " in each and "\n- Fix: " in each for each in sections.values())
     assert not [line for line in page().splitlines() if len(line) > 120]

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from ops.doctor.watching import INTERVAL, await_it, watch
+from ops.doctor.watching import INTERVAL, wait_until, watch
 
 
 def test_each_look_is_shown_until_ctrl_c_and_the_last_is_returned() -> None:
@@ -57,7 +57,7 @@ def test_waiting_ends_when_it_is_over_or_the_time_is(seconds: float, looks: list
     def pause(length: float) -> None:
         now[0] += length
 
-    found = await_it(
+    found = wait_until(
         lambda: next(left),
         lambda seen: seen == "sound",
         told.append,

@@ -49,7 +49,7 @@ def test_what_the_workflow_cannot_run_is_refused(clusters: int, waves: dict[str,
 
 
 def test_a_local_environment_is_no_workflows() -> None:
-    with pytest.raises(CommandError, match="no job of GitHub reaches it"):
+    with pytest.raises(CommandError, match="GitHub's jobs cannot reach"):
         matrices(fleet(document(LOCAL)).environments[0])
 
 

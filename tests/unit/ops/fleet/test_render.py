@@ -11,7 +11,7 @@ import pytest
 
 from ops.commands.fleet import render
 from ops.fleet.file import load_fleet
-from ops.fleet.tree import HEADER, Differences, tree, write
+from ops.fleet.tree import HEADER, differences, tree, write
 from ops.stack.errors import CommandError
 from tests.unit.ops.fleet.kustomize import build, identity
 from tests.unit.ops.fleet.world import AZURE, LOCAL, document, fleet
@@ -140,11 +140,11 @@ def test_a_directory_is_compared_and_made_equal_and_files_of_others_stay(tmp_pat
     own.write_text("kind: Mine\n")
     files = tree(load_fleet(AZURE))
 
-    [kustomization, dropped] = sorted(Differences.between(tmp_path, files).diffs, key=len)
+    [kustomization, dropped] = sorted(differences(tmp_path, files), key=len)
     assert "-- drift.yaml\n" in kustomization
     assert dropped.startswith("--- environments/prod/drift.yaml\n+++ /dev/null\n")
     write(tmp_path, files)
-    assert Differences.between(tmp_path, files).diffs == ()
+    assert differences(tmp_path, files) == []
     assert not (tmp_path / "environments/prod/drift.yaml").exists()
     assert own.exists()
 

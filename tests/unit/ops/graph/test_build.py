@@ -14,6 +14,7 @@ from ops.graph.build import build
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation
 from ops.world.cluster_state import HostedClusterCondition, MountedVersion
 from ops.world.probes import ProbeResult
+from ops.world.seen import Unread
 from tests.unit.ops.graph_world import (
     ENABLED,
     NOW,
@@ -233,10 +234,10 @@ def test_a_cluster_alone_keeps_what_it_shares_and_nothing_of_others() -> None:
 
 def test_what_could_not_be_read_is_in_the_graph() -> None:
     world = small_cluster()
-    world.unread = ("the management cluster: no access",)
+    world.unread = (Unread("the management cluster: no access"),)
 
-    assert replace(world.sources(), unread=("the probes",)).unread == ("the probes",)
-    assert world.graph().unread == world.unread
+    assert replace(world.sources(), unread=(Unread("the probes"),)).unread == (Unread("the probes"),)
+    assert world.graph().unread == ("the management cluster: no access",)
 
 
 def test_a_stack_without_clusters_has_vault_and_reader_alone() -> None:

@@ -86,9 +86,9 @@ def test_a_certificate_that_has_expired_is_named(
 
     assert warned(outputs) == (
         f"HyperShift cannot sign in with all credentials: {ROW.field} of hc1 (it expired at 2023-11-14T22:13:20Z). "
-        "HyperShift deletes machines, volumes and load balancers with them. It lets go of a machine that it could not "
-        "delete for ten minutes: the HostedCluster is gone then, and the machine stays in Azure. `idstack sweep "
-        "--stack dev` lists what stayed. `idstack doctor --stack dev` says how each is put right: do that first"
+        "HyperShift deletes machines, volumes and load balancers with them. It gives up a machine that it cannot "
+        "delete for ten minutes: the HostedCluster is deleted, and the machine stays in Azure. `idstack sweep "
+        "--stack dev` lists such machines. `idstack doctor --stack dev` has the fix for each: apply it first"
     )
 
 
@@ -126,5 +126,5 @@ def test_what_cannot_be_read_is_a_warning(outputs: StackOutputs[str], monkeypatc
     monkeypatch.setattr(module, "deployer", refuse)
 
     assert (warned(outputs) or "").startswith(
-        "whether the credentials of hc1 still sign in cannot be seen (no sign-in). HyperShift deletes machines"
+        "the credentials of hc1 cannot be checked (no sign-in). HyperShift deletes machines"
     )

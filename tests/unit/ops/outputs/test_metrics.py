@@ -109,7 +109,7 @@ def test_the_file_appears_whole_and_for_everybody(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("idstack.txt", "files that end in .prom alone"), ("no/idstack.prom", "No such file or directory")],
+    [("idstack.txt", "only files with the suffix .prom"), ("no/idstack.prom", "No such file or directory")],
 )
 def test_a_file_that_nobody_would_read_is_refused(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(CommandError, match=reason):

@@ -134,7 +134,7 @@ def test_a_stack_that_was_never_written_whole_is_made_and_brought_up(
     answers.to("stack", (0, "[]", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0, done.error
-    assert f"begins again, empty; it is kept as {torn}.damaged" in done.output.replace("\n", "")
+    assert f"is empty now; the file is kept as {torn}.damaged" in done.output.replace("\n", "")
     assert [" ".join(each.split()[:3]) for each in answers.calls[:3]] == [
         "stack ls --json",
         "stack init dev",
@@ -265,7 +265,7 @@ def test_another_cluster_of_the_same_name_is_asked_at_its_own_address(
     answers.to("refresh", (255, "", "error: configured Kubernetes cluster is unreachable"), (0, "", ""))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0, done.error
-    assert "taking the address of the management cluster from Azure" in done.output
+    assert "reading the address of the management cluster from Azure" in done.output
     [alone, _] = [call for call in answers.calls if call.startswith("up ")]
     assert alone.endswith(f"--yes --skip-preview --target {provider['urn']} --stack dev")
     steps = [each for each in answers.asked if each in ("refresh", "up")]
@@ -295,7 +295,7 @@ def test_the_lock_of_another_machine_of_this_name_stays(answers: EngineAnswers, 
     answers.to("refresh", (255, "", lock_of(DEAD)))
     done = idstack("recover", "--stack", "dev", "--yes")
     assert (done.code, answers.asked) == (1, ["refresh"])
-    assert "which no idstack on this machine is known to have started" in done.error
+    assert "which idstack on this machine has no record of" in done.error
     assert "`make recover STACK=dev ARGS=--unlock`" in done.error
 
 
@@ -338,7 +338,7 @@ def test_an_interrupted_refresh_removes_nothing(only_one_left: EngineAnswers, id
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ops.stack.pulumi_runs.run_streaming", lambda *_, **__: Ended(255, "", "SIGTERM"))
         done = idstack("recover", "--stack", "dev", "--yes")
-    assert done.error.startswith("idstack: interrupted by SIGTERM: `pulumi refresh` has ended what it had begun")
+    assert done.error.startswith("idstack: interrupted by SIGTERM: `pulumi refresh` has finished its operations")
     assert only_one_left.asked == []
 
 

@@ -10,7 +10,7 @@ from identity.access.azure_client import AzureClient
 from identity.credentials.certificate import IssuedCertificate, issue, key_id
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.tests.arm_world import VAULT, ArmWorld
-from ops.recovery.withdrawn import in_words, withdrawn
+from ops.recovery.withdrawn import message, withdrawn
 from ops.stack.state import StateResource
 
 BEGIN = datetime(2026, 11, 21, 17, 13, 57, tzinfo=UTC)
@@ -67,7 +67,7 @@ def test_of_an_application_that_is_gone_nothing_is_said(azure: AzureClient) -> N
 
 
 def test_the_words_say_that_they_stay_out() -> None:
-    assert in_words([]) == []
-    heading, line = in_words(["hc1-kms-entra-certificate-a: AB"])
-    assert heading.endswith("They stay out, and the next run issues others in their place:")
+    assert message([]) == []
+    heading, line = message(["hc1-kms-entra-certificate-a: AB"])
+    assert heading.endswith("They stay withdrawn, and the next run replaces them:")
     assert line == "  hc1-kms-entra-certificate-a: AB"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
-from ops.rehearsal.configuration import Names, copied, families, family
+from ops.rehearsal.configuration import Names, copy_configuration, families, family
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
 from tests.unit.ops.rehearsal.world import DOCUMENTS, OWN, SUBSCRIPTION, cluster, copy_of, stack_file
@@ -27,7 +27,7 @@ def config_of(document: dict[str, Any], **names: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("stack", ["dev", "stage", "prod", "local", "local-hypershift"])
 def test_every_stack_of_this_project_can_be_copied(stack: str) -> None:
-    copy = copied(stack, stack_file(stack), Names((stack,)), DOCUMENTS, 1)
+    copy = copy_configuration(stack, stack_file(stack), Names((stack,)), DOCUMENTS, 1)
 
     assert copy.settings.tenant_id == LOCAL_TENANT_ID
     assert OWN not in json.dumps(copy.document)
@@ -137,7 +137,7 @@ def test_encrypted_values_of_others_stay_behind_and_that_is_told() -> None:
     copy = copy_of(document)
 
     assert copy.left_out == tuple(
-        f"{key}: encrypted, and no key of this project" for key in ("azuread:nested", "other:token")
+        f"{key}: encrypted, and not a key of this project" for key in ("azuread:nested", "other:token")
     )
     assert "cipher" not in json.dumps(copy.document)
     assert copy.document["config"]["other:plain"] == {"nested": ["x"]}
@@ -148,7 +148,7 @@ def test_nodes_that_carry_the_stacks_own_identity_are_told(source: str, told: in
     user = {"source": source, **({"name": "reader"} if source == "created" else {})}
     found = copy_of(stack_file(keyVaultUser=user)).left_out
 
-    assert len([each for each in found if each.startswith("keyVaultUser: it is on the nodes")]) == told
+    assert len([each for each in found if each.startswith("keyVaultUser: it is attached to the nodes")]) == told
 
 
 def test_what_the_program_would_refuse_is_refused_before_anything_is_started() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ops.rehearsal.configuration import Copied, Names, copied
+from ops.rehearsal.configuration import Names, StackCopy, copy_configuration
 from ops.rehearsal.moves import ClusterMove, moves
 from tests.unit.ops.rehearsal.world import DOCUMENTS, cluster, stack_file
 
@@ -15,15 +15,15 @@ _FIRST = cluster()
 _SECOND = cluster(name="hc2", infraID="hc2-dev", issuerURL="https://hc2oidc.blob.core.windows.net/hc2oidc")
 
 
-def first(*clusters: dict[str, Any], stack: str = "dev") -> Copied:
+def first(*clusters: dict[str, Any], stack: str = "dev") -> StackCopy:
     """A stack with a vault of its own."""
-    return copied(stack, stack_file(hostedClusters=list(clusters) or None), _NAMES, DOCUMENTS, 1)
+    return copy_configuration(stack, stack_file(hostedClusters=list(clusters) or None), _NAMES, DOCUMENTS, 1)
 
 
-def second(*clusters: dict[str, Any], shared: str = "dev") -> Copied:
+def second(*clusters: dict[str, Any], shared: str = "dev") -> StackCopy:
     """A stack that shares the vault of `shared`."""
     own: dict[str, Any] = {"vault": None, "keyVaultUser": None, "sharedStack": f"organization/idstack/{shared}"}
-    return copied("hc1-dev", stack_file(hostedClusters=list(clusters), **own), _NAMES, DOCUMENTS, 1)
+    return copy_configuration("hc1-dev", stack_file(hostedClusters=list(clusters), **own), _NAMES, DOCUMENTS, 1)
 
 
 @pytest.mark.parametrize("left", [(), (_SECOND,)], ids=["none left", "another left"])
@@ -47,5 +47,5 @@ def test_a_cluster_that_goes_to_a_stack_that_shares_its_vault_is_split_off(left:
     ],
     ids=["a new one", "one removed", "in both before", "in both after", "another vault", "nothing before", "back"],
 )
-def test_nothing_else_is_a_split(before: list[Copied], after: list[Copied]) -> None:
-    assert moves(before, after, _NAMES) == []
+def test_nothing_else_is_a_split(before: list[StackCopy], after: list[StackCopy]) -> None:
+    assert list(moves(before, after, _NAMES)) == []

@@ -12,13 +12,13 @@ from azure.core.exceptions import ClientAuthenticationError
 
 from ops.rehearsal import sign_ins
 from ops.rehearsal.sign_ins import (
-    Mounted,
-    Reader,
+    CredentialMount,
+    SecretReader,
     SignIns,
     UnreadableError,
     cause_of,
-    mounted,
-    mounted_anew,
+    credential_mounts,
+    sign_in_once,
     signing_in,
 )
 from ops.world.ownership import ResourceOwner
@@ -39,12 +39,12 @@ class FakeReader:
     loaded: list[str] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def read(self, of: Mounted) -> str:
+    def read(self, of: CredentialMount) -> str:
         if of.secret in self.unreadable:
             raise UnreadableError(f"the secret {of.secret} cannot be mounted: 403")
         return self.values.get(of.secret, of.secret)
 
-    def sign_ins(self, of: Mounted, value: str) -> Callable[[], None]:
+    def sign_ins(self, of: CredentialMount, value: str) -> Callable[[], None]:
         self.loaded.append(value)
         if value == _NO_CREDENTIAL:
             raise UnreadableError("the secret cannot be mounted: no credential")
@@ -64,12 +64,12 @@ class FakeReader:
             assert self.changed.wait_for(condition, 30), self.seen
 
     @property
-    def reader(self) -> Reader:
-        return cast("Reader", self)
+    def reader(self) -> SecretReader:
+        return cast("SecretReader", self)
 
 
-def credential(cluster: str, identity: str) -> Mounted:
-    return Mounted(ResourceOwner(cluster, identity), "kv", "reader", f"{cluster}-{identity}", "utf-8")
+def credential(cluster: str, identity: str) -> CredentialMount:
+    return CredentialMount(ResourceOwner(cluster, identity), "kv", "reader", f"{cluster}-{identity}", "utf-8")
 
 
 @pytest.fixture(autouse=True)
@@ -168,7 +168,7 @@ def test_without_credentials_there_is_nobody_to_wait_for() -> None:
 
 def test_a_new_pod_needs_its_secret_and_its_sign_in() -> None:
     fake = FakeReader(unreadable={"hc1-kms"}, refused={"hc1-disk"})
-    found = mounted_anew(fake.reader, [credential("hc1", each) for each in ("kms", "disk", "file")])
+    found = sign_in_once(fake.reader, [credential("hc1", each) for each in ("kms", "disk", "file")])
 
     assert [(each.worked, list(each.failed)) for each in found] == [
         (0, ["the secret hc1-kms cannot be mounted: 403"]),
@@ -190,8 +190,8 @@ def test_the_outputs_name_vault_reader_and_secret() -> None:
         "hostedClusters": {"hc1": {"controlPlane": {"kms": identity}}},
     }
 
-    assert list(mounted(outputs)) == [
-        Mounted(ResourceOwner("hc1", "kms"), "kv-dev", "reader", "kms-hc1-json", "base64")
+    assert list(credential_mounts(outputs)) == [
+        CredentialMount(ResourceOwner("hc1", "kms"), "kv-dev", "reader", "kms-hc1-json", "base64")
     ]
-    assert list(mounted({})) == []
+    assert list(credential_mounts({})) == []
     assert SignIns(ResourceOwner()).failed.total() == 0

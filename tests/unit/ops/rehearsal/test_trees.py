@@ -93,5 +93,5 @@ def test_a_link_that_leads_elsewhere_is_refused_by_name(repository: Repository, 
 def test_without_a_repository_there_is_nothing_to_compare_with(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
 
-    with pytest.raises(CommandError, match="no git repository"):
+    with pytest.raises(CommandError, match="not in a git repository"):
         as_it_is(tmp_path / "project", tmp_path / "head")

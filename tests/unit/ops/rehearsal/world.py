@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from ops.rehearsal.configuration import Copied, Names, copied
+from ops.rehearsal.configuration import Names, StackCopy, copy_configuration
 
 _ROOT: Final = Path(__file__).parents[4]
 DOCUMENTS: Final = Path("/run/documents")
@@ -39,6 +39,6 @@ def cluster(stack: str = "stage", /, **changes: Any) -> dict[str, Any]:
     return {**found, **changes}
 
 
-def copy_of(document: dict[str, Any], stack: str = "dev", *others: str, seed: int = 1) -> Copied:
+def copy_of(document: dict[str, Any], stack: str = "dev", *others: str, seed: int = 1) -> StackCopy:
     """The copy of one stack's file in a rehearsal of it and `others`."""
-    return copied(stack, document, Names((stack, *others)), DOCUMENTS, seed)
+    return copy_configuration(stack, document, Names((stack, *others)), DOCUMENTS, seed)

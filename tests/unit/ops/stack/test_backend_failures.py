@@ -54,15 +54,15 @@ SET = "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file 
             TOKEN,
             AZURE,
             f"the backend {AZURE} cannot be read (failed to acquire a token). Sign in with `az login` (in CI: the "
-            "variables AZURE_CLIENT_ID and AZURE_TENANT_ID), as somebody with the role Storage Blob Data Reader on the "
-            "container. If the address is wrong, correct `idstack:backend` in Pulumi.dev.yaml",
+            "variables AZURE_CLIENT_ID and AZURE_TENANT_ID) with an identity that has the role Storage Blob Data "
+            "Reader on the container. If the address is wrong, correct `idstack:backend` in Pulumi.dev.yaml",
         ),
         (
             'error: unable to open state directory "file:///srv/my states": stat /srv/my states: no such file or '
             "directory",
             "file:///srv/my states",
-            "the backend file:///srv/my states is a folder that is not there. Mount it; if this is its first stack, "
-            "make it: `mkdir -p '/srv/my states'`. If the address is wrong, correct `idstack:backend` in "
+            "the backend file:///srv/my states is a folder that does not exist. Mount it; if this is its first stack, "
+            "create it: `mkdir -p '/srv/my states'`. If the address is wrong, correct `idstack:backend` in "
             "Pulumi.dev.yaml. Then run the command again",
         ),
     ],

@@ -89,7 +89,7 @@ def test_another_file_is_refused_by_its_place_and_not_shown(tmp_path: Path, cont
     with pytest.raises(CommandError) as refused:
         backup.read(file)
 
-    assert f"backup.json is no backup of this release: {place}" in str(refused.value)
+    assert f"backup.json is not a backup of this release: {place}" in str(refused.value)
     assert "s3cret" not in str(refused.value)
 
 
@@ -98,7 +98,7 @@ def test_no_file_ends_in_a_trace(tmp_path_factory: pytest.TempPathFactory, conte
     file = tmp_path_factory.getbasetemp() / "any.json"
     file.write_bytes(content)
 
-    with pytest.raises(CommandError, match="no backup of this release"):
+    with pytest.raises(CommandError, match="is not a backup of this release"):
         backup.read(file)
 
 
@@ -148,7 +148,7 @@ def test_a_stack_with_resources_keeps_them(engine: FakeEngine, project: Path) ->
     engine.has_stacks("dev")
     engine.has_resources(ROOT)
 
-    with pytest.raises(CommandError, match="has 1 resources, and a restore would forget what they are"):
+    with pytest.raises(CommandError, match="has 1 resources, which a restore would forget"):
         backup.restore(Engine("dev", project), made())
     assert not [call for call in engine.calls if call.startswith("stack import")]
 

@@ -99,7 +99,10 @@ def test_a_commit_of_a_branch_that_was_not_merged_does_not_run(repository: Repos
 
     refusal = _refusal(repository, before)
 
-    assert f"was last brought up from commit {before}, which did not lead to the branch {main} that is" in refusal
+    assert (
+        f"was last brought up from commit {before}, which is not in the history of the checked-out branch {main}"
+        in refusal
+    )
     assert "nothing was renewed" in refusal
     assert "`make up STACK=dev`" in refusal
 
@@ -119,7 +122,7 @@ def test_a_branch_that_was_squashed_and_deleted_left_no_commit_that_runs(reposit
 
     refusal = _refusal(repository, before)
 
-    assert "which did not lead to what is checked out here" in refusal
+    assert "which is not in the history of the checked-out commit" in refusal
     assert "was squashed or rebased" in refusal
 
 
@@ -134,7 +137,7 @@ def test_a_checkout_that_is_behind_is_updated_first(repository: Repository) -> N
 
 @pytest.mark.parametrize("recorded", ["--upload-pack=evil", "HEAD", "main", "feature", "abc", "0" * 39 + "\n"])
 def test_what_is_no_commits_id_does_not_reach_git(repository: Repository, recorded: str) -> None:
-    assert "which is no id of a commit" in _refusal(repository, recorded)
+    assert "which is not a commit id" in _refusal(repository, recorded)
 
 
 def test_a_commit_that_is_not_in_the_clone_is_an_error_that_says_how_to_get_it(repository: Repository) -> None:
@@ -178,7 +181,7 @@ def test_the_recorded_commit_runs_instead_of_any_other(
 
     printed = capfd.readouterr().out.splitlines()
     assert code == 7
-    assert printed[0] == f"at commit {before}, from which dev was last brought up; this checkout is another"
+    assert printed[0] == f"at commit {before}, from which dev was last brought up; this checkout differs"
     assert printed[1].endswith(f" -m ops renew --stack dev --yes in {before}")
     assert not printed[1].startswith(str(repository.root))
 

@@ -77,8 +77,7 @@ def test_several_selected_stacks_of_which_none_is_the_callers_are_refused(
         chosen_stack(caller, project)
 
     assert str(refused.value) == (
-        "pulumi stack select has chosen another stack in each backend: dev, prod. Name the one that is meant with "
-        "--stack"
+        "pulumi stack select has chosen different stacks in several backends: dev, prod. Choose one with --stack"
     )
 
 

@@ -37,8 +37,8 @@ def test_a_lock_that_could_not_be_written_is_deleted_and_nothing_has_begun(locks
 
     found = disk.failure(AT_THE_LOCK.format(file=draft), "dev")
     assert str(found) == (
-        f"the backend's disk is full or read-only (no space left on device: {draft}); nothing has begun. To go on, "
-        "free some space there and run the command again"
+        f"the backend's disk is full or read-only (no space left on device: {draft}); nothing was started. To "
+        "continue, free some space there and run the command again"
     )
     assert list(locks.iterdir()) == [other]
 
@@ -49,7 +49,7 @@ def test_a_disk_that_fills_under_way_leaves_work_for_recover(tmp_path: Path) -> 
     state.touch()
 
     found = disk.failure(UNDER_WAY.format(file=state), "dev")
-    assert f"(no space left on device: {state}), so the state may lack what was done last" in str(found)
+    assert f"(no space left on device: {state}), so the state may lack the last changes" in str(found)
     assert "free some space there; then `make recover STACK=dev`" in str(found)
     assert state.exists()
 
@@ -59,7 +59,7 @@ def test_a_read_only_disk_is_to_be_made_writable() -> None:
         "no space left on device", "read-only file system"
     )
 
-    assert "nothing has begun. To go on, make it writable and run" in str(disk.failure(errors, "dev"))
+    assert "nothing was started. To continue, make it writable and run" in str(disk.failure(errors, "dev"))
 
 
 def test_another_failure_is_no_matter_of_the_disk() -> None:
@@ -79,4 +79,4 @@ def test_a_lock_that_is_cut_short_is_named_and_recover_may_remove_it(
     with pytest.raises(LockedError, match=rf"has a truncated lock \({draft}\)") as locked:
         Engine("dev").refresh()
     assert locked.value.is_abandoned
-    assert "`make recover STACK=dev` removes it" in str(locked.value)
+    assert "`make recover STACK=dev` removes the lock" in str(locked.value)

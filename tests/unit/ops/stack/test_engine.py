@@ -130,7 +130,7 @@ def test_every_local_stack_has_a_configuration_and_a_salt_of_its_own(
 def test_a_real_clouds_stack_with_a_local_name_is_refused_first(engine: FakeEngine, project: Path, cloud: str) -> None:
     (project / "Pulumi.local-prod.yaml").write_text(f"config:\n{cloud}")
     with pytest.raises(
-        CommandError, match=r"Pulumi.local-prod.yaml has `idstack:cloud: \w+`, but its stack has a name"
+        CommandError, match=r"Pulumi.local-prod.yaml has `idstack:cloud: \w+`, but its stack has the name"
     ):
         Engine("local-prod", project).prepare()
     assert engine.calls == []
@@ -146,13 +146,13 @@ def test_a_local_stack_without_a_configuration_names_the_missing_file(engine: Fa
     [
         (
             Ended(0, "", "the time limit of 40 minutes"),
-            "interrupted by the time limit of 40 minutes: `pulumi up` has ended what it had begun and unlocked the "
-            "stack. Run the command again, which goes on from there",
+            "interrupted by the time limit of 40 minutes: `pulumi up` has finished its operations in progress and "
+            "unlocked the stack. Run the command again, which resumes from there",
         ),
         (
             Ended(-9, "", None),
-            "`pulumi up` was killed by signal 9. `make recover STACK=dev` unlocks the stack, settles what is half "
-            "done, and goes on",
+            "`pulumi up` was killed by signal 9. `make recover STACK=dev` unlocks the stack, settles interrupted "
+            "operations, and continues",
         ),
     ],
 )
@@ -181,8 +181,8 @@ def test_a_short_run_that_was_killed_says_so_and_names_the_way_on(
     with pytest.raises(RunInterruptedError) as caught:
         run(Engine("dev", project))
     assert str(caught.value) == (
-        f"`pulumi {name}` was killed by signal 9. Run the command again; `make recover STACK=dev` goes on if the stack "
-        "is locked then"
+        f"`pulumi {name}` was killed by signal 9. Run the command again, or `make recover STACK=dev` if the stack is "
+        "locked"
     )
 
 

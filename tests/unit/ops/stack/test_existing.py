@@ -190,7 +190,7 @@ def test_a_failed_up_ends_with_the_lines(engine: FakeEngine, idstack: Idstack) -
         f"\n  thing\n    .venv/bin/idstack import --stack dev {_GRANT[0]} thing {_ASSIGNMENTS}/{_NAME} "
         in printed.error
     )
-    assert "Whose they are could not be looked up: the stack dev has no tenantId" in printed.error
+    assert "Their owners could not be found: the stack dev has no tenantId" in printed.error
 
 
 def test_what_is_not_the_stacks_is_named_without_a_command_that_adopts_it() -> None:
@@ -203,7 +203,7 @@ def test_what_is_not_the_stacks_is_named_without_a_command_that_adopts_it() -> N
     assert "idstack import" in str(stopped)
     assert "idstack import" not in judged
     assert "idstack sweep" not in judged
-    assert judged.startswith("it ended\n\nThese are in the way of the stack dev, and nothing adopts them")
+    assert judged.startswith("it ended\n\nThese resources conflict with the stack dev, and are not adopted")
     assert f"  thing\n    {_ASSIGNMENTS}/{_NAME}: the stack prod has it\n" in judged
 
 
@@ -217,7 +217,7 @@ def test_an_assignment_in_the_way_may_be_of_a_principal_that_is_gone(
     hint = existing.hint(existing.read(_log(resource, error)), "dev")
 
     assert hint is not None
-    assert ("`.venv/bin/idstack sweep --stack dev` says so, and with `--yes` frees the name" in hint) is is_named
+    assert ("`.venv/bin/idstack sweep --stack dev` says so, and frees the name with `--yes`" in hint) is is_named
 
 
 _GROUP = ("azure-native:resources:ResourceGroup", {"resourceGroupName": "hc1-hc1-infra"})
@@ -240,7 +240,7 @@ def test_infrastructure_that_exists_may_stay_somebody_elses(parent: str, is_name
 
     assert hint is not None
     assert " thing /subscriptions/s/resourceGroups/hc1-hc1-infra --parent " in hint
-    advice = "If the infrastructure of hc1 shall stay another owner's, configure `infrastructure: existing` there"
+    advice = "If the infrastructure of hc1 belongs to another owner, configure `infrastructure: existing` there"
     assert (advice in hint) == is_named
 
 
@@ -259,8 +259,8 @@ def test_an_up_that_azure_rbac_refused_names_doctor_for_the_missing_role(engine:
 @pytest.mark.parametrize(
     ("command", "way_on"),
     [
-        ("up", "`make recover STACK=dev` finds it, and goes on"),
-        ("down", "`make down STACK=dev` again goes on, also if what it deleted is gone by now"),
+        ("up", "`make recover STACK=dev` finds it, and continues"),
+        ("down", "Run `make down STACK=dev` again, which continues"),
     ],
 )
 def test_a_run_whose_plugin_ended_names_the_way_on(
@@ -271,7 +271,7 @@ def test_a_run_whose_plugin_ended_names_the_way_on(
         _log(_GRANT, "Detected that /home/p/plugins/resource-azuread-v6/pulumi-resource-azuread exited prematurely.")
     )
     failed = idstack(command, "--stack", "dev").error
-    assert "the plugin azuread ended while it worked" in failed
+    assert "the plugin azuread ended unexpectedly" in failed
     assert way_on in failed
 
 

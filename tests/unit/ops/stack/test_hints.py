@@ -14,7 +14,7 @@ def test_an_issuer_without_its_container_says_how_to_create_it() -> None:
     told = hint([json.dumps(event)], "dev", "up")
 
     assert told is not None
-    assert told.startswith("the blob container of an OIDC issuer is gone, and azure-native cannot refresh that. ")
+    assert told.startswith("the blob container of an OIDC issuer is missing, and azure-native cannot refresh it. ")
     assert "`az storage container-rm create --public-access container " in told
 
 

@@ -18,7 +18,7 @@ from ops.stack.errors import CommandError
             ("start",),
             "apiserver",
             "; for a stack with another Kubernetes API: `make down`, then `make up CLUSTER=apiserver`, which builds "
-            "what that needs",
+            "its binaries",
         ),
         (("start",), "", ""),
         (("stop", "--remove"), "apiserver", ""),

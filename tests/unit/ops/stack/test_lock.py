@@ -134,10 +134,8 @@ def test_a_living_owner_is_named_and_waited_for(engine: subprocess.Popen[bytes],
 def test_a_dead_owner_is_named_with_the_command_that_goes_on(locked: LockedBy) -> None:
     lock = locked(DEAD)
     assert lock.is_abandoned
-    assert str(lock).startswith(
-        f"the stack dev is still locked by {DEAD}, which does not run any more: it was killed. "
-    )
-    assert "`make recover STACK=dev` unlocks the stack, settles what is half done, and goes on" in str(lock)
+    assert str(lock).startswith(f"the stack dev is still locked by {DEAD}, which was killed. ")
+    assert "`make recover STACK=dev` unlocks the stack, settles interrupted operations, and continues" in str(lock)
 
 
 def test_after_an_interrupted_destroy_recover_is_named_with_no_up(locked: LockedBy) -> None:
@@ -149,7 +147,7 @@ def test_an_owner_on_another_machine_is_left_to_a_person(locked: LockedBy) -> No
     lock = locked(elsewhere, DEAD)
     assert not lock.is_abandoned
     assert f"locked by {elsewhere}, which this machine cannot see" in str(lock)
-    assert "If you know that it is gone, `make recover STACK=dev ARGS=--unlock`, or on GitHub the" in str(lock)
+    assert "If you are sure that it has ended, `make recover STACK=dev ARGS=--unlock`, or on GitHub the" in str(lock)
     assert '`make recover STACK=dev ARGS="--no-up --unlock"`' in str(locked(elsewhere, command="destroy"))
 
 
@@ -159,11 +157,8 @@ def test_a_run_that_this_machine_has_not_recorded_is_left_to_a_person(locked: Lo
 
     assert not lock.is_abandoned
     assert lock.is_unseen
-    assert (
-        "(pid 4194304, since 2026-11-21T17:13:57Z), which no idstack on this machine is known to have started"
-        in str(lock)
-    )
-    assert "If you know that it is gone, `make recover STACK=dev ARGS=--unlock`" in str(lock)
+    assert "(pid 4194304, since 2026-11-21T17:13:57Z), which idstack on this machine has no record of" in str(lock)
+    assert "If you are sure that it has ended, `make recover STACK=dev ARGS=--unlock`" in str(lock)
 
 
 @pytest.mark.parametrize(

@@ -51,13 +51,13 @@ def test_what_the_engine_knows_is_passed_on(dev: Engine, arguments: list[str]) -
     [
         (
             ["--stak", "dev"],
-            '--stak is an option neither of `idstack` nor of `pulumi up`; did you mean "--stack"? Nothing was started',
+            '--stak is not an option of `idstack` or `pulumi up`; did you mean "--stack"? Nothing was started',
         ),
         (
             ["--yes", "--xyzzy=1"],
-            "--xyzzy is an option neither of `idstack` nor of `pulumi up`. Nothing was started",
+            "--xyzzy is not an option of `idstack` or `pulumi up`. Nothing was started",
         ),
-        (["-q"], "-q is an option neither of `idstack` nor of `pulumi up`. Nothing was started"),
+        (["-q"], "-q is not an option of `idstack` or `pulumi up`. Nothing was started"),
         (
             ["dev"],
             "dev is not an option, and `pulumi up` takes options alone here; a stack is named with an option: "
@@ -90,6 +90,6 @@ def test_a_command_refuses_an_unknown_option_first(
     printed = idstack(*words, "--stack", "local", "--refersh")
 
     assert (printed.code, printed.output) == (2, "")
-    assert printed.error.startswith("idstack: --refersh is an option neither of `idstack` nor of `pulumi ")
+    assert printed.error.startswith("idstack: --refersh is not an option of `idstack` or `pulumi ")
     assert 'did you mean "--refresh"? Nothing was started' in printed.error
     assert engine.calls == []

@@ -114,7 +114,7 @@ def test_without_a_checksum_nothing_is_downloaded_and_nothing_starts(engine: Fak
     native, kubernetes = VERSION["azure-native"], VERSION["kubernetes"]
     assert refused.value.format_message() == (
         f"the provider plugins azure-native {native}, kubernetes {kubernetes} are not installed, and "
-        "tools/checksums.txt has no checksum of theirs for this machine; nothing was downloaded and nothing was "
+        "tools/checksums.txt has no checksum of them for this machine; nothing was downloaded and nothing was "
         "started.\n"
         "For everybody: `make pin`, compare the new lines with the releases on GitHub, commit them.\n"
         "For yourself, if you trust the download:\n"

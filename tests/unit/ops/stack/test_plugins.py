@@ -265,22 +265,19 @@ def test_what_is_not_to_be_had_is_named_with_what_to_do(
     )
     assert refusal(caller, "real").endswith("`make up` needs none of them")
     cached(tmp_path, "kubernetes")
-    begin = "real provider plugins were asked for and are not available; nothing was started:\n"
-    where = (
-        "Where Pulumi's downloads can be reached, install them, or copy their folders from another machine's "
-        "~/.pulumi/plugins:\n"
-    )
+    begin = "the requested real provider plugins are not available; nothing was started:\n"
+    where = "Install them, or copy their folders from ~/.pulumi/plugins of a machine that reaches Pulumi's downloads:\n"
     pulumi = tmp_path / "engine/pulumi"
     installs = {name: f"  {pulumi} plugin install resource {name} {VERSION[name]}\n" for name in NAMES}
 
     assert refusal(caller, "real") == (
         f"{begin}{of_azure}{of_entra}{where}{installs['azure-native']}{installs['azuread']}"
-        "`make up PROVIDERS=kubernetes` takes those that there are, and emulated ones for the rest"
+        "`make up PROVIDERS=kubernetes` uses the available ones, and emulated ones for the rest"
     )
     cached(tmp_path, "azuread")
     assert refusal(caller, "real") == (
         f"{begin}{of_azure}{where}{installs['azure-native']}"
-        "`make up PROVIDERS=azuread,kubernetes` takes those that there are, and emulated ones for the rest"
+        "`make up PROVIDERS=azuread,kubernetes` uses the available ones, and emulated ones for the rest"
     )
     assert not (tmp_path / "state").exists(), "nothing was begun"
 
@@ -300,8 +297,8 @@ def test_the_choice_stays_until_the_local_cloud_goes(caller: dict[str, str], tmp
 
     assert str(real) in scripts(caller)[f"resource-azuread-v{VERSION['azuread']}"]
     assert refusal(caller, "emulated") == (
-        "the provider plugins of the local stack are azuread real, which is fixed, because each kind writes a state of "
-        "its own: end it with `make down`, then `make up PROVIDERS=emulated`"
+        "the provider plugins of the local stack are azuread real, which is fixed, because each kind writes a "
+        "different state: run `make down`, then `make up PROVIDERS=emulated`"
     )
 
 
@@ -311,8 +308,8 @@ def test_an_emulated_stack_does_not_become_a_real_one(caller: dict[str, str], tm
     prepared(caller, None)
 
     assert refusal(caller, "real") == (
-        "the provider plugins of the local stack are all emulated, which is fixed, because each kind writes a state of "
-        "its own: end it with `make down`, then `make up PROVIDERS=real`"
+        "the provider plugins of the local stack are all emulated, which is fixed, because each kind writes a "
+        "different state: run `make down`, then `make up PROVIDERS=real`"
     )
 
 
@@ -362,8 +359,8 @@ def test_any_other_option_is_refused_with_what_is_accepted(text: str, wrong: str
     with pytest.raises(CommandError) as refused:
         parse(text)
     assert refused.value.format_message() == (
-        f'--providers: found "{text}"; accepted: emulated, real, or which ones shall be real, separated by commas, of '
-        f"azure-native, azuread, kubernetes; {wrong} is none of them"
+        f'--providers: found "{text}"; accepted: emulated, real, or the names of real ones, separated by commas, of '
+        f"azure-native, azuread, kubernetes; {wrong} is not one of them"
     )
 
 
@@ -371,7 +368,7 @@ def test_a_stack_on_azure_has_the_real_ones_always(caller: dict[str, str], tmp_p
     choose_for("dev", "real", caller)
     choose_for("dev", None, caller)
 
-    with pytest.raises(CommandError, match="the stack dev is not a local one"):
+    with pytest.raises(CommandError, match="the stack dev is not local"):
         choose_for("dev", "emulated", caller)
     assert not (tmp_path / "state").exists()
 

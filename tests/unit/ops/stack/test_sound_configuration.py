@@ -58,7 +58,7 @@ def test_the_local_sample_is_sound_before_there_is_a_local_cloud() -> None:
 def test_a_local_stack_with_another_cloud_is_refused(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.local.yaml").write_text("config:\n  idstack:cloud: AzurePublicCloud\n")
 
-    with pytest.raises(CommandError, match="its stack has a name of the local cloud's stacks"):
+    with pytest.raises(CommandError, match="its stack has the name of a local stack"):
         require_sound_configuration(Engine("local", tmp_path))
 
 

@@ -27,25 +27,26 @@ github.com/pulumi/pulumi/pkg/v3/backend/diy.(*diyBackend).{caller}(0x89077373830
 
 def test_a_refusal_names_the_container_and_the_roles() -> None:
     assert str(failure(REFUSED, "dev")) == (
-        "who runs this may not use the container of the state, stx.blob.core.windows.net/state. Reading takes the role "
-        "Storage Blob Data Reader on the container, changing a stack Storage Blob Data Contributor "
-        "(docs/guides/pull-requests.md); a new assignment takes up to ten minutes"
+        "the signed-in identity may not use the container of the state, stx.blob.core.windows.net/state. To read a "
+        "stack requires the role Storage Blob Data Reader on the container, to change one Storage Blob Data "
+        "Contributor (docs/guides/pull-requests.md); a new assignment takes effect within ten minutes"
     )
 
 
 @pytest.mark.parametrize(
     ("caller", "then"),
     [
-        ("Lock", "Nothing has begun: run the command again then"),
+        ("Lock", "Nothing was started: correct that and run the command again"),
         (
             "saveCheckpoint",
-            "The state may lack what was done last: `make recover STACK=dev` finds it then, and brings the stack up",
+            "The state may lack the last changes: after the correction `make recover STACK=dev` finds them, and brings "
+            "the stack up",
         ),
     ],
 )
 def test_a_crash_over_a_write_says_how_to_go_on(caller: str, then: str) -> None:
     told = str(failure(CRASHED.format(caller=caller), "dev"))
-    assert told.startswith("the container of the state took no write, and the engine crashed over it: ")
+    assert told.startswith("the state could not be written to its container, and the engine crashed without a reason. ")
     assert told.endswith(then)
 
 
@@ -59,5 +60,5 @@ def test_another_failure_is_no_matter_of_the_container(errors: str) -> None:
 def test_a_command_says_it_in_place_of_a_trace(engine: FakeEngine) -> None:
     engine.fails(CRASHED.format(caller="Lock"))
 
-    with pytest.raises(CommandError, match="took no write"):
+    with pytest.raises(CommandError, match="could not be written to its container"):
         Engine("dev").preview()

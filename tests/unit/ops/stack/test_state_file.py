@@ -53,9 +53,7 @@ def test_a_state_that_is_cut_short_is_named_with_the_newest_copy(folder: Folder,
     found = state_file.find("dev", folder.url)
     assert found is not None
     assert f"the state of dev cannot be read: {folder.state} is truncated or overwritten ({size} bytes)" in str(found)
-    assert f"`make recover STACK=dev` puts the copy of 2026-11-23T08:22:28Z in its place ({folder.finished})" in str(
-        found
-    )
+    assert f"`make recover STACK=dev` replaces it by the copy of 2026-11-23T08:22:28Z ({folder.finished})" in str(found)
     assert "`.venv/bin/idstack restore --stack dev <file>`" in str(found)
 
 
@@ -65,7 +63,7 @@ def test_the_copy_takes_its_place_and_nothing_is_thrown_away(folder: Folder) -> 
     found = state_file.find("dev", folder.url)
 
     assert found is not None
-    assert f"is that of 2026-11-23T08:22:27Z again: {folder.before}" in found.put_back()
+    assert f"was replaced by that of 2026-11-23T08:22:27Z: {folder.before}" in found.put_back()
     assert folder.state.read_text() == WHOLE
     assert folder.state.with_name("dev.json.damaged").read_text() == "overwritten"
     assert state_file.find("dev", folder.url) is None
@@ -77,7 +75,7 @@ def test_without_a_whole_copy_a_backup_is_named(folder: Folder) -> None:
 
     found = state_file.find("dev", folder.url)
     assert found is not None
-    assert "no copy beside it is whole. `.venv/bin/idstack restore --stack dev <file>`" in str(found)
+    assert "no copy beside it is sound. `.venv/bin/idstack restore --stack dev <file>`" in str(found)
     with pytest.raises(StateDamagedError, match="no copy beside it"):
         found.put_back()
 
@@ -90,9 +88,12 @@ def test_a_stack_that_was_never_written_whole_is_created_again(folder: Folder, s
 
     found = state_file.find("dev", folder.url)
     assert found is not None
-    assert "nothing but the stack has been made. `make recover STACK=dev` makes it again and brings it up" in str(found)
+    assert (
+        "truncated before the first run, which has created nothing. `make recover STACK=dev` creates the stack again"
+        in str(found)
+    )
     assert found.made is None
-    assert f"begins again, empty; it is kept as {folder.state}.damaged" in found.put_back()
+    assert f"is empty now; the file is kept as {folder.state}.damaged" in found.put_back()
     assert not folder.state.exists()
     assert folder.state.with_name("dev.json.damaged").read_text() == WHOLE[:size]
 
@@ -122,7 +123,7 @@ def test_a_stack_with_a_run_that_has_ended_is_never_emptied(folder: Folder, trac
 
     found = state_file.find("dev", folder.url)
     assert found is not None
-    assert "no copy beside it is whole. `.venv/bin/idstack restore" in str(found)
+    assert "no copy beside it is sound. `.venv/bin/idstack restore" in str(found)
     with pytest.raises(StateDamagedError, match="no copy beside it"):
         found.put_back()
     assert folder.state.exists()
@@ -136,7 +137,7 @@ def test_a_disk_that_takes_no_name_for_what_is_put_aside_is_named(folder: Folder
 
     found = state_file.find("dev", folder.url)
     assert found is not None
-    with pytest.raises(CommandError, match="cannot be put aside"):
+    with pytest.raises(CommandError, match="cannot be moved"):
         found.put_back()
 
 
@@ -146,7 +147,7 @@ def test_a_disk_that_takes_no_copy_is_named_and_changes_nothing(folder: Folder) 
     folder.state.with_name("dev.json.draft").symlink_to("/dev/full")
 
     assert found is not None
-    with pytest.raises(CommandError, match=r"cannot be put in its place: .*No space left on device"):
+    with pytest.raises(CommandError, match=r"cannot replace the state: .*No space left on device"):
         found.put_back()
     assert folder.state.read_text() == WHOLE[:20]
 
@@ -193,6 +194,6 @@ def test_every_run_of_the_engine_names_the_file(
     engine.fails(CUT_SHORT)
 
     for run in (lambda: Engine("dev").outputs(), lambda: Engine("dev").refresh(), lambda: Engine("dev").stacks()):
-        with pytest.raises(StateDamagedError, match="puts the copy of"):
+        with pytest.raises(StateDamagedError, match="replaces it by the copy of"):
             run()
     assert "Traceback" not in capfd.readouterr().err

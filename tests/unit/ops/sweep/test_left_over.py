@@ -57,7 +57,7 @@ def test_an_assignment_whose_principal_is_gone_is_left_over(
     [each] = found(azure, settings)
 
     assert (each.kind, each.id, each.not_ours) == (Swept.ROLE_ASSIGNMENT, full_id, None)
-    assert each.reason == f"its principal {principal} is gone"
+    assert each.reason == f"its principal {principal} does not exist"
 
 
 def test_an_assignment_of_somebody_who_is_there_stays(azure: AzureClient, world: ArmWorld, settings: Settings) -> None:
@@ -82,8 +82,8 @@ def test_what_a_stack_names_is_never_left_over(
 @pytest.mark.parametrize(
     ("name", "role", "why"),
     [
-        ("11111111-1111-4111-8111-111111111111", "", "its name is none that a known cluster's has"),
-        ("", KEY_VAULT_ADMINISTRATOR, "its role is none that a stack assigns"),
+        ("11111111-1111-4111-8111-111111111111", "", "its name is not one of a known cluster"),
+        ("", KEY_VAULT_ADMINISTRATOR, "no stack assigns its role"),
     ],
     ids=["another name", "another role"],
 )
@@ -114,8 +114,8 @@ def test_a_cluster_that_is_gone_is_known_by_its_infra_id(
     ("owner", "why"),
     [
         (OWNER_ID, None),
-        (FOREIGN, f"no stack of this backend has its owner id {FOREIGN}, and one of another may"),
-        (None, "it carries no owner id, so nothing says that a stack of this backend made it"),
+        (FOREIGN, f"no stack of this backend has its owner id {FOREIGN}, but one of another backend may"),
+        (None, "it has no owner id, so that a stack of another backend may have created it"),
     ],
     ids=["of the backend", "of another", "without"],
 )
@@ -182,7 +182,7 @@ def test_assignments_go_before_the_identity_that_they_are_of(
         (Swept.ROLE_ASSIGNMENT, None),
         (Swept.APPLICATION, None),
     ]
-    assert things[0].reason == "it is of the left-over application ingress-hc9"
+    assert things[0].reason == "it is of the leftover application ingress-hc9"
 
 
 def test_a_certificate_of_no_stack_is_left_over_once_its_successor_is_in_use(
@@ -277,6 +277,6 @@ def test_the_storage_account_of_an_issuer_that_no_stack_has_is_listed(
     [each] = found(azure, settings)
 
     assert (each.kind, each.id, each.name) == (Swept.STORAGE_ACCOUNT, made, "hc9oidc")
-    assert each.reason == "it is of an OIDC issuer that a stack created, and no stack has it"
+    assert each.reason == "a stack created it for an OIDC issuer, and no stack has it"
     assert not each.is_deleted
     assert found(azure, settings, naming(made)) == []

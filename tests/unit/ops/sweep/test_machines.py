@@ -78,7 +78,7 @@ def test_a_machine_is_left_over_with_what_belongs_to_it(
 
 def test_none_of_it_is_deleted(azure: AzureClient, settings: Settings, left: list[str]) -> None:
     for each in found(azure, settings):
-        assert each.not_ours == "HyperShift made it, and its cluster may be one that no stack of this backend knows"
+        assert each.not_ours == "HyperShift created it, and its cluster may be unknown to the stacks of this backend"
         assert not each.is_deleted
         with pytest.raises(ValueError, match="never this program's"):
             delete(azure, each)

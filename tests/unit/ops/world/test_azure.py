@@ -12,7 +12,7 @@ import pytest
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AzureRefusedError
 from identity.access.records import RoleAssignmentRecord, SecretMetadata
-from ops.world.azure import AzureView, read_azure, unseen
+from ops.world.azure import AzureView, read_azure, unread_azure
 from ops.world.parts import Part
 from ops.world.seen import Unread, known
 from ops.world.stack_world import (
@@ -151,7 +151,7 @@ def test_a_refusal_leaves_each_thing_unread_and_is_cut_short() -> None:
 
 def test_an_azure_out_of_reach_leaves_everything_unread() -> None:
     why = Unread("no answer")
-    view = unseen(why, STATE)
+    view = unread_azure(why, STATE)
 
     assert (view.vault, view.add_on, set(view.secrets.values())) == (why, why, {why})
     read_view = read(FakeAzure(), Part.ROLES)

@@ -147,5 +147,5 @@ def test_a_kubeconfig_that_cannot_be_read_is_named(tmp_path: Path, text: str | N
     kubeconfig = tmp_path / "kubeconfig"
     if text is not None:
         kubeconfig.write_text(text)
-    with pytest.raises(ProbesUnreachableError, match=f"{kubeconfig} is not there, or is not a kubeconfig"):
+    with pytest.raises(ProbesUnreachableError, match=f"{kubeconfig} does not exist, or is not a kubeconfig"):
         read(kubeconfig)

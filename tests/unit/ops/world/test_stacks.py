@@ -40,7 +40,7 @@ def test_it_knows_its_owner_its_things_and_its_principals() -> None:
     )
 
     assert contents.owner == "owner-1"
-    assert contents.things == {"/applications/a", "/serviceprincipals/p", identity.lower()}
+    assert contents.ids == {"/applications/a", "/serviceprincipals/p", identity.lower()}
     assert contents.principals == {"p", "m"}
 
 

@@ -1,4 +1,4 @@
-"""Whose a thing in Azure is: each witness refuses an adoption, and says what it saw."""
+"""The owner of a resource in Azure: each source refuses an adoption, and says why."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
+from ops.world.adoption_guard import AdoptionGuard
 from ops.world.stacks import Contents, Stacks
-from ops.world.whose import Whose
 
 SECRET: Final = "idstack:index:CredentialSecret"
 IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
@@ -23,19 +23,20 @@ DISK: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentiti
 ROLE: Final = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/9883867c-f74a-573e-94cc-d5d1434935bb"
 READER: Final = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7"
 LOST: Final = (
-    "it carries the owner id lost, which no stack of this backend has. Only if it is of dev, which has lost its state "
-    "or was destroyed since, and of no stack of another backend: `.venv/bin/idstack recover --stack dev --owner lost`"
+    "it has the owner id lost, which no stack of this backend has. If you are sure that dev had it before "
+    "it lost its state or was destroyed, and no stack of another backend has it: "
+    "`.venv/bin/idstack recover --stack dev --owner lost`"
 )
 
 
-def whose(azure: AzureClient, own: Contents | None = None, other: Contents | None = None) -> Whose:
+def whose(azure: AzureClient, own: Contents | None = None, other: Contents | None = None) -> AdoptionGuard:
     stacks = Stacks(("dev", "prod"), {"dev": own or Contents(owner="mine"), "prod": other or Contents(owner="theirs")})
-    return Whose(azure, stacks, "dev")
+    return AdoptionGuard(azure, stacks, "dev")
 
 
 @pytest.mark.parametrize(
     ("owner", "objection"),
-    [(None, None), ("mine", None), ("theirs", "it carries the owner id of the stack prod"), ("lost", LOST)],
+    [(None, None), ("mine", None), ("theirs", "it has the owner id of the stack prod"), ("lost", LOST)],
 )
 def test_what_carries_an_owner_id_is_its_stacks(
     azure: AzureClient, world: ArmWorld, deployer: ServicePrincipal, owner: str | None, objection: str | None
@@ -58,7 +59,7 @@ def test_what_carries_an_owner_id_is_its_stacks(
 
 
 def test_what_another_stack_has_in_its_state_is_that_stacks(azure: AzureClient) -> None:
-    looked = whose(azure, other=Contents(things=frozenset({DISK.lower()})))
+    looked = whose(azure, other=Contents(ids=frozenset({DISK.lower()})))
 
     assert looked.objection(IDENTITY, DISK) == "the stack prod has it"
     assert looked.objection("kubernetes:core/v1:Namespace", "clusters-hc1") is None
@@ -76,11 +77,11 @@ def test_a_role_of_somebody_who_lives_is_his(azure: AzureClient, world: ArmWorld
 
     assert (
         whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE, "another")
-        == f"it is a role of someone ({principal}), which lives"
+        == f"it is a role of someone ({principal}), which exists"
     )
     siblings = Contents(principals=frozenset({principal.lower()}))
     assert whose(azure, other=siblings).objection(resource_types.ROLE_ASSIGNMENT, ROLE) == (
-        f"it is a role of the stack prod, whose identity {principal.lower()} lives"
+        f"it is a role of the stack prod, whose identity {principal.lower()} exists"
     )
     assert whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE, principal.upper()) is None, (
         "the program wants it for him"
@@ -102,7 +103,7 @@ def test_a_role_of_somebody_of_whom_graph_tells_nothing_may_be_his(
     monkeypatch.setattr(AzureClient, "directory_object", refused)
     assert (
         whose(azure).objection(resource_types.ROLE_ASSIGNMENT, ROLE)
-        == f"it is a role of {principal.lower()}, which may live: 403"
+        == f"it is a role of {principal.lower()}, which may exist: 403"
     )
 
 

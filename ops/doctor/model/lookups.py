@@ -1,0 +1,67 @@
+"""Look-ups in the world that several checks use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ops.world.expected import ExpectedMount, ExpectedRole, Identity
+from ops.world.seen import NotReadError, entry, known
+from ops.world.stack_world import SeenPod, SeenReport, StackWorld
+
+# The begin of `identity.credentials.document.InvalidCredentialError`: the file exists, and its content is refused.
+REFUSED_DOCUMENT: Final = "credential document:"
+
+
+def mounting_pods(world: StackWorld, identity: Identity) -> list[SeenPod]:
+    """Every pod with a volume of the identity's class, without those of other identities alone.
+
+    A user's own workloads may mount any class. Raises NotReadError.
+    """
+    own = {mount.deployment for mount in identity.mounts}
+    others = {
+        mount.deployment
+        for other in known(world.state).identities
+        if other.cluster == identity.cluster
+        for mount in other.mounts
+    } - own
+    return [
+        pod
+        for pod in known(entry(world.control_planes, identity.cluster).pods)
+        if identity.secret_provider_class in pod.classes.values() and pod.deployment not in others
+    ]
+
+
+def youngest_pods(pods: Iterable[SeenPod], mount: ExpectedMount) -> list[SeenPod]:
+    """The pod of a mount's Deployment, if there is one: during a rollout the youngest of two."""
+    own = [pod for pod in pods if pod.deployment == mount.deployment]
+    return sorted(own, key=lambda pod: pod.created)[-1:]
+
+
+def reports_of(world: StackWorld, identity: Identity) -> Iterator[tuple[ExpectedMount, SeenPod, SeenReport]]:
+    """The report of each probe that is not ready, and of each ready one whose report was read.
+
+    A ready probe has signed in and made its call, so that its report may be unread. Raises NotReadError for any other
+    probe without a report, and for HyperShift's own pods, which have none.
+    """
+    if known(world.state).cluster_side == "hypershift":
+        raise NotReadError("the pods are HyperShift's, which report no sign-in: see their logs and the conditions")
+    plane = entry(world.control_planes, identity.cluster)
+    for mount in identity.mounts:
+        for pod in youngest_pods(known(plane.pods), mount):
+            if not pod.is_ready or isinstance(plane.reports.get(pod.name), SeenReport):
+                yield mount, pod, entry(plane.reports, pod.name)
+
+
+def role_fault(world: StackWorld, role: ExpectedRole) -> str:
+    """What differs in ARM from an assignment of the state; empty if nothing does. Raises NotReadError."""
+    assignment = entry(world.roles, role.id)
+    name = f"the role assignment {role.resource} ({role.id.rpartition('/')[2]}) at {role.scope}"
+    if assignment is None:
+        return f"{name} does not exist"
+    if assignment.principal_id != role.principal_id:
+        return f"{name} is of the principal {assignment.principal_id}; the stack gave it to {role.principal_id}"
+    actual, expected = (
+        id.rpartition("/")[2].lower() for id in (assignment.role_definition_id, role.role_definition_id)
+    )
+    return "" if actual == expected else f"{name} has the role {actual}; the stack gave it {expected}"
