@@ -225,8 +225,8 @@ def delivered(outputs: StackOutputs[Any], cluster: str) -> dict[str, str]:
 
 
 def cluster_side(outputs: StackOutputs[Any], cluster: HostedClusterOutput[Any]) -> ClusterSide:
-    """Who makes the objects of this control plane; those of workload identities are always HyperShift's."""
-    return outputs.get("clusterSide", "stack") if is_managed_cluster(cluster) else "hypershift"
+    """Who makes the objects of this control plane; of one without certificates it is always HyperShift."""
+    return outputs.get("clusterSide", "stack") if cluster["controlPlane"] else "hypershift"
 
 
 def owned_namespaces(outputs: StackOutputs[Any]) -> dict[str, str]:

@@ -16,15 +16,13 @@ _ROWS = {row.field: row for row in CONTROL_PLANE}
 def validate_workloads(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule to the workloads of the hosted cluster at `place`."""
     place = (*place, "workloads")
-    if cluster.workloads and not settings.makes_cluster_side(cluster):
-        or_stack = f", or {to_set(('clusterSide',), 'stack')}" if cluster.has_credentials else ""
+    if cluster.workloads and settings.cluster_side != "stack":
         report.refuse(
             place,
             cluster.workloads,
             rule="workloads-with-hypershift-side",
-            accepted="nothing where HyperShift's operators make all objects: with clusterSide: hypershift, and with "
-            "authentication: workload-identities",
-            fix=to_remove(place) + or_stack,
+            accepted="nothing with clusterSide: hypershift, where HyperShift's operators make all objects",
+            fix=f"{to_remove(place)}, or {to_set(('clusterSide',), 'stack')}",
         )
         return
     apply((_workloads_have_names_of_their_own,), cluster, place, report)
