@@ -140,7 +140,7 @@ def _to_wire(shape: PropertyType, value: Value) -> Value:
         shapes = properties(shape.type)
         sent = {
             _wire_name(shape.type, name): (
-                {each: {} for each in item} if name in _STRING_SETS else _to_wire(shapes[name], item)
+                {name: {} for name in item} if name in _STRING_SETS else _to_wire(shapes[name], item)
             )
             for name, item in value.items()
         }
@@ -186,8 +186,8 @@ def _wire_name(cls: type, name: str) -> str:
 def _without_empty(value: Value) -> Value:
     """The value without empty objects and arrays at any depth; None if nothing is left."""
     if isinstance(value, dict):
-        kept = {name: item for name, each in value.items() if (item := _without_empty(each)) is not None}
+        kept = {name: item for name, member in value.items() if (item := _without_empty(member)) is not None}
         return kept or None
     if isinstance(value, list):
-        return [item for each in value if (item := _without_empty(each)) is not None] or None
+        return [item for member in value if (item := _without_empty(member)) is not None] or None
     return value

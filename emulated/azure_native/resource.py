@@ -203,7 +203,7 @@ def _insignificant(path: str, old: Props, new: Props) -> bool:
 
 
 def _same_sku(before: Any, after: Any) -> bool:
-    if not all(isinstance(each, dict) and each.keys() == {"name", "tier"} for each in (before, after)):
+    if not all(isinstance(sku, dict) and sku.keys() == {"name", "tier"} for sku in (before, after)):
         return False
     return all({before[name], after[name]} in ({after[name]}, _SKU_NAMES[name]) for name in ("name", "tier"))
 

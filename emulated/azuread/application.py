@@ -52,16 +52,16 @@ class ApplicationResource(GraphResource):
         owners = self.schema.value(inputs, "owners") or []
         # The caller is the first owner until the end; if it is not in `owners`, it is then removed.
         others = [owner for owner in owners if owner != session.object_id]
-        bound = [session.graph.reference(each) for each in (session.object_id, *others)]
+        bound = [session.graph.reference(owner) for owner in (session.object_id, *others)]
         body = {"tags": [], **self.schema.graph_body(inputs), "owners@odata.bind": bound}
         try:
             application = session.graph.post("/applications", body)
         except RefusalError as error:
             raise failed("Could not create application", error) from None
         path = f"{PREFIX}{application['id']}"
-        for each in (f"TERRAFORM_UPDATE_{uuid.uuid4()}", name):
+        for display_name in (f"TERRAFORM_UPDATE_{uuid.uuid4()}", name):
             try:
-                session.graph.patch(path, {"displayName": each}, retry_if=_not_replicated)
+                session.graph.patch(path, {"displayName": display_name}, retry_if=_not_replicated)
             except RefusalError as error:
                 raise failed(
                     f'Failed to patch application with object ID "{application["id"]}" after creating', error
@@ -105,10 +105,10 @@ class ApplicationResource(GraphResource):
             return
         name = self.schema.value(inputs, "displayName")
         quoted = name.replace("'", "''")
-        for each in self.session().graph.matching("/applications", f"displayName eq '{quoted}'"):
-            if each["id"] != but:
+        for application in self.session().graph.matching("/applications", f"displayName eq '{quoted}'"):
+            if application["id"] != but:
                 raise PluginError(
-                    f'An existing "azuread_application" with name "{name}" (ID: "{each["id"]}") was found and '
+                    f'An existing "azuread_application" with name "{name}" (ID: "{application["id"]}") was found and '
                     "`prevent_duplicate_names` was specified: To be managed via Terraform, this resource needs to be "
                     'imported into the State. Please see the resource documentation for "azuread_application" for more '
                     "information."

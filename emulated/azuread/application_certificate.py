@@ -69,7 +69,7 @@ class ApplicationCertificateResource(GraphResource):
         }
         with self._locks[object_id]:
             current = self._credentials(path)
-            if any(each["keyId"].lower() == key_id.lower() for each in current):
+            if any(certificate["keyId"].lower() == key_id.lower() for certificate in current):
                 raise exists_already("azuread_application_certificate", id)
             added = {name: value for name, value in credential.items() if value is not None}
             self._write(path, [*current, added], f"Adding certificate for {application.printed_id(path)}")

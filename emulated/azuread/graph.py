@@ -75,14 +75,14 @@ class GraphClient:
 
     def owner_ids(self, path: str) -> list[str]:
         """Object ids of an application's or service principal's owners."""
-        return [str(each["id"]) for each in self.matching(f"{path}/owners")]
+        return [str(owner["id"]) for owner in self.matching(f"{path}/owners")]
 
     def change_owners(self, path: str, wanted: list[str]) -> None:
         """Add the owners that are missing, then remove the surplus ones."""
         current = self.owner_ids(path)
-        for owner in (each for each in wanted if each not in current):
+        for owner in (owner for owner in wanted if owner not in current):
             self._send("POST", f"{path}/owners/$ref", {204}, body={"@odata.id": self.reference(owner)})
-        for owner in (each for each in current if each not in wanted):
+        for owner in (owner for owner in current if owner not in wanted):
             self.remove_owner(path, owner)
 
     def remove_owner(self, path: str, owner: str) -> None:

@@ -41,7 +41,7 @@ class GraphResource(Resource):
         # Inputs that come from a state, as in an import, have the names of the defaults among them.
         inputs = {name: value for name, value in new.items() if value is not None and name != DEFAULTS}
         of_the_sdk = [*sdk_types.problems(self.arguments_type, inputs)]
-        failures = [CheckFailure("", each) for each in of_the_sdk or self.schema.problems(inputs)]
+        failures = [CheckFailure("", problem) for problem in of_the_sdk or self.schema.problems(inputs)]
         return Checked(self.schema.with_defaults(inputs), failures)
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:

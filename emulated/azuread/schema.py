@@ -78,7 +78,7 @@ class Schema:
             if argument is None:
                 yield f"the emulated azuread plugin does not have '{name}'; it has {', '.join(self.arguments)}"
             elif argument.rule is not None:
-                texts = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+                texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
                 if not all(re.fullmatch(argument.rule.pattern, text) for text in texts):
                     yield f"expected '{name}' to be {argument.rule.expected}"
 

@@ -64,7 +64,7 @@ class ServicePrincipalResource(GraphResource):
             "tags": [],
             **self.schema.graph_body(inputs),
             "description": f"TERRAFORM_UPDATE_{uuid.uuid4()}",
-            "owners@odata.bind": [session.graph.reference(each) for each in (session.object_id, *others)],
+            "owners@odata.bind": [session.graph.reference(owner) for owner in (session.object_id, *others)],
         }
         try:
             principal = session.graph.post("/servicePrincipals", body, retry_if=_not_replicated)
@@ -124,7 +124,7 @@ def principal_state(found: dict[str, Any]) -> Props:
         "description": found.get("description") or "",
         "notes": found.get("notes") or "",
         # The application's own id is left out, as the provider does.
-        "servicePrincipalNames": [each for each in found.get("servicePrincipalNames") or [] if each != found["appId"]],
+        "servicePrincipalNames": [name for name in found.get("servicePrincipalNames") or [] if name != found["appId"]],
         "signInAudience": found.get("signInAudience") or "",
         "tags": found.get("tags") or [],
         "type": found.get("servicePrincipalType") or "",

@@ -61,7 +61,7 @@ def is_ready(deployment: Object) -> bool:
     """Whether the newest generation is rolled out and available."""
     status: dict[str, Any] = deployment.get("status", {})
     wanted = deployment["spec"].get("replicas", 1)
-    conditions = {each["type"]: each for each in status.get("conditions", [])}
+    conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
     progressing = conditions.get("Progressing", {})
     return bool(
         status.get("observedGeneration", 0) >= deployment["metadata"]["generation"]

@@ -126,14 +126,18 @@ class Authorization:
         `attributes` is what conditions are asked about; None takes every condition for fulfilled, which the caller then
         checks by itself.
         """
-        granting = (each for role, each in self._grants(object_id, scope) if role.grants(action, data=data))
-        return any(each is None or attributes is None or _holds(each, action, attributes) for each in granting)
+        granting = (condition for role, condition in self._grants(object_id, scope) if role.grants(action, data=data))
+        return any(
+            condition is None or attributes is None or _holds(condition, action, attributes) for condition in granting
+        )
 
     def has_any_role(self, object_id: str, scope: str) -> bool:
         """Whether the principal has a role at `scope`, above or below it."""
-        below = (each for key, each in self._store.items("arm", f"{scope.lower()}/") if ASSIGNMENT_SEGMENT in key)
+        below = (
+            assignment for key, assignment in self._store.items("arm", f"{scope.lower()}/") if ASSIGNMENT_SEGMENT in key
+        )
         return any(True for _ in self._grants(object_id, scope)) or any(
-            each["properties"]["principalId"].lower() == object_id.lower() for each in below
+            assignment["properties"]["principalId"].lower() == object_id.lower() for assignment in below
         )
 
     def require(self, object_id: str, action: str, scope: str, attributes: Attributes | None = _NO_ATTRIBUTES) -> None:

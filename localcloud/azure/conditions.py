@@ -122,7 +122,7 @@ def _guid(text: str) -> str:
     return text
 
 
-_PRINCIPAL_TYPES: Final = {each.lower(): each for each in ("User", "Group", "ServicePrincipal")}
+_PRINCIPAL_TYPES: Final = {name.lower(): name for name in ("User", "Group", "ServicePrincipal")}
 
 
 def _principal_type(text: str) -> str:
@@ -148,8 +148,8 @@ _STRINGS: Final = (
     "ForAnyOfAllValues:StringNotEqualsIgnoreCase",
 )
 _ATTRIBUTES: Final = {
-    f"{_ATTRIBUTE}{each.name}".lower(): each
-    for each in (
+    f"{_ATTRIBUTE}{attribute.name}".lower(): attribute
+    for attribute in (
         _Attribute("RoleDefinitionId", _GUIDS, _guid),
         _Attribute("PrincipalId", _GUIDS, _guid),
         _Attribute("PrincipalType", _STRINGS, _principal_type),
@@ -238,12 +238,12 @@ class _Parser:
         match = re.fullmatch(r"@([A-Za-z]+)\[(.*)\]", self._take())
         if match is None:
             raise InvalidConditionError("an attribute, ActionMatches or a parenthesis is expected")
-        source = {each.lower(): each for each in (REQUEST, RESOURCE)}.get(match[1].lower())
+        source = {source.lower(): source for source in (REQUEST, RESOURCE)}.get(match[1].lower())
         attribute = _ATTRIBUTES.get(match[2].lower())
         if source is None or attribute is None:
             raise InvalidConditionError(f"the attribute {match[0]} is not known")
         asked = self._take()
-        operator = {each.lower(): each for each in attribute.operators}.get(asked.lower())
+        operator = {operator.lower(): operator for operator in attribute.operators}.get(asked.lower())
         if operator is None:
             raise InvalidConditionError(f"{attribute.name} has no operator {asked!r}")
         values = self._listed() if operator.startswith("For") else (self._take(),)

@@ -49,7 +49,7 @@ class KeyMaterial:
     def pem(self) -> bytes:
         """Key (PKCS#8) and chain as one PEM bundle, the form azure-identity takes."""
         key = self.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        return key + b"".join(each.public_bytes(Encoding.PEM) for each in self.chain)
+        return key + b"".join(certificate.public_bytes(Encoding.PEM) for certificate in self.chain)
 
 
 def issue(common_name: str, *, key_size: int = KEY_SIZES[0], not_before: datetime, lifetime: timedelta) -> KeyMaterial:
@@ -80,7 +80,7 @@ def parse(data: bytes, password: bytes | None = None) -> KeyMaterial:
     own = [certificate for certificate in certificates if certificate.public_key() == key.public_key()]
     if not own:
         raise UnreadableKeyMaterialError("no certificate belongs to the private key")
-    return KeyMaterial(key, (*own, *(each for each in certificates if each not in own)))
+    return KeyMaterial(key, (*own, *(certificate for certificate in certificates if certificate not in own)))
 
 
 def thumbprint(certificate: x509.Certificate) -> str:
@@ -94,9 +94,9 @@ def _from_pem(data: bytes) -> tuple[object, Sequence[x509.Certificate]]:
 
 def _from_pkcs12(data: bytes, password: bytes | None) -> tuple[object, Sequence[x509.Certificate]]:
     # Writers disagree on what "no password" means: absent, or the empty string.
-    for each in (password,) if password else (None, b""):
+    for candidate in (password,) if password else (None, b""):
         try:
-            key, certificate, others = pkcs12.load_key_and_certificates(data, each)
+            key, certificate, others = pkcs12.load_key_and_certificates(data, candidate)
         except ValueError:
             continue
         return key, [*([certificate] if certificate else []), *others]

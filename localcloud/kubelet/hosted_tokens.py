@@ -44,9 +44,9 @@ class HostedClusterTokens:
         `attributes` name the signing key (`vaultName`, `secretName`), the claims (`issuer`, `subject`, `audience`) and
         the file (`path`). Raises `MountError`.
         """
-        if missing := [each for each in _KEYS if not attributes.get(each)]:
+        if missing := [key for key in _KEYS if not attributes.get(key)]:
             raise MountError(f"volumeAttributes without {', '.join(missing)}")
-        asked = tuple(attributes[each] for each in _KEYS)
+        asked = tuple(attributes[key] for key in _KEYS)
         token, until = self._known.get(asked, ("", clock.now()))
         if until <= clock.now():
             token = _signed(self._key(attributes["vaultName"], attributes["secretName"]), attributes)

@@ -195,10 +195,10 @@ class PodWorker:
     def _status(self) -> dict[str, Any]:
         containers = [container.status for container in self._containers]
         first = [container.status for container in self._init_containers]
-        sidecars = [each for spec, each in zip(self._init_specs, first, strict=True) if is_sidecar(spec)]
-        unready = [each.name for each in (*sidecars, *containers) if not each.is_ready]
+        sidecars = [container for spec, container in zip(self._init_specs, first, strict=True) if is_sidecar(spec)]
+        unready = [container.name for container in (*sidecars, *containers) if not container.is_ready]
         is_ready = not unready
-        incomplete = [each.name for each in first if not self._is_initialized and not each.is_ready]
+        incomplete = [container.name for container in first if not self._is_initialized and not container.is_ready]
         not_initialized = (
             {
                 "reason": "ContainersNotInitialized",
@@ -212,7 +212,9 @@ class PodWorker:
             if is_ready
             else {"reason": "ContainersNotReady", "message": f"containers with unready status: [{' '.join(unready)}]"}
         )
-        phase = _phase([each.state for each in containers], [each.last_state for each in containers])
+        phase = _phase(
+            [container.state for container in containers], [container.last_state for container in containers]
+        )
         return {
             "phase": "Failed" if self._has_failed else phase,
             "conditions": [
@@ -225,8 +227,8 @@ class PodWorker:
             "podIP": self._place.address,
             "podIPs": [{"ip": self._place.address}],
             "startTime": self._started_at,
-            "containerStatuses": [each.document() for each in containers],
-            **({"initContainerStatuses": [each.document() for each in first]} if first else {}),
+            "containerStatuses": [container.document() for container in containers],
+            **({"initContainerStatuses": [container.document() for container in first]} if first else {}),
         }
 
     def _condition(self, type_: str, holds: bool, reason: dict[str, str]) -> dict[str, Any]:

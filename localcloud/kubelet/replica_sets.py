@@ -109,7 +109,11 @@ def status(replica_set: Object, pods: Sequence[Object]) -> dict[str, Any]:
 
 def expired(deployment: Object, old: Collection[Object]) -> list[Object]:
     """Old ReplicaSets without pods, more than `revisionHistoryLimit`; those of the first revisions go first."""
-    idle = [each for each in old if not each["spec"]["replicas"] and not each.get("status", {}).get("replicas")]
+    idle = [
+        replica_set
+        for replica_set in old
+        if not replica_set["spec"]["replicas"] and not replica_set.get("status", {}).get("replicas")
+    ]
     surplus = len(old) - int(deployment["spec"].get("revisionHistoryLimit", 10))
     return sorted(idle, key=revision_of)[: max(0, surplus)]
 

@@ -129,10 +129,10 @@ def selects(service: Object, pod: Object) -> bool:
 
 def target_of(service: Object, port: int, pod: Object) -> Address | None:
     """The pod's address behind a port of the Service, None for a named port that the pod does not have."""
-    chosen = next(each for each in service["spec"]["ports"] if each["port"] == port)
+    chosen = next(candidate for candidate in service["spec"]["ports"] if candidate["port"] == port)
     target = chosen.get("targetPort", port)
     if isinstance(target, str):
-        ports = {each.get("name"): each for c in pod["spec"]["containers"] for each in c.get("ports", [])}
+        ports = {declared.get("name"): declared for c in pod["spec"]["containers"] for declared in c.get("ports", [])}
         if target not in ports:
             return None
         target = ports[target]["containerPort"]

@@ -95,7 +95,7 @@ class SyncedSecrets:
         """What of an existing Secret is not as the pod needs it: its data, or who it belongs to."""
         owners = secret["metadata"].get("ownerReferences") or []
         known = {owner["uid"] for owner in owners}
-        missing = [each for each in _owners(self._pod) if each["uid"] not in known]
+        missing = [owner for owner in _owners(self._pod) if owner["uid"] not in known]
         change: Object = {"metadata": {"ownerReferences": [*owners, *missing]}} if missing else {}
         return {**change, "data": dict(data)} if secret.get("data") != data else change
 
@@ -118,9 +118,9 @@ class SyncedSecrets:
         """Whether another pod that stays mounts the class."""
         if other["metadata"]["uid"] == self._pod["metadata"]["uid"] or is_terminating(other):
             return False
-        named = (each.get("csi", {}).get("volumeAttributes", {}) for each in other["spec"].get("volumes", []))
+        named = (volume.get("csi", {}).get("volumeAttributes", {}) for volume in other["spec"].get("volumes", []))
         is_here = other["metadata"]["namespace"] == self._namespace
-        return is_here and any(each.get("secretProviderClass") == class_name for each in named)
+        return is_here and any(attributes.get("secretProviderClass") == class_name for attributes in named)
 
     @property
     def _namespace(self) -> str:
@@ -137,7 +137,7 @@ def _owners(pod: Object) -> list[dict[str, str]]:
     metadata = pod["metadata"]
     itself = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
     found = metadata.get("ownerReferences") or [itself]
-    return [{key: each[key] for key in ("apiVersion", "kind", "name", "uid")} for each in found]
+    return [{key: owner[key] for key in ("apiVersion", "kind", "name", "uid")} for owner in found]
 
 
 def _data(entries: Sequence[Mapping[str, Any]], kind: str, files: Mapping[str, bytes]) -> dict[str, bytes]:

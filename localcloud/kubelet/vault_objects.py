@@ -212,7 +212,7 @@ def _object(text: str, index: int) -> VaultObject:
     except yaml.YAMLError as error:
         raise ProviderError(f"{failed} {error}") from None
     document = {} if document is None else document
-    if not isinstance(document, dict) or not all(isinstance(each, str | None) for each in document.values()):
+    if not isinstance(document, dict) or not all(isinstance(value, str | None) for value in document.values()):
         raise ProviderError(f"{failed} yaml: cannot unmarshal into types.KeyVaultObject")
     known = {_camel_case(field.name): field.name for field in fields(VaultObject)}
     item = VaultObject(**{known[name]: (value or "").strip() for name, value in document.items() if name in known})

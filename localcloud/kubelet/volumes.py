@@ -43,8 +43,8 @@ def mounts_of(pod: Object) -> list[VolumeMount]:
     """Every distinct mount of the pod's containers, outer paths first. Raises `MountError` for a clash."""
     found: dict[str, VolumeMount] = {}
     for container in (*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]):
-        for each in container.get("volumeMounts", []):
-            mount = VolumeMount(each["mountPath"].rstrip("/") or "/", each["name"], each.get("subPath", ""))
+        for entry in container.get("volumeMounts", []):
+            mount = VolumeMount(entry["mountPath"].rstrip("/") or "/", entry["name"], entry.get("subPath", ""))
             if (other := found.setdefault(mount.path, mount)) != mount:
                 raise MountError(
                     f'volumes "{other.volume}" and "{mount.volume}" are both mounted at {mount.path}: on a local node '

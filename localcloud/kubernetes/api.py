@@ -349,7 +349,7 @@ def _document(make: Callable[[dict[str, str]], dict[str, Any] | None]) -> Callab
 async def _openapi_v2(request: Request) -> Response:
     """As protobuf for clients that accept it: client-go reads nothing else."""
     accept = request.headers.get("accept", "")
-    if any(each in accept for each in openapi_v2.PROTOBUF_ASKED):
+    if any(media_type in accept for media_type in openapi_v2.PROTOBUF_ASKED):
         return Response(openapi_v2.as_protobuf(), media_type=openapi_v2.PROTOBUF)
     return JSONResponse(openapi_v2.document())
 

@@ -33,7 +33,7 @@ def apply(live: dict[str, Any], document: dict[str, Any], manager: str) -> dict[
     """`document` merged into a copy of `live`, without what only this manager has applied and applies no more."""
     entries = live.get("metadata", {}).get("managedFields", [])
     before = _own(entries, manager)
-    others = [_decoded(each.get("fieldsV1", {})) for each in entries if each is not before]
+    others = [_decoded(entry.get("fieldsV1", {})) for entry in entries if entry is not before]
     kept = [fields_of(document), *others]
     left = _without(live, _decoded(before.get("fieldsV1", {})) if before else {}, kept)
     applied: dict[str, Any] = merge(left, document)
@@ -80,10 +80,10 @@ def _without(live: Any, before: Fields, kept: list[Fields]) -> Any:
         if key not in left:
             continue
         if inner and isinstance(left[key], dict):
-            left[key] = _without(left[key], inner, [each.get(key, {}) for each in kept])
+            left[key] = _without(left[key], inner, [fields.get(key, {}) for fields in kept])
             is_gone = not left[key]
         else:
             is_gone = True
-        if is_gone and not any(key in each for each in kept):
+        if is_gone and not any(key in fields for fields in kept):
             del left[key]
     return left

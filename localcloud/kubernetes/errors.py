@@ -139,7 +139,7 @@ def _sentences(causes: Sequence[Cause]) -> str:
 
 
 def _documents(causes: Sequence[Cause]) -> list[dict[str, str]]:
-    return [{"reason": each.reason, "message": each.message, "field": each.field} for each in causes]
+    return [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
 
 
 def _details(kind: ResourceKind, name: str) -> dict[str, Any]:

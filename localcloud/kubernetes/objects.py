@@ -178,7 +178,7 @@ class Objects:
             self._store.delete(_STORED, _key(kind, namespace, name))
             self.broker.publish(WatchEvent(self._next_version(document), "DELETED", kind, document))
             if kind is NAMESPACE:
-                for inner in (each for each in KINDS if each.namespaced):
+                for inner in (kind for kind in KINDS if kind.namespaced):
                     for item in self.list(inner, name, lambda _: True):
                         self.delete(inner, name, item["metadata"]["name"])
             elif not orphan:
@@ -187,8 +187,8 @@ class Objects:
 
     def _delete_owned(self, owner: Object) -> None:
         uid, namespace = owner["metadata"]["uid"], owner["metadata"].get("namespace")
-        for kind in (each for each in KINDS if each.namespaced):
-            for item in self.list(kind, namespace, lambda each: _is_owned_by(each, uid)):
+        for kind in (kind for kind in KINDS if kind.namespaced):
+            for item in self.list(kind, namespace, lambda item: _is_owned_by(item, uid)):
                 others = [reference for reference in item["metadata"]["ownerReferences"] if reference["uid"] != uid]
                 if others:
                     # The garbage collector deletes with the last owner, and drops the reference to one that is gone.
@@ -202,7 +202,7 @@ class Objects:
         if kind.lifetime is None:
             return
         oldest = clock.rfc3339(clock.now() - kind.lifetime)
-        for item in self.list(kind, namespace, lambda each: each["metadata"]["creationTimestamp"] < oldest):
+        for item in self.list(kind, namespace, lambda item: item["metadata"]["creationTimestamp"] < oldest):
             self.delete(kind, namespace, item["metadata"]["name"])
 
     def _require_namespace(self, name: str) -> None:

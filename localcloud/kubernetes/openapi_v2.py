@@ -60,7 +60,7 @@ def _converted(schema: Schema) -> Schema:
         return {}
     found: Schema = {key: schema[key] for key in ("type", "format", "required") if key in schema}
     if "properties" in schema:
-        found["properties"] = {name: _converted(each) for name, each in schema["properties"].items()}
+        found["properties"] = {name: _converted(member) for name, member in schema["properties"].items()}
     if "items" in schema:
         found["items"] = _converted(schema["items"])
     if isinstance(schema.get("additionalProperties"), dict):
@@ -79,7 +79,7 @@ def _schema(schema: Schema) -> bytes:
     if "items" in schema:
         parts.append(_message(23, _message(1, _schema(schema["items"]))))
     if "properties" in schema:
-        members = (_message(1, _named(name, each)) for name, each in schema["properties"].items())
+        members = (_message(1, _named(name, member)) for name, member in schema["properties"].items())
         parts.append(_message(25, b"".join(members)))
     if _GROUP_VERSION_KIND in schema:
         value = _text(2, json.dumps(schema[_GROUP_VERSION_KIND]))  # `Any.yaml`, of which JSON is a part

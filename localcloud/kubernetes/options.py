@@ -236,7 +236,7 @@ def _dry_run_causes(values: list[Any]) -> list[Cause]:
 
 
 def _unsupported(field: str, value: object, supported: tuple[str, ...]) -> Cause:
-    listed = ", ".join(f'"{each}"' for each in supported)
+    listed = ", ".join(f'"{value}"' for value in supported)
     return Cause(field, f'Unsupported value: "{value}": supported values: {listed}', "FieldValueNotSupported")
 
 

@@ -70,7 +70,7 @@ def _check(schema: Schema, value: Any, path: str, findings: Findings) -> Any:
         )
         return value
     if "enum" in schema and value not in schema["enum"]:
-        supported = ", ".join(f'"{each}"' for each in schema["enum"])
+        supported = ", ".join(f'"{value}"' for value in schema["enum"])
         findings.causes.append(
             Cause(path, f'Unsupported value: "{value}": supported values: {supported}', "FieldValueNotSupported")
         )
@@ -98,7 +98,7 @@ def _check_text(schema: Schema, value: str, path: str, findings: Findings) -> No
 
 
 def _check_object(schema: Schema, value: dict[str, Any], path: str, findings: Findings) -> dict[str, Any]:
-    defaults = {name: each["default"] for name, each in schema.get("properties", {}).items() if "default" in each}
+    defaults = {name: member["default"] for name, member in schema.get("properties", {}).items() if "default" in member}
     value = {**deepcopy(defaults), **{key: item for key, item in value.items() if item is not None}}
     for name in schema.get("required", ()):
         if value.get(name) is None:

@@ -160,6 +160,6 @@ def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
 def _child(variables: Mapping[str, str]) -> dict[str, str]:
     """The environment of a child: clients in Python must not find the modules of this checkout."""
     searched = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    own = os.pathsep.join(each for each in searched if each and Path(each) != _CHECKOUT)
+    own = os.pathsep.join(path for path in searched if path and Path(path) != _CHECKOUT)
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return {**inherited, **({"PYTHONPATH": own} if own else {}), **variables}

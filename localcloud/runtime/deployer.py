@@ -51,7 +51,7 @@ def ensure_owner(store: Store, directory: Directory, subscription: str, credenti
 
 def role_assignment(subscription: str, principal: str, role: str, condition: str | None = None) -> Document:
     """A built-in role of a service principal on the subscription, long in effect; raises KeyError for another."""
-    guids = {each.role_name: guid for guid, each in built_in_roles().items()}
+    guids = {role.role_name: guid for guid, role in built_in_roles().items()}
     scope, since = subscription_id(subscription), (clock.now() - _SINCE).isoformat()
     type_name, name = (
         "Microsoft.Authorization/roleAssignments",
@@ -115,5 +115,5 @@ def _is_good(credential: Path, application: Application) -> bool:
     if not credential.exists():
         return False
     key = KeyCredential.of(x509.load_pem_x509_certificate(credential.read_bytes()))
-    registered = {each.thumbprint for each in application.key_credentials}
+    registered = {key.thumbprint for key in application.key_credentials}
     return key.thumbprint in registered and key.end - _RENEWED_BEFORE > clock.now()

@@ -187,7 +187,7 @@ def _ports(store: Store) -> dict[str, int]:
 
 def _free_port(service: str, taken: set[int]) -> int:
     """A port that is held from now on (`_picked`), in a block of those in `taken` if there is one."""
-    own = {each - each % _BLOCKS.step for each in taken}
+    own = {port - port % _BLOCKS.step for port in taken}
     for block in (*own, *(secrets.choice(_BLOCKS) for _ in range(_BLOCKS_TRIED))):
         for port in range(block, block + _BLOCKS.step):
             if port not in taken:

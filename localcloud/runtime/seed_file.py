@@ -203,17 +203,17 @@ def _dangling(seed: Seed) -> Iterator[str]:
     """What refers to nothing."""
     groups = {group.name.lower() for group in seed.resource_groups}
     for key in ("managed_identities", "clusters", "vaults", "resources"):
-        for index, each in enumerate(getattr(seed, key)):
-            if each.resource_group.lower() not in groups:
+        for index, entry in enumerate(getattr(seed, key)):
+            if entry.resource_group.lower() not in groups:
                 where = place((to_camel(key), index, "resourceGroup"))
-                yield f"{where}: {each.resource_group!r} is not among resourceGroups"
+                yield f"{where}: {entry.resource_group!r} is not among resourceGroups"
     for index, resource in enumerate(seed.resources):
         if resource.type.count("/") != resource.name.count("/") + 1:
             where = place(("resources", index, "name"))
             yield f"{where}: {resource.name!r} has not one name for each segment of {resource.type}"
     known = {role.role_name for role in built_in_roles().values()}
-    for index, each in enumerate(seed.deployer_roles):
-        name = each if isinstance(each, str) else each.role
+    for index, entry in enumerate(seed.deployer_roles):
+        name = entry if isinstance(entry, str) else entry.role
         if name not in known:
             where = place(("deployerRoles", index))
             yield f"{where}: {name!r} is no built-in role that is emulated; {', '.join(sorted(known))} are"

@@ -60,7 +60,7 @@ class RoleAssignments(StoredType):
 
     async def list(self, call: Call) -> Response:
         scope = _scope(call.path)
-        above = [each for ancestor in _ancestors(scope) for each in _at(call.resources, ancestor)]
+        above = [assignment for ancestor in _ancestors(scope) for assignment in _at(call.resources, ancestor)]
         assignments = [*above, *call.resources.below(scope, self.name)]
         at_scope, principals = _wanted(call)
         if at_scope:
@@ -71,7 +71,7 @@ class RoleAssignments(StoredType):
                 for assignment in assignments
                 if assignment["properties"]["principalId"].lower() in principals
             ]
-        return collection(public(each) for each in assignments)
+        return collection(public(assignment) for assignment in assignments)
 
     async def put(self, call: Call) -> Response:
         self._require(call, "write", Attributes(request=_attributes(call.properties)))
@@ -211,13 +211,13 @@ def _named(resources: Resources, name: str) -> Document | None:
 
 
 def _refuse_equal(call: Call, properties: Mapping[str, Any]) -> None:
-    for each in _at(call.resources, _scope(call.path)):
-        if _same_grant(each["properties"], properties):
+    for assignment in _at(call.resources, _scope(call.path)):
+        if _same_grant(assignment["properties"], properties):
             raise ServiceError(
                 409,
                 "RoleAssignmentExists",
                 "The role assignment already exists. The ID of the existing role assignment is "
-                f"{each['name'].replace('-', '')}.",
+                f"{assignment['name'].replace('-', '')}.",
             )
 
 

@@ -66,7 +66,7 @@ def refuse_deleting(group: Document) -> None:
 def resource_not_found(path: ArmPath, type_name: str) -> ServiceError:
     """404 for a resource whose group and parent exist."""
     namespace, *types = type_name.split("/")
-    nested = "/".join(f"{each}/{name}" for each, name in zip(types, path.names, strict=True))
+    nested = "/".join(f"{type_name}/{name}" for type_name, name in zip(types, path.names, strict=True))
     return ServiceError(
         404,
         "ResourceNotFound",

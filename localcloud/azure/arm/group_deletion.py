@@ -29,9 +29,9 @@ _KEPT_OUT: Final = ("microsoft.keyvault/vaults", "microsoft.containerservice/man
 def begin(cloud: LocalAzure, group: Document) -> str:
     """Begin to delete a group; returns the id of the operation. Raises 501 for content that is not emulated so far."""
     content = _content(cloud, group)
-    for each in content:
-        if each["type"].lower() in _KEPT_OUT:
-            raise errors.not_emulated(f"the deletion of a resource group that holds a {each['type']}")
+    for resource in content:
+        if resource["type"].lower() in _KEPT_OUT:
+            raise errors.not_emulated(f"the deletion of a resource group that holds a {resource['type']}")
     operation = uuid.uuid4().hex
     ends = clock.now() + timedelta(seconds=cloud.faults.resource_group_deletion)
     with cloud.store.transaction():
@@ -71,11 +71,11 @@ def _deleted(cloud: LocalAzure, group_id: str) -> dict[str, Any]:
             f"'{','.join(used)}' could not be deleted. The provisioning state of the resource group will be rolled "
             "back.",
         }
-    for each in _content(cloud, group):
-        if each["type"] == IDENTITIES:
-            cloud.directory.delete_service_principal(each["properties"]["principalId"])
-        if each["type"] == ACCOUNTS:
-            empty_account(cloud.store, each["name"])
+    for resource in _content(cloud, group):
+        if resource["type"] == IDENTITIES:
+            cloud.directory.delete_service_principal(resource["properties"]["principalId"])
+        if resource["type"] == ACCOUNTS:
+            empty_account(cloud.store, resource["name"])
     resources.delete(group_id)
     return {}
 
@@ -89,7 +89,11 @@ def _used_from_outside(cloud: LocalAzure, group: Document) -> set[str]:
         for subnet in subnets
         if not subnet["id"].lower().startswith(inside)
     }
-    return {f"{SECURITY_GROUPS}/{each.rpartition('/')[2]}" for each in used if each.lower().startswith(inside)}
+    return {
+        f"{SECURITY_GROUPS}/{resource_id.rpartition('/')[2]}"
+        for resource_id in used
+        if resource_id.lower().startswith(inside)
+    }
 
 
 def _content(cloud: LocalAzure, group: Document) -> list[Document]:

@@ -106,7 +106,7 @@ def _categories(logs: list[dict[str, Any]]) -> frozenset[str]:
     named = {name for log in logs for name in ("category", "categoryGroup") if log.get(name) is not None}
     if len(named) > 1:
         raise errors.bad_request("Diagnostic setting does not support mix of log category and log category group.")
-    return frozenset(category for each in logs for category in _of_one(each) if each.get("enabled"))
+    return frozenset(category for log in logs for category in _of_one(log) if log.get("enabled"))
 
 
 def _of_one(log: Mapping[str, Any]) -> Iterator[str]:

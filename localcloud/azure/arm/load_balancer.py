@@ -113,11 +113,11 @@ class LoadBalancers(StoredType):
         check_name(call.path.name)
         sku = _sku(call.body.get("sku") or {})
         properties = known(call.properties, {*_PARTS, *_ANSWERED}, self.name)
-        parts = {key: [_part(resource["id"], key, each) for each in properties.get(key) or []] for key in _PARTS}
+        parts = {key: [_part(resource["id"], key, part) for part in properties.get(key) or []] for key in _PARTS}
         for frontend in parts[_FRONTENDS]:
             self._check_frontend(call, {**resource, "sku": sku}, frontend)
-        ids = {each["id"].lower() for found in parts.values() for each in found}
-        for rule in (each for key in _REFERRING for each in parts[key]):
+        ids = {part["id"].lower() for found in parts.values() for part in found}
+        for rule in (part for key in _REFERRING for part in parts[key]):
             _check_references(rule, resource["id"], ids)
         call.resources.put({**resource, "sku": sku, "properties": {**parts, "provisioningState": "Succeeded"}})
         return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
@@ -148,7 +148,7 @@ class LoadBalancers(StoredType):
                 f"{balancer['sku']['name']} sku load balancer {balancer['id']} cannot reference {found['sku']['name']} "
                 f"sku publicIP {found['id']}.",
             )
-        others = [each for each in frontends_with(call, found["id"]) if each.lower() != frontend["id"].lower()]
+        others = [other for other in frontends_with(call, found["id"]) if other.lower() != frontend["id"].lower()]
         if others:
             raise ServiceError(
                 400,
@@ -196,8 +196,8 @@ def _check_references(rule: Document, balancer_id: str, ids: set[str]) -> None:
             f"The outbound rule {rule['id']} must have a backend address pool and a frontend IP configuration."
         )
     single = [properties.get(key) for key in ("frontendIPConfiguration", "backendAddressPool", "probe")]
-    for each in (*single, *(properties.get(_FRONTENDS) or [])):
-        target = reference(each)
+    for part in (*single, *(properties.get(_FRONTENDS) or [])):
+        target = reference(part)
         # The SDK of HyperShift's CLI sends ids without a first slash, too, and Azure takes them.
         if target is not None and f"/{target.lower().strip('/')}" not in ids:
             raise missing_reference(target, rule["id"])

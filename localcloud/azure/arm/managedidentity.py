@@ -138,7 +138,7 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
 
     def _refuse_surplus(self, call: Call, properties: dict[str, Any]) -> None:
         identity = str(call.path.parent_id)
-        others = [each for each in call.resources.below(identity, self.name) if each["id"].lower() != call.path.key]
+        others = [other for other in call.resources.below(identity, self.name) if other["id"].lower() != call.path.key]
         trusted = (properties["issuer"], properties["subject"])
         if any((other["properties"]["issuer"], other["properties"]["subject"]) == trusted for other in others):
             raise errors.bad_request("Issuer and subject combination already exists for this Managed Identity.")

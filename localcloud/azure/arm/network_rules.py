@@ -93,11 +93,11 @@ def subscription_resources(call: Call, type_name: str) -> Iterator[Document]:
 def users_of_subnet(call: Call, subnet_id: str) -> list[str]:
     """Ids of the configurations of network interfaces and load balancers in a subnet."""
     return [
-        f"{owner['id']}/{key}/{each['name']}"
+        f"{owner['id']}/{key}/{configuration['name']}"
         for type_name, key in ((INTERFACES, "ipConfigurations"), (LOAD_BALANCERS, "frontendIPConfigurations"))
         for owner in subscription_resources(call, type_name)
-        for each in owner["properties"].get(key, [])
-        if (reference(each["properties"].get("subnet")) or "").lower() == subnet_id.lower()
+        for configuration in owner["properties"].get(key, [])
+        if (reference(configuration["properties"].get("subnet")) or "").lower() == subnet_id.lower()
     ]
 
 

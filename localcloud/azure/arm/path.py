@@ -99,7 +99,7 @@ class ArmPath:
         return f"/subscriptions/{self.subscription}/resourceGroups/{self.resource_group}"
 
     def _join(self, types: tuple[str, ...], names: tuple[str, ...]) -> str:
-        pairs = "".join(f"/{each}/{name}" for each, name in zip(types, names, strict=False))
+        pairs = "".join(f"/{type_name}/{name}" for type_name, name in zip(types, names, strict=False))
         rest = pairs if len(names) == len(types) else f"{pairs}/{types[-1]}"
         return rest if self.scope is None else f"{self.scope}/providers/{self.namespace}{rest}"
 
@@ -117,7 +117,11 @@ def parse(path: str, method: str) -> ArmPath:
         at = len(lowered) - 1 - lowered[::-1].index("providers")
         if len(segments) <= at + 2:
             raise not_emulated("arm", f"{method} {path}")
-        namespace, scope, rest = segments[at + 1], "".join(f"/{each}" for each in segments[:at]), segments[at + 2 :]
+        namespace, scope, rest = (
+            segments[at + 1],
+            "".join(f"/{segment}" for segment in segments[:at]),
+            segments[at + 2 :],
+        )
     verb = rest.pop() if method == "POST" and len(rest) % 2 else None
     return ArmPath(scope, namespace, tuple(rest[0::2]), tuple(rest[1::2]), verb)
 

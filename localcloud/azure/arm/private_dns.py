@@ -120,9 +120,9 @@ class VirtualNetworkLinks(StoredType):
 
     def _refuse_second(self, call: Call, target: str, *, registers: bool) -> None:
         zone, own = str(call.path.parent_id), call.path.key
-        for each in links_to(call, target):
-            other = each["id"].rpartition("/virtualNetworkLinks/")[0]
-            if each["id"].lower() == own:
+        for link in links_to(call, target):
+            other = link["id"].rpartition("/virtualNetworkLinks/")[0]
+            if link["id"].lower() == own:
                 continue
             if other.lower() == zone.lower():
                 raise ServiceError(
@@ -136,7 +136,7 @@ class VirtualNetworkLinks(StoredType):
                     "A virtual network cannot be linked to multiple zones with overlapping namespaces. You tried to "
                     f"link virtual network with '{names[1]}' and '{names[0]}' zones."
                 )
-            if registers and each["properties"]["registrationEnabled"]:
+            if registers and link["properties"]["registrationEnabled"]:
                 raise errors.bad_request(
                     f"The virtual network '{target}' registers its machines in the private DNS zone '{names[0]}' "
                     "already."

@@ -134,7 +134,7 @@ class StoredType(ResourceType):
 
     async def list(self, call: Call) -> Response:
         scope = call.path.parent_id or call.path.scope or "/"
-        return collection(self.present(call, each) for each in call.resources.below(scope, self.name))
+        return collection(self.present(call, resource) for resource in call.resources.below(scope, self.name))
 
     def existing(self, call: Call) -> Document:
         """The resource the request is about; raises 404 `ResourceNotFound`."""
@@ -167,7 +167,7 @@ class StoredType(ResourceType):
     def canonical_id(self, path: ArmPath) -> str:
         """The id as the provider prints it: its own letter case for all but the names."""
         namespace, *types = self.name.split("/")
-        nested = "".join(f"/{each}/{name}" for each, name in zip(types, path.names, strict=True))
+        nested = "".join(f"/{type_name}/{name}" for type_name, name in zip(types, path.names, strict=True))
         return f"{path.group_id}/providers/{namespace}{nested}"
 
 

@@ -63,15 +63,15 @@ class RoleDefinitions(ResourceType):
         found = [
             *(_built_in(call.cloud, role) for role in built_in_roles().values()),
             *(
-                public(each)
-                for each in _custom(call)
-                if _is_assignable(each, scope) or (is_below_too and _is_assignable_below(each, scope))
+                public(definition)
+                for definition in _custom(call)
+                if _is_assignable(definition, scope) or (is_below_too and _is_assignable_below(definition, scope))
             ),
         ]
         return collection(
-            each
-            for each in found
-            if all(each["properties"][name].lower() == value.lower() for name, value in wanted.items())
+            definition
+            for definition in found
+            if all(definition["properties"][name].lower() == value.lower() for name, value in wanted.items())
         )
 
     async def put(self, call: Call) -> Response:
@@ -83,8 +83,8 @@ class RoleDefinitions(ResourceType):
         properties = _checked(call)
         self._require(call, "write", properties["assignableScopes"])
         current = _stored(call, guid)
-        names = {each["properties"]["roleName"] for each in _custom(call) if each["name"] != guid}
-        if properties["roleName"] in names | {each.role_name for each in built_in_roles().values()}:
+        names = {definition["properties"]["roleName"] for definition in _custom(call) if definition["name"] != guid}
+        if properties["roleName"] in names | {role.role_name for role in built_in_roles().values()}:
             raise ServiceError(
                 409,
                 "RoleDefinitionWithSameNameExists",
@@ -108,7 +108,7 @@ class RoleDefinitions(ResourceType):
             return Response(status_code=204)
         self._require(call, "delete", role["properties"]["assignableScopes"])
         assigned = call.resources.below("/", self._assigned_by)
-        if any(each["properties"]["roleDefinitionId"].lower() == role["id"].lower() for each in assigned):
+        if any(assignment["properties"]["roleDefinitionId"].lower() == role["id"].lower() for assignment in assigned):
             raise ServiceError(
                 400,
                 "RoleDefinitionHasAssignments",
@@ -187,7 +187,7 @@ def _checked(call: Call) -> dict[str, Any]:
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _custom(call: Call) -> Iterator[Document]:
@@ -208,13 +208,17 @@ def _existing(call: Call, guid: str) -> Document:
 def _is_assignable(role: Document, scope: str) -> bool:
     """Whether a custom role may be assigned at a scope: one of its own, or below."""
     at = f"{scope.lower().rstrip('/')}/"
-    return any(at.startswith(f"{each.lower().rstrip('/')}/") for each in role["properties"]["assignableScopes"])
+    return any(
+        at.startswith(f"{assignable.lower().rstrip('/')}/") for assignable in role["properties"]["assignableScopes"]
+    )
 
 
 def _is_assignable_below(role: Document, scope: str) -> bool:
     """Whether one of a custom role's scopes lies below a scope."""
     at = f"{scope.lower().rstrip('/')}/"
-    return any(f"{each.lower().rstrip('/')}/".startswith(at) for each in role["properties"]["assignableScopes"])
+    return any(
+        f"{assignable.lower().rstrip('/')}/".startswith(at) for assignable in role["properties"]["assignableScopes"]
+    )
 
 
 def _built_in(cloud: LocalAzure, role: RoleDefinition) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _LOCATIONS: Final[Mapping[str, str]] = {
 _VERSIONS: Final = ("2024-11-01", "2023-07-01", "2023-01-31", "2022-04-01")
 _MEMBERS: Final = ("id", "name", "type", "location", "tags", "kind", "sku", "identity", "managedBy", "zones")
 _NO_RESOURCES: Final = ("microsoft.resources/", "microsoft.authorization/")
-_EXPANDED: Final = {each.lower(): each for each in ("createdTime", "changedTime", "provisioningState")}
+_EXPANDED: Final = {member.lower(): member for member in ("createdTime", "changedTime", "provisioningState")}
 _LISTED: Final = {"list": Understood.of("$filter $expand $top $skiptoken")}
 
 
@@ -99,7 +99,9 @@ class ResourceProviders(ResourceType):
     name = "Microsoft.Resources/subscriptions/providers"
 
     async def get(self, call: Call) -> Response:
-        namespace = next((each for each in _namespaces(call) if each.lower() == call.path.name.lower()), None)
+        namespace = next(
+            (namespace for namespace in _namespaces(call) if namespace.lower() == call.path.name.lower()), None
+        )
         if namespace is None:
             raise ServiceError(
                 404, "InvalidResourceNamespace", f"The resource namespace '{call.path.name}' is invalid."
@@ -157,18 +159,18 @@ def _provider(call: Call, namespace: str) -> dict[str, Any]:
 
 def _resources(call: Call, scope: str) -> Response:
     is_wanted = of_resources(call.query.get("$filter", ""))
-    expanded = [each.strip().lower() for each in call.query.get("$expand", "").split(",") if each.strip()]
-    if unknown := [each for each in expanded if each not in _EXPANDED]:
+    expanded = [member.strip().lower() for member in call.query.get("$expand", "").split(",") if member.strip()]
+    if unknown := [member for member in expanded if member not in _EXPANDED]:
         raise errors.not_emulated(f"$expand={unknown[0]} of the list of resources")
     return page(
         call,
         (
             {
-                **{name: value for name, value in public(each).items() if name in _MEMBERS},
-                **{_EXPANDED[name]: found for name in expanded if (found := _expansion(each, _EXPANDED[name]))},
+                **{name: value for name, value in public(resource).items() if name in _MEMBERS},
+                **{_EXPANDED[name]: found for name in expanded if (found := _expansion(resource, _EXPANDED[name]))},
             }
-            for each in _tracked(call, scope)
-            if is_wanted(each) and _may_read(call, each)
+            for resource in _tracked(call, scope)
+            if is_wanted(resource) and _may_read(call, resource)
         ),
     )
 
@@ -181,10 +183,10 @@ def _expansion(resource: Document, name: str) -> str | None:
 
 
 def _tracked(call: Call, scope: str) -> Iterator[Document]:
-    for _, each in call.cloud.store.items(KIND, f"{scope.lower()}/"):
+    for _, resource in call.cloud.store.items(KIND, f"{scope.lower()}/"):
         # A child has no location of its own; a group is no resource, and a role assignment hangs on one.
-        if each.get("location") and not each["type"].lower().startswith(_NO_RESOURCES):
-            yield each
+        if resource.get("location") and not resource["type"].lower().startswith(_NO_RESOURCES):
+            yield resource
 
 
 def _may_read(call: Call, resource: Document) -> bool:

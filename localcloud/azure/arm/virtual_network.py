@@ -101,8 +101,8 @@ class VirtualNetworks(StoredType):
         found = call.current
         if found is None:
             return Response(status_code=204)
-        for each in call.resources.below(found["id"], SUBNETS):
-            _refuse_used_subnet(call, each)
+        for subnet in call.resources.below(found["id"], SUBNETS):
+            _refuse_used_subnet(call, subnet)
         with call.cloud.store.transaction():
             # azure-docs `dns/private-dns-virtual-network-links`: a deleted network's links are deleted with it.
             for link in list(links_to(call, found["id"])):
@@ -111,17 +111,17 @@ class VirtualNetworks(StoredType):
         return Response(status_code=200)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
-        subnets = [public(each) for each in call.resources.below(resource["id"], SUBNETS)]
+        subnets = [public(subnet) for subnet in call.resources.below(resource["id"], SUBNETS)]
         return {**public(resource), "properties": {**resource["properties"], "subnets": subnets}}
 
     def _replace_subnets(self, call: Call, network_id: str, wanted: list[Document]) -> None:
-        names = {str(each.get("name")).lower() for each in wanted}
-        for each in list(call.resources.below(network_id, SUBNETS)):
-            if each["name"].lower() not in names:
-                _refuse_used_subnet(call, each)
-                call.resources.delete(each["id"])
-        for each in wanted:
-            write_subnet(call, network_id, str(each.get("name")), each.get("properties") or {})
+        names = {str(subnet.get("name")).lower() for subnet in wanted}
+        for subnet in list(call.resources.below(network_id, SUBNETS)):
+            if subnet["name"].lower() not in names:
+                _refuse_used_subnet(call, subnet)
+                call.resources.delete(subnet["id"])
+        for subnet in wanted:
+            write_subnet(call, network_id, str(subnet.get("name")), subnet.get("properties") or {})
 
 
 class Subnets(StoredType):
@@ -180,7 +180,7 @@ class NetworkSecurityGroups(StoredType):
         return Response(status_code=200)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
-        used = [{"id": each} for each in subnets_with(call, resource["id"])]
+        used = [{"id": subnet_id} for subnet_id in subnets_with(call, resource["id"])]
         return {**public(resource), "properties": {**resource["properties"], **({"subnets": used} if used else {})}}
 
 
@@ -216,14 +216,14 @@ def _attached(call: Call, wanted: dict[str, Any], subnet_id: str, location: str)
 
 def _check_range(call: Call, owner: Document, name: str, wanted: IPv4Network) -> None:
     space = owner["properties"]["addressSpace"]["addressPrefixes"]
-    if not any(wanted.subnet_of(IPv4Network(each)) for each in space):
+    if not any(wanted.subnet_of(IPv4Network(prefix)) for prefix in space):
         raise ServiceError(
             400,
             "NetcfgSubnetRangeOutsideVnet",
             f"Subnet '{name}' is not valid because its IP address range is outside the IP address range of virtual "
             f"network '{owner['name']}'.",
         )
-    others = [each for each in call.resources.below(owner["id"], SUBNETS) if each["name"].lower() != name.lower()]
+    others = [other for other in call.resources.below(owner["id"], SUBNETS) if other["name"].lower() != name.lower()]
     if any(wanted.overlaps(IPv4Network(other["properties"]["addressPrefix"])) for other in others):
         raise ServiceError(
             400,

@@ -22,7 +22,7 @@ class Accounts:
     def named(self, name: str) -> Document | None:
         """The account of this name."""
         found = self.resources.below("/subscriptions", ACCOUNTS)
-        return next((each for each in found if each["name"] == name.lower()), None)
+        return next((account for account in found if account["name"] == name.lower()), None)
 
     def container(self, account: Document, name: str) -> Document | None:
         """A container of an account."""

@@ -227,9 +227,9 @@ class _DataPlane:
             needed.append(("tags/write", request.path_params["container"]))
         if _COPY_SOURCE in request.headers:
             needed.append(("read", self._copied(request, account["name"])[0]))
-        for each, name in needed:
+        for action, name in needed:
             scope = f"{account['id']}/blobServices/default/containers/{name}"
-            if not self._cloud.authorization.allowed(caller.object_id, f"{_ACTION}/{each}", scope, data=True):
+            if not self._cloud.authorization.allowed(caller.object_id, f"{_ACTION}/{action}", scope, data=True):
                 raise errors.permission_mismatch()
 
 

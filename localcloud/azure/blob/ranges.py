@@ -25,7 +25,7 @@ class BlobRange:
     @classmethod
     def of(cls, headers: Headers, size: int) -> Self | None:
         """What a request asks for of a blob; None if it asks for all. Raises 416, and 501 for other forms."""
-        name = next((each for each in HEADERS if each in headers), None)
+        name = next((name for name in HEADERS if name in headers), None)
         if name is None:
             return None
         asked = _FORM.fullmatch(headers[name].strip())

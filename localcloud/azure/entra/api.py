@@ -245,13 +245,17 @@ class _Entra:
         else:
             application = self._cloud.directory.application_by_app(principal.app_id)
             found = [] if application is None else list(application.federated)
-        return [Trust(each["issuer"], each["subject"], audience) for each in found for audience in each["audiences"]]
+        return [
+            Trust(credential["issuer"], credential["subject"], audience)
+            for credential in found
+            for audience in credential["audiences"]
+        ]
 
     def _check_secret(self, principal: ServicePrincipal, value: str) -> None:
         """A client secret may be the application's or the service principal's own, as a certificate may."""
         application = self._cloud.directory.application_by_app(principal.app_id)
         passwords = (*principal.passwords, *(() if application is None else application.passwords))
-        password = next((each for each in passwords if each.is_of(value)), None)
+        password = next((password for password in passwords if password.is_of(value)), None)
         if password is None:
             raise errors.secret_invalid(principal.app_id)
         if password.end <= clock.now():
@@ -275,7 +279,7 @@ class _Entra:
 
     def _resource(self, scope: str) -> str:
         """The one resource that a client-credentials scope names, as written there."""
-        scopes = [each for each in scope.split() if each not in _OPENID_SCOPES]
+        scopes = [name for name in scope.split() if name not in _OPENID_SCOPES]
         if len(scopes) != 1 or not scopes[0].endswith(_DEFAULT):
             raise errors.scope_invalid(scope)
         resource = scopes[0].removesuffix(_DEFAULT)

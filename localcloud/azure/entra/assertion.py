@@ -53,7 +53,7 @@ def verify(
     if header.get("alg") not in _ALGORITHMS:
         raise errors.assertion_malformed(f"The signature algorithm must be {' or '.join(_ALGORITHMS)}.")
     named, digest = _thumbprint(header)
-    key = next((each for each in keys if hashlib.new(named, each.certificate).digest() == digest), None)
+    key = next((key for key in keys if hashlib.new(named, key.certificate).digest() == digest), None)
     thumbprint = digest.hex().upper()
     if key is None:
         raise errors.certificate_unknown(client_id, thumbprint)
@@ -92,7 +92,7 @@ def _check_claims(claims: dict[str, Any], client_id: str, audiences: Collection[
     audience = claims.get("aud")
     if not isinstance(audience, str):
         raise errors.assertion_malformed("The claim aud is a text.")
-    if audience.lower() not in {each.lower() for each in audiences}:
+    if audience.lower() not in {accepted.lower() for accepted in audiences}:
         raise errors.assertion_for_another_audience()
     expires = claims.get("exp")
     valid_from = claims.get("nbf", claims.get("iat", 0))

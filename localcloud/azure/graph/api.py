@@ -136,7 +136,7 @@ class _Applications(Collection):
             made = federated_credentials.made({**body, "name": name}, entry)
             return self._federated_made(request, entry, made)
         changed = federated_credentials.changed(found, body, entry)
-        kept = tuple(changed if each is found else each for each in entry.federated)
+        kept = tuple(changed if credential is found else credential for credential in entry.federated)
         self.directory.update(replace(entry, federated=kept))
         return Response(status_code=204)
 
@@ -145,7 +145,9 @@ class _Applications(Collection):
         gone = federated_credentials.find(entry, name)
         if gone is None:
             raise representation.not_found(name)
-        self.directory.update(replace(entry, federated=tuple(each for each in entry.federated if each is not gone)))
+        self.directory.update(
+            replace(entry, federated=tuple(credential for credential in entry.federated if credential is not gone))
+        )
         return Response(status_code=204)
 
     def _federated_made(self, request: Request, entry: Application, made: dict[str, Any]) -> Response:

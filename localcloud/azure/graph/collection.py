@@ -151,7 +151,7 @@ class Collection(ABC):
     def _owners(self, entry: Entry) -> Sequence[dict[str, Any]]:
         found = map(self.directory.service_principal, entry.owners)
         kind = representation.TYPES[ServicePrincipal]
-        return [{"@odata.type": kind, **representation.to_json(each, self._tenant_id)} for each in found if each]
+        return [{"@odata.type": kind, **representation.to_json(entry, self._tenant_id)} for entry in found if entry]
 
     def _owners_of(self, object_id: str) -> Sequence[dict[str, Any]]:
         return self._owners(self.present(object_id))
@@ -177,7 +177,7 @@ class Collection(ABC):
         entry, owner = self.owned(request), request.path_params["owner"].lower()
         if owner not in entry.owners:
             raise representation.not_found(owner)
-        self.directory.update(replace(entry, owners=tuple(each for each in entry.owners if each != owner)))
+        self.directory.update(replace(entry, owners=tuple(other for other in entry.owners if other != owner)))
         return Response(status_code=204)
 
     async def add_password(self, request: Request) -> Response:

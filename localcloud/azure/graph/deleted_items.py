@@ -43,9 +43,9 @@ class DeletedItems:
         if wanted not in representation.TYPES.values():
             raise not_emulated("graph", f"deleted items of the type {request.path_params['type']}")
         items = (
-            self._json(each.entry)
-            for each in self._directory.deleted()
-            if representation.TYPES[type(each.entry)] == wanted
+            self._json(deleted.entry)
+            for deleted in self._directory.deleted()
+            if representation.TYPES[type(deleted.entry)] == wanted
         )
         return JSONResponse(odata.collection(request, "directoryObjects", items))
 
@@ -71,7 +71,9 @@ class DeletedItems:
 
     def _addressed(self, request: Request) -> Entry:
         wanted = request.path_params["id"].lower()
-        entry = next((each.entry for each in self._directory.deleted() if each.entry.object_id == wanted), None)
+        entry = next(
+            (deleted.entry for deleted in self._directory.deleted() if deleted.entry.object_id == wanted), None
+        )
         if entry is None:
             raise representation.not_found(wanted)
         return entry

@@ -246,7 +246,7 @@ def _condition(expression: Expression, text: str, is_advanced: bool) -> Callable
         case Compared(member, "ne", value) if member in _FILTERABLE and is_advanced:
             return lambda item: not _is(item.get(member), value)
         case OneOf(member, values) if member in _FILTERABLE:
-            return lambda item: any(_is(item.get(member), each) for each in values)
+            return lambda item: any(_is(item.get(member), value) for value in values)
         case Called("startswith", (Path(member), str(part))) if member in _FILTERABLE:
             return lambda item: str(item.get(member) or "").casefold().startswith(part.casefold())
         case Called("endswith", (Path(member), str(part))) if member in _FILTERABLE and is_advanced:
@@ -256,7 +256,7 @@ def _condition(expression: Expression, text: str, is_advanced: bool) -> Callable
         case AnyOf(member, variable, Called("startswith", (Path(own), str(part)))) if (
             member in _COLLECTIONS and own == variable
         ):
-            return lambda item: any(each.startswith(part) for each in item.get(member, ()))
+            return lambda item: any(value.startswith(part) for value in item.get(member, ()))
     raise _unsupported(text)
 
 

@@ -38,12 +38,12 @@ class DirectoryObjects:
         body = await json_object(request)
         wanted, kinds = (
             body.get("ids"),
-            body.get("types") or [_kind(each) for each in (*representation.TYPES.values(), representation.USER)],
+            body.get("types") or [_kind(name) for name in (*representation.TYPES.values(), representation.USER)],
         )
         if not isinstance(wanted, list) or len(wanted) > _MOST_IDS:
             raise ServiceError(400, "Request_BadRequest", f"Too many or no 'ids': at most {_MOST_IDS} are accepted.")
-        found = (self._find(str(each).lower()) for each in wanted)
-        items = [each for each in found if each is not None and _kind(each["@odata.type"]) in kinds]
+        found = (self._find(str(object_id).lower()) for object_id in wanted)
+        items = [entry for entry in found if entry is not None and _kind(entry["@odata.type"]) in kinds]
         return JSONResponse(odata.collection(request, "directoryObjects", items))
 
     def _find(self, object_id: str) -> dict[str, Any] | None:

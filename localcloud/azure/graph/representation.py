@@ -149,8 +149,8 @@ def invalid_property(name: str) -> ServiceError:
 def without_annotations(value: object) -> object:
     """A JSON value without the annotations of OData (`@odata.type`), which may stand at any object of a request."""
     if isinstance(value, Mapping):
-        return {name: without_annotations(each) for name, each in value.items() if not _is_annotation(name)}
-    return [without_annotations(each) for each in value] if isinstance(value, list) else value
+        return {name: without_annotations(member) for name, member in value.items() if not _is_annotation(name)}
+    return [without_annotations(item) for item in value] if isinstance(value, list) else value
 
 
 def _is_annotation(name: str) -> bool:
@@ -170,7 +170,7 @@ def key_credentials(body: list[dict[str, Any]], existing: tuple[KeyCredential, .
             for an end that has passed, and for other content under an existing `keyId`.
     """
     known = {key.key_id: key for key in existing}
-    return [_key_credential(each, known) for each in body]
+    return [_key_credential(key, known) for key in body]
 
 
 def _key_credential(body: dict[str, Any], existing: Mapping[str, KeyCredential]) -> KeyCredential:

@@ -82,11 +82,11 @@ class _Imds:
 
     def _chosen(self, selectors: dict[str, str]) -> ServicePrincipal:
         """The identity that the query picks among the node's; raises 400."""
-        attached = list({each.object_id: each for each in self._attached()}.values())
+        attached = list({identity.object_id: identity for identity in self._attached()}.values())
         if len(selectors) > 1:
             raise _invalid("Only one of client_id, object_id and msi_res_id may be specified")
         for name, value in selectors.items():
-            attached = [each for each in attached if _selector(each, name).lower() == value.lower()]
+            attached = [identity for identity in attached if _selector(identity, name).lower() == value.lower()]
         if not attached:
             raise _invalid("Identity not found")
         if len(attached) > 1:

@@ -51,7 +51,9 @@ class CertificatePlane:
     async def list(self, visit: Visit) -> Response:
         self._door.require(visit, "certificates/read")
         found = self._certificates.all(visit.vault)
-        return page(visit, [present.certificate_item(visit.vault, each, versioned=False) for each in found])
+        return page(
+            visit, [present.certificate_item(visit.vault, certificate, versioned=False) for certificate in found]
+        )
 
     async def get(self, visit: Visit) -> Response:
         name = self._admitted(visit, "read")
@@ -60,8 +62,8 @@ class CertificatePlane:
 
     async def versions(self, visit: Visit) -> Response:
         found = self._certificates.versions(visit.vault, self._admitted(visit, "read"))
-        ordered = sorted(found, key=lambda each: each.version)  # as those of secrets
-        return page(visit, [present.certificate_item(visit.vault, each, versioned=True) for each in ordered])
+        ordered = sorted(found, key=lambda version: version.version)  # as those of secrets
+        return page(visit, [present.certificate_item(visit.vault, version, versioned=True) for version in ordered])
 
     async def policy(self, visit: Visit) -> Response:
         found = self._certificates.find(visit.vault, self._admitted(visit, "read"))
@@ -84,7 +86,7 @@ class CertificatePlane:
     async def list_deleted(self, visit: Visit) -> Response:
         self._door.require(visit, "certificates/read")
         found = self._certificates.all_deleted(visit.vault)
-        return page(visit, [present.deleted_certificate_item(visit.vault, *each) for each in found])
+        return page(visit, [present.deleted_certificate_item(visit.vault, *deleted) for deleted in found])
 
     async def create(self, visit: Visit) -> Response:
         name = self._admitted(visit, "create/action")

@@ -60,7 +60,7 @@ class Certificates:
     def find(self, vault: KeyVault, name: str, version: str | None = None) -> CertificateVersion:
         """The named version, the newest for None or ""; raises 404 `CertificateNotFound`."""
         versions = self._versions(vault, name) if self._secrets.find(vault, name) is not None else []
-        found = versions if not version else [each for each in versions if each.version == version]
+        found = versions if not version else [candidate for candidate in versions if candidate.version == version]
         if not found:
             raise errors.not_found("certificate", f"{name}/{version}" if version else name)
         return found[-1]
@@ -84,7 +84,7 @@ class Certificates:
 
     def all_deleted(self, vault: KeyVault) -> list[tuple[CertificateVersion, DeletedSecret]]:
         """The newest version of each soft-deleted certificate of the vault, by name."""
-        names = [each.secret.name for each in self._secrets.all_deleted(vault) if each.secret.current.managed]
+        names = [deleted.secret.name for deleted in self._secrets.all_deleted(vault) if deleted.secret.current.managed]
         return [self.find_deleted(vault, name) for name in names]
 
     def create(self, vault: KeyVault, name: str, policy: Mapping[str, Any], change: SecretChange) -> CertificateVersion:
@@ -108,7 +108,7 @@ class Certificates:
         """
         policies.check_import(policy)
         try:
-            material = _material(*(str(each or "") for each in content))
+            material = _material(*(str(part or "") for part in content))
         except ForeignKeyKindError:
             raise errors.not_emulated("certificates with keys of another kind than RSA") from None
         except (binascii.Error, UnreadableKeyMaterialError, ValueError):

@@ -141,7 +141,7 @@ class VaultDoor:
         namespace = "Microsoft.KeyVault/vaults/"
         allowed = self._cloud.authorization.allowed
         if not any(
-            allowed(visit.caller.object_id, namespace + each, scope, data=True) for each in (action, *(or_else or ()))
+            allowed(visit.caller.object_id, namespace + name, scope, data=True) for name in (action, *(or_else or ()))
         ):
             raise errors.forbidden_by_rbac(
                 visit.caller, namespace + action, scope, visit.vault.name, visit.vault.location

@@ -51,10 +51,10 @@ class KeyPlane:
 
     async def list_keys(self, visit: Visit) -> Response:
         self._door.require(visit, "keys/read")
-        own = {each.name.lower(): each for each in self._keys.all(visit.vault)}
+        own = {key.name.lower(): key for key in self._keys.all(visit.vault)}
         certificates = self._certificates.all(visit.vault)
         of_certificates = (self._certificates.key(visit.vault, certificate.name, None) for certificate in certificates)
-        found = {**{each.name.lower(): each for each in of_certificates}, **own}
+        found = {**{key.name.lower(): key for key in of_certificates}, **own}
         return page(visit, [present.key_item(visit.vault, found[name], versioned=False) for name in sorted(found)])
 
     async def list_key_versions(self, visit: Visit) -> Response:
@@ -111,4 +111,4 @@ class KeyPlane:
             found = self._certificates.versions(visit.vault, name)
         except VaultError:
             return []
-        return [self._certificates.key(visit.vault, name, each.version) for each in found]
+        return [self._certificates.key(visit.vault, name, version.version) for version in found]

@@ -111,7 +111,9 @@ class Keys:
             asked.exp,
             asked.tags,
         )
-        self._store.put(KEY_KIND, _key(vault, name), {"versions": [asdict(each) for each in (*versions, added)]})
+        self._store.put(
+            KEY_KIND, _key(vault, name), {"versions": [asdict(key_version) for key_version in (*versions, added)]}
+        )
         return added
 
     def create(self, vault: KeyVault, name: str, asked: Mapping[str, Any]) -> KeyVersion:
@@ -147,7 +149,7 @@ class Keys:
     def find(self, vault: KeyVault, name: str, version: str | None) -> KeyVersion:
         """The named version, the newest for None or ""; raises 404 `KeyNotFound`."""
         versions = self.versions(vault, name)
-        found = versions if not version else [each for each in versions if each.version == version]
+        found = versions if not version else [candidate for candidate in versions if candidate.version == version]
         if not found:
             raise errors.not_found("key", f"{name}/{version}" if version else name)
         return found[-1]

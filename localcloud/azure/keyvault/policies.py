@@ -167,7 +167,7 @@ def _is_authority(properties: Mapping[str, Any]) -> bool:
 
 def _ekus(properties: Mapping[str, Any]) -> Sequence[x509.ObjectIdentifier]:
     try:
-        return [x509.ObjectIdentifier(each) for each in properties.get("ekus") or _EKUS]
+        return [x509.ObjectIdentifier(usage) for usage in properties.get("ekus") or _EKUS]
     except (TypeError, ValueError):
         raise errors.bad_parameter("Property policy.x509_props.ekus has invalid value: object identifiers.") from None
 
@@ -181,9 +181,9 @@ def _usage(properties: Mapping[str, Any]) -> x509.KeyUsage:
 
 def _names(sans: Mapping[str, Any]) -> list[x509.GeneralName]:
     return [
-        *(x509.DNSName(str(each)) for each in sans.get("dns_names") or ()),
-        *(x509.RFC822Name(str(each)) for each in sans.get("emails") or ()),
-        *(_user_name(str(each)) for each in sans.get("upns") or ()),
+        *(x509.DNSName(str(name)) for name in sans.get("dns_names") or ()),
+        *(x509.RFC822Name(str(address)) for address in sans.get("emails") or ()),
+        *(_user_name(str(name)) for name in sans.get("upns") or ()),
     ]
 
 

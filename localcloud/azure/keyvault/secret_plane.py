@@ -45,14 +45,14 @@ class SecretPlane:
     async def list_secrets(self, visit: Visit) -> Response:
         self._door.require(visit, "secrets/readMetadata/action")
         found = self._secrets.all(visit.vault)
-        return page(visit, [present.secret_item(visit.vault, each.current, versioned=False) for each in found])
+        return page(visit, [present.secret_item(visit.vault, secret.current, versioned=False) for secret in found])
 
     async def list_secret_versions(self, visit: Visit) -> Response:
         name = visit.part("name")
         self._door.require(visit, "secrets/readMetadata/action", f"secrets/{name}")
         secret = self._secrets.find(visit.vault, name)
         # In the order of their random names: seen in Azure/azure-sdk-for-python 35923 ("not chronological").
-        versions = sorted(secret.versions, key=lambda each: each.version) if secret else []
+        versions = sorted(secret.versions, key=lambda secret: secret.version) if secret else []
         return page(visit, [present.secret_item(visit.vault, version, versioned=True) for version in versions])
 
     async def get_secret(self, visit: Visit) -> Response:
@@ -87,8 +87,8 @@ class SecretPlane:
     async def list_deleted_secrets(self, visit: Visit) -> Response:
         self._door.require(visit, "secrets/readMetadata/action")
         # A certificate's secret is deleted, recovered and purged with the certificate.
-        found = [each for each in self._secrets.all_deleted(visit.vault) if not each.secret.current.managed]
-        return page(visit, [present.deleted_secret(visit.vault, each, versioned=False) for each in found])
+        found = [deleted for deleted in self._secrets.all_deleted(visit.vault) if not deleted.secret.current.managed]
+        return page(visit, [present.deleted_secret(visit.vault, deleted, versioned=False) for deleted in found])
 
     async def get_deleted_secret(self, visit: Visit) -> Response:
         name = visit.part("name")

@@ -89,7 +89,7 @@ class KeyVaultSecret:
         """The named version, the current one for None or ""."""
         if not version:
             return self.current
-        return next((each for each in self.versions if each.version == version), None)
+        return next((candidate for candidate in self.versions if candidate.version == version), None)
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,11 @@ class Secrets:
 
     def all(self, vault: KeyVault) -> list[KeyVaultSecret]:
         """Every live secret of the vault, by name."""
-        return [each for each in self._everything(vault) if isinstance(each, KeyVaultSecret)]
+        return [entry for entry in self._everything(vault) if isinstance(entry, KeyVaultSecret)]
 
     def all_deleted(self, vault: KeyVault) -> list[DeletedSecret]:
         """Every soft-deleted secret of the vault, by name."""
-        return [each for each in self._everything(vault) if isinstance(each, DeletedSecret)]
+        return [entry for entry in self._everything(vault) if isinstance(entry, DeletedSecret)]
 
     def value(self, version: SecretVersion) -> str:
         """The value in clear."""
@@ -182,7 +182,7 @@ class Secrets:
                 raise errors.not_found("secret", f"{name}/{version}" if version else name)
             stated = {field: value for field, value in vars(change).items() if value is not None}
             changed = replace(existing, updated=int(now().timestamp()), **stated)
-            versions = tuple(changed if each is existing else each for each in secret.versions)
+            versions = tuple(changed if version is existing else version for version in secret.versions)
             self._save(vault, replace(secret, versions=versions))
         return changed
 

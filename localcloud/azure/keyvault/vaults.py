@@ -128,7 +128,7 @@ class Vaults:
     def all_deleted(self) -> list[DeletedVault]:
         """Every soft-deleted vault."""
         found = [self.deleted(name) for name, _ in self._store.items(_DELETED_KIND)]
-        return [each for each in found if each is not None]
+        return [vault for vault in found if vault is not None]
 
     def recover(self, deleted: DeletedVault) -> KeyVault:
         """Bring a soft-deleted vault back with its content."""

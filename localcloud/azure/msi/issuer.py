@@ -58,7 +58,7 @@ def _issue(cloud: LocalAzure, resource_id: str, object_id: str) -> str:
         raise UnknownIdentityError(f"the managed identity {resource_id} has no service principal")
     issued = issue(principal.display_name[:64], not_before=clock.now() - CLOCK_SKEW, lifetime=LIFETIME)
     registration, start = KeyCredential.of(issued.certificate), issued.certificate.not_valid_before_utc
-    earlier = sorted(principal.key_credentials, key=lambda each: each.start, reverse=True)
+    earlier = sorted(principal.key_credentials, key=lambda credential: credential.start, reverse=True)
     cloud.directory.set_key_credentials(object_id, [registration, *earlier[: _CERTIFICATES_KEPT - 1]])
     return render(
         CredentialDocument(

@@ -94,7 +94,7 @@ class Faults:
         """The defaults with what `LOCALCLOUD_FAULTS` changes; raises ValueError that names the known settings."""
         text = environ.get(FAULTS_VARIABLE, "").strip()
         given: Any = json.loads(text) if text else {}
-        known = [each.name for each in fields(cls)]
+        known = [field.name for field in fields(cls)]
         if not isinstance(given, dict) or not set(given) <= set(known):
             raise ValueError(f"{FAULTS_VARIABLE} {text}: a JSON object with keys among {', '.join(known)} is expected")
         for setting in _REPLICATED & set(given):

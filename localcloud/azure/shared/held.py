@@ -136,7 +136,7 @@ class HeldFaults:
     def accepts(self, client_id: str, registered_at: datetime) -> bool:
         """Whether Entra ID accepts a certificate that was registered then on the application of `client_id`."""
         return not any(
-            registered_at > each.since and each.client_id in (None, client_id.lower()) for each in self.replication
+            registered_at > held.since and held.client_id in (None, client_id.lower()) for held in self.replication
         )
 
     def date_shift_of(self, service: str, faults: Faults) -> float:

@@ -154,7 +154,7 @@ def _callers(scope: Scope, body: str) -> set[str]:
         except jwt.InvalidTokenError:
             claims = {}
         found |= {str(claims.get("appid")), str(claims.get("oid"))}
-    return {each.lower() for each in found}
+    return {identity.lower() for identity in found}
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:

@@ -113,8 +113,8 @@ def first_unknown(body: Mapping[str, Any], known: Members) -> Sequence[str] | No
         below = known.get(name)
         if below is None:
             continue
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, Mapping) and (path := first_unknown(each, below)) is not None:
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Mapping) and (path := first_unknown(item, below)) is not None:
                 return (name, *path)
     return None
 
@@ -127,4 +127,4 @@ def without_nulls(body: dict[str, Any]) -> dict[str, Any]:
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return without_nulls(value)
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

@@ -152,7 +152,7 @@ class Directory:
             for application in self.applications()
             if resource in application.properties.get("identifierUris", ())
         )
-        return any(self.service_principal_by_app(each.app_id) for each in named)
+        return any(self.service_principal_by_app(application.app_id) for application in named)
 
     def service_principals(self) -> list[ServicePrincipal]:
         """Every service principal, deleted ones left out."""
@@ -214,9 +214,9 @@ class Directory:
     def deleted(self) -> list[DeletedObject]:
         """What can still be restored: deleted less than `RETENTION` ago."""
         return [
-            each
+            deleted
             for _, document in self._store.items(_DELETED)
-            if (each := _deleted(document)).deleted_at + RETENTION > clock.now()
+            if (deleted := _deleted(document)).deleted_at + RETENTION > clock.now()
         ]
 
     def restore(self, object_id: str) -> Application | ServicePrincipal | None:
@@ -225,21 +225,21 @@ class Directory:
         Raises:
             ServiceError: a unique name was taken meanwhile.
         """
-        found = {each.entry.object_id: each.entry for each in self.deleted()}
+        found = {deleted.entry.object_id: deleted.entry for deleted in self.deleted()}
         entry = found.get(object_id)
         if entry is None:
             return None
         with self._store.transaction():
             if isinstance(entry, Application):
                 self._refuse_taken_names(entry)
-                returning = [entry, *(each for each in found.values() if _is_principal_of(each, entry))]
+                returning = [entry, *(candidate for candidate in found.values() if _is_principal_of(candidate, entry))]
             elif self.service_principal_by_app(entry.app_id):
                 raise _principal_name_taken(entry.app_id)
             else:
                 returning = [entry]
-            for each in returning:
-                self._save(each)
-                self._store.delete(_DELETED, each.object_id)
+            for returned in returning:
+                self._save(returned)
+                self._store.delete(_DELETED, returned.object_id)
         return entry
 
     def purge(self, object_id: str) -> bool:
@@ -262,12 +262,12 @@ class Directory:
         self._store.put(_DELETED, entry.object_id, document)
 
     def _refuse_taken_names(self, application: Application) -> None:
-        others = [each for each in self.applications() if each.object_id != application.object_id]
-        deleted = [each.entry for each in self.deleted() if each.entry.object_id != application.object_id]
+        others = [other for other in self.applications() if other.object_id != application.object_id]
+        deleted = [deleted.entry for deleted in self.deleted() if deleted.entry.object_id != application.object_id]
         unique_name = application.properties.get("uniqueName")
         # A deleted application keeps its unique name until it is purged (microsoftgraph/msgraph-bicep-types issue 137).
         if unique_name is not None and any(
-            each.properties.get("uniqueName") == unique_name for each in (*others, *deleted)
+            other.properties.get("uniqueName") == unique_name for other in (*others, *deleted)
         ):
             raise _property_taken("uniqueName")
         uris = set(application.properties.get("identifierUris", ()))

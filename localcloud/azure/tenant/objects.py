@@ -192,7 +192,7 @@ class Application(DirectoryObject):
 
     def to_document(self) -> Document:
         """The stored form."""
-        return {**super().to_document(), "federated": [dict(each) for each in self.federated]}
+        return {**super().to_document(), "federated": [dict(credential) for credential in self.federated]}
 
     @classmethod
     def from_document(cls, document: Document) -> Application:
