@@ -42,21 +42,21 @@ class NotAPluginError(RuntimeError):
 
 
 def variables(executable: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the plugin, made from the engine's, in which the local cloud's record is named.
+    """The environment of the plugin, from the engine's, which names the local cloud's record.
 
-    Raises OSError or ValueError if there is no local cloud.
+    Raises OSError or ValueError without a local cloud.
     """
     environment = LocalEnvironment.from_file(Path(environ[LOCAL_ENVIRONMENT_VARIABLE]))
-    found = {**environ, **network(environment)}
+    variables = {**environ, **network(environment)}
     if executable.name == _TAKES_PKCS12:
         pem = Path(environment.deployer_certificate)
         file = pem.with_suffix(".pfx")
         write_private(file, as_pkcs12(parse(pem.read_bytes())))
-        found |= {"ARM_CLIENT_CERTIFICATE_PATH": str(file), "ARM_CLIENT_CERTIFICATE_PASSWORD": ""}
+        variables |= {"ARM_CLIENT_CERTIFICATE_PATH": str(file), "ARM_CLIENT_CERTIFICATE_PASSWORD": ""}
     if executable.name == _OF_A_CLUSTER:
         # In case that a provider names none: not the one of the user's own cluster.
-        found["KUBECONFIG"] = environment.kubeconfig
-    return found
+        variables["KUBECONFIG"] = environment.kubeconfig
+    return variables
 
 
 def version(executable: Path) -> str:

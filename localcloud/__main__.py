@@ -264,12 +264,12 @@ def requests(
     from localcloud.core import request_log
 
     _environment(context)
-    found = (
+    matching = (
         request
         for request in request_log.read(context.obj.requests_file)
         if service in ("", request.service) and client.lower() in request.client.lower()
     )
-    for request in deque(found, maxlen=last):
+    for request in deque(matching, maxlen=last):
         if as_json:
             typer.echo(json.dumps(vars(request)))
         else:

@@ -20,8 +20,8 @@ _LOADING: Final = threading.Lock()
 def _sdk_class(module: str, name: str) -> type:
     """A class of the SDK. Its module loads at first use, under a lock, because other threads would see half of it."""
     with _LOADING:
-        found: type = getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
-        return found
+        cls: type = getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
+        return cls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class ResourceRow(_TypeRow):
 
     Attributes:
         name_input: the input that names it; the real provider makes one up, the emulated one demands it.
-        flattened: whether the SDK's arguments lie in `properties` of the request although the SDK shows no such level.
+        flattened: whether the SDK's arguments are in `properties` of the request, a level that the SDK does not show.
         force_new: inputs of the body, or dotted paths in them, whose change replaces; those of the path always do.
         patterns: what an input must look like, refused before any request.
         sub_resources: arrays that are resources of their own, as paths of inputs: `[]` on create and left alone on

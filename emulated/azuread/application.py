@@ -45,7 +45,7 @@ class ApplicationResource(GraphResource):
         computed=("clientId", "objectId", "publisherDomain", "logoUrl", "disabledByMicrosoft", *NAMED_IDS),
     )
 
-    def made(self, inputs: Props) -> tuple[str, Props]:
+    def created(self, inputs: Props) -> tuple[str, Props]:
         session = self.session()
         name = self.schema.value(inputs, "displayName")
         self._refuse_duplicate(inputs, but="")
@@ -72,11 +72,11 @@ class ApplicationResource(GraphResource):
 
     def live(self, id: str, state: Props) -> Props | None:
         session = self.session()
-        found = session.graph.find(checked_id(id, PREFIX))
-        if found is None:
+        application = session.graph.find(checked_id(id, PREFIX))
+        if application is None:
             return None
         return {
-            **application_state(found),
+            **application_state(application),
             "owners": session.graph.owner_ids(id),
             "preventDuplicateNames": self.schema.value(state, "preventDuplicateNames"),
         }
@@ -115,23 +115,23 @@ class ApplicationResource(GraphResource):
                 )
 
 
-def application_state(found: dict[str, Any]) -> Props:
+def application_state(application: dict[str, Any]) -> Props:
     """The provider's state of an application, from Graph's JSON: null becomes the empty string."""
     return {
-        "clientId": found["appId"],
-        "objectId": found["id"],
-        "displayName": found["displayName"],
-        "description": found.get("description") or "",
-        "deviceOnlyAuthEnabled": bool(found.get("isDeviceOnlyAuthSupported")),
-        "disabledByMicrosoft": found.get("disabledByMicrosoftStatus") or "",
-        "fallbackPublicClientEnabled": bool(found.get("isFallbackPublicClient")),
-        "identifierUris": found.get("identifierUris") or [],
-        "logoUrl": (found.get("info") or {}).get("logoUrl") or "",
-        "notes": found.get("notes") or "",
-        "publisherDomain": found.get("publisherDomain") or "",
-        "serviceManagementReference": found.get("serviceManagementReference") or "",
-        "signInAudience": found.get("signInAudience") or "",
-        "tags": found.get("tags") or [],
+        "clientId": application["appId"],
+        "objectId": application["id"],
+        "displayName": application["displayName"],
+        "description": application.get("description") or "",
+        "deviceOnlyAuthEnabled": bool(application.get("isDeviceOnlyAuthSupported")),
+        "disabledByMicrosoft": application.get("disabledByMicrosoftStatus") or "",
+        "fallbackPublicClientEnabled": bool(application.get("isFallbackPublicClient")),
+        "identifierUris": application.get("identifierUris") or [],
+        "logoUrl": (application.get("info") or {}).get("logoUrl") or "",
+        "notes": application.get("notes") or "",
+        "publisherDomain": application.get("publisherDomain") or "",
+        "serviceManagementReference": application.get("serviceManagementReference") or "",
+        "signInAudience": application.get("signInAudience") or "",
+        "tags": application.get("tags") or [],
         **{name: {} for name in NAMED_IDS},
     }
 

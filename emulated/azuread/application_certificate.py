@@ -53,7 +53,7 @@ class ApplicationCertificateResource(GraphResource):
         super().__init__(session)
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
-    def made(self, inputs: Props) -> tuple[str, Props]:
+    def created(self, inputs: Props) -> tuple[str, Props]:
         plain = unwrap(inputs)
         key_id = plain.get("keyId") or str(uuid.uuid4())
         path = plain["applicationId"]
@@ -83,8 +83,8 @@ class ApplicationCertificateResource(GraphResource):
     def live(self, id: str, state: Props) -> Props | None:
         object_id, key_id = _parsed(id)
         path = f"{application.PREFIX}{object_id}"
-        found = self._find(path, key_id)
-        if found is None:
+        credential = self._find(path, key_id)
+        if credential is None:
             return None
         kept: Props = {name: state[name] for name in ("value", "encoding") if name in state}
         return {
@@ -92,9 +92,9 @@ class ApplicationCertificateResource(GraphResource):
             **kept,
             "applicationId": path,
             "keyId": key_id,
-            "type": found.get("type") or "",
-            "startDate": found["startDateTime"],
-            "endDate": found["endDateTime"],
+            "type": credential.get("type") or "",
+            "startDate": credential["startDateTime"],
+            "endDate": credential["endDateTime"],
         }
 
     def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
@@ -119,10 +119,10 @@ class ApplicationCertificateResource(GraphResource):
 
     def _credentials(self, path: str) -> list[dict[str, Any]]:
         try:
-            found: list[dict[str, Any]] = self.session().graph.get(path)["keyCredentials"]
+            credentials: list[dict[str, Any]] = self.session().graph.get(path)["keyCredentials"]
         except RefusalError as error:
             raise failed(f"Retrieving {application.printed_id(path)}", error) from None
-        return found
+        return credentials
 
     def _write(self, path: str, credentials: list[dict[str, Any]], doing: str) -> None:
         try:

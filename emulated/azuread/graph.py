@@ -57,13 +57,13 @@ class GraphClient:
     def matching(self, path: str, condition: str | None = None) -> list[dict[str, Any]]:
         """A collection, filtered by an OData condition."""
         params = {"$filter": condition} if condition else {}
-        found: list[dict[str, Any]] = self._send("GET", path, {200}, params=params).json()["value"]
-        return found
+        objects: list[dict[str, Any]] = self._send("GET", path, {200}, params=params).json()["value"]
+        return objects
 
     def post(self, path: str, body: dict[str, Any], retry_if: RetryIf = never) -> dict[str, Any]:
         """Create; raises RefusalError."""
-        made: dict[str, Any] = self._send("POST", path, {201}, body=body, also_retry=retry_if).json()
-        return made
+        document: dict[str, Any] = self._send("POST", path, {201}, body=body, also_retry=retry_if).json()
+        return document
 
     def patch(self, path: str, body: dict[str, Any], retry_if: RetryIf = never) -> None:
         """Change; raises RefusalError."""

@@ -50,7 +50,7 @@ class GraphResource(Resource):
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
         if preview:
             return Created("", self.schema.planned(inputs, {}))
-        id, state = self.made(inputs)
+        id, state = self.created(inputs)
         return Created(id, self._marked(state, inputs))
 
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
@@ -68,7 +68,7 @@ class GraphResource(Resource):
         return self._marked(self.changed(id, old_state, new_inputs), new_inputs)
 
     @abstractmethod
-    def made(self, inputs: Props) -> tuple[str, Props]:
+    def created(self, inputs: Props) -> tuple[str, Props]:
         """Create; returns id and state."""
 
     @abstractmethod

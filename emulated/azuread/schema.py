@@ -48,8 +48,8 @@ class Argument:
 
     Attributes:
         graph: the property in Graph that it is, if it is one.
-        default: the value when it is not given.
-        computed: when it is not given the service decides, and its decision is not a difference.
+        default: the value of an absent input.
+        computed: the service decides the value of an absent input, which is then no difference.
         force_new: its change replaces the resource.
         unordered: a set; the order of its elements is not a difference.
         secret: marked secret in the state.
@@ -108,15 +108,15 @@ class Schema:
 
     def changes(self, state: Props, inputs: Props) -> dict[str, PropertyChange]:
         """The plan: what differs between the state and the inputs."""
-        found = {}
+        changes = {}
         for name, argument in self.arguments.items():
             if argument.computed and name not in inputs:
                 continue
             old, new = unwrap(state.get(name)), self.value(inputs, name)
             if not _same(old, new, argument):
                 # The bridge calls no difference one of the inputs: it compares with the state.
-                found[name] = PropertyChange(_kind(old, new), replace=argument.force_new, input=False)
-        return found
+                changes[name] = PropertyChange(_kind(old, new), replace=argument.force_new, input=False)
+        return changes
 
     def planned(self, inputs: Props, state: Props) -> Props:
         """State as a preview knows it: inputs and defaults, the rest as it was, UNKNOWN on a create."""
@@ -136,7 +136,7 @@ class Schema:
         }
 
     def refreshed_inputs(self, inputs: Props, state: Props) -> Props:
-        """Inputs after a read: as live for what was given; on import all that is not empty or a default."""
+        """Inputs after a read: live values of the earlier inputs; on import all that is not empty or a default."""
         if inputs:
             kept = {name: _kept(value, state.get(name)) for name, value in inputs.items() if name in self.arguments}
             # One that has become another value is none any more (`extractInputsObject` in the same file of the bridge).
@@ -159,7 +159,7 @@ def _kind(old: Value, new: Value) -> Literal["add", "delete", "update"]:
 
 
 def _kept(value: Value, live: Value) -> Value:
-    """The live value with the secret mark of the given one; a value that no read returns stays as given."""
+    """The live value with the secret mark of the input; a value that no read returns is the input's."""
     if live is None:
         return value
     return Secret(unwrap(live)) if isinstance(value, Secret) else live

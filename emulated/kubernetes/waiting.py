@@ -34,10 +34,10 @@ def wait_until_ready(api: Api, collection: Collection, live: Object) -> Object:
         if (left := deadline - time.monotonic()) <= 0:
             raise AwaitError(live, _reasons(api, live))
         _await_change(api, collection, live, left)
-        found = api.get(collection, live["metadata"]["namespace"], live["metadata"]["name"])
-        if found is None:
+        current = api.get(collection, live["metadata"]["namespace"], live["metadata"]["name"])
+        if current is None:
             raise AwaitError(live, ["the Deployment was deleted while it was waited for"])
-        live = found
+        live = current
     return live
 
 
@@ -45,12 +45,12 @@ def wait_until_gone(api: Api, collection: Collection, live: Object) -> None:
     """Wait until the object with this uid is gone; raises `AwaitError` if it stays."""
     metadata = live["metadata"]
     deadline = time.monotonic() + float(metadata.get("annotations", {}).get(TIMEOUT, _TIMEOUT))
-    while (found := api.get(collection, metadata.get("namespace"), metadata["name"])) is not None:
-        if found["metadata"]["uid"] != metadata["uid"]:
+    while (current := api.get(collection, metadata.get("namespace"), metadata["name"])) is not None:
+        if current["metadata"]["uid"] != metadata["uid"]:
             return
         if (left := deadline - time.monotonic()) <= 0:
-            raise AwaitError(found, [f"finalizers {found['metadata'].get('finalizers', [])} hold it"])
-        _await_change(api, collection, found, left)
+            raise AwaitError(current, [f"finalizers {current['metadata'].get('finalizers', [])} hold it"])
+        _await_change(api, collection, current, left)
 
 
 def _await_change(api: Api, collection: Collection, live: Object, left: float) -> None:

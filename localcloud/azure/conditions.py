@@ -28,7 +28,7 @@ _ATTRIBUTE: Final = "Microsoft.Authorization/roleAssignments:"
 
 
 class InvalidConditionError(ValueError):
-    """Text that is no condition, or uses what is not known."""
+    """Text that is not a condition, or uses something unknown."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,10 @@ class Comparison:
 
     def holds(self, facts: Facts) -> bool:
         """Evaluate."""
-        found = facts.value(self.source, self.attribute)
-        if found is None:
+        actual = facts.value(self.source, self.attribute)
+        if actual is None:
             return False
-        is_among = found.lower() in {value.lower() for value in self.values}
+        is_among = actual.lower() in {value.lower() for value in self.values}
         return is_among is not ("Not" in self.operator)
 
     def __str__(self) -> str:
@@ -118,7 +118,7 @@ _GUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNOR
 
 def _guid(text: str) -> str:
     if _GUID.fullmatch(text) is None:
-        raise InvalidConditionError(f"{text!r} is no GUID")
+        raise InvalidConditionError(f"{text!r} is not a GUID")
     return text
 
 
@@ -127,7 +127,7 @@ _PRINCIPAL_TYPES: Final = {name.lower(): name for name in ("User", "Group", "Ser
 
 def _principal_type(text: str) -> str:
     if text.lower() not in _PRINCIPAL_TYPES:
-        raise InvalidConditionError(f"{text!r} is no principal type")
+        raise InvalidConditionError(f"{text!r} is not a principal type")
     return text
 
 
@@ -279,7 +279,7 @@ class _Parser:
 
 def _string(token: str) -> str:
     if len(token) < len("''") or token[0] != "'":
-        raise InvalidConditionError(f"{token!r} is no string in single quotes")
+        raise InvalidConditionError(f"{token!r} is not a string in single quotes")
     return token[1:-1]
 
 

@@ -76,7 +76,7 @@ def parse(data: bytes, password: bytes | None = None) -> KeyMaterial:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise UnreadableKeyMaterialError("neither PEM nor PKCS#12 with a key and a certificate") from None
     if not isinstance(key, RSAPrivateKey):
-        raise ForeignKeyKindError("the private key is no RSA key")
+        raise ForeignKeyKindError("the private key is not an RSA key")
     own = [certificate for certificate in certificates if certificate.public_key() == key.public_key()]
     if not own:
         raise UnreadableKeyMaterialError("no certificate belongs to the private key")

@@ -1,4 +1,4 @@
-"""The variables by which clients of Azure, unmodified, find the local cloud under Azure's public names."""
+"""The variables with which unmodified clients of Azure reach the local cloud by Azure's public names."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class RequestLog:
 
 
 def read(file: Path) -> Iterator[LoggedRequest]:
-    """The requests of a log, oldest first; none if there is no file. A line that is being written is left out."""
+    """The requests of a log, oldest first; none without a file. An incomplete last line is left out."""
     for log in (file.with_name(file.name + ".1"), file):
         if log.exists():
             with log.open(encoding="utf-8") as lines:

@@ -157,12 +157,12 @@ class Container:
         return code
 
     def _probes(self, process: ContainerProcess) -> list[Coroutine[Any, Any, None]]:
-        found: list[Coroutine[Any, Any, None]] = []
+        loops: list[Coroutine[Any, Any, None]] = []
         if probe := probes.HttpProbe.of(self._pod, self._spec, "readinessProbe"):
-            found.append(probe.run(self._node.http, self._readiness, eager=True))
+            loops.append(probe.run(self._node.http, self._readiness, eager=True))
         if probe := probes.HttpProbe.of(self._pod, self._spec, "livenessProbe"):
-            found.append(self._live(probe, process))
-        return found
+            loops.append(self._live(probe, process))
+        return loops
 
     def _readiness(self, is_ready: bool, _: str) -> None:
         self.status.is_ready = is_ready

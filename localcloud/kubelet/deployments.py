@@ -72,7 +72,7 @@ class DeploymentController:
                 asyncio.get_running_loop().call_later(_RETRY, self.deployment_changed, key)
 
     async def settle(self) -> None:
-        """Write every status once more, after the pods were stopped."""
+        """Write every status again, after the pods have stopped."""
         for deployment in list(self._cluster.deployments.objects.values()):
             sets = self._replica_sets_of(deployment)
             pods = [await self._cluster.client.get(PODS, *_key(pod)) for pod in self._pods_of(deployment, sets)]
@@ -183,7 +183,7 @@ class DeploymentController:
         return [item for item in every if _controller(item) == uid and not is_terminating(item)]
 
     def _pods_of(self, deployment: Object, sets: list[Object]) -> list[Object]:
-        # Those that belong to the Deployment itself were made by a kubelet of before there were ReplicaSets.
+        # Pods of the Deployment itself come from an earlier kubelet, which had no ReplicaSets.
         owners = {owner["metadata"]["uid"] for owner in (deployment, *sets)}
         every = self._cluster.pods.objects.values()
         return [pod for pod in every if _controller(pod) in owners and not is_terminating(pod)]

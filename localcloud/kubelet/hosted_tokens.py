@@ -56,14 +56,14 @@ class HostedClusterTokens:
     def _key(self, vault_name: str, secret_name: str) -> RSAPrivateKey:
         with closing(self._state.open_store()) as store:
             vault = Vaults(Resources(store)).named(vault_name)
-            found = Secrets(store).find(vault, secret_name) if vault else None
-            if found is None:
+            secret = Secrets(store).find(vault, secret_name) if vault else None
+            if secret is None:
                 raise MountError(f"the vault {vault_name} has no signing key {secret_name}")
-            pem = Secrets(store).value(found.current)
+            pem = Secrets(store).value(secret.current)
         try:
             return cast(RSAPrivateKey, load_pem_private_key(pem.encode(), password=None))
         except ValueError:
-            raise MountError(f"the secret {secret_name} in the vault {vault_name} is no private key") from None
+            raise MountError(f"the secret {secret_name} in the vault {vault_name} is not a private key") from None
 
 
 def _signed(key: RSAPrivateKey, attributes: Mapping[str, str]) -> str:

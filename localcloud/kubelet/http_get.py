@@ -84,10 +84,10 @@ class HttpGetter:
             raise NoAnswerError(_reason(error)) from None
         if not answer:
             raise NoAnswerError("EOF")
-        found = _STATUS_LINE.match(answer)
-        if found is None:
+        match = _STATUS_LINE.match(answer)
+        if match is None:
             raise NoAnswerError("malformed HTTP response")
-        return int(found[1])
+        return int(match[1])
 
 
 class _Exchange(asyncio.Protocol):

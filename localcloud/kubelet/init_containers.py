@@ -30,7 +30,7 @@ async def run_in_order(
 ) -> bool:
     """Run the init containers, each after the one before has succeeded; False if one has failed for good.
 
-    A sidecar goes on in `group`; the next container starts once it has started.
+    A sidecar keeps running in `group`; the next container starts once it has started.
     """
     for spec, container in zip(specs, containers, strict=True):
         if is_sidecar(spec):

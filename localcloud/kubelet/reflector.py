@@ -67,9 +67,9 @@ class Reflector:
 
     async def _list(self) -> None:
         items, version = await self._client.list(self._resource)
-        found = {_key(item): item for item in items}
-        differing = {key for key in {*found, *self._objects} if found.get(key) != self._objects.get(key)}
-        self._objects = found
+        objects = {_key(item): item for item in items}
+        differing = {key for key in {*objects, *self._objects} if objects.get(key) != self._objects.get(key)}
+        self._objects = objects
         self._version = int(version)
         self.synced.set()
         for key in differing:

@@ -99,8 +99,8 @@ class ServiceProxy:
         if service is None:
             return None
         pods = [pod for pod in self._cluster.pods.objects.values() if selects(service, pod)]
-        found = [target for pod in pods if (target := target_of(service, port, pod)) is not None]
-        return random.choice(found) if found else None
+        targets = [target for pod in pods if (target := target_of(service, port, pod)) is not None]
+        return random.choice(targets) if targets else None
 
 
 def addresses_of(service: Object | None) -> set[Address]:

@@ -62,9 +62,9 @@ class SyncedSecrets:
             return
         for entry in await self._entries(class_name):
             name = str(entry.get("secretName") or "").strip()
-            found = await self._cluster.secret(self._namespace, name)
-            if name and found is not None and _is_managed(found):
-                await self._cluster.client.delete(SECRETS, self._namespace, name, uid=found["metadata"]["uid"])
+            secret = await self._cluster.secret(self._namespace, name)
+            if name and secret is not None and _is_managed(secret):
+                await self._cluster.client.delete(SECRETS, self._namespace, name, uid=secret["metadata"]["uid"])
 
     async def _entries(self, class_name: str) -> Sequence[Mapping[str, Any]]:
         document = await self._cluster.secret_provider_class(self._namespace, class_name)
@@ -85,10 +85,10 @@ class SyncedSecrets:
                 f"failed to get data in spc {self._namespace}/{class_name} for secret {name}, err: {error}"
             ) from None
         encoded = {key: base64.b64encode(content).decode() for key, content in data.items()}
-        found = await self._cluster.secret(self._namespace, name)
-        if found is None:
+        secret = await self._cluster.secret(self._namespace, name)
+        if secret is None:
             await self._create(name, kind, encoded, entry)
-        elif _is_managed(found) and (change := self._change(found, encoded)):
+        elif _is_managed(secret) and (change := self._change(secret, encoded)):
             await self._cluster.client.merge(SECRETS, self._namespace, name, change)
 
     def _change(self, secret: Object, data: Mapping[str, str]) -> Object:
@@ -136,8 +136,8 @@ def _owners(pod: Object) -> list[dict[str, str]]:
     """The owners of a pod, a ReplicaSet as a rule, or the pod itself."""
     metadata = pod["metadata"]
     itself = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
-    found = metadata.get("ownerReferences") or [itself]
-    return [{key: owner[key] for key in ("apiVersion", "kind", "name", "uid")} for owner in found]
+    references = metadata.get("ownerReferences") or [itself]
+    return [{key: owner[key] for key in ("apiVersion", "kind", "name", "uid")} for owner in references]
 
 
 def _data(entries: Sequence[Mapping[str, Any]], kind: str, files: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -76,7 +76,7 @@ class VaultObject:
         )
 
     def content(self, value: str) -> bytes:
-        """The file's bytes for the vault's value: decoded if an encoding is given."""
+        """The file's bytes for the vault's value: decoded if the object names an encoding."""
         if self.object_type.lower() != "secret":
             return value.encode()
         try:
@@ -132,7 +132,7 @@ def parse(parameters: Mapping[str, str]) -> MountRequest:
 
 
 def _standard_base64(data: bytes) -> bytes:
-    """Go's base64.StdEncoding, of which line ends are no part; raises binascii.Error."""
+    """Go's base64.StdEncoding, which has no line ends; raises binascii.Error."""
     digits = data.translate(None, b"\r\n")
     # Python's strict mode takes one padding character too many, and whole quanta of them behind the last full one.
     if len(digits) % 4 or digits.endswith(b"==="):
@@ -198,11 +198,11 @@ class _GoLoader(yaml.BaseLoader):
 
 
 def _member(document: object, name: str) -> object:
-    """A list of a document; empty where there is none, None where the document is no map."""
+    """A list of a document: empty if it has none, None if the document is not a map."""
     if document is None:
         return []
-    found = document.get(name) if isinstance(document, dict) else ""
-    return [] if found is None else found
+    value = document.get(name) if isinstance(document, dict) else ""
+    return [] if value is None else value
 
 
 def _object(text: str, index: int) -> VaultObject:

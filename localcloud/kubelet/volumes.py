@@ -1,4 +1,4 @@
-"""A pod's volumes: where they lie on this machine and what is in them.
+"""A pod's volumes: where they are on this machine, and their content.
 
 A pod's file tree is a directory; its mount path `/mnt/certs` is `<tree>/mnt/certs`. All containers of a pod share the
 tree, so two that mount different volumes at one path are refused.
@@ -41,16 +41,16 @@ class VolumeMount:
 
 def mounts_of(pod: Object) -> list[VolumeMount]:
     """Every distinct mount of the pod's containers, outer paths first. Raises `MountError` for a clash."""
-    found: dict[str, VolumeMount] = {}
+    mounts: dict[str, VolumeMount] = {}
     for container in (*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]):
         for entry in container.get("volumeMounts", []):
             mount = VolumeMount(entry["mountPath"].rstrip("/") or "/", entry["name"], entry.get("subPath", ""))
-            if (other := found.setdefault(mount.path, mount)) != mount:
+            if (other := mounts.setdefault(mount.path, mount)) != mount:
                 raise MountError(
                     f'volumes "{other.volume}" and "{mount.volume}" are both mounted at {mount.path}: on a local node '
                     "the containers of a pod share one file tree; mount them at different paths"
                 )
-    return [found[path] for path in sorted(found)]
+    return [mounts[path] for path in sorted(mounts)]
 
 
 class Volumes:
@@ -195,17 +195,19 @@ class Volumes:
         return payload
 
     async def _secret(self, name: str, source: Mapping[str, Any]) -> Payload:
-        found = await self._cluster.secret(self._pod["metadata"]["namespace"], name)
-        if found is None:
+        secret = await self._cluster.secret(self._pod["metadata"]["namespace"], name)
+        if secret is None:
             return _absent(f'secret "{name}" not found', source)
-        return _items({key: base64.b64decode(value) for key, value in found.get("data", {}).items()}, name, source)
+        return _items({key: base64.b64decode(value) for key, value in secret.get("data", {}).items()}, name, source)
 
     async def _config_map(self, name: str, source: Mapping[str, Any]) -> Payload:
-        found = await self._cluster.config_map(self._pod["metadata"]["namespace"], name)
-        if found is None:
+        config_map = await self._cluster.config_map(self._pod["metadata"]["namespace"], name)
+        if config_map is None:
             return _absent(f'configmap "{name}" not found', source)
-        binary = {key: base64.b64decode(value) for key, value in found.get("binaryData", {}).items()}
-        return _items({**{key: text.encode() for key, text in found.get("data", {}).items()}, **binary}, name, source)
+        binary = {key: base64.b64decode(value) for key, value in config_map.get("binaryData", {}).items()}
+        return _items(
+            {**{key: text.encode() for key, text in config_map.get("data", {}).items()}, **binary}, name, source
+        )
 
 
 def _absent(reason: str, source: Mapping[str, Any]) -> Payload:

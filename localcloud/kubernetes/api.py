@@ -141,10 +141,10 @@ class _Api:
         body = await _body(request)
         manager = request.query_params.get("fieldManager") or request.headers.get("user-agent", "").partition("/")[0]
         entry = applied.managed(body, manager, "Update")
-        made = self._objects.create(
+        created = self._objects.create(
             target.kind, target.namespace, body, managed=entry, dry_run=options.dry_run, strict=options.strict
         )
-        return _written(made, options)
+        return _written(created, options)
 
     async def _patch(self, target: _Target, name: str, request: Request) -> Response:
         content_type = request.headers.get("content-type", "").split(";")[0].strip()
@@ -252,8 +252,8 @@ class _Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in _OPEN_PATHS:
-            given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-            if not hmac.compare_digest(given, self._expected) and not self._is_of_entra(given):
+            header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+            if not hmac.compare_digest(header, self._expected) and not self._is_of_entra(header):
                 await JSONResponse(unauthorized().status(), status_code=401)(scope, receive, send)
                 return
             if any(name.startswith(_IMPERSONATE) for name, _ in scope["headers"]):
@@ -262,11 +262,11 @@ class _Authentication:
                 return
         await self._app(scope, receive, send)
 
-    def _is_of_entra(self, given: bytes) -> bool:
+    def _is_of_entra(self, header: bytes) -> bool:
         if self._entra is None:
             return False
         try:
-            self._entra.verify(given.decode(errors="replace").removeprefix("Bearer "), [AKS_SERVER_APP_ID])
+            self._entra.verify(header.decode(errors="replace").removeprefix("Bearer "), [AKS_SERVER_APP_ID])
         except InvalidTokenError:
             return False
         return True

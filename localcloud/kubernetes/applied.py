@@ -1,7 +1,7 @@
-"""Server-side apply and `managedFields`: what a manager applied before and applies no more goes.
+"""Server-side apply and `managedFields`: what a manager no longer applies is removed.
 
 Written down are the fields that an object was created with, and those that each manager applies. A list is one field:
-it is applied whole. What other requests change changes no owner, and there are no conflicts (COVERAGE.md).
+it is applied whole. Other requests change no owner, and there are no conflicts (COVERAGE.md).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def fields_of(document: dict[str, Any]) -> Fields:
 
 
 def apply(live: dict[str, Any], document: dict[str, Any], manager: str) -> dict[str, Any]:
-    """`document` merged into a copy of `live`, without what only this manager has applied and applies no more."""
+    """`document` merged into a copy of `live`, without what only this manager has applied and no longer applies."""
     entries = live.get("metadata", {}).get("managedFields", [])
     before = _own(entries, manager)
     others = [_decoded(entry.get("fieldsV1", {})) for entry in entries if entry is not before]

@@ -111,7 +111,7 @@ def cluster_entry(kubeconfig: str, context: str | None = None) -> Mapping[str, A
 
 
 def text_of(kubeconfig: str) -> str:
-    """A kubeconfig's content, given as content or as a path; as in the real provider, an existing file is a path."""
+    """A kubeconfig's content, from content or from a path; as in the real provider, an existing file is a path."""
     if "\n" not in kubeconfig and not kubeconfig.lstrip().startswith("{"):
         path = Path(kubeconfig).expanduser()
         if path.is_file():

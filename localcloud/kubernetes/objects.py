@@ -62,8 +62,8 @@ class Objects:
     def list(self, kind: ResourceKind, namespace: str | None, wanted: Callable[[Object], bool]) -> list[Object]:
         """The objects of one namespace, or of all."""
         prefix = _key(kind, namespace, "")
-        found = (self._unsealed(kind, document) for _, document in self._store.items(_STORED, prefix))
-        return [document for document in found if wanted(document)]
+        objects = (self._unsealed(kind, document) for _, document in self._store.items(_STORED, prefix))
+        return [document for document in objects if wanted(document)]
 
     def create(
         self,

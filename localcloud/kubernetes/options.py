@@ -26,7 +26,7 @@ _TOO_OLD_PAGE: Final = (
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"
-# Of a token that goes on with what there is now (apiserver `pkg/storage/continue.go`).
+# Of a token that continues with the current list (apiserver `pkg/storage/continue.go`).
 _ANY_VERSION: Final = -1
 
 
@@ -40,7 +40,7 @@ class ListOptions:
     version: int | None
     limit: int
     timeout: int | None
-    # After this key of an object; only of a page that goes on.
+    # After this key of an object; only of a following page.
     after: str = ""
 
     @classmethod
@@ -191,10 +191,10 @@ def _version(query: QueryParams, newest: int) -> int | None:
 
 def _after(token: str, newest: int) -> str:
     try:
-        found = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        version, after = int(found["rv"]), str(found["start"]).removesuffix("\0")
-        if found["v"] != _TOKEN_VERSION:
-            raise ValueError(found["v"])
+        position = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        version, after = int(position["rv"]), str(position["start"]).removesuffix("\0")
+        if position["v"] != _TOKEN_VERSION:
+            raise ValueError(position["v"])
     except (ValueError, KeyError, TypeError):
         raise bad_request("continue key is not valid: it is not a token that this server has answered") from None
     if version not in {newest, _ANY_VERSION}:

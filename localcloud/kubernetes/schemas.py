@@ -31,13 +31,13 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 @cache
 def components() -> dict[str, Schema]:
     """Every schema by name; a kind's own schema has the kind's name."""
-    found: dict[str, Schema] = json.loads((_HERE / "builtin_schemas.json").read_text(encoding="utf-8"))
+    schemas: dict[str, Schema] = json.loads((_HERE / "builtin_schemas.json").read_text(encoding="utf-8"))
     for definition in definitions():
         schema = version(definition)["schema"]["openAPIV3Schema"]
-        # As in every definition, `metadata` stands there as any object.
+        # As in every definition, `metadata` is any object.
         metadata = {"metadata": {"$ref": f"{REFERENCE}V1ObjectMeta"}}
-        found[definition["spec"]["names"]["kind"]] = {**schema, "properties": {**schema["properties"], **metadata}}
-    return found
+        schemas[definition["spec"]["names"]["kind"]] = {**schema, "properties": {**schema["properties"], **metadata}}
+    return schemas
 
 
 @dataclass

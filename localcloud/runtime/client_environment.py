@@ -35,7 +35,7 @@ _CHECKOUT: Final = Path(__file__).resolve().parents[2]
 
 
 class UnknownClientError(LookupError):
-    """Nobody can sign in as this: there is no such credential document."""
+    """No credential document has this name."""
 
 
 @dataclass(frozen=True)
@@ -60,24 +60,24 @@ def owner(prepared: Prepared) -> Client:
     return Client(principal.app_id, cloud.tenant_id, parse(credential.read_bytes()))
 
 
-def holder_of(cloud: LocalAzure, secret: str) -> Client:
+def holder_of(cloud: LocalAzure, path: str) -> Client:
     """The identity whose credential document is in a vault: `<secret>` of the stack's own, or `<vault>/<secret>`.
 
     Raises UnknownClientError.
     """
-    vault_name, _, name = secret.rpartition("/")
+    vault_name, _, name = path.rpartition("/")
     vaults = Vaults(Resources(cloud.store))
     vault = vaults.named(vault_name) if vault_name else vaults.stacks_own()
     if vault is None:
         several = "there is no stack, or there are several: name the vault as well, <vault>/<secret>"
         raise UnknownClientError(f"no vault {vault_name}" if vault_name else several)
-    found = Secrets(cloud.store).find(vault, name)
-    if found is None:
+    secret = Secrets(cloud.store).find(vault, name)
+    if secret is None:
         raise UnknownClientError(f"no secret {name} in {vault.name}")
     try:
-        document = read(Secrets(cloud.store).value(found.current))
+        document = read(Secrets(cloud.store).value(secret.current))
     except NoCredentialDocumentError:
-        raise UnknownClientError(f"the secret {name} in {vault.name} is no credential document") from None
+        raise UnknownClientError(f"the secret {name} in {vault.name} is not a credential document") from None
     return Client(document.client_id, document.tenant_id, document.key_material)
 
 

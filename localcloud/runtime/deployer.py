@@ -30,7 +30,7 @@ _SINCE = timedelta(days=1)
 
 
 def ensure_deployer(store: Store, directory: Directory, credential: Path) -> ServicePrincipal:
-    """The deployer's service principal; made on the first call, with Graph's `Application.ReadWrite.OwnedBy`.
+    """The deployer's service principal, created on the first call, with Graph's `Application.ReadWrite.OwnedBy`.
 
     Writes key and certificate to `credential` (PEM, 0600), again when it is lost or about to expire; the certificate
     registered before is then removed.
@@ -39,8 +39,8 @@ def ensure_deployer(store: Store, directory: Directory, credential: Path) -> Ser
 
 
 def ensure_owner(store: Store, directory: Directory, subscription: str, credential: Path) -> ServicePrincipal:
-    """The owner's service principal; made on the first call, with the roles of an owner on the subscription and Graph's
-    `Application.ReadWrite.All`. Its credential is kept as the deployer's is.
+    """The owner's service principal, created on the first call, with the roles of an owner on the subscription and
+    Graph's `Application.ReadWrite.All`. Its credential is kept as the deployer's is.
     """
     with store.transaction():
         principal = _ensure(_OWNER, WRITE_ALL, store, directory, credential)

@@ -1,6 +1,6 @@
 """Prepares a state directory: ports, TLS, the deployer, the kubeconfig, and the record of all this for clients.
 
-Everything is made once and kept, so that a restart changes no address and no identity; files on tmpfs are made again.
+Everything is created once and kept, so that a restart changes no address and no identity; files on tmpfs are rewritten.
 """
 
 from __future__ import annotations

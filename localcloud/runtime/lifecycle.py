@@ -32,7 +32,7 @@ DAEMON = readiness.DAEMON
 KUBELET = "kubelet"
 _LONGER_THAN_A_START = timedelta(minutes=10)
 # The kubelet ends its containers, for which it needs an API; kube-apiserver needs its etcd.
-_STOPPED_IN_ORDER = {  # with the seconds each one is given; a pod's own grace period is 30
+_STOPPED_IN_ORDER = {  # with the seconds that each may take; a pod's own grace period is 30
     KUBELET: 45.0,
     CONTROLLER_MANAGER: 10.0,
     API_SERVER: 15.0,
@@ -61,7 +61,7 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed |
     Raises:
         readiness.NotStartedError, environment.PortTakenError, PermissionError: as their messages state.
         seed_file.SeedConflictError: `seed` has another tenant than this local cloud.
-        cluster.ClusterKindConflictError: this local cloud was made with the other kind of Kubernetes API.
+        cluster.ClusterKindConflictError: this local cloud was created with the other kind of Kubernetes API.
         store_errors.StoreError: the store is damaged, or its disk does not take a write.
         binaries.NotBuiltError: kube-apiserver is wanted and is not on this machine.
     """

@@ -80,8 +80,8 @@ class Proxy:
         if method != "CONNECT":
             return self._ports["imds"] if urlsplit(target).hostname == IMDS else None
         host, _, port = target.rpartition(":")
-        found = named(host)
-        return self._ports[found.service] if found is not None and port == str(_TLS_PORT) else None
+        cloud = named(host)
+        return self._ports[cloud.service] if cloud is not None and port == str(_TLS_PORT) else None
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

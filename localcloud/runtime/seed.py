@@ -80,7 +80,7 @@ class _Seeder:
             is_child = "/" in resource.name
             location = resource.location or (None if is_child else self._seed.location)
             full_id = self._id(resource.resource_group, resource.type, *resource.name.split("/"))
-            found = self._ensure(
+            document = self._ensure(
                 full_id,
                 resource.type,
                 resource.properties,
@@ -88,9 +88,9 @@ class _Seeder:
                 identity=resource.identity,
                 sku=resource.sku,
             )
-            if location is None and found["properties"] != resource.properties:
+            if location is None and document["properties"] != resource.properties:
                 # The seed has changed since, as when a subnet gets a security group.
-                self._resources.put({**found, "properties": resource.properties})
+                self._resources.put({**document, "properties": resource.properties})
 
     def clusters(self) -> None:
         for cluster in self._seed.clusters:
@@ -223,7 +223,7 @@ class _Seeder:
         identity: Mapping[str, Any] | None = None,
         sku: Mapping[str, str] | None = None,
     ) -> Document:
-        """The resource, written unless it is there; "" is the seed's location, None is no location."""
+        """The resource, created if it is missing; the location "" is the seed's, None means no location."""
         current = self._resources.get(full_id)
         if current is not None:
             return current

@@ -25,7 +25,7 @@ _KEY: Final = "seed"
 
 
 class InvalidSeedError(ValueError):
-    """A file that is no seed; the message names the file and each place in it."""
+    """A file that is not a seed; the message names the file and each place in it."""
 
 
 class SeedConflictError(ValueError):
@@ -65,7 +65,7 @@ def _named(group: object) -> object:
 class SeededIdentity(_Part):
     """A user-assigned managed identity; with `credential`, its document is issued to `run/msi/<name>.json`.
 
-    Its ids are new ones unless they are given. `on_nodes`: it is attached to the nodes of every seeded cluster, so that
+    Without ids it gets new ones. `on_nodes`: it is attached to the nodes of every seeded cluster, so that
     IMDS issues its tokens.
     """
 
@@ -155,7 +155,7 @@ class Seed(_Part):
     resources: tuple[SeededResource, ...] = ()
     users: tuple[SeededUser, ...] = ()
     groups: tuple[SeededGroup, ...] = ()
-    # Cluster roles, their bindings and custom resource definitions, which a real kube-apiserver is given.
+    # Cluster roles, their bindings and custom resource definitions, for a real kube-apiserver.
     kubernetes_objects: tuple[dict[str, Any], ...] = ()
     # What is held from each start that names this file.
     faults: HeldFaults | None = None
@@ -216,7 +216,7 @@ def _dangling(seed: Seed) -> Iterator[str]:
         name = entry if isinstance(entry, str) else entry.role
         if name not in known:
             where = place(("deployerRoles", index))
-            yield f"{where}: {name!r} is no built-in role that is emulated; {', '.join(sorted(known))} are"
+            yield f"{where}: {name!r} is not an emulated built-in role; accepted: {', '.join(sorted(known))}"
     members = {DEPLOYER, *(user.user_principal_name for user in seed.users)}
     for index, group in enumerate(seed.groups):
         for number, member in enumerate(group.members):

@@ -62,7 +62,7 @@ _OPERATIONS: Final = {"GET": "read", "HEAD": "read", "PUT": "write", "PATCH": "w
 
 
 def app(cloud: LocalAzure) -> Starlette:
-    """The service, over the given store, directory and authorization."""
+    """The service."""
     known = {type_.name.lower(): type_ for namespace in _NAMESPACES for type_ in namespace.types()}
     type_names = tuple(resource_type.name for resource_type in known.values())
     store = Resources(cloud.store)

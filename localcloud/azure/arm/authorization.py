@@ -184,7 +184,7 @@ def _checked(call: Call) -> dict[str, Any]:
 
 
 def _check_condition(condition: object, version: object) -> None:
-    """Refuse what is no condition, without its reason, as Azure does (azure-docs `conditions-troubleshoot.md`)."""
+    """Refuse an invalid condition without a reason, as Azure does (azure-docs `conditions-troubleshoot.md`)."""
     refusal = ServiceError(400, "InvalidRoleAssignmentCondition", "The given role assignment condition is invalid.")
     if version != _CONDITION_VERSION or not isinstance(condition, str):
         raise refusal
@@ -196,12 +196,12 @@ def _check_condition(condition: object, version: object) -> None:
 
 def _attributes(properties: Mapping[str, Any]) -> dict[str, str]:
     """What conditions may ask about a role assignment."""
-    found = {
+    attributes = {
         "RoleDefinitionId": properties.get("roleDefinitionId"),
         "PrincipalId": properties.get("principalId"),
         "PrincipalType": properties.get("principalType"),
     }
-    return {name: value.rpartition("/")[2] for name, value in found.items() if isinstance(value, str)}
+    return {name: value.rpartition("/")[2] for name, value in attributes.items() if isinstance(value, str)}
 
 
 def _named(resources: Resources, name: str) -> Document | None:

@@ -49,7 +49,7 @@ def subscription_not_found(subscription: str) -> ServiceError:
 
 
 def resource_group_not_found(name: str) -> ServiceError:
-    """404 for the group itself and for everything asked for in it."""
+    """404 for the group itself and for everything in it."""
     return ServiceError(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
 
 

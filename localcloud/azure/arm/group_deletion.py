@@ -49,12 +49,12 @@ def end_due(cloud: LocalAzure) -> None:
 
 
 def result(cloud: LocalAzure, operation: str) -> dict[str, Any] | None:
-    """None while the deletion goes on; then {} or the error; raises KeyError for no such operation."""
+    """None while the deletion is in progress, then {} or the error; raises KeyError for an unknown operation."""
     deletion = cloud.store.get(_DELETIONS, operation)
     if deletion is None:
         raise KeyError(operation)
-    found: dict[str, Any] | None = deletion.get("result")
-    return found
+    outcome: dict[str, Any] | None = deletion.get("result")
+    return outcome
 
 
 def _deleted(cloud: LocalAzure, group_id: str) -> dict[str, Any]:

@@ -67,23 +67,23 @@ class DiagnosticSettings(StoredType):
 
     def _vault(self, call: Call) -> Document:
         scope = str(call.path.scope)
-        found = call.resources.get(scope)
-        if found is None or found["type"] != _VAULTS:
+        vault = call.resources.get(scope)
+        if vault is None or vault["type"] != _VAULTS:
             raise errors.not_emulated(f"{self.name} of {scope}")
-        return found
+        return vault
 
     def _check_sink(self, call: Call, vault: Document, name: str, sink: str) -> None:
         type_name, action = _SINKS[name]
         call.cloud.authorization.require_linked(
             call.caller.object_id, f"{self.name}/write", call.path.id, action, [sink]
         )
-        found = call.resources.get(sink)
-        if found is None or found["type"] != type_name:
+        destination = call.resources.get(sink)
+        if destination is None or destination["type"] != type_name:
             raise errors.resource_not_found(parse(sink, "GET"), type_name)
-        if type_name == ACCOUNTS and found["location"] != vault["location"]:
+        if type_name == ACCOUNTS and destination["location"] != vault["location"]:
             raise errors.bad_request(
-                f"Resource '{vault['id']}' is in region '{vault['location']}' and resource '{found['id']}' is in "
-                f"region '{found['location']}'. They must be in the same region."
+                f"Resource '{vault['id']}' is in region '{vault['location']}' and resource '{destination['id']}' is in "
+                f"region '{destination['location']}'. They must be in the same region."
             )
 
     def _refuse_second(self, call: Call, vault: Document, sinks: Mapping[str, str], categories: frozenset[str]) -> None:

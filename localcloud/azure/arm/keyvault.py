@@ -129,8 +129,8 @@ class VaultSecrets(ResourceType):
     async def list(self, call: Call) -> Response:
         """Without tags, as in Azure's own example (keyvault 2026-02-01, `listSecrets.json`)."""
         vault = _vault(call)
-        found = (_secret_resource(vault, secret.current) for secret in Secrets(call.cloud.store).all(vault))
-        return page(call, ({name: value for name, value in secret.items() if name != "tags"} for secret in found))
+        secrets = (_secret_resource(vault, secret.current) for secret in Secrets(call.cloud.store).all(vault))
+        return page(call, ({name: value for name, value in secret.items() if name != "tags"} for secret in secrets))
 
     async def put(self, call: Call) -> Response:
         vault, properties = _vault(call), _secret_properties(call)

@@ -67,9 +67,9 @@ def check_name(name: str) -> None:
         )
 
 
-def checked_properties(given: Mapping[str, Any], before: Mapping[str, Any], cluster: str) -> dict[str, Any]:
+def checked_properties(requested: Mapping[str, Any], before: Mapping[str, Any], cluster: str) -> dict[str, Any]:
     """The requested properties merged over `before` (empty for a new cluster); raises 400."""
-    wanted = {name: value for name, value in given.items() if value is not None and name not in _READ_ONLY}
+    wanted = {name: value for name, value in requested.items() if value is not None and name not in _READ_ONLY}
     for name in _FIXED:
         if before and name in wanted and wanted[name] != before.get(name):
             raise _change_not_allowed(name)
@@ -99,7 +99,7 @@ def checked_properties(given: Mapping[str, Any], before: Mapping[str, Any], clus
 
 
 def filled_in(properties: Mapping[str, Any], location: str, tenant_id: str) -> dict[str, Any]:
-    """The checked properties with the service's own: state, names, issuer, defaults of the parts that are asked for."""
+    """The checked properties with the service's own: state, names, issuer, defaults of the requested parts."""
     # Differs between two clusters that have the same id one after the other.
     uid = properties.get("resourceUID") or uuid.uuid4().hex[:24]
     version = properties["kubernetesVersion"]

@@ -27,11 +27,11 @@ INTERFACES: Final = "Microsoft.Network/networkInterfaces"
 NAME: Final = re.compile(r"[a-zA-Z0-9]([\w.-]{0,78}\w)?", re.ASCII)
 
 
-def known(found: Mapping[str, Any], names: Collection[str], what: str) -> dict[str, Any]:
+def known(properties: Mapping[str, Any], names: Collection[str], what: str) -> dict[str, Any]:
     """The properties; 501 for one that the local cloud would only pretend to have."""
-    if unknown := sorted(set(found) - set(names)):
+    if unknown := sorted(set(properties) - set(names)):
         raise errors.not_emulated(f"the property {unknown[0]} of {what}")
-    return dict(found)
+    return dict(properties)
 
 
 def check_name(name: str, pattern: re.Pattern[str] = NAME) -> None:
@@ -63,16 +63,16 @@ def network(prefix: object, resource_id: str) -> IPv4Network:
 
 def reference(value: object) -> str | None:
     """The id in `{"id": ...}`, None without one."""
-    found = value.get("id") if isinstance(value, Mapping) else None
-    return found if isinstance(found, str) else None
+    resource_id = value.get("id") if isinstance(value, Mapping) else None
+    return resource_id if isinstance(resource_id, str) else None
 
 
 def referenced(call: Call, resource_id: str, referrer: str, location: str | None = None) -> Document:
     """The resource that another one refers to; 400 if it is not there, or not in `location`."""
-    found = call.resources.get(resource_id)
-    if found is None or (location is not None and found["location"] != location):
+    resource = call.resources.get(resource_id)
+    if resource is None or (location is not None and resource["location"] != location):
         raise missing_reference(resource_id, referrer)
-    return found
+    return resource
 
 
 def missing_reference(resource_id: str, referrer: str) -> ServiceError:

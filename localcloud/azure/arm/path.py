@@ -64,12 +64,12 @@ class ArmPath:
 
     @property
     def parent_id(self) -> str | None:
-        """Id of the resource that this child type lies in, None for a top-level type."""
+        """Id of the parent of a child type, None for a top-level type."""
         return self._join(self.types[:-1], self.names[: len(self.types) - 1]) if len(self.types) > 1 else None
 
     @property
     def outermost(self) -> ArmPath:
-        """The top-level resource that this one is, or lies in."""
+        """The top-level resource that this one is or belongs to."""
         return replace(self, types=self.types[:1], names=self.names[:1])
 
     @property
@@ -88,12 +88,12 @@ class ArmPath:
 
     @property
     def resource_group(self) -> str | None:
-        """The resource group's name, if the path lies in one."""
+        """The resource group's name, if the path has one."""
         return _value_after(f"{self.id}/", "resourcegroups")
 
     @property
     def group_id(self) -> str | None:
-        """Id of the resource group the path lies in."""
+        """Id of the path's resource group."""
         if self.resource_group is None:
             return None
         return f"/subscriptions/{self.subscription}/resourceGroups/{self.resource_group}"

@@ -56,10 +56,10 @@ class PrivateDnsZones(StoredType):
         return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
-        found = call.current
-        if found is None:
+        zone = call.current
+        if zone is None:
             return Response(status_code=204)
-        links = [f"{ZONES}/{found['name']}/virtualNetworkLinks/{link['name']}" for link in _links(call, found)]
+        links = [f"{ZONES}/{zone['name']}/virtualNetworkLinks/{link['name']}" for link in _links(call, zone)]
         if links:
             raise ServiceError(
                 409,
@@ -67,7 +67,7 @@ class PrivateDnsZones(StoredType):
                 "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: "
                 f"'{', '.join(links)}'. Please delete all nested resources before deleting this resource.",
             )
-        call.resources.delete(found["id"])
+        call.resources.delete(zone["id"])
         return Response(status_code=200)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _ENVELOPE = frozenset(
     | {"managedBy", "extendedLocation", "systemData"}
 )
 ANSWERED: Members = dict.fromkeys(("id", "name", "type", "etag", "systemData"))
-"""What an answer has beside what was asked for: a client may send back what it has read."""
+"""What an answer has beside what was sent: a client may send back what it has read."""
 TRACKED: Members = {"location": None, "tags": None}
 """The members of the body of a tracked resource, beside its `properties`."""
 
@@ -185,13 +185,13 @@ def collection(resources: Iterable[Mapping[str, Any]]) -> JSONResponse:
 
 def page(call: Call, resources: Iterable[Mapping[str, Any]]) -> JSONResponse:
     """The answer to a list request, as many as `$top` asks for, with the link to those after them; raises 400."""
-    found, asked, begin = list(resources), call.query.get("$top", ""), call.query.get("$skiptoken", "0")
+    entries, asked, begin = list(resources), call.query.get("$top", ""), call.query.get("$skiptoken", "0")
     for name, text in (("$top", asked or "1"), ("$skiptoken", begin)):
         if not text.isdecimal():
             raise errors.bad_request(f"The value '{text}' of the query parameter '{name}' is not valid.")
-    end = int(begin) + int(asked) if asked else len(found)
-    link = {"nextLink": str(call.url.include_query_params(**{"$skiptoken": str(end)}))} if end < len(found) else {}
-    return JSONResponse({"value": found[int(begin) : end], **link})
+    end = int(begin) + int(asked) if asked else len(entries)
+    link = {"nextLink": str(call.url.include_query_params(**{"$skiptoken": str(end)}))} if end < len(entries) else {}
+    return JSONResponse({"value": entries[int(begin) : end], **link})
 
 
 def unknown_member(resource_type: ResourceType, operation: str, path: Sequence[str]) -> Exception:

@@ -1,4 +1,4 @@
-"""Microsoft.Resources: resource groups, seeded or made by a stack."""
+"""Microsoft.Resources: resource groups, seeded or created by a stack."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class ResourceGroups(ResourceType):
 
 
 class OperationResults(ResourceType):
-    """What became of a deletion: 202 while it goes on."""
+    """The result of a deletion: 202 while it is in progress."""
 
     name = _OPERATIONS
 

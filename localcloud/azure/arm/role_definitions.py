@@ -60,7 +60,7 @@ class RoleDefinitions(ResourceType):
     async def list(self, call: Call) -> Response:
         wanted, is_below_too = _wanted(call.query.get("$filter", ""))
         scope = call.path.scope or "/"
-        found = [
+        definitions = [
             *(_built_in(call.cloud, role) for role in built_in_roles().values()),
             *(
                 public(definition)
@@ -70,7 +70,7 @@ class RoleDefinitions(ResourceType):
         ]
         return collection(
             definition
-            for definition in found
+            for definition in definitions
             if all(definition["properties"][name].lower() == value.lower() for name, value in wanted.items())
         )
 
@@ -91,14 +91,14 @@ class RoleDefinitions(ResourceType):
                 "A role definition cannot be updated with a name that already exists.",
             )
         instant, caller = now().isoformat(), call.caller.object_id
-        made = {"createdOn": instant, "createdBy": caller}
+        created = {"createdOn": instant, "createdBy": caller}
         if current is not None:
-            made = {key: current["properties"][key] for key in made}
+            created = {key: current["properties"][key] for key in created}
         role = {
             "id": definition_id(call.cloud, guid),
             "name": guid,
             "type": self.name,
-            "properties": {**properties, **made, "updatedOn": instant, "updatedBy": caller},
+            "properties": {**properties, **created, "updatedOn": instant, "updatedBy": caller},
         }
         return JSONResponse(public(call.resources.put(role)), status_code=201)
 
@@ -162,14 +162,14 @@ def _wanted(text: str) -> tuple[dict[str, str], bool]:
 
 def _checked(call: Call) -> dict[str, Any]:
     """What a PUT may set, complete; raises 400."""
-    given = call.properties
-    if unknown := sorted(set(given) - _WRITABLE):
+    requested = call.properties
+    if unknown := sorted(set(requested) - _WRITABLE):
         raise errors.invalid_content(f"Could not find member '{unknown[0]}' on object of type 'RoleDefinition'")
-    scopes, permissions = given.get("assignableScopes"), given.get("permissions")
+    scopes, permissions = requested.get("assignableScopes"), requested.get("permissions")
     granted = permissions[0] if isinstance(permissions, list) and len(permissions) == 1 else None
     if (
-        not isinstance(given.get("roleName"), str)
-        or given.get("type", "CustomRole") != "CustomRole"
+        not isinstance(requested.get("roleName"), str)
+        or requested.get("type", "CustomRole") != "CustomRole"
         or not (_is_texts(scopes) and scopes and all(_SCOPE.match(scope) for scope in scopes))
         or not (isinstance(granted, Mapping) and all(_is_texts(granted.get(key) or []) for key in _PERMISSIONS))
     ):
@@ -178,9 +178,9 @@ def _checked(call: Call) -> dict[str, Any]:
             "as assignableScopes"
         )
     return {
-        "roleName": given["roleName"],
+        "roleName": requested["roleName"],
         "type": "CustomRole",
-        "description": given.get("description"),
+        "description": requested.get("description"),
         "assignableScopes": scopes,
         "permissions": [{key: granted.get(key) or [] for key in _PERMISSIONS}],
     }
@@ -214,7 +214,7 @@ def _is_assignable(role: Document, scope: str) -> bool:
 
 
 def _is_assignable_below(role: Document, scope: str) -> bool:
-    """Whether one of a custom role's scopes lies below a scope."""
+    """Whether one of a custom role's scopes is below a scope."""
     at = f"{scope.lower().rstrip('/')}/"
     return any(
         f"{assignable.lower().rstrip('/')}/".startswith(at) for assignable in role["properties"]["assignableScopes"]

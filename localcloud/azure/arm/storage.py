@@ -30,7 +30,7 @@ _CONTAINER_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
 _KINDS: Final = frozenset({"Storage", "StorageV2", "BlobStorage", "FileStorage", "BlockBlobStorage"})
 _SKU_NAME: Final = re.compile(r"(Standard|Premium)(V2)?_([A-Z]+)", re.IGNORECASE)
 _PUBLIC_ACCESS: Final = ("None", "Blob", "Container")
-# What a PUT may ask for, with the service's default; None: absent unless it is given.
+# What a PUT may set, with the service's default; None: absent by default.
 _PROPERTIES: Final[Mapping[str, Any]] = {
     "accessTier": "Hot",
     "allowBlobPublicAccess": False,
@@ -105,12 +105,12 @@ class StorageAccounts(StoredType):
         account = self.existing(call)
         if str(call.path.verb).lower() != "listkeys":
             return await super().action(call)
-        made = account["properties"].get("keyCreationTime", {})
+        created = account["properties"].get("keyCreationTime", {})
         keys = AccountKeys(call.cloud.store).of(account["name"])
         return JSONResponse(
             {
                 "keys": [
-                    {"creationTime": made.get(name), "keyName": name, "value": value, "permissions": "FULL"}
+                    {"creationTime": created.get(name), "keyName": name, "value": value, "permissions": "FULL"}
                     for name, value in keys.items()
                 ]
             }
@@ -174,7 +174,7 @@ def _sku(body: Mapping[str, Any]) -> dict[str, str]:
     name = sku.get("name") if isinstance(sku, Mapping) else None
     known = _SKU_NAME.fullmatch(name) if isinstance(name, str) else None
     if known is None:
-        raise errors.bad_request("Required property 'sku.name' is missing, or is no SKU of a storage account.")
+        raise errors.bad_request("Required property 'sku.name' is missing, or is not a SKU of a storage account.")
     return {
         "name": f"{known[1].capitalize()}{(known[2] or '').upper()}_{known[3].upper()}",
         "tier": known[1].capitalize(),

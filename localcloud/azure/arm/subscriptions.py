@@ -167,7 +167,7 @@ def _resources(call: Call, scope: str) -> Response:
         (
             {
                 **{name: value for name, value in public(resource).items() if name in _MEMBERS},
-                **{_EXPANDED[name]: found for name in expanded if (found := _expansion(resource, _EXPANDED[name]))},
+                **{_EXPANDED[name]: text for name in expanded if (text := _expansion(resource, _EXPANDED[name]))},
             }
             for resource in _tracked(call, scope)
             if is_wanted(resource) and _may_read(call, resource)
@@ -178,13 +178,13 @@ def _resources(call: Call, scope: str) -> Response:
 def _expansion(resource: Document, name: str) -> str | None:
     if name == "provisioningState":
         return str((resource.get("properties") or {}).get("provisioningState") or "Succeeded")
-    found: str | None = resource.get(name)
-    return found
+    value: str | None = resource.get(name)
+    return value
 
 
 def _tracked(call: Call, scope: str) -> Iterator[Document]:
     for _, resource in call.cloud.store.items(KIND, f"{scope.lower()}/"):
-        # A child has no location of its own; a group is no resource, and a role assignment hangs on one.
+        # A child has no location of its own; a group is not a resource, and a role assignment belongs to one.
         if resource.get("location") and not resource["type"].lower().startswith(_NO_RESOURCES):
             yield resource
 

@@ -98,16 +98,16 @@ class VirtualNetworks(StoredType):
         return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
-        found = call.current
-        if found is None:
+        network = call.current
+        if network is None:
             return Response(status_code=204)
-        for subnet in call.resources.below(found["id"], SUBNETS):
+        for subnet in call.resources.below(network["id"], SUBNETS):
             _refuse_used_subnet(call, subnet)
         with call.cloud.store.transaction():
             # azure-docs `dns/private-dns-virtual-network-links`: a deleted network's links are deleted with it.
-            for link in list(links_to(call, found["id"])):
+            for link in list(links_to(call, network["id"])):
                 call.resources.delete(link["id"])
-            call.resources.delete(found["id"])
+            call.resources.delete(network["id"])
         return Response(status_code=200)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
@@ -137,11 +137,11 @@ class Subnets(StoredType):
         return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
-        found = call.current
-        if found is None:
+        subnet = call.current
+        if subnet is None:
             return Response(status_code=204)
-        _refuse_used_subnet(call, found)
-        call.resources.delete(found["id"])
+        _refuse_used_subnet(call, subnet)
+        call.resources.delete(subnet["id"])
         return Response(status_code=200)
 
 
@@ -165,18 +165,18 @@ class NetworkSecurityGroups(StoredType):
         return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
-        found = call.current
-        if found is None:
+        group = call.current
+        if group is None:
             return Response(status_code=204)
-        if users := subnets_with(call, found["id"]):
+        if users := subnets_with(call, group["id"]):
             raise ServiceError(
                 400,
                 "InUseNetworkSecurityGroupCannotBeDeleted",
-                f"Network security group {found['id']} cannot be deleted because it is in use by the following "
+                f"Network security group {group['id']} cannot be deleted because it is in use by the following "
                 f"resources: {', '.join(users)}. In order to delete the Network security group, remove the association "
                 "with the resource(s).",
             )
-        call.resources.delete(found["id"])
+        call.resources.delete(group["id"])
         return Response(status_code=200)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
@@ -206,12 +206,12 @@ def write_subnet(call: Call, network_id: str, name: str, properties: dict[str, A
 
 def _attached(call: Call, wanted: dict[str, Any], subnet_id: str, location: str) -> dict[str, Any]:
     """What the subnet refers to, which the writer may join."""
-    found: dict[str, Any] = {}
+    attached: dict[str, Any] = {}
     for key, type_name in _ATTACHED.items():
         if (joined := reference(wanted.get(key))) is not None:
             require_join(call, SUBNETS, f"{type_name}/join/action", [joined])
-            found[key] = {"id": referenced(call, joined, subnet_id, location)["id"]}
-    return found
+            attached[key] = {"id": referenced(call, joined, subnet_id, location)["id"]}
+    return attached
 
 
 def _check_range(call: Call, owner: Document, name: str, wanted: IPv4Network) -> None:

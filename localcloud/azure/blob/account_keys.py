@@ -1,4 +1,4 @@
-"""The two keys of a storage account: made when they are first asked for, kept sealed, gone with the account."""
+"""The two keys of a storage account: created at the first request, kept sealed, deleted with the account."""
 
 from __future__ import annotations
 

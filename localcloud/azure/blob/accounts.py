@@ -21,8 +21,8 @@ class Accounts:
 
     def named(self, name: str) -> Document | None:
         """The account of this name."""
-        found = self.resources.below("/subscriptions", ACCOUNTS)
-        return next((account for account in found if account["name"] == name.lower()), None)
+        accounts = self.resources.below("/subscriptions", ACCOUNTS)
+        return next((account for account in accounts if account["name"] == name.lower()), None)
 
     def container(self, account: Document, name: str) -> Document | None:
         """A container of an account."""

@@ -86,7 +86,7 @@ class _DataPlane:
     def route(
         self, method: str, path: str, operation: str, handler: _Handler, reads: Understood | None = None
     ) -> Route:
-        """A route behind the door: account, caller, what the operation understands, container.
+        """A route with the checks of every request: account, caller, what the operation understands, container.
 
         `reads`: options and headers of the operation beside those of all; its body, if it has one, is the content.
         """

@@ -1,4 +1,4 @@
-"""The blob service's own errors: XML with code and message, the code once more in a header.
+"""The blob service's own errors: XML with code and message, the code also in a header.
 
 Seen in AzureStorageExplorer issue 3767 (permission), azure-rest-api-specs issue 11331 and COMPASS issue 3 (public
 access), azure-docs issue 71949 (signature), and in Microsoft's list of Blob Storage error codes.
@@ -62,7 +62,7 @@ def bearer_refused(challenge: str) -> ServiceError:
 
 
 def signature_refused() -> ServiceError:
-    """403 for a signature that no key of the account has made, or one of another time."""
+    """403 for a signature by no key of the account, or of another time."""
     return ServiceError(
         403,
         "AuthenticationFailed",

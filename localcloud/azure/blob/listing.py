@@ -59,10 +59,10 @@ def _entries(asked: Asked, blobs: Iterable[tuple[str, Blob]]) -> Iterator[tuple[
     """Blobs, and in place of those behind a delimiter their common beginning, once and without a blob."""
     last = None
     for name, blob in blobs:
-        head, found, _ = name[len(asked.prefix) :].partition(asked.delimiter) if asked.delimiter else (name, "", "")
-        if not found:
+        head, delimiter, _ = name[len(asked.prefix) :].partition(asked.delimiter) if asked.delimiter else (name, "", "")
+        if not delimiter:
             yield name, blob
-        elif (beginning := f"{asked.prefix}{head}{found}") != last:
+        elif (beginning := f"{asked.prefix}{head}{delimiter}") != last:
             last = beginning
             yield beginning, None
 

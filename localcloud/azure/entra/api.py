@@ -108,8 +108,8 @@ class _Entra:
     async def instances(self, request: Request) -> Response:
         """The names of each cloud's authority, which clients ask for before they trust one they do not know."""
         asked = urlsplit(request.query_params.get("authorization_endpoint", "")).hostname or ""
-        found = named(asked)
-        if found is None or found.service != "entra":
+        authority = named(asked)
+        if authority is None or authority.service != "entra":
             raise errors.instance_invalid(asked)
         clouds = [authorities(cloud) for cloud in CLOUDS.values()]
         return JSONResponse(
@@ -241,13 +241,13 @@ class _Entra:
         """The federated credentials of a principal: an application's from Graph, a managed identity's from ARM."""
         if principal.resource_id is not None:
             resources = Resources(self._cloud.store).below(principal.resource_id, FEDERATED_CREDENTIALS)
-            found = [resource["properties"] for resource in resources]
+            credentials = [resource["properties"] for resource in resources]
         else:
             application = self._cloud.directory.application_by_app(principal.app_id)
-            found = [] if application is None else list(application.federated)
+            credentials = [] if application is None else list(application.federated)
         return [
             Trust(credential["issuer"], credential["subject"], audience)
-            for credential in found
+            for credential in credentials
             for audience in credential["audiences"]
         ]
 

@@ -44,7 +44,7 @@ def verify(
         client_id: the form's `client_id`, in lower case.
         audiences: the token endpoint as this authority announces it, and its other names.
         keys: the certificates that the serving replica knows for the application.
-        now: Entra's clock, by which certificate and assertion must be valid.
+        now: Entra's clock, at which certificate and assertion must be valid.
 
     Raises:
         EntraError: 50027, 700021, 700023, 700024 or 700027, checked in Entra's order: certificate first, then claims.
@@ -82,7 +82,7 @@ def _thumbprint(header: Mapping[str, Any]) -> tuple[str, bytes]:
             try:
                 return algorithm, base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
             except binascii.Error:
-                raise errors.assertion_malformed(f"The header {name} is no base64url text.") from None
+                raise errors.assertion_malformed(f"The header {name} is not base64url text.") from None
     raise errors.assertion_malformed("No certificate thumbprint specified in token header.")
 
 

@@ -30,7 +30,7 @@ OF_A_BEGINNING: Final = frozenset({"client_id", "scope", "claims"})
 
 
 async def read(request: Request) -> dict[str, str]:
-    """The form of a request; raises 501 for a member that stands there twice."""
+    """The form of a request; raises 501 for a repeated member."""
     pairs = parse_qsl((await request.body()).decode(errors="replace"))
     form = dict(pairs)
     if len(form) < len(pairs):

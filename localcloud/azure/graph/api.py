@@ -1,7 +1,7 @@
 """Graph's routes: applications and service principals (same shape, one class), the deleted items, users' groups.
 
 Each read of applications or service principals meets a replica, which may be behind in their certificates
-(`Faults.graph_delays`, `HeldFaults.lags`). A PATCH replaces the list, and it may have been made of an old one.
+(`Faults.graph_delays`, `HeldFaults.lags`). A PATCH replaces the list, and may be based on an old one.
 """
 
 from __future__ import annotations
@@ -115,28 +115,27 @@ class _Applications(Collection):
         permissions.require_read(self.caller(request))
         entry, name = self.addressed(request), request.path_params["credential"]
         assert isinstance(entry, Application)
-        found = federated_credentials.find(entry, name)
-        if found is None:
+        credential = federated_credentials.find(entry, name)
+        if credential is None:
             raise representation.not_found(name)
-        return JSONResponse(odata.entity(request, "federatedIdentityCredentials", dict(found)))
+        return JSONResponse(odata.entity(request, "federatedIdentityCredentials", dict(credential)))
 
     async def add_federated(self, request: Request) -> Response:
         entry = self._owned_application(request)
-        made = federated_credentials.made(await json_object(request), entry)
-        return self._federated_made(request, entry, made)
+        credential = federated_credentials.created(await json_object(request), entry)
+        return self._federated_created(request, entry, credential)
 
     async def change_federated(self, request: Request) -> Response:
         """PATCH by id or name; with `Prefer: create-if-missing` it creates the credential of that name."""
         entry, name = self._owned_application(request), request.path_params["credential"]
-        body, found = await json_object(request), federated_credentials.find(entry, name)
+        body, existing = await json_object(request), federated_credentials.find(entry, name)
         is_upsert = odata.prefers_creation(request)
-        if found is None and not is_upsert:
+        if existing is None and not is_upsert:
             raise representation.not_found(name)
-        if found is None:
-            made = federated_credentials.made({**body, "name": name}, entry)
-            return self._federated_made(request, entry, made)
-        changed = federated_credentials.changed(found, body, entry)
-        kept = tuple(changed if credential is found else credential for credential in entry.federated)
+        if existing is None:
+            return self._federated_created(request, entry, federated_credentials.created({**body, "name": name}, entry))
+        changed = federated_credentials.changed(existing, body, entry)
+        kept = tuple(changed if credential is existing else credential for credential in entry.federated)
         self.directory.update(replace(entry, federated=kept))
         return Response(status_code=204)
 
@@ -150,9 +149,9 @@ class _Applications(Collection):
         )
         return Response(status_code=204)
 
-    def _federated_made(self, request: Request, entry: Application, made: dict[str, Any]) -> Response:
-        self.directory.update(replace(entry, federated=(*entry.federated, made)))
-        return JSONResponse(odata.entity(request, "federatedIdentityCredentials", made), status_code=201)
+    def _federated_created(self, request: Request, entry: Application, credential: dict[str, Any]) -> Response:
+        self.directory.update(replace(entry, federated=(*entry.federated, credential)))
+        return JSONResponse(odata.entity(request, "federatedIdentityCredentials", credential), status_code=201)
 
     def _owned_application(self, request: Request) -> Application:
         entry = self.owned(request)

@@ -103,8 +103,8 @@ class Collection(ABC):
         entry = self.make(caller, body)
         if keys:
             self.directory.set_key_credentials(entry.object_id, keys)
-        made = representation.to_json(self.present(entry.object_id), self._tenant_id)
-        return JSONResponse(odata.entity(request, self.name, made), status_code=201)
+        document = representation.to_json(self.present(entry.object_id), self._tenant_id)
+        return JSONResponse(odata.entity(request, self.name, document), status_code=201)
 
     async def read(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
@@ -149,9 +149,11 @@ class Collection(ABC):
         return JSONResponse(odata.collection(request, "directoryObjects", self._owners(self.addressed(request))))
 
     def _owners(self, entry: Entry) -> Sequence[dict[str, Any]]:
-        found = map(self.directory.service_principal, entry.owners)
+        principals = map(self.directory.service_principal, entry.owners)
         kind = representation.TYPES[ServicePrincipal]
-        return [{"@odata.type": kind, **representation.to_json(entry, self._tenant_id)} for entry in found if entry]
+        return [
+            {"@odata.type": kind, **representation.to_json(entry, self._tenant_id)} for entry in principals if entry
+        ]
 
     def _owners_of(self, object_id: str) -> Sequence[dict[str, Any]]:
         return self._owners(self.present(object_id))

@@ -35,7 +35,7 @@ def find(entry: Application, key: str) -> Mapping[str, Any] | None:
     )
 
 
-def made(body: Mapping[str, Any], entry: Application) -> dict[str, Any]:
+def created(body: Mapping[str, Any], entry: Application) -> dict[str, Any]:
     """The credential that a POST or an upsert asks for; raises 400 and 409."""
     credential = _checked(body, {"id": str(uuid.uuid4()), "description": None}, entry)
     if not _NAME.fullmatch(credential["name"]):

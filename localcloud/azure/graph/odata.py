@@ -73,7 +73,7 @@ def door(
 
 
 def prefers_creation(request: Request) -> bool:
-    """Whether an upsert is asked for; raises 501 for any other preference."""
+    """Whether an upsert is requested; raises 501 for any other preference."""
     preference = request.headers.get("prefer", "").strip()
     if preference not in ("", "create-if-missing"):
         raise not_emulated("graph", f"the preference {preference}")
@@ -260,11 +260,11 @@ def _condition(expression: Expression, text: str, is_advanced: bool) -> Callable
     raise _unsupported(text)
 
 
-def _is(found: object, asked: Value) -> bool:
+def _is(actual: object, asked: Value) -> bool:
     """Whether a property has a value; Entra compares names and ids without regard to case."""
-    if isinstance(found, str) and isinstance(asked, str):
-        return found.casefold() == asked.casefold()
-    return found == asked
+    if isinstance(actual, str) and isinstance(asked, str):
+        return actual.casefold() == asked.casefold()
+    return actual == asked
 
 
 def _unsupported(text: str) -> ServiceError:

@@ -42,8 +42,8 @@ class DirectoryObjects:
         )
         if not isinstance(wanted, list) or len(wanted) > _MOST_IDS:
             raise ServiceError(400, "Request_BadRequest", f"Too many or no 'ids': at most {_MOST_IDS} are accepted.")
-        found = (self._find(str(object_id).lower()) for object_id in wanted)
-        items = [entry for entry in found if entry is not None and _kind(entry["@odata.type"]) in kinds]
+        entries = (self._find(str(object_id).lower()) for object_id in wanted)
+        items = [entry for entry in entries if entry is not None and _kind(entry["@odata.type"]) in kinds]
         return JSONResponse(odata.collection(request, "directoryObjects", items))
 
     def _find(self, object_id: str) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """Directory objects as Graph prints them, and request bodies as Graph reads them.
 
 Source: Graph v1.0 reference of application, servicePrincipal and keyCredential. Properties that mean nothing to
-sign-in are kept and given back; a property that Graph does not know is refused.
+sign-in are kept and returned; a property that Graph does not know is refused.
 """
 
 from __future__ import annotations

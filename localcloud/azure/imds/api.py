@@ -101,9 +101,11 @@ class _Imds:
             if str(machine.get("type", "")).lower() == _SCALE_SETS:
                 for identity in (machine.get("identity") or {}).get("userAssignedIdentities", {}):
                     document = self._cloud.store.get("arm", identity.lower())
-                    found = document and self._cloud.directory.service_principal(document["properties"]["principalId"])
-                    if found:
-                        yield found
+                    principal = document and self._cloud.directory.service_principal(
+                        document["properties"]["principalId"]
+                    )
+                    if principal:
+                        yield principal
 
 
 def _selector(principal: ServicePrincipal, name: str) -> str:

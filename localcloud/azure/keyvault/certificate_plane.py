@@ -50,24 +50,24 @@ class CertificatePlane:
 
     async def list(self, visit: Visit) -> Response:
         self._door.require(visit, "certificates/read")
-        found = self._certificates.all(visit.vault)
+        certificates = self._certificates.all(visit.vault)
         return page(
-            visit, [present.certificate_item(visit.vault, certificate, versioned=False) for certificate in found]
+            visit, [present.certificate_item(visit.vault, certificate, versioned=False) for certificate in certificates]
         )
 
     async def get(self, visit: Visit) -> Response:
         name = self._admitted(visit, "read")
-        found = self._certificates.find(visit.vault, name, visit.part("version"))
-        return JSONResponse(present.certificate_bundle(visit.vault, found))
+        certificate = self._certificates.find(visit.vault, name, visit.part("version"))
+        return JSONResponse(present.certificate_bundle(visit.vault, certificate))
 
     async def versions(self, visit: Visit) -> Response:
-        found = self._certificates.versions(visit.vault, self._admitted(visit, "read"))
-        ordered = sorted(found, key=lambda version: version.version)  # as those of secrets
+        versions = self._certificates.versions(visit.vault, self._admitted(visit, "read"))
+        ordered = sorted(versions, key=lambda version: version.version)  # as those of secrets
         return page(visit, [present.certificate_item(visit.vault, version, versioned=True) for version in ordered])
 
     async def policy(self, visit: Visit) -> Response:
-        found = self._certificates.find(visit.vault, self._admitted(visit, "read"))
-        return JSONResponse(present.certificate_policy(visit.vault, found))
+        certificate = self._certificates.find(visit.vault, self._admitted(visit, "read"))
+        return JSONResponse(present.certificate_policy(visit.vault, certificate))
 
     async def contacts(self, visit: Visit) -> Response:
         """Nobody (azure-keyvault-emulator issue 246 has the real answer)."""
@@ -85,38 +85,38 @@ class CertificatePlane:
 
     async def list_deleted(self, visit: Visit) -> Response:
         self._door.require(visit, "certificates/read")
-        found = self._certificates.all_deleted(visit.vault)
-        return page(visit, [present.deleted_certificate_item(visit.vault, *deleted) for deleted in found])
+        certificates = self._certificates.all_deleted(visit.vault)
+        return page(visit, [present.deleted_certificate_item(visit.vault, *deleted) for deleted in certificates])
 
     async def create(self, visit: Visit) -> Response:
         name = self._admitted(visit, "create/action")
-        made = self._certificates.create(visit.vault, name, _policy(visit.body), _change(visit.body))
-        return JSONResponse(present.certificate_operation(visit.vault, made, "inProgress"), status_code=202)
+        certificate = self._certificates.create(visit.vault, name, _policy(visit.body), _change(visit.body))
+        return JSONResponse(present.certificate_operation(visit.vault, certificate, "inProgress"), status_code=202)
 
     async def pending(self, visit: Visit) -> Response:
         name = self._admitted(visit, "read")
-        found = self._certificates.find(visit.vault, name)
-        return JSONResponse(present.certificate_operation(visit.vault, found, "completed"))
+        certificate = self._certificates.find(visit.vault, name)
+        return JSONResponse(present.certificate_operation(visit.vault, certificate, "completed"))
 
     async def import_(self, visit: Visit) -> Response:
         name = self._admitted(visit, "import/action")
         body = visit.body
-        made = self._certificates.import_(
+        certificate = self._certificates.import_(
             visit.vault, name, (body.get("value"), body.get("pwd")), _policy(body), _change(body)
         )
-        return JSONResponse(present.certificate_bundle(visit.vault, made))
+        return JSONResponse(present.certificate_bundle(visit.vault, certificate))
 
     async def delete(self, visit: Visit) -> Response:
-        found, deleted = self._certificates.delete(visit.vault, self._admitted(visit, "delete"))
-        return JSONResponse(present.deleted_certificate(visit.vault, found, deleted))
+        certificate, deleted = self._certificates.delete(visit.vault, self._admitted(visit, "delete"))
+        return JSONResponse(present.deleted_certificate(visit.vault, certificate, deleted))
 
     async def get_deleted(self, visit: Visit) -> Response:
-        found, deleted = self._certificates.find_deleted(visit.vault, self._admitted(visit, "read"))
-        return JSONResponse(present.deleted_certificate(visit.vault, found, deleted))
+        certificate, deleted = self._certificates.find_deleted(visit.vault, self._admitted(visit, "read"))
+        return JSONResponse(present.deleted_certificate(visit.vault, certificate, deleted))
 
     async def recover(self, visit: Visit) -> Response:
-        found = self._certificates.recover(visit.vault, self._admitted(visit, "recover/action"))
-        return JSONResponse(present.certificate_bundle(visit.vault, found))
+        certificate = self._certificates.recover(visit.vault, self._admitted(visit, "recover/action"))
+        return JSONResponse(present.certificate_bundle(visit.vault, certificate))
 
     async def purge(self, visit: Visit) -> Response:
         self._certificates.purge(visit.vault, self._admitted(visit, "purge/action"))
@@ -130,10 +130,10 @@ class CertificatePlane:
 
 
 def _policy(body: Document) -> Mapping[str, Any]:
-    found = body.get("policy")
-    if found is not None and not isinstance(found, Mapping):
+    policy = body.get("policy")
+    if policy is not None and not isinstance(policy, Mapping):
         raise errors.bad_parameter("Property policy has invalid value: an object is expected.")
-    return {name: value for name, value in (found or {}).items() if value is not None}
+    return {name: value for name, value in (policy or {}).items() if value is not None}
 
 
 def _change(body: Document) -> SecretChange:

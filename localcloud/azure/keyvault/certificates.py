@@ -60,10 +60,10 @@ class Certificates:
     def find(self, vault: KeyVault, name: str, version: str | None = None) -> CertificateVersion:
         """The named version, the newest for None or ""; raises 404 `CertificateNotFound`."""
         versions = self._versions(vault, name) if self._secrets.find(vault, name) is not None else []
-        found = versions if not version else [candidate for candidate in versions if candidate.version == version]
-        if not found:
+        matching = versions if not version else [candidate for candidate in versions if candidate.version == version]
+        if not matching:
             raise errors.not_found("certificate", f"{name}/{version}" if version else name)
-        return found[-1]
+        return matching[-1]
 
     def find_deleted(self, vault: KeyVault, name: str) -> tuple[CertificateVersion, DeletedSecret]:
         """A soft-deleted certificate and its secret; raises 404."""
@@ -117,16 +117,23 @@ class Certificates:
 
     def key(self, vault: KeyVault, name: str, version: str | None) -> KeyVersion:
         """The key of a certificate, out of the secret of the same version; raises 404."""
-        found = self.find(vault, name, version)
+        certificate = self.find(vault, name, version)
         secret = self._secrets.find(vault, name)
-        kept = secret.at(found.version) if secret else None
+        kept = secret.at(certificate.version) if secret else None
         if kept is None:
             raise errors.not_found("key", name)
         text = self._secrets.value(kept)
         data = text.encode() if PEM_BEGINS in text.encode() else base64.b64decode(text)
         pem = parse(data).private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         sealed = self._store.seal(pem.decode())
-        return KeyVersion(found.name, found.version, sealed, found.created, enabled=found.enabled, managed=True)
+        return KeyVersion(
+            certificate.name,
+            certificate.version,
+            sealed,
+            certificate.created,
+            enabled=certificate.enabled,
+            managed=True,
+        )
 
     def delete(self, vault: KeyVault, name: str) -> tuple[CertificateVersion, DeletedSecret]:
         """Soft-delete a certificate with its secret; raises 404."""

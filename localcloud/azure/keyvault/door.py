@@ -49,10 +49,10 @@ class Visit:
 
     def part(self, name: str) -> str:
         """A part of the path, "" when it is not there; raises 501 for something below a version."""
-        found = str(self.request.path_params.get(name, "")).strip("/")
-        if name == "version" and ("/" in found or found in _NO_VERSIONS):
+        text = str(self.request.path_params.get(name, "")).strip("/")
+        if name == "version" and ("/" in text or text in _NO_VERSIONS):
             raise errors.not_emulated(f"{self.request.method} {self.request.url.path}")
-        return found
+        return text
 
 
 Handler = Callable[[Visit], Awaitable[Response]]
@@ -98,10 +98,10 @@ class VaultDoor:
                 raise errors.read_only(vault.name)
             check_query(request, {"api-version", *query.split()}, refusal)
             check_headers(request.headers, (), refusal)
-            found = await json_object(request)
-            if (unknown := first_unknown(found, {**_ANSWERED, **(body or {})})) is not None:
+            document = await json_object(request)
+            if (unknown := first_unknown(document, {**_ANSWERED, **(body or {})})) is not None:
                 raise errors.bad_parameter(f"Unrecognized property '{'.'.join(unknown)}' in the request body.")
-            return await handler(Visit(request, vault, caller, found))
+            return await handler(Visit(request, vault, caller, document))
 
         return Route(path, admitted, methods=[method])
 

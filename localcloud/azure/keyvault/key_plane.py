@@ -54,8 +54,8 @@ class KeyPlane:
         own = {key.name.lower(): key for key in self._keys.all(visit.vault)}
         certificates = self._certificates.all(visit.vault)
         of_certificates = (self._certificates.key(visit.vault, certificate.name, None) for certificate in certificates)
-        found = {**{key.name.lower(): key for key in of_certificates}, **own}
-        return page(visit, [present.key_item(visit.vault, found[name], versioned=False) for name in sorted(found)])
+        keys = {**{key.name.lower(): key for key in of_certificates}, **own}
+        return page(visit, [present.key_item(visit.vault, keys[name], versioned=False) for name in sorted(keys)])
 
     async def list_key_versions(self, visit: Visit) -> Response:
         name = visit.part("name")
@@ -108,7 +108,7 @@ class KeyPlane:
 
     def _of_certificate(self, visit: Visit, name: str) -> list[KeyVersion]:
         try:
-            found = self._certificates.versions(visit.vault, name)
+            versions = self._certificates.versions(visit.vault, name)
         except VaultError:
             return []
-        return [self._certificates.key(visit.vault, name, version.version) for version in found]
+        return [self._certificates.key(visit.vault, name, version.version) for version in versions]

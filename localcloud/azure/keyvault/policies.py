@@ -128,8 +128,8 @@ def content_type(policy: Mapping[str, Any]) -> str:
 
 def member(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """An object in a policy, empty when it is not there."""
-    found = holder.get(name)
-    return {key: value for key, value in found.items() if value is not None} if isinstance(found, Mapping) else {}
+    entry = holder.get(name)
+    return {key: value for key, value in entry.items() if value is not None} if isinstance(entry, Mapping) else {}
 
 
 def _key_size(policy: Mapping[str, Any]) -> int:

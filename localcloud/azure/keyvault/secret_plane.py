@@ -44,8 +44,8 @@ class SecretPlane:
 
     async def list_secrets(self, visit: Visit) -> Response:
         self._door.require(visit, "secrets/readMetadata/action")
-        found = self._secrets.all(visit.vault)
-        return page(visit, [present.secret_item(visit.vault, secret.current, versioned=False) for secret in found])
+        secrets = self._secrets.all(visit.vault)
+        return page(visit, [present.secret_item(visit.vault, secret.current, versioned=False) for secret in secrets])
 
     async def list_secret_versions(self, visit: Visit) -> Response:
         name = visit.part("name")
@@ -59,12 +59,12 @@ class SecretPlane:
         name, version = visit.part("name"), visit.part("version")
         self._door.require(visit, "secrets/getSecret/action", f"secrets/{name}")
         secret = self._secrets.find(visit.vault, name)
-        found = secret.at(version) if secret else None
-        if found is None:
+        secret_version = secret.at(version) if secret else None
+        if secret_version is None:
             raise errors.not_found("secret", f"{name}/{version}" if version else name)
-        if not found.enabled:
+        if not secret_version.enabled:
             raise errors.secret_disabled()
-        return JSONResponse(present.secret_bundle(visit.vault, found, self._secrets.value(found)))
+        return JSONResponse(present.secret_bundle(visit.vault, secret_version, self._secrets.value(secret_version)))
 
     async def set_secret(self, visit: Visit) -> Response:
         name = visit.part("name")
@@ -87,8 +87,8 @@ class SecretPlane:
     async def list_deleted_secrets(self, visit: Visit) -> Response:
         self._door.require(visit, "secrets/readMetadata/action")
         # A certificate's secret is deleted, recovered and purged with the certificate.
-        found = [deleted for deleted in self._secrets.all_deleted(visit.vault) if not deleted.secret.current.managed]
-        return page(visit, [present.deleted_secret(visit.vault, deleted, versioned=False) for deleted in found])
+        secrets = [deleted for deleted in self._secrets.all_deleted(visit.vault) if not deleted.secret.current.managed]
+        return page(visit, [present.deleted_secret(visit.vault, deleted, versioned=False) for deleted in secrets])
 
     async def get_deleted_secret(self, visit: Visit) -> Response:
         name = visit.part("name")
@@ -110,7 +110,7 @@ class SecretPlane:
         return Response(status_code=204)
 
     def _deleted(self, visit: Visit, name: str) -> DeletedSecret:
-        """The soft-deleted secret of this name that is no certificate's; raises 404."""
+        """The soft-deleted secret of this name, unless it belongs to a certificate; raises 404."""
         deleted = self._secrets.find_deleted(visit.vault, name)
         if deleted is None or deleted.secret.current.managed:
             raise errors.not_found("secret", name)

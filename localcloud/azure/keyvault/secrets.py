@@ -53,14 +53,14 @@ class SecretChange:
     @classmethod
     def of(cls, attributes: object, content_type: object, tags: object) -> SecretChange:
         """Read a request's members; raises 400 `BadParameter` for an unknown or ill-typed one."""
-        given = {} if attributes is None else attributes
-        if not isinstance(given, dict):
+        written = {} if attributes is None else attributes
+        if not isinstance(written, dict):
             raise errors.bad_parameter("Property 'attributes' has invalid value: an object is expected.")
         # The service prints these in every answer; a client that sends them back changes nothing.
         read_only = {"created", "updated", "recoveryLevel", "recoverableDays"}
-        if unknown := sorted(set(given) - {"enabled", "nbf", "exp"} - read_only):
+        if unknown := sorted(set(written) - {"enabled", "nbf", "exp"} - read_only):
             raise errors.bad_parameter(f"Unrecognized property '{unknown[0]}' in 'attributes'.")
-        enabled, nbf, exp = given.get("enabled"), given.get("nbf"), given.get("exp")
+        enabled, nbf, exp = written.get("enabled"), written.get("nbf"), written.get("exp")
         if enabled is not None and not isinstance(enabled, bool):
             raise errors.bad_parameter("Property 'enabled' has invalid value: true or false is expected.")
         for name, value in (("nbf", nbf), ("exp", exp)):
@@ -108,13 +108,13 @@ class Secrets:
 
     def find(self, vault: KeyVault, name: str) -> KeyVaultSecret | None:
         """The live secret of this name."""
-        found = self._load(vault, name)
-        return found if isinstance(found, KeyVaultSecret) else None
+        secret = self._load(vault, name)
+        return secret if isinstance(secret, KeyVaultSecret) else None
 
     def find_deleted(self, vault: KeyVault, name: str) -> DeletedSecret | None:
         """The soft-deleted secret of this name."""
-        found = self._load(vault, name)
-        return found if isinstance(found, DeletedSecret) else None
+        secret = self._load(vault, name)
+        return secret if isinstance(secret, DeletedSecret) else None
 
     def all(self, vault: KeyVault) -> list[KeyVaultSecret]:
         """Every live secret of the vault, by name."""

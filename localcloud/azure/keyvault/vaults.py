@@ -97,8 +97,8 @@ class Vaults:
 
     def stacks_own(self) -> KeyVault | None:
         """The one vault that was not seeded: what a loopback address means. None when there is none, or several."""
-        found = [self.named(name) for name, _ in self._store.items(_NAME_KIND)]
-        own = [vault for vault in found if vault is not None and not vault.resource.get("seeded")]
+        vaults = [self.named(name) for name, _ in self._store.items(_NAME_KIND)]
+        own = [vault for vault in vaults if vault is not None and not vault.resource.get("seeded")]
         return own[0] if len(own) == 1 else None
 
     def put(self, resource: Document) -> KeyVault:
@@ -127,8 +127,8 @@ class Vaults:
 
     def all_deleted(self) -> list[DeletedVault]:
         """Every soft-deleted vault."""
-        found = [self.deleted(name) for name, _ in self._store.items(_DELETED_KIND)]
-        return [vault for vault in found if vault is not None]
+        vaults = [self.deleted(name) for name, _ in self._store.items(_DELETED_KIND)]
+        return [vault for vault in vaults if vault is not None]
 
     def recover(self, deleted: DeletedVault) -> KeyVault:
         """Bring a soft-deleted vault back with its content."""

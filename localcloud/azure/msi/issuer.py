@@ -22,7 +22,7 @@ _CERTIFICATES_KEPT = 2  # the previous one stays valid while its holders still u
 
 
 class UnknownIdentityError(LookupError):
-    """There is no managed identity with this resource id."""
+    """No managed identity has this resource id."""
 
 
 def issue_credential(cloud: LocalAzure, resource_id: str, *, force_new: bool = False) -> str:

@@ -20,9 +20,9 @@ class AtPublicNames:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = named(Headers(scope=scope).get("host", "").partition(":")[0])
-        if found is not None:
-            scope.setdefault("extensions", {})[_ASKED] = found.cloud
+        cloud = named(Headers(scope=scope).get("host", "").partition(":")[0])
+        if cloud is not None:
+            scope.setdefault("extensions", {})[_ASKED] = cloud.cloud
         await self._app(scope, receive, send)
 
 

@@ -1,7 +1,7 @@
 """Faults that a test switches on and off while the local cloud runs: a file that every request reads.
 
 The file is one object of `HeldFaults`' members, JSON or YAML, each of which may be missing; without it nothing is held.
-`localcloud faults` writes it. It is meant for tests of what lasts (Entra ID away for a day), so it is no part of
+`localcloud faults` writes it. It is for tests of lasting faults (Entra ID away for a day), so it is not part of
 `Faults`, which describes how Azure always is.
 """
 
@@ -108,9 +108,9 @@ class HeldFaults:
     """Everything that is held now.
 
     Attributes:
-        answers: the first that strikes a request answers it.
-        deliveries: the first that strikes a request delivers its answer.
-        lags: the first that strikes a read of Graph is answered by a late replica; `Faults.graph_delays` are the rest.
+        answers: the first that applies to a request answers it.
+        deliveries: the first that applies to a request delivers its answer.
+        lags: reads of Graph to which one applies are answered by a late replica; `Faults.graph_delays` are the rest.
         replication: certificates that Entra ID does not accept.
         replica_delays: as `Faults.replica_delays`, which it overrides unless it is empty.
         token_lifetime: as `Faults.token_lifetime`, which it overrides.
@@ -153,7 +153,7 @@ class HeldFaults:
 
     @classmethod
     def parse(cls, text: str) -> HeldFaults:
-        """The faults of a JSON or YAML text; raises ValueError that names each place in what is no such document."""
+        """The faults of a JSON or YAML text; raises a ValueError that names each wrong place."""
         try:
             document = _document(text)
             return _DOCUMENT.validate_python({} if document is None else document)
@@ -184,7 +184,7 @@ class _Uses:
 
 
 class FaultHolder:
-    """Reads what is held now, and counts what it strikes. Without a file, nothing ever is."""
+    """Reads the held faults, and counts to which requests they apply. Without a file there are none."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -207,7 +207,7 @@ class FaultHolder:
         return self._held
 
     def strikes(self, fault: Match) -> bool:
-        """Whether a fault that is held strikes the request that matched it just now; counts both."""
+        """Whether a held fault applies to the request that just matched it; counts both."""
         uses = self._uses.setdefault(fault, _Uses(random.Random(fault.seed)))
         uses.matched += 1
         strikes = (

@@ -189,7 +189,7 @@ class _Envelope:
         await self._app(scope, receive, answer)
 
     async def _first(self, faults: Sequence[_Held], scope: Scope, receive: Receive) -> tuple[_Held | None, Receive]:
-        """The first fault that strikes the request, and how to receive its body once more."""
+        """The first fault that applies to the request, and how to receive its body again."""
         for fault in faults:
             matches, receive = await fault.is_about(self._service, scope, receive)
             if matches and self._holder.strikes(fault):

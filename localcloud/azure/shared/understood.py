@@ -1,4 +1,4 @@
-"""What an operation understands of a request. Nothing else is answered: what is not understood is refused by its name.
+"""What an operation understands of a request. Anything else is refused by its name.
 
 Azure ignores some of what it does not know. The local cloud would then answer 200 to what it has not done, so every
 operation declares its query options, its headers and the members of its body.
@@ -81,7 +81,7 @@ def operation(service: str, path: str, handler: Handler, *methods: str, reads: U
 
 
 def check_query(request: Request, known: Iterable[str], refusal: Refusal) -> None:
-    """Refuse a query option that is not known, or that stands there twice."""
+    """Refuse a query option that is unknown or repeated."""
     names = Counter(name.lower() for name, _ in request.query_params.multi_items())
     for name in request.query_params:
         if name.lower() not in known:

@@ -194,7 +194,7 @@ class Directory:
         """Make `credentials` the registered certificates of an application or service principal.
 
         A registration that stays (same key id) keeps its dates; a removed one is still known to slow replicas.
-        Raises LookupError when there is no such object.
+        Raises LookupError for an unknown object.
         """
         with self._store.transaction():
             entry = self.application(object_id) or self.service_principal(object_id)
@@ -225,14 +225,17 @@ class Directory:
         Raises:
             ServiceError: a unique name was taken meanwhile.
         """
-        found = {deleted.entry.object_id: deleted.entry for deleted in self.deleted()}
-        entry = found.get(object_id)
+        restorable = {deleted.entry.object_id: deleted.entry for deleted in self.deleted()}
+        entry = restorable.get(object_id)
         if entry is None:
             return None
         with self._store.transaction():
             if isinstance(entry, Application):
                 self._refuse_taken_names(entry)
-                returning = [entry, *(candidate for candidate in found.values() if _is_principal_of(candidate, entry))]
+                returning = [
+                    entry,
+                    *(candidate for candidate in restorable.values() if _is_principal_of(candidate, entry)),
+                ]
             elif self.service_principal_by_app(entry.app_id):
                 raise _principal_name_taken(entry.app_id)
             else:

@@ -44,7 +44,7 @@ class KeyCredential:
     def of(
         cls, certificate: x509.Certificate, *, key_id: str | None = None, display_name: str | None = None
     ) -> KeyCredential:
-        """A registration of `certificate` made now, with the certificate's own dates."""
+        """A new registration of `certificate`, with the certificate's own dates."""
         return cls(
             key_id=key_id or str(uuid.uuid4()),
             certificate=certificate.public_bytes(Encoding.DER),
@@ -146,7 +146,7 @@ class DirectoryObject:
         owners: object ids of the service principals that own it.
         keys: certificates, including those removed a moment ago (replicas may still accept them).
         passwords: client secrets.
-        properties: the plain properties Graph was given, under Graph's names.
+        properties: the plain properties that were sent to Graph, under Graph's names.
     """
 
     object_id: str

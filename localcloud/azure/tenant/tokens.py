@@ -77,7 +77,7 @@ class Tokens:
         return timedelta(seconds=self._chance.randint(*(self._holder.now().token_lifetime or self._lifetimes)))
 
     def issue(self, principal: ServicePrincipal, resource: str, *, lifetime: timedelta | None = None) -> str:
-        """A token of `principal` for `resource` (identifier URI or application id, as asked for).
+        """A token of `principal` for `resource` (identifier URI or application id, as requested).
 
         `lifetime` defaults to `self.lifetime()`. Valid from five minutes ago, as Entra has it.
         """
@@ -240,14 +240,14 @@ class Tokens:
         with self._store.transaction():
             stored = self._store.get(_KIND, _KEY)
             if stored is None:
-                made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-                encoded = made.private_bytes(
+                key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+                encoded = key.private_bytes(
                     serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
                 )
                 stored = {"sealed": self._store.seal(encoded.decode())}
                 self._store.put(_KIND, _KEY, stored)
         pem = self._store.unseal(stored["sealed"]).encode()
-        # The store made this key and authenticates it: checking its primes again would cost 50 ms.
+        # The store created this key and authenticates it: checking its primes again would cost 50 ms.
         return cast(rsa.RSAPrivateKey, load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True))
 
     @cached_property
