@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 # Longest condition (azure-docs `conditions-faq.md`).
 MAX_LENGTH: Final = 8 * 1024
-# Deeper than anybody writes; keeps a hostile condition from the interpreter's stack.
+# Deeper than any real condition; protects the interpreter's stack.
 _MAX_DEPTH: Final = 50
 
 REQUEST: Final = "Request"
@@ -33,7 +33,7 @@ class InvalidConditionError(ValueError):
 
 @dataclass(frozen=True)
 class Facts:
-    """What a condition is asked about: the action, and attributes (`PrincipalType`: `User`) by source."""
+    """The facts for a condition: the action, and attributes (`PrincipalType`: `User`) by source."""
 
     action: str
     request: Mapping[str, str]

@@ -21,13 +21,13 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 KEY_SIZES: Final = (2048, 3072, 4096)
-# A certificate is valid from this long before its issue, so that a host with a slow clock does not refuse it.
+# A certificate is valid from this long before its issue, for hosts with a slow clock.
 CLOCK_SKEW: Final = timedelta(minutes=5)
 PEM_BEGINS: Final = b"-----BEGIN"
 
 
 class UnreadableKeyMaterialError(ValueError):
-    """Neither PEM nor PKCS#12 with one RSA key and its certificate; the message shows nothing of it."""
+    """Neither PEM nor PKCS#12 with one RSA key and its certificate; the message does not contain it."""
 
 
 class ForeignKeyKindError(UnreadableKeyMaterialError):
@@ -93,7 +93,7 @@ def _from_pem(data: bytes) -> tuple[object, Sequence[x509.Certificate]]:
 
 
 def _from_pkcs12(data: bytes, password: bytes | None) -> tuple[object, Sequence[x509.Certificate]]:
-    # Writers disagree on what "no password" means: absent, or the empty string.
+    # Writers disagree whether "no password" is absent or the empty string.
     for candidate in (password,) if password else (None, b""):
         try:
             key, certificate, others = pkcs12.load_key_and_certificates(data, candidate)

@@ -46,7 +46,7 @@ class MountedObject:
 
 
 class AzureProvider:
-    """Fetches what a SecretProviderClass names.
+    """Fetches the objects of a SecretProviderClass.
 
     Args:
         cloud: whose vaults are asked.
@@ -73,7 +73,7 @@ class AzureProvider:
         return files
 
     async def _challenge(self, request: MountRequest, item: VaultObject) -> str:
-        """The resource a token is needed for, out of the vault's answer to a call without one."""
+        """The resource that needs a token, from the vault's answer to a call without one."""
         response = await self._vault_call(request.vault, item, {})
         header = response.headers.get("www-authenticate", "")
         match = re.search(r'resource="([^"]+)"', header)

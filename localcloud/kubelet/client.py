@@ -103,7 +103,7 @@ class ApiClient:
         return await self._call("PATCH", resource.path(namespace, name, subresource), patch, headers)
 
     async def bind(self, pod: Object, node: str) -> None:
-        """Assign a pod to a node; nothing happens if it is gone, another one or assigned. Raises `ApiError`."""
+        """Assign a pod to a node, unless it is gone, replaced or assigned already. Raises `ApiError`."""
         metadata = pod["metadata"]
         body = {
             "apiVersion": "v1",

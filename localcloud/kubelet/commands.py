@@ -27,7 +27,7 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True)
 class Machine:
-    """What every container of this machine gets.
+    """The common environment of all containers on this machine.
 
     Attributes:
         ca_file: the authority of the local cloud's certificates.
@@ -40,7 +40,7 @@ class Machine:
     programs: Path | None = None
 
     def program(self, command: str) -> str | None:
-        """The program of the images that an absolute path leads to by its name, None if there is none."""
+        """The program with the name of an absolute path, None if there is none."""
         if self.programs is None or not command.startswith("/"):
             return None
         path = self.programs / Path(command).name

@@ -87,7 +87,7 @@ class DeploymentController:
         pods = self._pods_of(deployment, sets)
         if is_terminating(deployment):
             await self._write_statuses(deployment, sets, pods)
-            return  # the garbage collector has the rest
+            return  # the garbage collector deletes the rest
         present = replica_sets.current(deployment, sets)
         current, old = _split(present, pods)
         step = rollout.plan(deployment, current, old)
@@ -117,7 +117,7 @@ class DeploymentController:
             await self._delete(REPLICA_SETS, self._cluster.replica_sets, replica_set)
 
     async def _clear(self, deployment: Key) -> None:
-        """Delete what a Deployment has left behind: the API server's garbage collector does it where there is one."""
+        """Delete the remains of a Deployment, as a real cluster's garbage collector does."""
         gone = [
             replica_set
             for replica_set in self._cluster.replica_sets.objects.values()
@@ -134,9 +134,9 @@ class DeploymentController:
         copy.forget(_key(document))
 
     async def _scale(self, deployment: Object, sets: list[Object], replicas: int) -> None:
-        """Write what the ReplicaSets shall have, and which of them is the present one.
+        """Write the replicas of the ReplicaSets, and which one is current.
 
-        The present one has the highest revision, also after a return to an earlier template; the others get as many
+        The current one has the highest revision, also after a return to an earlier template; the others get as many
         replicas as they have pods left.
         """
         present = replica_sets.current(deployment, sets)

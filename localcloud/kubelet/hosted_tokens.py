@@ -1,4 +1,4 @@
-"""Tokens of a hosted cluster's service accounts, in the place of HyperShift's `token-minter`.
+"""Tokens of a hosted cluster's service accounts, instead of HyperShift's `token-minter`.
 
 That sidecar asks the API server of the hosted cluster for a token and writes it into a volume of its pod (hypershift
 `token-minter/tokenminter.go`). No such server runs here: a volume of the driver `DRIVER` names the cluster's signing
@@ -32,7 +32,7 @@ _KEYS: Final = ("vaultName", "secretName", "issuer", "subject", "audience", "pat
 
 
 class HostedClusterTokens:
-    """Signs the tokens of one pod's volumes, and each again before it ends."""
+    """Signs the tokens of one pod's volumes, and renews each before it expires."""
 
     def __init__(self, state: StateDirectory) -> None:
         self._state = state

@@ -1,4 +1,4 @@
-"""A pod's containers in their order: its init containers one after the other, then all others at once."""
+"""A pod's containers in their order: init containers one after the other, then all others at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def restart_policy(pod: Object, container: dict[str, Any], *, is_init: bool) -> 
 
 
 def is_sidecar(container: dict[str, Any]) -> bool:
-    """Whether an init container runs on beside the others (`restartPolicy: Always`)."""
+    """Whether an init container keeps running beside the others (`restartPolicy: Always`)."""
     return container.get("restartPolicy") == "Always"
 
 

@@ -1,4 +1,4 @@
-"""One pod on this machine: its volumes, then its containers, and its status from the start."""
+"""One pod on this machine: its volumes, then its containers, and its status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PodPlace:
-    """Where a pod lives: its address, and its file tree under the mounts directory."""
+    """A pod's address, and its file tree under the mounts directory."""
 
     address: str
     mounts: Path
@@ -84,7 +84,7 @@ class PodWorker:
         return self._volumes.rotate
 
     def wake(self) -> None:
-        """Bring the volumes up to date now: something that one of them comes from has changed."""
+        """Update the volumes now, because a source of one has changed."""
         self._woken.set()
 
     def _container(self, spec: dict[str, Any], *, is_init: bool) -> Container:
@@ -92,7 +92,7 @@ class PodWorker:
         return Container(self._node, self._pod, spec, self._tree, self._status_changed, restart_policy=policy)
 
     async def stop(self, *, is_gone: bool) -> None:
-        """End the processes and remove the mounts; a pod that stays in the API gets the status that it does not run."""
+        """End the processes and remove the mounts; a pod that stays in the API gets the status of a stopped pod."""
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
@@ -143,7 +143,7 @@ class PodWorker:
             await self._woken_within(pause)
 
     async def _keep_volumes(self) -> None:
-        """Swap changed content in. The driver masks a failed rotation from the kubelet: the old files stay."""
+        """Swap in changed content. The driver hides a failed rotation from the kubelet: the old files stay."""
         intervals = self._node.intervals
         pause = intervals.rotation
         while True:

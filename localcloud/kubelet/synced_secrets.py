@@ -1,4 +1,4 @@
-"""`secretObjects` of a SecretProviderClass: Kubernetes Secrets made of mounted files.
+"""`secretObjects` of a SecretProviderClass: Kubernetes Secrets from mounted files.
 
 Words and rules are the driver's: `controllers/secretproviderclasspodstatus_controller.go`, `pkg/util/secretutil`,
 `pkg/rotation/reconciler.go` (a changed file changes the Secret). A Secret belongs to the owners of its pods, and goes
@@ -47,7 +47,7 @@ class SyncedSecrets:
         self._told: set[str] = set()
 
     async def sync(self, class_name: str, files: Sequence[MountedObject]) -> None:
-        """Make or change the Secrets of a class; a wrong entry is an event, once. Raises `ApiError`."""
+        """Create or change the Secrets of a class; a wrong entry is one event. Raises `ApiError`."""
         for entry in await self._entries(class_name):
             try:
                 await self._write(class_name, entry, {file.path: file.file.data for file in files})
@@ -92,7 +92,7 @@ class SyncedSecrets:
             await self._cluster.client.merge(SECRETS, self._namespace, name, change)
 
     def _change(self, secret: Object, data: Mapping[str, str]) -> Object:
-        """What of an existing Secret is not as the pod needs it: its data, or who it belongs to."""
+        """The changes that an existing Secret needs for the pod: data and owners."""
         owners = secret["metadata"].get("ownerReferences") or []
         known = {owner["uid"] for owner in owners}
         missing = [owner for owner in _owners(self._pod) if owner["uid"] not in known]
@@ -115,7 +115,7 @@ class SyncedSecrets:
                 raise
 
     def _mounts(self, other: Object, class_name: str) -> bool:
-        """Whether another pod that stays mounts the class."""
+        """Whether another remaining pod mounts the class."""
         if other["metadata"]["uid"] == self._pod["metadata"]["uid"] or is_terminating(other):
             return False
         named = (volume.get("csi", {}).get("volumeAttributes", {}) for volume in other["spec"].get("volumes", []))
@@ -133,7 +133,7 @@ def _is_managed(secret: Object) -> bool:
 
 
 def _owners(pod: Object) -> list[dict[str, str]]:
-    """The owners of a pod, a ReplicaSet as a rule, or the pod itself."""
+    """The owners of a pod, usually a ReplicaSet, or the pod itself."""
     metadata = pod["metadata"]
     itself = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
     references = metadata.get("ownerReferences") or [itself]

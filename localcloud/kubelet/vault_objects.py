@@ -1,4 +1,4 @@
-"""What a SecretProviderClass asks the Azure provider for, read as strictly as the provider reads it.
+"""The parameters of a SecretProviderClass, read as strictly as the Azure provider reads them.
 
 Words and rules: Azure/secrets-store-csi-driver-provider-azure `pkg/provider/{provider,validate}.go`,
 `pkg/provider/types/parameters.go`.
@@ -60,7 +60,7 @@ class VaultObject:
         return f"{self.object_type}/{self.object_name}"
 
     def mode(self, default: int) -> int:
-        """Permission bits of the file; `default` if the object gives none, and no bit if what it gives is not octal.
+        """Permission bits of the file; `default` if the object gives none, and no bit if its value is not octal.
 
         The provider drops that error (Azure/secrets-store-csi-driver-provider-azure v1.8.2 `pkg/provider/provider.go`).
         """
@@ -83,7 +83,7 @@ class VaultObject:
             match self.object_encoding.lower():
                 case "base64":
                     return _standard_base64(value.encode())
-                case "hex":  # Go's hex knows no blanks and no line ends
+                case "hex":  # Go's hex accepts no blanks and no line ends
                     return binascii.unhexlify(value)
         except ValueError as error:
             raise ProviderError(f"{self.object_encoding} decoding of {self.object_name} failed: {error}") from None
@@ -149,7 +149,7 @@ def _flag(name: str, text: str) -> bool:
 
 
 def _other_identity(modes: list[str], value: Mapping[str, str]) -> ProviderError:
-    """A local node has a VM identity and nothing else: every other way fails as on a node that lacks it."""
+    """A local node has a VM identity only: every other kind fails as on a node that lacks it."""
     if modes:
         return ProviderError(
             f"failed to build auth config: this node has neither pod identities nor a token proxy ({modes[0]})"

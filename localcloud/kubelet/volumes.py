@@ -26,7 +26,7 @@ from localcloud.kubelet.tokens import ServiceAccountTokens
 from localcloud.kubernetes.calls import Object
 
 _DEFAULT_MODE: Final = 0o644
-# Volumes that are mounted by subPath only have no place of their own in the tree.
+# Volumes that are mounted by subPath only have no directory in the tree.
 _ASIDE: Final = ".volumes"
 
 
@@ -76,17 +76,17 @@ class Volumes:
 
     @property
     def rotate(self) -> bool:
-        """Whether a volume comes from a vault, or has a token that ends: no watch of the cluster reports either."""
+        """Whether a volume comes from a vault, or has a token that expires: no watch of the cluster reports either."""
         return any("csi" in volume for volume in self._volumes)
 
     @property
     def have_tokens(self) -> bool:
-        """Whether a volume has tokens of the pod's ServiceAccount, which end."""
+        """Whether a volume has tokens of the pod's ServiceAccount, which expire."""
         sources = (part for volume in self._volumes for part in volume.get("projected", {}).get("sources", []))
         return any("serviceAccountToken" in part for part in sources)
 
     async def set_up(self) -> list[str]:
-        """Bring every volume up to date; returns the names of those that changed.
+        """Update every volume; returns the names of those that changed.
 
         Raises:
             MountError: a volume cannot be set up now; volumes that were set up before keep their content.
@@ -96,7 +96,7 @@ class Volumes:
         mounts = mounts_of(self._pod)
         for volume in self._volumes:
             directory = self._directory(volume["name"], mounts)
-            # The driver's tmpfs mount point is the pod's alone.
+            # The driver's tmpfs mount point belongs to the pod only.
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 if await self._fill(volume, directory):
@@ -107,7 +107,7 @@ class Volumes:
         return changed
 
     async def tear_down(self) -> None:
-        """Remove the file tree and what was reported about it."""
+        """Remove the file tree and its reported status."""
         shutil.rmtree(self._tree, ignore_errors=True)
         for volume in self._volumes:
             if volume["name"] in self._versions:
@@ -124,7 +124,7 @@ class Volumes:
         return self._tree / (whole.lstrip("/") if whole else f"{_ASIDE}/{volume}")
 
     def _link(self, mounts: Sequence[VolumeMount]) -> None:
-        """Make the further mounts of a volume, and parts of volumes, links to its one directory."""
+        """Link the further mounts of a volume, and parts of volumes, to its one directory."""
         for mount in mounts:
             source = self._directory(mount.volume, mounts) / mount.sub_path
             place = self._tree / mount.path.lstrip("/")

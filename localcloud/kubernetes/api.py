@@ -45,9 +45,9 @@ _ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews
 
 
 def app(store: Store, token: str, entra: Tokens | None = None) -> Starlette:
-    """The API over `store`; every request but health and version needs a bearer: `token`, or one of Entra ID for AKS.
+    """The API over `store`; requests except health and version need a bearer: `token`, or one of Entra ID for AKS.
 
-    A bearer allows everything: there is no RBAC here, and an access review answers accordingly.
+    A bearer allows everything, because there is no RBAC; access reviews say so.
     """
     api = _Api(Objects(store))
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -280,7 +280,7 @@ async def _allow(request: Request) -> Response:
 def _target(path: dict[str, str]) -> _Target:
     steps = path["rest"].strip("/").split("/")
     namespace: str | None = None
-    # namespaces/<name>/<plural>/... is a place; namespaces/<name> and namespaces/<name>/status are a namespace.
+    # namespaces/<name>/<plural>/... is in a namespace; namespaces/<name> and namespaces/<name>/status are one.
     if steps[0] == NAMESPACE.plural and len(steps) > 2 and steps[2] != _STATUS:
         namespace, steps = steps[1], steps[2:]
     kind = find_kind(path.get("group", ""), path["version"], steps[0])

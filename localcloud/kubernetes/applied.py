@@ -1,6 +1,6 @@
 """Server-side apply and `managedFields`: what a manager no longer applies is removed.
 
-Written down are the fields that an object was created with, and those that each manager applies. A list is one field:
+Recorded are the fields that an object was created with, and those that each manager applies. A list is one field:
 it is applied whole. Other requests change no owner, and there are no conflicts (COVERAGE.md).
 """
 
@@ -15,7 +15,7 @@ from localcloud.kubernetes.patches import merge
 Fields: TypeAlias = dict[str, "Fields"]
 """The places of fields, as nested objects; one without members is a whole field."""
 
-# These name the object, and are not applied to it.
+# These identify the object, and are not applied to it.
 _IDENTITY: Final = ("apiVersion", "kind")
 _NAMES: Final = ("name", "namespace")
 # Before the name of a field in `fieldsV1` (structured-merge-diff `fieldpath/serialize-pe.go`).

@@ -49,11 +49,11 @@ class Connection:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers of every request; a plugin's token comes on top, see `ExecPlugin`."""
+        """Headers of every request; `ExecPlugin` adds a plugin's token."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     def verification(self) -> ssl.SSLContext | bool:
-        """What httpx takes as `verify`."""
+        """The value of httpx's `verify`."""
         if not self.server.startswith("https:"):
             return True
         context = ssl.create_default_context(cadata=self.ca)

@@ -50,7 +50,7 @@ def as_protobuf() -> bytes:
 
 
 def _converted(schema: Schema) -> Schema:
-    """A schema of version 3 in version 2, which has no other place for what may be anything than no type at all.
+    """A schema of version 3 in version 2, where a value of any type has no type.
 
     So does kube-apiserver for custom kinds (apiextensions-apiserver `pkg/controller/openapi/v2/conversion.go`).
     """

@@ -42,7 +42,7 @@ def components() -> dict[str, Schema]:
 
 @dataclass
 class Findings:
-    """What is wrong with an object: unknown fields (an error only under strict validation) and the rest."""
+    """The problems of an object: unknown fields (an error only under strict validation) and others."""
 
     unknown: list[str] = field(default_factory=list)
     causes: list[Cause] = field(default_factory=list)

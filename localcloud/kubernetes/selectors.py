@@ -45,7 +45,7 @@ def field_selector(kind: ResourceKind, text: str) -> Matches:
 
 
 def field_at(document: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path, None where it leads nowhere."""
+    """The value at a dotted path, None if there is none."""
     value: Any = document
     for step in path.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None

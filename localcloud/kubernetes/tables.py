@@ -15,9 +15,9 @@ _Cell = Callable[[dict[str, Any]], Any]
 def rendered(
     kind: ResourceKind, documents: Sequence[dict[str, Any]], accept: str, included: str
 ) -> dict[str, Any] | None:
-    """A `Table` of the objects if the client asks for one, else None; `included` is what it has of each object.
+    """A `Table` of the objects if the client asks for one, else None; `included` is the part of each object in it.
 
-    Raises a 400 `StatusError` if that is none of None, Metadata and Object.
+    Raises a 400 `StatusError` if that is not None, Metadata or Object.
     """
     if "as=Table" not in accept or "v=v1;" not in accept.replace(" ", "") + ";":
         return None

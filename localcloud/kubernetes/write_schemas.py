@@ -70,7 +70,7 @@ def _type(model: str, property_: str, type_: str, collected: dict[str, Any]) -> 
     if type_ in _SCALARS:
         return _SCALARS[type_]
     if type_ not in collected:
-        collected[type_] = {}  # stands in while a model that contains itself is read
+        collected[type_] = {}  # placeholder while a recursive model is read
         collected[type_] = _model(type_, collected)
     return {"$ref": f"#/components/schemas/{type_}"}
 

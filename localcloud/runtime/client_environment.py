@@ -1,4 +1,4 @@
-"""The environment in which clients of Azure, unmodified, reach the local cloud by Azure's public names, signed in."""
+"""The environment in which unmodified clients of Azure reach the local cloud by Azure's public names, signed in."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from localcloud.core.files import write_private
 from localcloud.runtime.deployer import ensure_owner
 from localcloud.runtime.environment import Prepared
 
-# What every Java has as the password of its trust store, which holds nothing secret.
+# Java's default password of the trust store, which has nothing secret.
 _TRUST_PASSWORD: Final = "changeit"
 NOT_FOUND: Final = 127
 _CHECKOUT: Final = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ class Client:
 
 
 def deployer(environment: LocalEnvironment) -> Client:
-    """The application that brings stacks up."""
+    """The application that deploys stacks."""
     material = parse(Path(environment.deployer_certificate).read_bytes())
     return Client(environment.deployer_client_id, environment.tenant_id, material)
 
@@ -83,7 +83,7 @@ def holder_of(cloud: LocalAzure, path: str) -> Client:
 
 @contextmanager
 def client_environment(environment: LocalEnvironment, client: Client) -> Iterator[Mapping[str, str]]:
-    """The variables for a child process, whose files are there until the end of the block.
+    """The variables for a child process; their files exist until the end of the block.
 
     They name the proxy, the certificate authority (in each form that clients read), the client's sign-in as Azure's
     SDKs and HashiCorp's providers take it, the Azure CLI's own directory, in which the client is signed in if there is
@@ -139,7 +139,7 @@ def _sign_in(environment: LocalEnvironment, client: Client, folder: Path) -> dic
 
 
 def _sign_in_to_cli(client: Client, variables: Mapping[str, str]) -> None:
-    """Let `az` find itself signed in, if it is on PATH; what it prints is shown if it fails."""
+    """Sign `az` in, if it is on PATH; its output is shown if it fails."""
     az = shutil.which("az")
     if az is None:
         return
@@ -158,7 +158,7 @@ def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
 
 
 def _child(variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a child: clients in Python must not find the modules of this checkout."""
+    """The environment of a child: clients in Python must not import the modules of this checkout."""
     searched = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     own = os.pathsep.join(path for path in searched if path and Path(path) != _CHECKOUT)
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -1,4 +1,4 @@
-"""Who works on the local cloud: the application that deploys, as a pipeline's does, and the subscription's owner."""
+"""The principals that work on the local cloud: the deployer's application, and the subscription's owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Creates what the seed has: what exists in the local subscription from the start. What is there stays as it is."""
+"""Creates the seed: what exists in the local subscription from the start. Existing resources stay unchanged."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class _Seeder:
                 sku=resource.sku,
             )
             if location is None and document["properties"] != resource.properties:
-                # The seed has changed since, as when a subnet gets a security group.
+                # The seed has changed, for instance a subnet's security group.
                 self._resources.put({**document, "properties": resource.properties})
 
     def clusters(self) -> None:

@@ -104,7 +104,7 @@ class SeededVault(_Part):
 
 
 class SeededResource(_Part):
-    """A document of ARM as it is; a child's `type` and `name` have a segment for each parent.
+    """A verbatim document of ARM; a child's `type` and `name` have a segment for each parent.
 
     Without a location, a child has none and any other resource has the seed's.
     """
@@ -157,7 +157,7 @@ class Seed(_Part):
     groups: tuple[SeededGroup, ...] = ()
     # Cluster roles, their bindings and custom resource definitions, for a real kube-apiserver.
     kubernetes_objects: tuple[dict[str, Any], ...] = ()
-    # What is held from each start that names this file.
+    # Faults that are held after each start with this file.
     faults: HeldFaults | None = None
 
 
@@ -200,7 +200,7 @@ def _tenancy(seed: Seed) -> tuple[str, str]:
 
 
 def _dangling(seed: Seed) -> Iterator[str]:
-    """What refers to nothing."""
+    """Dangling references."""
     groups = {group.name.lower() for group in seed.resource_groups}
     for key in ("managed_identities", "clusters", "vaults", "resources"):
         for index, entry in enumerate(getattr(seed, key)):

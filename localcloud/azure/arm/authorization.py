@@ -33,7 +33,7 @@ from localcloud.azure.shared.understood import Understood
 from localcloud.core.clock import now
 from localcloud.core.store import Document
 
-# The first version is not taken any more (azure-docs `conditions-troubleshoot.md`).
+# The first version is no longer accepted (azure-docs `conditions-troubleshoot.md`).
 _CONDITION_VERSION: Final = "2.0"
 _PRINCIPAL_TYPES: Final = frozenset({"User", "Group", "ServicePrincipal", "ForeignGroup", "Device"})
 _WRITABLE: Final = frozenset(
@@ -121,7 +121,7 @@ def types() -> tuple[ResourceType, ...]:
 
 
 def _wanted(call: Call) -> tuple[bool, Collection[str] | None]:
-    """What a filter asks for: only what is in effect at the scope, and only what these principals have; raises 400.
+    """Apply a filter: what is in effect at the scope, or what these principals have; raises 400.
 
     `assignedTo('…')` includes what a user's groups have. `principalId eq '…'` stands alone (azure-powershell issue
     20384); the message is that of azure-rest-api-specs issue 28255.
@@ -195,7 +195,7 @@ def _check_condition(condition: object, version: object) -> None:
 
 
 def _attributes(properties: Mapping[str, Any]) -> dict[str, str]:
-    """What conditions may ask about a role assignment."""
+    """The attributes of a role assignment that conditions may use."""
     attributes = {
         "RoleDefinitionId": properties.get("roleDefinitionId"),
         "PrincipalId": properties.get("principalId"),

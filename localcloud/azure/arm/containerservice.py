@@ -95,7 +95,7 @@ class ManagedClusters(StoredType):
 
 
 def _beside(call: Call, current: Document | None, cluster_id: str) -> dict[str, Any]:
-    """The members beside `properties`: the SKU, and the cluster's own identity with a principal."""
+    """The members other than `properties`: the SKU, and the cluster's own identity with a principal."""
     known: dict[str, Any] = {
         name: current[name] for name in ("sku", "kind", "identity", "seeded") if current and name in current
     }

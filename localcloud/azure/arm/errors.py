@@ -39,7 +39,7 @@ def invalid_filter(term: str) -> ServiceError:
 
 
 def method_not_allowed(method: str) -> ServiceError:
-    """405: Azure knows the resource type and offers no such method on it."""
+    """405: the resource type has no such method in Azure."""
     return ServiceError(405, "MethodNotAllowed", f"The requested resource does not support http method '{method}'.")
 
 
@@ -107,7 +107,7 @@ def location_differs(path: ArmPath, current: str, asked: str) -> ServiceError:
 
 
 def check_api_version(version: str) -> None:
-    """Refuse a request without an api-version, and before the caller is even known (MicrosoftDocs/feedback 2279)."""
+    """Refuse a request without an api-version, before the caller is known (MicrosoftDocs/feedback 2279)."""
     if not version:
         raise _missing_api_version()
     if not _API_VERSION.fullmatch(version):

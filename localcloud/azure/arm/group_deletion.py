@@ -1,6 +1,6 @@
-"""The deletion of a resource group with all that is in it, which Azure finishes long after it has accepted it.
+"""The deletion of a resource group with its content, which Azure completes long after it has accepted it.
 
-A deletion is a document with the instant at which it ends. Every request to ARM ends first what is due, so nothing has
+A deletion is a document with its completion time. Every request to ARM first completes what is due, so nothing has
 to run in between. Sources: REST reference of resource groups (202 with Location), azure-docs
 `resource-manager/management/delete-resource-group`.
 """
@@ -22,12 +22,12 @@ from localcloud.core import clock
 from localcloud.core.store import Document
 
 _DELETIONS: Final = "arm-deletion"
-# What has a deletion of its own that a group's does not do here: soft delete, node resource groups.
+# Types whose own deletion does more than a group's does here: soft delete, node resource groups.
 _KEPT_OUT: Final = ("microsoft.keyvault/vaults", "microsoft.containerservice/managedclusters")
 
 
 def begin(cloud: LocalAzure, group: Document) -> str:
-    """Begin to delete a group; returns the id of the operation. Raises 501 for content that is not emulated so far."""
+    """Begin to delete a group; returns the operation's id. Raises 501 for content whose deletion is not emulated."""
     content = _content(cloud, group)
     for resource in content:
         if resource["type"].lower() in _KEPT_OUT:
@@ -58,7 +58,7 @@ def result(cloud: LocalAzure, operation: str) -> dict[str, Any] | None:
 
 
 def _deleted(cloud: LocalAzure, group_id: str) -> dict[str, Any]:
-    """Delete the group, unless something outside refers to its content: then it stays, whole."""
+    """Delete the group, unless a resource outside refers to its content: then all of it stays."""
     resources = Resources(cloud.store)
     group = resources.get(group_id)
     if group is None:

@@ -28,7 +28,7 @@ from localcloud.core.store import Document
 ACTION_GROUPS: Final = "Microsoft.Insights/actionGroups"
 DIAGNOSTIC_SETTINGS: Final = "Microsoft.Insights/diagnosticSettings"
 _VAULTS: Final = "Microsoft.KeyVault/vaults"
-# By destination: the type, and what the writer must be allowed there.
+# By destination: the type, and the action that the writer needs there.
 _SINKS: Final[Mapping[str, tuple[str, str]]] = {
     "workspaceId": (WORKSPACES, f"{WORKSPACES}/sharedKeys/action"),
     "storageAccountId": (ACCOUNTS, f"{ACCOUNTS}/listKeys/action"),
@@ -42,7 +42,7 @@ _GROUPS: Final[Mapping[str, frozenset[str]]] = {
 
 
 class DiagnosticSettings(StoredType):
-    """Diagnostic settings of a vault. They go with it, where Azure keeps them for a vault of the same name."""
+    """Diagnostic settings of a vault. They are deleted with it; Azure keeps them for a vault of the same name."""
 
     name = DIAGNOSTIC_SETTINGS
     reads = MappingProxyType({"PUT": Understood.of(body={"properties": {ANY: None, "logs": _LOG}})})

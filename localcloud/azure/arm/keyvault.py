@@ -33,7 +33,7 @@ _JOIN: Final = "Microsoft.Network/virtualNetworks/subnets/joinViaServiceEndpoint
 
 
 class KeyVaults(StoredType):
-    """Vaults. A name is taken by every live vault and by every soft-deleted one."""
+    """Vaults. Live and soft-deleted vaults both occupy their names."""
 
     name = VAULTS
     reads = MappingProxyType(
@@ -105,9 +105,9 @@ class KeyVaults(StoredType):
 
 
 class VaultSecrets(ResourceType):
-    """Secrets of a vault, without ever a value in an answer.
+    """Secrets of a vault; no answer has a value.
 
-    A PUT makes a new version unless value, content type, dates and tags are those of the current one.
+    A PUT creates a new version unless value, content type, dates and tags are those of the current one.
     """
 
     name = "Microsoft.KeyVault/vaults/secrets"

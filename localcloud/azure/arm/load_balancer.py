@@ -1,7 +1,7 @@
 """Microsoft.Network: public IP addresses and load balancers.
 
 A load balancer's parts are members of its body; each gets an id below the load balancer's. No traffic passes. Left
-out: IPv6, zones, prefixes, cross-region balancers, the parts as resources of their own. All is there at once.
+out: IPv6, zones, prefixes, cross-region balancers, the parts as resources of their own. Everything is created at once.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class PublicIPAddresses(StoredType):
 
 
 class LoadBalancers(StoredType):
-    """Load balancers, written as a whole: what a PUT leaves out is gone."""
+    """Load balancers, written as a whole: a PUT removes what it leaves out."""
 
     name = LOAD_BALANCERS
     reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "sku": _OF_A_SKU, "properties": None})})
@@ -187,7 +187,7 @@ def _part(balancer_id: str, key: str, body: Mapping[str, Any]) -> Document:
 
 
 def _check_references(rule: Document, balancer_id: str, ids: set[str]) -> None:
-    """What a rule refers to is a part of the same load balancer; an outbound rule has a frontend and a pool."""
+    """Check that a rule refers to parts of the same load balancer; an outbound rule has a frontend and a pool."""
     properties = rule["properties"]
     if rule["type"].endswith("/outboundRules") and not (
         properties.get(_FRONTENDS) and reference(properties.get("backendAddressPool"))

@@ -19,7 +19,7 @@ from localcloud.azure.shared.http import ServiceError
 ADD_ON: Final = "azureKeyvaultSecretsProvider"
 DEFAULT_VERSION: Final = "1.35"
 _PATCH: Final = "4"  # the newest patch of each minor version
-# ManagedClusterProperties of `managedClusters.json` 2025-09-01: what a PUT may ask for is kept, and what the service
+# ManagedClusterProperties of `managedClusters.json` 2025-09-01: what a PUT may set is kept, and what the service
 # answers may come back.
 PROPERTIES: Final = dict.fromkeys(
     (
@@ -100,7 +100,7 @@ def checked_properties(requested: Mapping[str, Any], before: Mapping[str, Any], 
 
 def filled_in(properties: Mapping[str, Any], location: str, tenant_id: str) -> dict[str, Any]:
     """The checked properties with the service's own: state, names, issuer, defaults of the requested parts."""
-    # Differs between two clusters that have the same id one after the other.
+    # Differs between successive clusters with the same id.
     uid = properties.get("resourceUID") or uuid.uuid4().hex[:24]
     version = properties["kubernetesVersion"]
     full_version = version if version.count(".") > 1 else f"{version}.{_PATCH}"

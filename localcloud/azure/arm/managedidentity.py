@@ -32,7 +32,7 @@ FEDERATED_CREDENTIALS: Final = f"{IDENTITIES}/federatedIdentityCredentials"
 MAXIMUM_CREDENTIALS: Final = 20
 _IDENTITY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}")
 _CREDENTIAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}")
-# What the service says of an identity, which a client may send back.
+# The service's own properties of an identity, which a client may send back.
 _IDS: Final = dict.fromkeys(("tenantId", "principalId", "clientId"))
 _MAXIMUM_LENGTH: Final = 600  # of issuer, subject and audience each
 

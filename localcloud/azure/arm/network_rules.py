@@ -1,4 +1,4 @@
-"""Rules that several types of Microsoft.Network share: what a body may hold, address ranges, references.
+"""Rules that several types of Microsoft.Network share: what a body may have, address ranges, references.
 
 Messages as users report them; `localcloud/COVERAGE.md` has the source of each.
 """
@@ -28,7 +28,7 @@ NAME: Final = re.compile(r"[a-zA-Z0-9]([\w.-]{0,78}\w)?", re.ASCII)
 
 
 def known(properties: Mapping[str, Any], names: Collection[str], what: str) -> dict[str, Any]:
-    """The properties; 501 for one that the local cloud would only pretend to have."""
+    """The properties; 501 for one that the local cloud does not emulate."""
     if unknown := sorted(set(properties) - set(names)):
         raise errors.not_emulated(f"the property {unknown[0]} of {what}")
     return dict(properties)
@@ -68,7 +68,7 @@ def reference(value: object) -> str | None:
 
 
 def referenced(call: Call, resource_id: str, referrer: str, location: str | None = None) -> Document:
-    """The resource that another one refers to; 400 if it is not there, or not in `location`."""
+    """The resource that another one refers to; 400 if it does not exist, or not in `location`."""
     resource = call.resources.get(resource_id)
     if resource is None or (location is not None and resource["location"] != location):
         raise missing_reference(resource_id, referrer)
@@ -76,7 +76,7 @@ def referenced(call: Call, resource_id: str, referrer: str, location: str | None
 
 
 def missing_reference(resource_id: str, referrer: str) -> ServiceError:
-    """400: a resource refers to one that is not there."""
+    """400: a resource refers to one that does not exist."""
     return ServiceError(
         400,
         "InvalidResourceReference",
@@ -102,7 +102,7 @@ def users_of_subnet(call: Call, subnet_id: str) -> list[str]:
 
 
 def require_join(call: Call, type_name: str, linked_action: str, linked: list[str]) -> None:
-    """Linked authorization: the writer may join each resource that the written one refers to."""
+    """Linked authorization: the writer may join each resource that the written resource refers to."""
     call.cloud.authorization.require_linked(
         call.caller.object_id, f"{type_name}/write", call.path.id, linked_action, linked
     )

@@ -21,10 +21,10 @@ _PROVIDERS = re.compile(r"/?subscriptions/[^/]+/providers(/[^/]+)?/?", re.IGNORE
 
 @dataclass(frozen=True)
 class ArmPath:
-    """A request path. Segments keep the letter case they were sent in; `key` is what the store is asked by.
+    """A request path. Segments keep the letter case they were sent in; `key` is the store's key.
 
     Attributes:
-        scope: the id that `providers/{namespace}` hangs on, "" for a tenant-wide one; None for a subscription or group.
+        scope: the id before `providers/{namespace}`, "" for a tenant-wide one; None for a subscription or group.
         namespace: as sent, `Microsoft.Resources` for subscriptions and resource groups.
         types: type segments, outermost first.
         names: one name per type, or one fewer when the path means a collection.

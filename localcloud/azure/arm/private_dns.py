@@ -1,7 +1,7 @@
 """Microsoft.Network: private DNS zones and their links to virtual networks.
 
 Names are not resolved, and records are not emulated. Sources: REST reference of private DNS 2024-06-01, azure-docs
-`dns/private-dns-virtual-network-links` and `resource-name-rules`. All is there at once.
+`dns/private-dns-virtual-network-links` and `resource-name-rules`. Everything is created at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ZONES: Final = "Microsoft.Network/privateDnsZones"
 LINKS: Final = f"{ZONES}/virtualNetworkLinks"
 _LABEL: Final = re.compile(r"[a-zA-Z0-9_]([\w-]{0,61}[a-zA-Z0-9_])?", re.ASCII)
 _JOIN: Final = f"{VIRTUAL_NETWORKS}/join/action"
-# What the service counts, which a client may send back.
+# The service's own counts, which a client may send back.
 _COUNTED: Final = (
     *("provisioningState", "maxNumberOfRecordSets", "numberOfRecordSets", "maxNumberOfVirtualNetworkLinks"),
     *("numberOfVirtualNetworkLinks", "maxNumberOfVirtualNetworkLinksWithRegistration"),
@@ -86,7 +86,7 @@ class PrivateDnsZones(StoredType):
 
 
 class VirtualNetworkLinks(StoredType):
-    """Links: one for each pair of zone and network, one zone of a name for a network, one zone that registers."""
+    """Links. A network has one link to a zone, one zone of a name, and one zone that registers its names."""
 
     name = LINKS
     reads = MappingProxyType(

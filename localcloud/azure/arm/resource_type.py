@@ -1,7 +1,7 @@
 """The interface of a resource type of the local ARM: one class per type, one method per HTTP method.
 
 The application has authenticated and authorised the caller and found the resource group and the parent before a method
-runs. A method that a type does not have is answered `NotEmulated`, never guessed.
+runs. A method that a type does not have returns `NotEmulated`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Call:
     Attributes:
         resources: the store of ARM documents.
         path: the parsed request path.
-        body: the JSON body, {} when there is none; of a PUT without members that are null, which are as absent.
+        body: the JSON body, {} when there is none; of a PUT without null members, which count as absent.
         query: the query parameters by their names in lower case.
         url: the whole URL.
         asked: the cloud whose names the client uses.
@@ -74,11 +74,11 @@ class Call:
 
 
 class ResourceType:
-    """A resource type; `name` in Azure's own letter case. `extension`: it hangs on any other scope.
+    """A resource type; `name` in Azure's own letter case. `extension`: it may have any other scope.
 
-    `listed_by_access`: anybody may list it, and sees what they have access to. `checks_conditions`: its methods ask
+    `listed_by_access`: every caller may list it, and sees what it has access to. `checks_conditions`: its methods ask
     whether the conditions of the caller's role assignments hold. `read_by_anybody_at_the_root`: at the scope `/`
-    everybody who is signed in may read it. `reads`: what an operation (`PUT`, `list`,
+    every signed-in caller may read it. `reads`: what an operation (`PUT`, `list`,
     `POST listkeys`) reads of a request, beside the api-version and what answers have; nothing where it is not named.
     """
 
@@ -127,7 +127,7 @@ class ResourceType:
 
 
 class StoredType(ResourceType):
-    """A type whose GET and list answer the stored documents: enough for everything that the seed creates."""
+    """A type whose GET and list return the stored documents: enough for everything that the seed creates."""
 
     async def get(self, call: Call) -> Response:
         return JSONResponse(self.present(call, self.existing(call)))
@@ -144,7 +144,7 @@ class StoredType(ResourceType):
         return resource
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
-        """The resource as it is answered."""
+        """The resource as the response has it."""
         return public(resource)
 
     def envelope(self, call: Call, *, tracked: bool) -> Document:
@@ -172,7 +172,7 @@ class StoredType(ResourceType):
 
 
 class SeededType(StoredType):
-    """A type that no stack writes: it holds only what the seed created."""
+    """A type that no stack writes: it has only what the seed created."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -195,7 +195,7 @@ def page(call: Call, resources: Iterable[Mapping[str, Any]]) -> JSONResponse:
 
 
 def unknown_member(resource_type: ResourceType, operation: str, path: Sequence[str]) -> Exception:
-    """The refusal of a member of a body: ARM's own where it does not know it either."""
+    """The refusal of a member of a body: ARM's own if ARM does not know it either."""
     if len(path) == 1 and path[0] not in _ENVELOPE:
         return errors.invalid_content(f"Could not find member '{path[0]}' on object of type 'ResourceDefinition'")
     return errors.not_emulated(f"the member {'.'.join(path)} of {operation} {resource_type.name}")

@@ -1,7 +1,7 @@
 """Microsoft.Authorization/roleDefinitions: the built-in roles at every scope, and the tenant's custom roles.
 
-A custom role may be assigned at its assignable scopes and below; who writes or deletes it needs the right to at each of
-them, its name is unique in the tenant, and it cannot go while it is assigned (azure-docs
+A custom role may be assigned at its assignable scopes and below; to write or delete it, a caller needs the right at
+each of them. Its name is unique in the tenant, and an assigned role cannot be deleted (azure-docs
 `role-based-access-control/custom-roles.md`, `troubleshooting.md`). Its actions are not compared with those of the
 resource providers.
 """
@@ -134,12 +134,12 @@ def definition_id(cloud: LocalAzure, guid: str) -> str:
 
 
 def is_uuid(text: object) -> bool:
-    """Whether it is the text of a UUID."""
+    """Whether the text is a UUID."""
     return isinstance(text, str) and _UUID.fullmatch(text) is not None
 
 
 def _wanted(text: str) -> tuple[dict[str, str], bool]:
-    """What a filter asks for: name and type, and whether roles that are assignable below the scope count as well.
+    """Parse a filter: name and type, and whether it includes roles that are assignable below the scope.
 
     Source: azure-docs `role-based-access-control/role-definitions-list.yml`, "REST API". Raises 501 for any other.
     """

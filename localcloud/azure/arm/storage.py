@@ -118,7 +118,7 @@ class StorageAccounts(StoredType):
 
 
 def empty_account(store: Store, name: str) -> None:
-    """Remove what an account has beside its documents: blobs and keys."""
+    """Remove the blobs and keys of an account."""
     Blobs(store).delete_account(name)
     AccountKeys(store).forget(name)
 
@@ -182,7 +182,7 @@ def _sku(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _made(name: str, location: str) -> dict[str, Any]:
-    """What the service itself says about a new account, as recorded of Azure (COVERAGE.md)."""
+    """The service's own properties of a new account, as recorded from Azure (COVERAGE.md)."""
     now = _time()
     service = {"keyType": "Account", "enabled": True, "lastEnabledTime": now}
     return {
@@ -198,7 +198,7 @@ def _made(name: str, location: str) -> dict[str, Any]:
 
 
 def _wanted(properties: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """What the request asks for; a property that it leaves out stays, or gets its default."""
+    """The requested properties; a property that the request leaves out stays, or gets its default."""
     if unknown := sorted(set(properties) - set(_PROPERTIES)):
         raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'StorageAccountProperties'.")
     filled = {name: properties.get(name, before.get(name, default)) for name, default in _PROPERTIES.items()}
@@ -216,7 +216,7 @@ def types() -> tuple[ResourceType, ...]:
 
 
 def _new_container() -> dict[str, Any]:
-    """What the service itself says about a container that was written, as recorded of Azure (COVERAGE.md)."""
+    """The service's own properties of a written container, as recorded from Azure (COVERAGE.md)."""
     return {
         "deleted": False,
         "remainingRetentionDays": 0,

@@ -1,7 +1,7 @@
 """Microsoft.Resources above the resource groups: tenant, subscription, its locations, providers and resources.
 
 Sources: REST reference of Microsoft.Resources 2022-12-01 (subscriptions, tenants, locations) and 2021-04-01 (providers,
-resources, the properties of `$filter`). What a list has depends on who asks: it is never refused.
+resources, the properties of `$filter`). A list depends on the caller, and is never refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import Understood
 from localcloud.core.store import Document
 
-# Some of Azure's regions, with the names that people read.
+# Some of Azure's regions, with their display names.
 _LOCATIONS: Final[Mapping[str, str]] = {
     "eastus": "East US",
     "eastus2": "East US 2",

@@ -1,4 +1,4 @@
-"""The `properties` of a vault: validation, the service's defaults, and what can never be changed back.
+"""The `properties` of a vault: validation, the service's defaults, and what cannot be undone.
 
 Source: Microsoft.KeyVault REST reference 2023-07-01 (VaultProperties), azure-docs `soft-delete-overview`. Purge
 protection is written as true or not at all: `false` is refused even for a new vault (Azure/ai-hub issue 241).

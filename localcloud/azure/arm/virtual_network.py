@@ -1,7 +1,8 @@
 """Microsoft.Network: virtual networks, their subnets, and network security groups.
 
 A PUT of a network replaces its subnets by those in the body; a subnet can be written by itself as well. Left out:
-peerings, DHCP options, delegations, service endpoints, IPv6, the judging of security rules. All is there at once.
+peerings, DHCP options, delegations, service endpoints, IPv6, the evaluation of security rules. Everything is created
+at once.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _OF_A_NETWORK: Final = {
 _ATTACHED: Final = {"networkSecurityGroup": SECURITY_GROUPS, "routeTable": ROUTE_TABLES, "natGateway": NAT_GATEWAYS}
 _OF_A_SUBNET: Final = {"addressPrefix", "addressPrefixes", *_ATTACHED}
 _OF_A_GROUP: Final = {"securityRules", "flushConnection"}
-# What an answer has beside, so a client may send it back.
+# Further members of an answer, which a client may send back.
 _ANSWERED: Final = {"provisioningState", "resourceGuid", "subnets", "defaultSecurityRules"}
 # The two policies' defaults since 2023 (azure-docs `private-link/disable-private-endpoint-network-policy`).
 _POLICIES: Final = {"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled"}
@@ -146,7 +147,7 @@ class Subnets(StoredType):
 
 
 class NetworkSecurityGroups(StoredType):
-    """Network security groups; their rules are kept, and judge nothing."""
+    """Network security groups; their rules are kept, but not enforced."""
 
     name = SECURITY_GROUPS
     reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": None})})
@@ -185,7 +186,7 @@ class NetworkSecurityGroups(StoredType):
 
 
 def write_subnet(call: Call, network_id: str, name: str, properties: dict[str, Any]) -> None:
-    """Write one subnet of a network; raises 400 for a range that does not fit, or a reference to what is not there."""
+    """Write one subnet of a network; raises 400 for a range that does not fit, or a dangling reference."""
     owner = call.resources.get(network_id)
     if owner is None:
         raise AssertionError("the front door has found the network")

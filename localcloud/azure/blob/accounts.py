@@ -1,4 +1,4 @@
-"""The storage accounts of the local cloud by name, and what anybody may read of them."""
+"""The storage accounts of the local cloud by name, and their public parts."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def app(cloud: LocalAzure) -> Starlette:
 
 @dataclass(frozen=True)
 class _Visit:
-    """A request that was let in."""
+    """An authorized request."""
 
     request: Request
     account: str
@@ -126,7 +126,7 @@ class _DataPlane:
             raise errors.blob_not_found()
         cached = {"Cache-Control": blob.cache_control} if blob.cache_control else {}
         tagged = {"x-ms-tag-count": str(len(blob.tags))} if blob.tags else {}
-        # Each write makes the blob again.
+        # Each write replaces the whole blob.
         created = {"x-ms-creation-time": format_datetime(blob.changed, usegmt=True)}
         own = {"Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
         headers = {**_headers(blob), **created, **cached, **tagged, **own, "Accept-Ranges": "bytes"}
@@ -162,7 +162,7 @@ class _DataPlane:
         return Response(status_code=201, headers={**_headers(blob), "Content-MD5": md5_of(content)})
 
     def _copy(self, visit: _Visit) -> Response:
-        """Copy Blob within an account, done at once; who may read the source was asked at the door."""
+        """Copy Blob within an account, done at once; the right to read the source was checked before."""
         container, name = self._copied(visit.request, visit.account)
         source = self._blobs.get(visit.account, container, name)
         if source is None:

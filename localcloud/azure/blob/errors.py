@@ -28,7 +28,7 @@ def render(error: ServiceError) -> Response:
 
 
 def hash_differs() -> ServiceError:
-    """400 for content that is not of the hash that came with it."""
+    """400 for content that does not match its hash."""
     return ServiceError(
         400,
         "Md5Mismatch",
@@ -42,7 +42,7 @@ def account_not_found(host: str) -> ServiceError:
 
 
 def not_authenticated(challenge: str) -> ServiceError:
-    """401 for a request without a bearer that needs one."""
+    """401 for a request that lacks a bearer."""
     return ServiceError(
         401,
         "NoAuthenticationInformation",
@@ -91,12 +91,12 @@ def resource_not_found() -> ServiceError:
 
 
 def container_not_found() -> ServiceError:
-    """404 for a blob of a container that is not there."""
+    """404 for a blob of a missing container."""
     return ServiceError(404, "ContainerNotFound", "The specified container does not exist.")
 
 
 def blob_not_found() -> ServiceError:
-    """404 for a blob that is not there."""
+    """404 for a missing blob."""
     return ServiceError(404, "BlobNotFound", "The specified blob does not exist.")
 
 

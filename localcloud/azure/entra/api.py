@@ -193,7 +193,7 @@ class _Entra:
         principal = await self._authenticate(form, root, replica)
         lifetime = self._cloud.tokens.lifetime()
         body = _granted(self._cloud.tokens.issue(principal, resource, lifetime=lifetime), lifetime)
-        # Entra, too, names the server that answered the request.
+        # Like Entra, name the server that answered.
         return body, 200, {**_NOT_KEPT, "x-ms-ests-server": replica.name}
 
     def _session(self, request: Request, user: User, form: dict[str, str], resource: str) -> Response:

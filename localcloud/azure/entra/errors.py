@@ -257,7 +257,7 @@ def assertion_out_of_time(now: datetime, valid_from: datetime, expires: datetime
 
 
 def certificate_unknown(client_id: str, thumbprint: str) -> EntraError:
-    """700027: nothing with this thumbprint is registered, as far as this replica knows."""
+    """700027: this replica knows no registration with this thumbprint."""
     return _bad_certificate("not registered on application", "The key was not found", client_id, thumbprint)
 
 

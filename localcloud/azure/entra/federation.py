@@ -28,7 +28,7 @@ from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD
 _ALGORITHMS: Final = ("RS256",)
 # A local address means the public cloud.
 _BLOBS: Final = f".blob.{CLOUDS[DEFAULT_CLOUD].storage_suffix}"
-_WITHIN: Final = 5.0  # seconds that an issuer has to answer
+_WITHIN: Final = 5.0  # timeout for an issuer, in seconds
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Issuers:
 
 
 def _match(claims: Mapping[str, Any], trusted: Sequence[Trust]) -> None:
-    """Narrow the credentials down claim by claim, so that the error names the first claim that matches none."""
+    """Filter the credentials claim by claim, so that the error names the first claim without a match."""
     issuer, subject = (str(claims.get(name)) for name in ("iss", "sub"))
     # RFC 7519 4.1.3: one, or a list; Kubernetes always writes a list.
     named = claims.get("aud")

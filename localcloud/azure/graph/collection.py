@@ -113,7 +113,7 @@ class Collection(ABC):
         return JSONResponse(odata.entity(request, self.name, item, self._owners_of))
 
     async def _known(self, request: Request) -> datetime:
-        """Up to when the replica that answers a read has seen everything."""
+        """The instant up to which the answering replica has seen every change."""
         for lag in self._holder.now().lags:
             if (await lag.is_about("graph", request.scope, request.receive))[0] and self._holder.strikes(lag):
                 return lag.since
@@ -128,7 +128,7 @@ class Collection(ABC):
     def apply(self, caller: Caller, entry: Entry, body: dict[str, Any]) -> None:
         """Apply a PATCH body to a member."""
         permissions.require_write(caller, entry)
-        # The object's own id may stand in the body: some clients send what they have read.
+        # The body may have the object's own id: some clients send back what they have read.
         if str(body.pop("id", None) or entry.object_id).lower() != entry.object_id:
             raise ServiceError(400, "Request_BadRequest", "Property 'id' is read-only and cannot be set.")
         properties = representation.writable(body, self.kind)

@@ -1,4 +1,4 @@
-"""Graph's routes to what is deleted and not purged."""
+"""Graph's routes to deleted items."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Entry = Application | ServicePrincipal
 
 
 class DeletedItems:
-    """`directory/deletedItems`: what can be restored or purged."""
+    """`directory/deletedItems`, which can be restored or purged."""
 
     def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
         self._directory = cloud.directory

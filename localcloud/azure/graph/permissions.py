@@ -25,7 +25,7 @@ _READ = frozenset({"Application.Read.All", "Directory.Read.All", WRITE_OWNED, WR
 
 
 class Door:
-    """What every request passes: authentication, then the limits of Graph."""
+    """The checks of every request: authentication, then the limits of Graph."""
 
     def __init__(self, tokens: Tokens, throttle: GraphThrottle) -> None:
         self._tokens = tokens

@@ -70,7 +70,7 @@ class CertificatePlane:
         return JSONResponse(present.certificate_policy(visit.vault, certificate))
 
     async def contacts(self, visit: Visit) -> Response:
-        """Nobody (azure-keyvault-emulator issue 246 has the real answer)."""
+        """No contacts (azure-keyvault-emulator issue 246 has the real answer)."""
         self._door.require(visit, "certificatecontacts/write")
         return JSONResponse({"id": f"{visit.vault.uri}/certificates/contacts", "contacts": []})
 

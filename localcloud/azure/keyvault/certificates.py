@@ -116,7 +116,7 @@ class Certificates:
         return self._add(vault, name, material, policy, change, issuer="Unknown")
 
     def key(self, vault: KeyVault, name: str, version: str | None) -> KeyVersion:
-        """The key of a certificate, out of the secret of the same version; raises 404."""
+        """The key of a certificate, from the secret of the same version; raises 404."""
         certificate = self.find(vault, name, version)
         secret = self._secrets.find(vault, name)
         kept = secret.at(certificate.version) if secret else None
@@ -142,13 +142,13 @@ class Certificates:
         return self.find_deleted(vault, name)
 
     def recover(self, vault: KeyVault, name: str) -> CertificateVersion:
-        """Bring a soft-deleted certificate and its secret back; raises 404."""
+        """Recover a soft-deleted certificate and its secret; raises 404."""
         self.find_deleted(vault, name)
         self._secrets.recover(vault, name)
         return self.find(vault, name)
 
     def purge(self, vault: KeyVault, name: str) -> None:
-        """Remove a soft-deleted certificate for good; raises 404, or 403 under purge protection."""
+        """Purge a soft-deleted certificate; raises 404, or 403 under purge protection."""
         self.find_deleted(vault, name)
         with self._store.transaction():
             self._secrets.purge(vault, name)

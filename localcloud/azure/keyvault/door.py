@@ -1,4 +1,4 @@
-"""What every request to a vault passes: vault, bearer, limits, api-version, then what the operation understands.
+"""The checks of every request to a vault: vault, bearer, limits, api-version, then what the operation understands.
 
 The vault is named by the Host header; a loopback Host means the stack's own vault.
 """
@@ -32,15 +32,15 @@ LISTED: Final = "maxresults $skiptoken"
 """The query options of a list."""
 _PAGE_SIZE: Final = 25
 _VERSION: Final = re.compile(r"(\d\.\d|\d{4}-\d{2}-\d{2})(-preview(\.\d)?)?")
-# What Key Vault has in the place of a version, in REST 7.4.
+# Words that Key Vault's REST 7.4 has in the place of a version.
 _NO_VERSIONS: Final = frozenset({"attestation", "backup", "merge", "release", "restore", "rotate"})
-# Clients send back what answers carry; the service reads past it.
+# Clients send back members of answers; the service ignores them.
 _ANSWERED: Final[Members] = dict.fromkeys(("id", "kid", "managed"))
 
 
 @dataclass(frozen=True)
 class Visit:
-    """A request whose vault and caller are known, and which has nothing that its operation would ignore."""
+    """A request with its vault and caller, which has nothing that its operation would ignore."""
 
     request: Request
     vault: KeyVault
@@ -59,7 +59,7 @@ Handler = Callable[[Visit], Awaitable[Response]]
 
 
 class VaultDoor:
-    """The way to every operation of the data plane."""
+    """Authenticates and checks every request to the data plane."""
 
     def __init__(self, cloud: LocalAzure) -> None:
         self._cloud = cloud
@@ -77,7 +77,7 @@ class VaultDoor:
         *,
         changes: bool | None = None,
     ) -> Route:
-        """A route behind the door, in the service's own order.
+        """A route with these checks, in the service's own order.
 
         Args:
             query: the options that the operation reads, with blanks between.

@@ -28,7 +28,7 @@ _OPERATIONS: Final = {"encrypt": "encrypt", "wrapkey": "wrapKey", "decrypt": "de
 
 
 class KeyPlane:
-    """Keys and what is done with them."""
+    """Keys and their operations."""
 
     def __init__(self, door: VaultDoor) -> None:
         self._door = door

@@ -51,11 +51,11 @@ class KeyVersion:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> KeyVersion:
-        """A version as it is stored."""
+        """A stored version."""
         return cls(**{**stored, "operations": tuple(stored.get("operations", OPERATIONS))})
 
     def require(self, operation: str) -> None:
-        """Refuse an operation that the key does not allow; raises 403. A key that has ended still decrypts."""
+        """Refuse an operation that the key does not allow; raises 403. An expired key still decrypts."""
         if operation not in self.operations:
             raise errors.key_not_usable(operation, "permitted on this key", "KeyOperationForbidden")
         if not self.enabled:
@@ -83,12 +83,12 @@ class Keys:
         operations: tuple[str, ...] = OPERATIONS,
         change: SecretChange | None = None,
     ) -> KeyVersion:
-        """A new version of the key, and the key with it if it is new; an existing `version` is answered as it is.
+        """A new version of the key, which creates a missing key; an existing `version` is returned unchanged.
 
         Args:
             version: 32 hex digits, drawn when None.
             key_size: bits.
-            operations: what may be done with it.
+            operations: the allowed operations.
             change: its attributes and tags.
         """
         versions = self.versions(vault, name)
@@ -117,7 +117,7 @@ class Keys:
         return added
 
     def create(self, vault: KeyVault, name: str, asked: Mapping[str, Any]) -> KeyVersion:
-        """A new version as a client asks for it (KeyCreateParameters); raises 400, and 501 for what is left out."""
+        """A new version by a client's request (KeyCreateParameters); raises 400, and 501 for what is left out."""
         kind, size = asked.get("kty"), asked.get("key_size")
         if kind != "RSA" or asked.get("crv") is not None:
             raise errors.not_emulated(f"keys of the kind {kind}")

@@ -73,7 +73,7 @@ def key_bundle(vault: KeyVault, key: KeyVersion, public_numbers: dict[str, str])
 
 
 def rotation_policy(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:
-    """The rotation policy of a key that has none of its own (azurerm issue 19113): a notice before its end."""
+    """The default rotation policy of a key (azurerm issue 19113): a notice before it expires."""
     notice = {"trigger": {"timeBeforeExpiry": "P30D"}, "action": {"type": "Notify"}}
     return {
         "id": f"{key_id(vault, key, versioned=False)}/rotationpolicy",
@@ -102,7 +102,7 @@ def certificate_item(vault: KeyVault, certificate: CertificateVersion, *, versio
 
 
 def certificate_bundle(vault: KeyVault, certificate: CertificateVersion) -> dict[str, Any]:
-    """A certificate, its policy, and where its key and its secret are."""
+    """A certificate, its policy, and the ids of its key and secret."""
     return {
         **certificate_item(vault, certificate, versioned=True),
         "kid": _certificate_id(vault, certificate, "keys", versioned=True),

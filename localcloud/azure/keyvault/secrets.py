@@ -82,7 +82,7 @@ class KeyVaultSecret:
 
     @property
     def current(self) -> SecretVersion:
-        """The newest version, which a request without a version means, disabled or not."""
+        """The newest version, disabled or not, which a request without a version means."""
         return self.versions[-1]
 
     def at(self, version: str | None) -> SecretVersion | None:
@@ -129,7 +129,7 @@ class Secrets:
         return self._store.unseal(version.sealed)
 
     def is_current(self, secret: KeyVaultSecret, value: object, change: SecretChange) -> bool:
-        """Whether the current version has exactly this value and what a new one would get from `change`."""
+        """Whether the current version already has this value and the attributes of `change`."""
         current = secret.current
         wanted = SecretChange(change.enabled is not False, change.nbf, change.exp, change.content_type, change.tags)
         there = SecretChange(current.enabled, current.nbf, current.exp, current.content_type, current.tags)
@@ -138,7 +138,7 @@ class Secrets:
     def set(
         self, vault: KeyVault, name: str, value: object, change: SecretChange, *, managed: bool = False
     ) -> SecretVersion:
-        """Add a version, and the secret with it if it is new; `managed`: it is a certificate's.
+        """Add a version, which creates a missing secret; `managed`: it is a certificate's.
 
         Raises:
             VaultError: 400 for a bad name or value, 409 when a soft-deleted secret holds the name, 403 for another
@@ -174,7 +174,7 @@ class Secrets:
         return version
 
     def update(self, vault: KeyVault, name: str, version: str | None, change: SecretChange) -> SecretVersion:
-        """Change what is not None in `change` of one version; raises 404."""
+        """Apply the values of `change` that are not None to one version; raises 404."""
         with self._store.transaction():
             secret = self.find(vault, name)
             existing = secret.at(version) if secret else None
@@ -187,7 +187,7 @@ class Secrets:
         return changed
 
     def delete(self, vault: KeyVault, name: str, *, managed: bool = False) -> DeletedSecret:
-        """Soft-delete a secret with all its versions; raises 404, and 403 for that of a certificate alone."""
+        """Soft-delete a secret with all its versions; raises 404, and 403 for a certificate's secret."""
         with self._store.transaction():
             secret = self.find(vault, name)
             if secret is None:
@@ -199,7 +199,7 @@ class Secrets:
         return deleted
 
     def recover(self, vault: KeyVault, name: str) -> KeyVaultSecret:
-        """Bring a soft-deleted secret back; raises 404."""
+        """Recover a soft-deleted secret; raises 404."""
         with self._store.transaction():
             deleted = self.find_deleted(vault, name)
             if deleted is None:
@@ -208,7 +208,7 @@ class Secrets:
         return deleted.secret
 
     def purge(self, vault: KeyVault, name: str) -> None:
-        """Remove a soft-deleted secret for good; raises 404, or 403 under purge protection."""
+        """Purge a soft-deleted secret; raises 404, or 403 under purge protection."""
         if self.find_deleted(vault, name) is None:
             raise errors.not_found("secret", name)
         if vault.is_purge_protected:

@@ -1,1 +1,1 @@
-"""What every service of the local Azure answers with: its HTTP application, and its delays and faults."""
+"""The common part of every service: its HTTP application, its delays and its faults."""

@@ -14,7 +14,7 @@ _ASKED: Final = "localcloud.cloud"
 
 
 class AtPublicNames:
-    """Around a service that is reached by the public names: each request is to the cloud that its Host names."""
+    """Middleware of a service with public names: records the cloud that the Host header names."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

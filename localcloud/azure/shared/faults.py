@@ -1,4 +1,4 @@
-"""How slow and how eventually consistent the local Azure is. The defaults are Azure's delays, shortened."""
+"""How slow and eventually consistent the local Azure is. The defaults are Azure's delays, shortened."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Faults:
         return self.error_rates.get(f"{service} {method}", self.error_rates.get(service, 0.0))
 
     def random(self) -> random.Random:
-        """A source of chance of its own for one part of the cloud, repeatable when `seed` is set."""
+        """A random generator for one part of the cloud, repeatable if `seed` is set."""
         return random.Random(self.seed)
 
     @classmethod

@@ -27,7 +27,7 @@ from localcloud.core.validation import problems
 
 
 class Disk(StrEnum):
-    """What is wrong with the disk that the local cloud's store is on."""
+    """The fault of the store's disk."""
 
     FULL = "full"
     READ_ONLY = "read-only"
@@ -40,7 +40,7 @@ class Disk(StrEnum):
 
 @dataclass(frozen=True)
 class HeldAnswer(Match):
-    """What a request is answered instead of the service's own answer.
+    """An answer that replaces the service's own.
 
     Attributes:
         status: HTTP status; None drops the connection without an answer.
@@ -65,7 +65,7 @@ class HeldDelivery(Match):
 
     Attributes:
         latency: seconds before the first byte.
-        bytes_per_second: speed of the body; None: as fast as it goes.
+        bytes_per_second: speed of the body; None: no limit.
         cut: share of the body after which the connection is dropped; None: never.
     """
 
@@ -94,7 +94,7 @@ class HeldLag(Match):
 class HeldReplication:
     """Entra ID accepts no certificate that was registered after `since`; `client_id` None means any application's.
 
-    Registrations that were removed are refused at their usual time, so that nothing hides a missing certificate.
+    Registrations that were removed are refused at their usual time, so that a missing certificate is not hidden.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -105,7 +105,7 @@ class HeldReplication:
 
 @dataclass(frozen=True)
 class HeldFaults:
-    """Everything that is held now.
+    """All held faults.
 
     Attributes:
         answers: the first that applies to a request answers it.
@@ -148,7 +148,7 @@ class HeldFaults:
         return vault.lower() in self.read_only_vaults
 
     def to_json(self) -> str:
-        """The file's content: what is not as it is without a fault."""
+        """The file's content: the members that are not the default."""
         return _DOCUMENT.dump_json(self, exclude_defaults=True).decode()
 
     @classmethod
@@ -176,7 +176,7 @@ _NOTHING: Final = HeldFaults()
 
 @dataclass
 class _Uses:
-    """What a fault with a probability, a number or a time has done since it was held."""
+    """The uses of a fault with a probability, a count or a time since it is held."""
 
     chance: random.Random
     matched: int = 0
@@ -193,7 +193,7 @@ class FaultHolder:
         self._uses: dict[Match, _Uses] = {}
 
     def now(self) -> HeldFaults:
-        """What is held at this moment; raises ValueError if the file is none of ours."""
+        """The faults that are held now; raises ValueError for an invalid file."""
         if self._file is None:
             return _NOTHING
         try:

@@ -81,7 +81,7 @@ class Match:
     Attributes:
         service: whose requests.
         methods: HTTP methods, all of them if empty.
-        path: regular expression that is searched in the path, without regard to case.
+        path: regular expression, searched in the path without regard to case.
         body: regular expression that is searched in the body as sent; "" matches without reading it.
         operation: one of the service's `OPERATIONS`, alone or after a method: `secret`, `PUT secret`.
         identity: client id or object id of the caller: of a bearer token, or of the client that signs in.
@@ -131,7 +131,7 @@ class Match:
 
     @property
     def _operation(self) -> tuple[str, str]:
-        """The method and what it is about; either may be empty."""
+        """The method and its object; either may be empty."""
         first, _, rest = self.operation.partition(" ")
         return (first, rest) if first.isupper() else ("", self.operation)
 
@@ -144,7 +144,7 @@ def _is_sign_in(service: str) -> bool:
 
 
 def _callers(scope: Scope, body: str) -> set[str]:
-    """Client id and object id that a request gives, in lower case; nothing of it is verified here."""
+    """Client id and object id of a request, in lower case and not verified."""
     form = {**parse_qs(scope.get("query_string", b"").decode(errors="replace")), **parse_qs(body)}
     callers = {*form.get("client_id", ()), *form.get("object_id", ())}
     scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")

@@ -19,7 +19,7 @@ Value: TypeAlias = str | bool | None
 
 
 class InvalidFilterError(ValueError):
-    """An expression that is none; the message names the place."""
+    """An invalid expression; the message names the place."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class _Reader:
 
     @property
     def left(self) -> str:
-        """What is not read yet."""
+        """The unread rest."""
         return " ".join(self._tokens)
 
     def expression(self) -> Expression:

@@ -1,6 +1,6 @@
 """What an operation understands of a request. Anything else is refused by its name.
 
-Azure ignores some of what it does not know. The local cloud would then answer 200 to what it has not done, so every
+Azure ignores some unknown parts. The local cloud would then answer 200 to something it has not done, so every
 operation declares its query options, its headers and the members of its body.
 """
 
@@ -27,8 +27,8 @@ Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 Refusal: TypeAlias = Callable[[str], ServiceError]
 """The service's error for what is not emulated, by its words."""
 
-# What says nothing about the operation: transport, authentication, diagnostics. RFC 9110; "Azure REST guidelines" of
-# api-guidelines; MSAL `oauth2cli`; azure-cli `commands/client_factory.py`; Graph SDKs' `SdkVersion`; W3C Trace Context.
+# Headers without meaning for the operation (transport, authentication, diagnostics). RFC 9110; "Azure REST guidelines"
+# of api-guidelines; MSAL `oauth2cli`; azure-cli `client_factory.py`; Graph SDKs' `SdkVersion`; W3C Trace Context.
 _NEUTRAL: Final = re.compile(
     r"accept(-.+)?|authorization|cache-control|connection|content-(length|type)|cookie|date|dnt|expect|forwarded|host"
     r"|keep-alive|max-forwards|origin|pragma|priority|proxy-.+|referer|te|trailer|transfer-encoding|upgrade(-.+)?"
@@ -93,18 +93,18 @@ def check_query(request: Request, known: Iterable[str], refusal: Refusal) -> Non
 def check_headers(headers: Headers, known: Iterable[str], refusal: Refusal) -> None:
     """Refuse a header that is not known and may change what the operation does."""
     for name, value in headers.items():
-        # Some clients send headers that say nothing.
+        # Some clients send headers without meaning.
         if value.strip() and name not in known and not is_neutral(name):
             raise refusal(f"the header {name}")
 
 
 def is_neutral(name: str) -> bool:
-    """Whether a header of this name, in any letter case, says nothing about the operation."""
+    """Whether a header of this name, in any letter case, has no meaning for the operation."""
     return _NEUTRAL.fullmatch(name.lower()) is not None
 
 
 def first_unknown(body: Mapping[str, Any], known: Members) -> Sequence[str] | None:
-    """The path of the first member of a JSON object that is not known; one that is null is as absent."""
+    """The path of the first member of a JSON object that is not known; null counts as absent."""
     for name, value in body.items():
         if value is None:
             continue

@@ -80,7 +80,7 @@ class Directory:
         return [Application.from_document(document) for _, document in self._store.items(_APPLICATIONS)]
 
     def delete_application(self, object_id: str) -> bool:
-        """Move the application and its service principal to the deleted items; returns whether it was there."""
+        """Move the application and its service principal to the deleted items; returns whether it existed."""
         application = self.application(object_id)
         if application is None:
             return False
@@ -159,7 +159,7 @@ class Directory:
         return [ServicePrincipal.from_document(document) for _, document in self._store.items(_PRINCIPALS)]
 
     def delete_service_principal(self, object_id: str) -> bool:
-        """Move an application's principal to the deleted items; a managed identity's is gone for good at once."""
+        """Move an application's principal to the deleted items; a managed identity's is purged at once."""
         principal = self.service_principal(object_id)
         if principal is None:
             return False
@@ -171,7 +171,7 @@ class Directory:
         return True
 
     def grant(self, object_id: str, role: str) -> None:
-        """Give a service principal a Graph application permission; raises LookupError when there is none."""
+        """Grant a service principal a Graph application permission; raises LookupError for an unknown one."""
         principal = self.service_principal(object_id)
         if principal is None:
             raise LookupError(f"no service principal {object_id}")
@@ -212,7 +212,7 @@ class Directory:
             self._save(replace(entry, keys=(*current, *fading)))
 
     def deleted(self) -> list[DeletedObject]:
-        """What can still be restored: deleted less than `RETENTION` ago."""
+        """The objects that can be restored: deleted less than `RETENTION` ago."""
         return [
             deleted
             for _, document in self._store.items(_DELETED)
@@ -220,10 +220,10 @@ class Directory:
         ]
 
     def restore(self, object_id: str) -> Application | ServicePrincipal | None:
-        """Bring a deleted object back, an application with its service principal; None if there is none.
+        """Restore a deleted object, an application with its service principal; None if it does not exist.
 
         Raises:
-            ServiceError: a unique name was taken meanwhile.
+            ServiceError: its unique name is in use.
         """
         restorable = {deleted.entry.object_id: deleted.entry for deleted in self.deleted()}
         entry = restorable.get(object_id)
@@ -246,7 +246,7 @@ class Directory:
         return entry
 
     def purge(self, object_id: str) -> bool:
-        """Remove a deleted object for good; returns whether there was one."""
+        """Purge a deleted object; returns whether it existed."""
         return self._store.delete(_DELETED, object_id)
 
     def _save(self, entry: Application | ServicePrincipal) -> None:

@@ -60,7 +60,7 @@ class KeyCredential:
         return hashlib.sha1(self.certificate, usedforsecurity=False).hexdigest().upper()
 
     def known_at(self, instant: datetime) -> bool:
-        """Whether a replica that has seen everything up to `instant` holds this registration."""
+        """Whether a replica that has seen everything up to `instant` has this registration."""
         return self.added_at <= instant and (self.removed_at is None or instant < self.removed_at)
 
     def to_document(self) -> Document:

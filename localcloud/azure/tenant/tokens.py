@@ -32,7 +32,9 @@ from localcloud.core.store import Store
 
 _KIND = "entra-signing-key"
 _KEY = "current"
-_BACKDATED = timedelta(minutes=5)  # Entra's tokens are valid from a little before their issue, for clocks that run late
+_BACKDATED = timedelta(
+    minutes=5
+)  # Entra's tokens are valid from shortly before their issue, for clocks that are behind
 
 # learn.microsoft.com/entra/identity-platform/access-token-claims-reference, groups overage claim.
 _MOST_GROUPS = 200
@@ -73,7 +75,7 @@ class Tokens:
         self.issuer = f"https://sts.windows.net/{tenant_id}/"
 
     def lifetime(self) -> timedelta:
-        """The lifetime of the next token, at random within `Faults.token_lifetime`, or what is held instead."""
+        """The lifetime of the next token, at random within `Faults.token_lifetime`, or the held one."""
         return timedelta(seconds=self._chance.randint(*(self._holder.now().token_lifetime or self._lifetimes)))
 
     def issue(self, principal: ServicePrincipal, resource: str, *, lifetime: timedelta | None = None) -> str:
@@ -186,7 +188,7 @@ class Tokens:
         return jwt.encode(whole, self._key, algorithm="RS256", headers={"kid": self._key_id})
 
     def verify(self, bearer: str, audiences: Collection[str]) -> Caller:
-        """The caller that sends `bearer` to a service of these `audiences`; raises InvalidTokenError like `claims`."""
+        """The caller who sends `bearer` to a service of these `audiences`; raises InvalidTokenError like `claims`."""
         claims = self.claims(bearer, audiences)
         roles, scopes = frozenset(claims.get("roles", ())), frozenset(claims.get("scp", "").split())
         return Caller(claims["tid"], claims["appid"], claims["oid"], roles, scopes)
