@@ -58,7 +58,7 @@ class ContainerProcess:
         return self._process.pid
 
     async def wait(self) -> int:
-        """Wait for the command, then end its remaining processes; returns the exit code, 128 + signal if one ended it."""
+        """Wait for the command, then end its remaining processes; returns the exit code, 128 + signal if signalled."""
         code = await self._process.wait()
         self._ended()
         return code if code >= 0 else 128 - code

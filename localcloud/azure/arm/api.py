@@ -15,8 +15,6 @@ from starlette.routing import Route
 
 from localcloud.azure.arm import (
     authorization,
-    compute,
-    containerregistry,
     containerservice,
     errors,
     eventgrid,
@@ -26,8 +24,8 @@ from localcloud.azure.arm import (
     managedidentity,
     metadata,
     network,
-    operationalinsights,
     resources,
+    seeded,
     storage,
     subscriptions,
 )
@@ -45,16 +43,14 @@ from localcloud.azure.tenant.tokens import Caller, InvalidTokenError
 
 _NAMESPACES: Final = (
     authorization,
-    compute,
-    containerregistry,
     containerservice,
     eventgrid,
     insights,
     keyvault,
     managedidentity,
     network,
-    operationalinsights,
     resources,
+    seeded,
     storage,
     subscriptions,
 )

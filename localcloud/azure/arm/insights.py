@@ -16,9 +16,9 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.network_rules import known
-from localcloud.azure.arm.operationalinsights import WORKSPACES
 from localcloud.azure.arm.path import parse
 from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, StoredType
+from localcloud.azure.arm.seeded import WORKSPACES
 from localcloud.azure.blob.accounts import ACCOUNTS
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
