@@ -189,7 +189,7 @@ def write_subnet(call: Call, network_id: str, name: str, properties: dict[str, A
     """Write one subnet of a network; raises 400 for a range that does not fit, or a dangling reference."""
     owner = call.resources.get(network_id)
     if owner is None:
-        raise AssertionError("the front door has found the network")
+        raise AssertionError("the entry of ARM has found the network")
     check_name(name, NAME)
     wanted = known(properties, _OF_A_SUBNET | set(_POLICIES) | _ANSWERED, SUBNETS)
     full_id = f"{owner['id']}/subnets/{name}"

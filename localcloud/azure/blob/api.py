@@ -64,7 +64,7 @@ def app(cloud: LocalAzure) -> Starlette:
 
 
 @dataclass(frozen=True)
-class _Visit:
+class _BlobCall:
     """An authorized request."""
 
     request: Request
@@ -73,7 +73,7 @@ class _Visit:
     name: str
 
 
-_Handler = Callable[[_Visit], Awaitable[Response]]
+_Handler = Callable[[_BlobCall], Awaitable[Response]]
 
 
 class _DataPlane:
@@ -95,7 +95,7 @@ class _DataPlane:
         def refusal(what: str) -> ServiceError:
             return errors.not_emulated(f"{what} in {method} {path}")
 
-        async def admitted(request: Request) -> Response:
+        async def authorized(request: Request) -> Response:
             account = self._account(request)
             container = self._accounts.container(account, request.path_params["container"])
             self._admit(request, account, container, operation)
@@ -106,22 +106,22 @@ class _DataPlane:
             if container is None:
                 raise errors.container_not_found()
             name = request.path_params.get("name", "")
-            return await handler(_Visit(request, account["name"], container["name"], name))
+            return await handler(_BlobCall(request, account["name"], container["name"], name))
 
-        return Route(path, admitted, methods=[method])
+        return Route(path, authorized, methods=[method])
 
-    async def list_blobs(self, visit: _Visit) -> Response:
-        query = visit.request.query_params
+    async def list_blobs(self, call: _BlobCall) -> Response:
+        query = call.request.query_params
         if not _LIST.items() <= dict(query).items():
             raise errors.not_emulated("operations of containers but List Blobs")
         asked = listing.Asked.of(query)
-        blobs = self._blobs.below(visit.account, visit.container, asked.prefix)
-        endpoint = f"https://{visit.account}.blob.{cloud_of(visit.request.scope).storage_suffix}"
-        body = listing.page(visit.container, endpoint, asked, blobs)
+        blobs = self._blobs.below(call.account, call.container, asked.prefix)
+        endpoint = f"https://{call.account}.blob.{cloud_of(call.request.scope).storage_suffix}"
+        body = listing.page(call.container, endpoint, asked, blobs)
         return Response(body, media_type="application/xml")
 
-    async def get_blob(self, visit: _Visit) -> Response:
-        blob = self._blobs.get(visit.account, visit.container, visit.name)
+    async def get_blob(self, call: _BlobCall) -> Response:
+        blob = self._blobs.get(call.account, call.container, call.name)
         if blob is None:
             raise errors.blob_not_found()
         cached = {"Cache-Control": blob.cache_control} if blob.cache_control else {}
@@ -131,29 +131,29 @@ class _DataPlane:
         own = {"Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
         headers = {**_headers(blob), **created, **cached, **tagged, **own, "Accept-Ranges": "bytes"}
         digest, size = md5_of(blob.content), len(blob.content)
-        part = ranges.BlobRange.of(visit.request.headers, size)
+        part = ranges.BlobRange.of(call.request.headers, size)
         if part is None:
             return Response(blob.content, headers={**headers, "Content-MD5": digest})
         headers |= {"x-ms-blob-content-md5": digest, "Content-Range": f"bytes {part.first}-{part.last}/{size}"}
         return Response(part.cut(blob.content), 206, headers)
 
-    async def put_blob(self, visit: _Visit) -> Response:
-        headers = visit.request.headers
+    async def put_blob(self, call: _BlobCall) -> Response:
+        headers = call.request.headers
         kind = headers.get("x-ms-blob-type")
         if _COPY_SOURCE in headers:
-            return self._copy(visit)
+            return self._copy(call)
         if kind is None:
             raise errors.header_missing()
         if kind != "BlockBlob":
             raise errors.not_emulated(kind)
-        content = await visit.request.body()
+        content = await call.request.body()
         content_type = headers.get("x-ms-blob-content-type") or headers.get("content-type")
         if any(headers.get(name) not in (None, "", md5_of(content)) for name in _HASHES):
             raise errors.hash_differs()
         blob = self._blobs.put(
-            visit.account,
-            visit.container,
-            visit.name,
+            call.account,
+            call.container,
+            call.name,
             content,
             content_type or "application/octet-stream",
             headers.get("x-ms-blob-cache-control"),
@@ -161,20 +161,20 @@ class _DataPlane:
         )
         return Response(status_code=201, headers={**_headers(blob), "Content-MD5": md5_of(content)})
 
-    def _copy(self, visit: _Visit) -> Response:
+    def _copy(self, call: _BlobCall) -> Response:
         """Copy Blob within an account, done at once; the right to read the source was checked before."""
-        container, name = self._copied(visit.request, visit.account)
-        source = self._blobs.get(visit.account, container, name)
+        container, name = self._copied(call.request, call.account)
+        source = self._blobs.get(call.account, container, name)
         if source is None:
             raise errors.blob_not_found()
         blob = self._blobs.put(
-            visit.account,
-            visit.container,
-            visit.name,
+            call.account,
+            call.container,
+            call.name,
             source.content,
             source.content_type,
             source.cache_control,
-            tags.stated(visit.request.headers),
+            tags.stated(call.request.headers),
         )
         done = {"x-ms-copy-id": str(uuid.uuid4()), "x-ms-copy-status": "success"}
         return Response(status_code=202, headers={**_headers(blob), **done})
@@ -188,8 +188,8 @@ class _DataPlane:
         container, _, name = unquote(source.path).lstrip("/").partition("/")
         return container, name
 
-    async def delete_blob(self, visit: _Visit) -> Response:
-        if not self._blobs.delete(visit.account, visit.container, visit.name):
+    async def delete_blob(self, call: _BlobCall) -> Response:
+        if not self._blobs.delete(call.account, call.container, call.name):
             raise errors.blob_not_found()
         return Response(status_code=202)
 

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute
 from localcloud.azure.graph import federated_credentials, odata, permissions, representation
 from localcloud.azure.graph.collection import Collection, Entry
 from localcloud.azure.graph.deleted_items import DeletedItems
-from localcloud.azure.graph.odata import LISTED, READ, door
+from localcloud.azure.graph.odata import LISTED, READ, route
 from localcloud.azure.graph.principals import DirectoryObjects, Users
 from localcloud.azure.graph.throttle import GraphThrottle
 from localcloud.azure.local_azure import LocalAzure
@@ -32,13 +32,13 @@ from localcloud.core import clock
 
 def app(cloud: LocalAzure) -> Starlette:
     """Graph's application."""
-    entrance = permissions.Door(cloud.tokens, GraphThrottle(cloud.faults.graph_requests))
+    guard = permissions.GraphGuard(cloud.tokens, GraphThrottle(cloud.faults.graph_requests))
     parts = (
-        _Applications(cloud, entrance),
-        _ServicePrincipals(cloud, entrance),
-        DeletedItems(cloud, entrance),
-        DirectoryObjects(cloud, entrance),
-        Users(cloud, entrance),
+        _Applications(cloud, guard),
+        _ServicePrincipals(cloud, guard),
+        DeletedItems(cloud, guard),
+        DirectoryObjects(cloud, guard),
+        Users(cloud, guard),
     )
     routes = [route for part in parts for route in part.routes()]
     service = service_app("graph", routes, faults=cloud.faults, holder=cloud.holder, render=_render)
@@ -58,14 +58,14 @@ class _Applications(Collection):
         for member in (f"/v1.0/applications{key}" for key in self.keys):
             federated = f"{member}/federatedIdentityCredentials"
             routes += [
-                door("GET", federated, self.federated, LISTED),
-                door("POST", federated, self.add_federated, Understood.of(body=federated_credentials.MEMBERS)),
+                route("GET", federated, self.federated, LISTED),
+                route("POST", federated, self.add_federated, Understood.of(body=federated_credentials.MEMBERS)),
             ]
             for credential in (f"{federated}/{{credential}}", f"{federated}(name='{{credential}}')"):
                 routes += [
-                    door("GET", credential, self.one_federated, READ),
-                    door("PATCH", credential, self.change_federated, changed),
-                    door("DELETE", credential, self.remove_federated),
+                    route("GET", credential, self.one_federated, READ),
+                    route("PATCH", credential, self.change_federated, changed),
+                    route("DELETE", credential, self.remove_federated),
                 ]
         return routes
 

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute
 
 from localcloud.azure.graph import odata, permissions, representation
-from localcloud.azure.graph.odata import LISTED, READ, door
+from localcloud.azure.graph.odata import LISTED, READ, route
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, json_object, not_emulated
 from localcloud.azure.shared.understood import Understood
@@ -32,9 +32,9 @@ class Collection(ABC):
     name: str
     kind: type[Entry]
 
-    def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
+    def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
         self.directory = cloud.directory
-        self._door = door
+        self._guard = guard
         self._tenant_id = cloud.tenant_id
         self._holder = cloud.holder
         self._replicas = Replicas(lambda: cloud.faults.graph_delays, cloud.faults.random())
@@ -44,20 +44,20 @@ class Collection(ABC):
     def routes(self) -> Sequence[BaseRoute]:
         collection = f"/v1.0/{self.name}"
         routes = [
-            door("GET", f"{collection}/$count", self.count, LISTED),
-            door("GET", collection, self.list, LISTED),
-            door("POST", collection, self.create, self._written("")),
+            route("GET", f"{collection}/$count", self.count, LISTED),
+            route("GET", collection, self.list, LISTED),
+            route("POST", collection, self.create, self._written("")),
         ]
         for member in (f"{collection}{key}" for key in self.keys):
             routes += [
-                door("GET", member, self.read, READ),
-                door("PATCH", member, self.change, self._written("prefer")),
-                door("DELETE", member, self.remove),
-                door("GET", f"{member}/owners", self.owners, LISTED),
-                door("POST", f"{member}/owners/$ref", self.add_owner, Understood.of(body="@odata.id")),
-                door("DELETE", f"{member}/owners/{{owner}}/$ref", self.drop_owner),
-                door("POST", f"{member}/addPassword", self.add_password, Understood.of(body=representation.PASSWORD)),
-                door("POST", f"{member}/removePassword", self.remove_password, Understood.of(body="keyId")),
+                route("GET", member, self.read, READ),
+                route("PATCH", member, self.change, self._written("prefer")),
+                route("DELETE", member, self.remove),
+                route("GET", f"{member}/owners", self.owners, LISTED),
+                route("POST", f"{member}/owners/$ref", self.add_owner, Understood.of(body="@odata.id")),
+                route("DELETE", f"{member}/owners/{{owner}}/$ref", self.drop_owner),
+                route("POST", f"{member}/addPassword", self.add_password, Understood.of(body=representation.PASSWORD)),
+                route("POST", f"{member}/removePassword", self.remove_password, Understood.of(body="keyId")),
             ]
         return routes
 
@@ -115,7 +115,7 @@ class Collection(ABC):
     async def _known(self, request: Request) -> datetime:
         """The instant up to which the answering replica has seen every change."""
         for lag in self._holder.now().lags:
-            if (await lag.is_about("graph", request.scope, request.receive))[0] and self._holder.strikes(lag):
+            if (await lag.is_about("graph", request.scope, request.receive))[0] and self._holder.applies(lag):
                 return lag.since
         return self._replicas.choose().knows_until
 
@@ -203,7 +203,7 @@ class Collection(ABC):
         return Response(status_code=204)
 
     def caller(self, request: Request) -> Caller:
-        return self._door.enter(request)
+        return self._guard.authenticate(request)
 
     def addressed(self, request: Request) -> Entry:
         """The member that the path names; raises 404."""

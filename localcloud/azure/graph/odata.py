@@ -52,7 +52,7 @@ Expand = Callable[[str], Sequence[dict[str, Any]]]
 """The owners of the object with an id."""
 
 
-def door(
+def route(
     method: str, path: str, handler: Callable[[Request], Awaitable[Response]], reads: Understood | None = None
 ) -> Route:
     """A route of Graph that refuses what its handler would ignore; any object of a body may have annotations."""

@@ -180,7 +180,7 @@ class _Uses:
 
     chance: random.Random
     matched: int = 0
-    struck: int = 0
+    applied: int = 0
 
 
 class FaultHolder:
@@ -206,18 +206,18 @@ class FaultHolder:
             self._read = read
         return self._held
 
-    def strikes(self, fault: Match) -> bool:
+    def applies(self, fault: Match) -> bool:
         """Whether a held fault applies to the request that just matched it; counts both."""
         uses = self._uses.setdefault(fault, _Uses(random.Random(fault.seed)))
         uses.matched += 1
-        strikes = (
+        applies = (
             uses.matched > fault.skip
             and (fault.seconds is None or clock.now() - self._since() < timedelta(seconds=fault.seconds))
-            and (fault.count is None or uses.struck < fault.count)
+            and (fault.count is None or uses.applied < fault.count)
             and (fault.probability == 1 or uses.chance.random() < fault.probability)
         )
-        uses.struck += strikes
-        return strikes
+        uses.applied += applies
+        return applies
 
     def disk_error(self) -> int | None:
         """The error (errno(3)) of every write to the store; None if it can be written."""

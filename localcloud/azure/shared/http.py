@@ -192,7 +192,7 @@ class _Envelope:
         """The first fault that applies to the request, and how to receive its body again."""
         for fault in faults:
             matches, receive = await fault.is_about(self._service, scope, receive)
-            if matches and self._holder.strikes(fault):
+            if matches and self._holder.applies(fault):
                 return fault, receive
         return None, receive
 

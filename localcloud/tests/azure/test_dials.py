@@ -89,7 +89,7 @@ def test_azures_client_gets_through_what_passes(secrets: SecretClient, world: Ar
 
 
 @pytest.mark.parametrize(
-    ("dial", "struck"),
+    ("dial", "applied"),
     [
         ({"count": 2}, [503, 503, 200, 200]),
         ({"skip": 1, "count": 1}, [200, 503, 200, 200]),
@@ -100,10 +100,10 @@ def test_azures_client_gets_through_what_passes(secrets: SecretClient, world: Ar
         ({"probability": 0.0}, [200] * 4),
     ],
 )
-def test_a_dial_strikes_as_often_as_it_says(client: Client, dial: dict[str, Any], struck: list[int]) -> None:
+def test_a_dial_strikes_as_often_as_it_says(client: Client, dial: dict[str, Any], applied: list[int]) -> None:
     client.world.hold(answers=(HeldAnswer("arm", **dial),))
 
-    assert client.statuses(4) == struck
+    assert client.statuses(4) == applied
 
 
 def test_a_seed_repeats_what_a_probability_strikes(client: Client) -> None:
