@@ -16,8 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, enumerated
-from localcloud.azure.blob.account_keys import AccountKeys
-from localcloud.azure.blob.accounts import ACCOUNTS, BLOB_SERVICES, CONTAINERS, Accounts, allows_anyone
+from localcloud.azure.blob.accounts import ACCOUNTS, BLOB_SERVICES, CONTAINERS, AccountKeys, Accounts, allows_anyone
 from localcloud.azure.blob.contents import Blobs
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError

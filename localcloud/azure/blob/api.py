@@ -21,8 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from localcloud.azure.blob import errors, listing, ranges, shared_key, tags
-from localcloud.azure.blob.account_keys import AccountKeys
-from localcloud.azure.blob.accounts import Accounts, allows_anyone, is_public
+from localcloud.azure.blob.accounts import AccountKeys, Accounts, allows_anyone, is_public
 from localcloud.azure.blob.contents import Blob, Blobs, md5_of
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
