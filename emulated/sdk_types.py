@@ -42,7 +42,7 @@ class PropertyType:
     classes: tuple[tuple[str, _Class], ...] = ()
 
     def of(self, value: Mapping[str, Value]) -> PropertyType | None:
-        """The type of an object in a union, None if nothing in it names a class."""
+        """The type of an object in a union, None if it names no class."""
         named = [cls for name, cls in self.classes if name in (unwrap(item) for item in value.values())]
         return PropertyType("object", named[0]) if named else None
 
@@ -52,7 +52,7 @@ def properties(cls: type) -> Mapping[str, PropertyType]:
     """Wire names of a generated class (arguments, outputs or a resource) and the type of each."""
     if issubclass(cls, pulumi.Resource):
         hints = sdk.resource_types(cls)
-        # Of the class itself only: `id` and `urn` are the engine's.
+        # Only those of the class itself: `id` and `urn` are the engine's.
         return {name: _shape(hint) for name, hint in hints.items() if name not in {"id", "urn"}}
     hints = sdk.input_type_types(cls) if sdk.is_input_type(cls) else sdk.output_type_types(cls)
     return {name: _shape(hint) for name, hint in hints.items()}

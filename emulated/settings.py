@@ -16,7 +16,7 @@ from typing import Final
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LOCAL_TENANT_ID, LocalEnvironment
 from plugin import UNKNOWN, CheckFailure, PluginError, Props, Value, unwrap
 
-# Provider input and the variable the real providers read when it is not set.
+# Provider input, and the variable that the real providers read without it.
 _VARIABLES: Final[Mapping[str, str]] = {
     "tenantId": "ARM_TENANT_ID",
     "clientId": "ARM_CLIENT_ID",

@@ -40,7 +40,7 @@ _FLATTENED: Final = frozenset(
 _BESIDE_PROPERTIES: Final = frozenset({"id", "name", "type", "location", "tags", "sku", "zones", "extendedLocation"})
 # Of Event Grid: beside `properties` in a destination, whose members the SDK shows on one level (EventGrid.json).
 _DESTINATION: Final = "endpointType"
-# Members of every ARM resource beside `properties`.
+# Members of every ARM resource other than `properties`.
 _ENVELOPE: Final = frozenset(
     {"location", "tags", "properties", "identity", "sku", "kind", "extendedLocation", "managedBy"}
 )

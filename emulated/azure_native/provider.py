@@ -20,7 +20,7 @@ _CLIENT_TOKEN: Final = "azure-native:authorization:getClientToken"
 
 
 class AzureNative(Provider):
-    """The provider: resource types and functions of the table, and the two functions about the client itself."""
+    """The provider: the table's resource types and functions, and the two functions about the client itself."""
 
     name = "azure-native"
     version = metadata.version("pulumi-azure-native")

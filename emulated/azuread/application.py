@@ -50,7 +50,7 @@ class ApplicationResource(GraphResource):
         name = self.schema.value(inputs, "displayName")
         self._refuse_duplicate(inputs, but="")
         owners = self.schema.value(inputs, "owners") or []
-        # The caller is the first owner until the end; if it is not in `owners`, it is then removed.
+        # The caller is the first owner; at the end it is removed unless it is in `owners`.
         others = [owner for owner in owners if owner != session.object_id]
         bound = [session.graph.reference(owner) for owner in (session.object_id, *others)]
         body = {"tags": [], **self.schema.graph_body(inputs), "owners@odata.bind": bound}
@@ -149,5 +149,5 @@ def printed_id(id: str) -> str:
 
 
 def _not_replicated(response: httpx.Response) -> bool:
-    """`applicationUpdateRetryFunc`: the replica asked does not know the application yet."""
+    """`applicationUpdateRetryFunc`: this replica does not know the application yet."""
     return response.status_code in {httpx.codes.NOT_FOUND, httpx.codes.CONFLICT}

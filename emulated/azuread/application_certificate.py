@@ -30,7 +30,7 @@ _KIND: Final = "certificate"
 class ApplicationCertificateResource(GraphResource):
     """A certificate registered on an application. Its id is `<object id>/certificate/<key id>`.
 
-    Graph has no call for one certificate: the whole list is read and written again, so the calls for one application
+    Graph has no call for one certificate: the whole list is read and written, so the calls for one application
     wait for each other. Any change replaces. Read and delete fail when the application itself is gone, as the real
     provider's do.
     """
@@ -156,7 +156,7 @@ def _pem_base64(value: str, encoding: str) -> str:
 
 
 def _seconds(date: str | None) -> str | None:
-    """The date again, in Go's RFC3339: whole seconds."""
+    """The date in Go's RFC3339: whole seconds."""
     if date is None:
         return None
     return datetime.fromisoformat(date).replace(microsecond=0).isoformat().replace("+00:00", "Z")

@@ -1,7 +1,7 @@
 """Microsoft Graph as the azuread provider calls it: retries, error messages, waiting for replicas.
 
 Sources in hashicorp/terraform-provider-azuread: the vendored `go-azure-sdk/sdk/client/client.go` (retries, error text),
-`internal/helpers/consistency/consistency.go` and the resources' own StateChangeConf (five looks in a row).
+`internal/helpers/consistency/consistency.go` and the resources' own StateChangeConf (five reads in a row).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class GraphClient:
         self._sleep = sleep
 
     def reference(self, object_id: str) -> str:
-        """The URL by which one directory object refers to another."""
+        """The URL with which one directory object refers to another."""
         return f"{self._rest.base_url}/v1.0/directoryObjects/{object_id}"
 
     def get(self, path: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class GraphClient:
         return body
 
     def find(self, path: str) -> dict[str, Any] | None:
-        """One object, None when there is none."""
+        """One object, None if it does not exist."""
         try:
             return self.get(path)
         except RefusalError as refused:

@@ -48,7 +48,7 @@ class AzureAd(Provider):
         return Checked(new, check_settings(self.name, new))
 
     def configure(self, inputs: Props) -> None:
-        # The real provider signs in here too: it wants to know its own object id (`internal/clients/client.go`).
+        # The real provider signs in here too, for its own object id (`internal/clients/client.go`).
         settings = AzureProviderSettings.load(self.name, inputs)
         environment = settings.environment
         sign_in = DeployerCredential(settings)

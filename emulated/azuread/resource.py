@@ -1,4 +1,4 @@
-"""What the azuread resource types have in common: check, plan and refresh by schema, the rest by type."""
+"""The common part of the azuread resource types: check, plan and refresh by schema."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from plugin import UNKNOWN, PropertyChange, Props, Secret, Value, unwrap
 
-# Input in which the bridge lists those that Check has filled in.
+# Input in which the bridge lists the defaults of Check.
 DEFAULTS: Final = "__defaults"
 _UUID: Final = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _RFC3339: Final = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})"
@@ -47,7 +47,7 @@ class Argument:
     """One argument.
 
     Attributes:
-        graph: the property in Graph that it is, if it is one.
+        graph: its property in Graph, if it has one.
         default: the value of an absent input.
         computed: the service decides the value of an absent input, which is then no difference.
         force_new: its change replaces the resource.
@@ -95,7 +95,7 @@ class Schema:
         return {**inputs, **missing, DEFAULTS: sorted(missing)}
 
     def value(self, inputs: Props, name: str) -> Value:
-        """The value of an argument, defaults counted; plain."""
+        """The plain value of an argument, or its default."""
         return unwrap(inputs.get(name, self.arguments[name].default))
 
     def graph_body(self, inputs: Props) -> Props:
@@ -107,7 +107,7 @@ class Schema:
         }
 
     def changes(self, state: Props, inputs: Props) -> dict[str, PropertyChange]:
-        """The plan: what differs between the state and the inputs."""
+        """The plan: the differences between state and inputs."""
         changes = {}
         for name, argument in self.arguments.items():
             if argument.computed and name not in inputs:
@@ -139,7 +139,7 @@ class Schema:
         """Inputs after a read: live values of the earlier inputs; on import all that is not empty or a default."""
         if inputs:
             kept = {name: _kept(value, state.get(name)) for name, value in inputs.items() if name in self.arguments}
-            # One that has become another value is none any more (`extractInputsObject` in the same file of the bridge).
+            # A changed one is no longer a default (`extractInputsObject` in the same file of the bridge).
             filled_in = [name for name in inputs.get(DEFAULTS, ()) if kept[name] == inputs[name]]
             return {**kept, DEFAULTS: filled_in} if DEFAULTS in inputs else kept
         return {

@@ -42,7 +42,7 @@ def wait_until_ready(api: Api, collection: Collection, live: Object) -> Object:
 
 
 def wait_until_gone(api: Api, collection: Collection, live: Object) -> None:
-    """Wait until the object with this uid is gone; raises `AwaitError` if it stays."""
+    """Wait until the object with this uid is deleted; raises `AwaitError` if it stays."""
     metadata = live["metadata"]
     deadline = time.monotonic() + float(metadata.get("annotations", {}).get(TIMEOUT, _TIMEOUT))
     while (current := api.get(collection, metadata.get("namespace"), metadata["name"])) is not None:

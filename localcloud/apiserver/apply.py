@@ -28,7 +28,7 @@ _PAUSE: Final = 0.05
 
 
 class NotAppliedError(RuntimeError):
-    """The API server refuses an object, does not answer, or is not done in time."""
+    """The API server refuses an object, does not answer, or is too slow."""
 
 
 class Administrator:

@@ -1,4 +1,4 @@
-"""The command lines of the control plane. All listen on loopback or on a socket of this user's alone."""
+"""The command lines of the control plane. All listen on loopback or on a socket of this user only."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def service_addresses(port: int) -> str:
 
 
 def kube_controller_manager(state: StateDirectory, binaries: Binaries) -> list[str]:
-    """kube-controller-manager with the few controllers that something here waits for."""
+    """kube-controller-manager with the few controllers that are needed here."""
     return [
         binaries.path(CONTROLLER_MANAGER),
         f"--kubeconfig={state.controller_manager_kubeconfig}",

@@ -19,7 +19,7 @@ from localcloud.core.store import Store
 
 _KIND: Final = "apiserver"
 _AES_KEY_BYTES: Final = 32
-# Without a token: health and version, and nothing else.
+# Without a token: only health and version.
 _FOR_EVERYBODY: Final = ("/livez", "/readyz", "/healthz", "/version")
 
 

@@ -1,4 +1,4 @@
-"""IMDS as its clients ask it: `GET /metadata/identity/oauth2/token` over plain HTTP on the node.
+"""IMDS as its clients call it: `GET /metadata/identity/oauth2/token` over plain HTTP on the node.
 
 An identity is the node's when a scale set of the subscription carries it (`identity.userAssignedIdentities`), for this
 machine is the one node of every cluster here. Sources: azure-docs "How to use managed identities on a VM" for
@@ -24,7 +24,7 @@ from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD
 
 _SCALE_SETS = "microsoft.compute/virtualmachinescalesets"
 _LIFETIME = timedelta(hours=24)
-# Each parameter that picks an identity; `msi_res_id` is the older spelling.
+# The parameters that select an identity; `msi_res_id` is the older spelling.
 _SELECTORS = ("client_id", "object_id", "mi_res_id", "msi_res_id")
 
 
@@ -81,7 +81,7 @@ class _Imds:
         return tokens.issue(principal, resource, lifetime=_LIFETIME)
 
     def _chosen(self, selectors: dict[str, str]) -> ServicePrincipal:
-        """The identity that the query picks among the node's; raises 400."""
+        """The node's identity that the query selects; raises 400."""
         attached = list({identity.object_id: identity for identity in self._attached()}.values())
         if len(selectors) > 1:
             raise _invalid("Only one of client_id, object_id and msi_res_id may be specified")

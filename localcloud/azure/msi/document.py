@@ -15,12 +15,12 @@ from localcloud.core.clock import parse_rfc3339, rfc3339
 
 
 class NoCredentialDocumentError(ValueError):
-    """Something else than a credential document; the message shows nothing of it."""
+    """The text is not a credential document; the message does not contain it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialDocument:
-    """Who signs in, and with what; `renew_after` is None in a document that does not state it."""
+    """Client and key; `renew_after` is None in a document without it."""
 
     client_id: str
     tenant_id: str
