@@ -201,7 +201,7 @@ def test_a_file_of_something_else_is_refused(text: str) -> None:
         ("answers: [", "while parsing"),
     ],
 )
-def test_a_dial_that_cannot_be_is_refused_by_its_place(text: str, place: str) -> None:
+def test_a_fault_that_cannot_be_is_refused_by_its_place(text: str, place: str) -> None:
     with pytest.raises(ValueError, match=re.escape(place)):
         HeldFaults.parse(text)
 
