@@ -51,7 +51,7 @@ SIGN_IN_GATE: Final = f"{OWN}SignInGate"
 SIGNING_KEY: Final = f"{OWN}SigningKey"
 SIGNING_KEY_SECRET: Final = f"{OWN}SigningKeySecret"
 STACK_OWNER: Final = f"{OWN}StackOwner"
-LOOK_AT_SECRETS: Final = f"{OWN}lookAtSecrets"
+PREFETCH_SECRETS: Final = f"{OWN}prefetchSecrets"
 """A function of the plugin, as the next one is."""
 REQUIRE_REGISTRABLE: Final = f"{OWN}requireRegistrable"
 

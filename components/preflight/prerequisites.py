@@ -25,7 +25,6 @@ from components.preflight.azure_objects import (
     optional_lookups,
     required_lookups,
 )
-from components.preflight.delivered_secrets import look_at_secrets
 from components.preflight.hosted_cluster_manifest import read_manifests
 from components.preflight.imported_documents import imported_credential
 from components.preflight.infrastructure_checks import compare_infrastructure
@@ -37,6 +36,7 @@ from components.preflight.management_cluster_check import (
     without_add_on,
 )
 from components.preflight.network_policy_check import unenforced_block
+from components.preflight.prefetch import prefetch_secrets
 from identity.access.azure_rbac import AksCluster
 from identity.naming import parse_arm_id
 from identity.outputs import StackOutputs
@@ -85,7 +85,7 @@ async def look_up(
     lookups = list(dict.fromkeys([*(lookup for _, lookup in required), *optional]))
     outcomes, _ = await asyncio.gather(
         asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True),
-        look_at_secrets(settings, vault),
+        prefetch_secrets(settings, vault),
     )
     found = dict(zip(lookups, outcomes, strict=True))
     keys = await asyncio.to_thread(read_existing_keys, settings, vault)

@@ -48,7 +48,7 @@ _CACHE_CONTROL: Final = "public, max-age=60"
 class AzureAnswer:
     """What a service answered: the object, None if there is none (404), and the service's time (UTC) if it gave one."""
 
-    found: AzureObject | None
+    body: AzureObject | None
     date: datetime | None
 
 
@@ -94,7 +94,7 @@ class AzureClient:
 
     def resource(self, resource_id: str, api_version: str) -> AzureObject | None:
         """A resource of ARM, None if there is none."""
-        return self.resource_with_date(resource_id, api_version).found
+        return self.resource_with_date(resource_id, api_version).body
 
     def resource_with_date(self, resource_id: str, api_version: str) -> AzureAnswer:
         """A resource of ARM, and ARM's time."""
@@ -108,7 +108,7 @@ class AzureClient:
         parameters = {"api-version": api_version} | ({} if condition is None else {"$filter": condition})
         request: HttpRequest | None = HttpRequest("GET", collection, params=parameters)
         while request is not None:
-            page = _send(self._arm, request).found or {}
+            page = _send(self._arm, request).body or {}
             found += page.get("value") or []
             # The address of a next page is whole; the token is for ARM alone.
             following = urlsplit(page.get("nextLink") or "")
@@ -121,11 +121,11 @@ class AzureClient:
     ) -> AzureObject | None:
         """The answer to a PUT or PATCH of a resource of ARM, None if it, or its parent, does not exist."""
         request = HttpRequest(verb, resource_id, params={"api-version": api_version}, json=dict(body))
-        return _send(self._arm, request).found
+        return _send(self._arm, request).body
 
     def directory_object(self, path: str) -> AzureObject | None:
         """An object of the directory by its path (`/applications/<object id>`), None if there is none."""
-        return _send(self._graph, HttpRequest("GET", path)).found
+        return _send(self._graph, HttpRequest("GET", path)).body
 
     def delete_resource(self, resource_id: str, api_version: str) -> None:
         """DELETE a resource of ARM; one that does not exist stays so."""
@@ -136,7 +136,7 @@ class AzureClient:
         found: list[AzureObject] = []
         request: HttpRequest | None = HttpRequest("GET", path, params={"$filter": condition})
         while request is not None:
-            page = _send(self._graph, request).found or {}
+            page = _send(self._graph, request).body or {}
             found += page.get("value") or []
             # As in `resources`; the path of a next page has the version, as the client's endpoint has it.
             following = urlsplit(page.get("@odata.nextLink") or "")
@@ -164,14 +164,14 @@ class AzureClient:
         parameters = {} if "api-version=" in path else {"api-version": _VAULT_API}
         json = None if body is None else dict(body)
         request = HttpRequest(verb, f"{base}{path}", params=parameters, headers=dict(headers), json=json)
-        return _send(self._vaults, request).found
+        return _send(self._vaults, request).body
 
     def managed_hsm(self, hsm: str, verb: str, path: str, body: Mapping[str, Any] | None = None) -> AzureObject | None:
         """The answer of a managed HSM's data plane to a request for `path`, None for a 404."""
         _require_host_label(hsm)
         url = f"https://{hsm}.{self.cloud.managed_hsm_suffix}{path}"
         json = None if body is None else dict(body)
-        return _send(self._hsms, HttpRequest(verb, url, params={"api-version": _VAULT_API}, json=json)).found
+        return _send(self._hsms, HttpRequest(verb, url, params={"api-version": _VAULT_API}, json=json)).body
 
     def write_blob(self, url: str, content: bytes, content_type: str) -> None:
         """Write a block blob whole (Put Blob); 404 raises AzureRefusedError, too."""
@@ -223,7 +223,7 @@ class AzureClient:
         too.
         """
         parameters = {"api-version": api_version, **options}
-        found = _send(self._arm, HttpRequest("POST", f"{resource_id}/{verb}", params=parameters)).found
+        found = _send(self._arm, HttpRequest("POST", f"{resource_id}/{verb}", params=parameters)).body
         if found is None:
             raise AzureRefusedError(f"{resource_id} does not exist; correct its name, or create it")
         return found

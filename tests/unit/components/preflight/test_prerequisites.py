@@ -38,7 +38,7 @@ def without(*names: str) -> Callable[[Mapping[str, Any]], Any]:
 
 def test_everything_that_is_missing_is_in_one_report(program: Program) -> None:
     nothing = dict.fromkeys((token.rpartition(":")[2] for token in lookups()), GONE)
-    del nothing["getClientConfig"], nothing["lookAtSecrets"]
+    del nothing["getClientConfig"], nothing["prefetchSecrets"]
     del nothing["readStackOutputs"], nothing["readStackResourceOutputs"]
 
     assert refused(program, invokes=lookups(**nothing)) == [
@@ -284,12 +284,12 @@ def test_every_lookup_goes_through_the_explicit_provider(stack: RecordingMonitor
     others = [each.function for each in stack.invoked if each not in found]
     assert others == [
         "pulumi:pulumi:readStackOutputs",
-        "idstack:index:lookAtSecrets",
+        "idstack:index:prefetchSecrets",
         "pulumi:pulumi:readStackResourceOutputs",
     ]
 
 
-def test_the_secrets_of_all_schedules_are_looked_at_ahead(program: Program) -> None:
+def test_the_secrets_of_all_schedules_are_prefetched(program: Program) -> None:
     clusters = [*with_managed_identity({"secretName": "delivered-elsewhere"}), world.SECOND_CLUSTER]
 
     stack = program(hostedClusters=clusters, invokes=lookups(getSecret={"properties": {}}))
@@ -300,8 +300,8 @@ def test_the_secrets_of_all_schedules_are_looked_at_ahead(program: Program) -> N
         for each in stack.registered
         if each.type == "idstack:index:RenewalSchedule"
     ]
-    [begun] = [each.arguments for each in stack.invoked if each.function == "idstack:index:lookAtSecrets"]
-    names = begun["secretNames"]
-    common = {name: value for name, value in begun.items() if name != "secretNames"}
+    [prefetched] = [each.arguments for each in stack.invoked if each.function == "idstack:index:prefetchSecrets"]
+    names = prefetched["secretNames"]
+    common = {name: value for name, value in prefetched.items() if name != "secretNames"}
     assert sorted(names) == sorted(each["secretName"] for each in decided)
     assert [{**common, "secretName": each["secretName"]} for each in decided] == decided
