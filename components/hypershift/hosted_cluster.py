@@ -13,7 +13,7 @@ from components.azure.credential_store import CredentialStore
 from components.azure.data_plane_identity import DataPlaneIdentityArgs, DataPlaneIdentityComponent
 from components.azure.deployer import Deployer
 from components.azure.entra_application import EntraApplicationArgs
-from components.azure.imported_credential import ImportedCredentialArgs
+from components.azure.imported_credential import ImportedCredential
 from components.azure.infrastructure import create_infrastructure
 from components.azure.optional_identity import AttacherArgs, OptionalIdentityArgs, OptionalIdentityComponent
 from components.azure.providers import ClusterConnection
@@ -57,7 +57,7 @@ class HostedClusterArgs:
     cluster: HostedClusterSettings
     store: CredentialStore
     deployer: Deployer
-    imported: Mapping[str, ImportedCredentialArgs]
+    imported: Mapping[str, ImportedCredential]
     manifest: Mapping[str, Any] | None
     delivered: Mapping[str, str]
     connection: ClusterConnection | None
@@ -187,7 +187,7 @@ class HostedCluster(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self),
         )
 
-    def _source(self, row: catalogue_rows.ControlPlaneIdentity) -> EntraApplicationArgs | ImportedCredentialArgs:
+    def _source(self, row: catalogue_rows.ControlPlaneIdentity) -> EntraApplicationArgs | ImportedCredential:
         settings, cluster = self._args.settings, self._args.cluster
         if cluster.identity(row).source == "managed-identity":
             return self._args.imported[row.field]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import pulumi
 from pulumi_kubernetes.core import v1 as core
@@ -42,8 +43,8 @@ from identity.settings.proof_target import proof_target
 class ClusterSideArgs:
     """Inputs of `ClusterSide`. `identities` has the enabled ones, by field.
 
-    With `handed_over` the namespace is HyperShift's now: this run is the last one that has its objects in the state.
-    They are the names of the Kubernetes resources there: what the state does not have is HyperShift's own.
+    `handed_over` has the names of the Kubernetes resources in the state if the namespace belongs to HyperShift now:
+    this run is the last one with its objects in the state, and HyperShift owns what the state does not have.
     """
 
     settings: Settings
@@ -57,10 +58,10 @@ class ClusterSideArgs:
 class ClusterSide(pulumi.ComponentResource):
     """Namespace, SecretProviderClasses, configuration documents, a credential probe for each mount, user workloads.
 
-    The namespace's guard comes before everything in it, as a run may end early. Whatever mounts a credential comes
-    after its secret, the key-vault-user's role and the identity's own roles. What is handed over stays as it is in the
-    cluster, also when the next run takes it out of the state; probes and workloads are the stack's own, and go.
-    `shared` has the objects under names that HyperShift uses as well. No outputs.
+    The namespace's guard comes before everything in it, as a run may end early. Pods that mount a credential come after
+    its secret, the key-vault-user's role and the identity's own roles. Objects that are handed over stay unchanged in
+    the cluster, also when the next run takes them out of the state; the stack's own probes and workloads are deleted.
+    `shared` has the objects under names that HyperShift uses as well.
     """
 
     def __init__(self, name: str, args: ClusterSideArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -85,7 +86,7 @@ class ClusterSide(pulumi.ComponentResource):
             MetadataBlock(f"{name}-metadata", MetadataBlockArgs(namespace=self._namespace), inside)
         rows = {row.field: row for row in catalogue.CONTROL_PLANE if row.field in args.identities}
         mountable = {field: self._identity(row, args.identities[field]) for field, row in rows.items()}
-        self.shared += [each for own in mountable.values() for each in own]
+        self.shared += chain(*mountable.values())
         for workload in args.cluster.workloads:
             self._workload(workload, [rows[field] for field in workload.identities], mountable)
         self.register_outputs({})
@@ -103,14 +104,14 @@ class ClusterSide(pulumi.ComponentResource):
         )
 
     def _is_registered(self, component: str) -> bool:
-        """Whether this run has a component with an object: one that hands over has what is in the state alone."""
+        """Whether this run registers the component: a run that hands over registers only what is in the state."""
         known = self._args.handed_over
-        return known is None or any(each.startswith(f"{component}-") for each in known)
+        return known is None or any(name.startswith(f"{component}-") for name in known)
 
     def _identity(
         self, row: catalogue_rows.ControlPlaneIdentity, identity: ControlPlaneIdentityComponent
     ) -> list[pulumi.Resource]:
-        """The identity's objects and probes; returns the objects that must be there before a pod mounts it."""
+        """Register the identity's objects and probes; returns the objects that a pod needs before it mounts it."""
         args, stem = self._args, f"{self._name}-{kebab(row.field)}"
         annotations = {CLUSTER_ANNOTATION: f"{args.cluster.namespace}/{args.cluster.name}"}
         own = annotations if row.of_hypershift_operator else None
@@ -157,7 +158,7 @@ class ClusterSide(pulumi.ComponentResource):
     def _platform_files(
         self, stem: str, mount: catalogue_rows.Mount, annotations: Mapping[str, str]
     ) -> list[pulumi.Resource]:
-        """What the mount's consumer reads of the platform; HyperShift's operator annotates it for every identity."""
+        """What the mount's consumer reads of the platform; HyperShift's operator always annotates it."""
         if mount.platform is None or not self._is_registered(f"{stem}-platform"):
             return []
         files = PlatformConfigArgs(
@@ -191,7 +192,7 @@ class ClusterSide(pulumi.ComponentResource):
                     for row, mount in zip(rows, side_by_side(rows), strict=True)
                 ],
             ),
-            pulumi.ResourceOptions(parent=self, depends_on=[each for row in rows for each in mountable[row.field]]),
+            pulumi.ResourceOptions(parent=self, depends_on=[*chain(*(mountable[row.field] for row in rows))]),
         )
 
     def _configuration(

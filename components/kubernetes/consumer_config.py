@@ -18,7 +18,7 @@ from identity.catalogue_rows import ConfigFile, PlatformFiles
 # The nodes' ConfigMap and the cloud controller manager's Secret share their name.
 NODE_CONFIG_MAP: Final = "azure-cloud-config"
 # openshift/cluster-network-operator pkg/names/names.go
-_OF_NETWORK_OPERATOR: Final = {"network.operator.openshift.io/cluster-name": "management"}
+_NETWORK_OPERATOR_ANNOTATION: Final = {"network.operator.openshift.io/cluster-name": "management"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class PlatformConfigArgs:
 
 
 class PlatformConfig(pulumi.ComponentResource):
-    """Secret and ConfigMap from which a consumer learns the platform. No outputs."""
+    """Secret and ConfigMap with the platform for a consumer."""
 
     def __init__(self, name: str, args: PlatformConfigArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:kubernetes:PlatformConfig", name, None, opts)
@@ -85,7 +85,7 @@ class PlatformConfig(pulumi.ComponentResource):
         core.ConfigMap(
             f"{name}-config-map",
             metadata=meta.ObjectMetaArgs(
-                name=args.files.config_map, namespace=args.namespace, annotations=_OF_NETWORK_OPERATOR
+                name=args.files.config_map, namespace=args.namespace, annotations=_NETWORK_OPERATOR_ANNOTATION
             ),
             opts=pulumi.ResourceOptions(parent=self),
         )

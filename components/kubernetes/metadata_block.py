@@ -26,10 +26,10 @@ class MetadataBlockArgs:
 
 
 class MetadataBlock(pulumi.ComponentResource):
-    """Every pod of the namespace reaches everything but 169.254.169.254, where every caller gets the node's tokens, and
-    of 168.63.129.16, where a node gets its settings, Azure's DNS alone.
+    """Pods of the namespace reach everything but 169.254.169.254, where every caller gets the node's tokens, and
+    168.63.129.16, where a node gets its settings; there only Azure's DNS is allowed.
 
-    Pods are named besides the addresses, because some network plugins (Cilium) match no pod by its address. No outputs.
+    Pods are allowed by selector as well, because some network plugins (Cilium) match no pod by its address.
     """
 
     def __init__(self, name: str, args: MetadataBlockArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -39,7 +39,7 @@ class MetadataBlock(pulumi.ComponentResource):
         )
         dns = networking.NetworkPolicyEgressRuleArgs(
             to=[networking.NetworkPolicyPeerArgs(ip_block=networking.IPBlockArgs(cidr=_WIRE_SERVER))],
-            ports=[networking.NetworkPolicyPortArgs(protocol=each, port=_DNS) for each in ("UDP", "TCP")],
+            ports=[networking.NetworkPolicyPortArgs(protocol=protocol, port=_DNS) for protocol in ("UDP", "TCP")],
         )
         networking.NetworkPolicy(
             f"{name}-policy",

@@ -45,8 +45,8 @@ def with_kubernetes_provider(
             context=cluster.context,
             # As long as it stays the same, a new address or certificate authority replaces no object on the cluster.
             cluster_identifier=full_id,
-            # What somebody changed by hand has an owner besides the stack, and server-side apply would refuse to repair
-            # it (decision record 0035).
+            # A manual change adds a second field owner, and server-side apply would refuse to repair it (decision
+            # record 0035).
             enable_patch_force=True,
             opts=None if gate is None else pulumi.ResourceOptions(depends_on=[gate]),
         ),

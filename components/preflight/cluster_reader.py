@@ -23,10 +23,7 @@ _Answer = TypeVar("_Answer")
 
 
 class ClusterReader:
-    """Asks the API server. AKS is asked for its kubeconfig at the first question, and once.
-
-    `aks` is the cluster as ARM describes it.
-    """
+    """Requests to the API server; the first one gets the kubeconfig. `aks` is the cluster as ARM describes it."""
 
     def __init__(
         self, settings: Settings, cluster: ManagementClusterSettings, providers: Providers, aks: AksCluster
@@ -38,7 +35,7 @@ class ClusterReader:
         self._kubeconfig: Kubeconfig | None = None
 
     async def ask(self, question: Callable[[ApiServer], _Answer]) -> _Answer:
-        """The answer to a question; raises AccessError, with what the cluster's state explains of it."""
+        """The answer; an AccessError says what the cluster's state explains of it."""
         try:
             if self._kubeconfig is None:
                 self._kubeconfig = await self._sign_in()
@@ -75,7 +72,7 @@ class ClusterReader:
 
 
 def cluster_reader(settings: Settings, providers: Providers, aks: AksCluster | None) -> ClusterReader | None:
-    """The reader; None without a management cluster, or while none is there.
+    """The reader; None without a management cluster, or until it exists.
 
     `aks` is the cluster as ARM describes it, None if ARM has none, or nothing can run there yet.
     """

@@ -20,9 +20,9 @@ def check_credential_losses(settings: Settings, shared: CredentialStore | None, 
     sign in in another way.
     """
     refuse_changed_authentication(settings, last)
-    found = losses(settings, vault_of(settings, shared), last)
-    refuse_losses(settings, found)
-    for name in without_effect(settings, found):
+    lost = losses(settings, vault_of(settings, shared), last)
+    refuse_losses(settings, lost)
+    for name in without_effect(settings, lost):
         pulumi.log.warn(
             f"idstack:allowCredentialLoss names {name}, which loses nothing: remove it before it lets a mistake pass"
         )

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from components.azure.credential_secret import DocumentFile
 from components.azure.imported_credential import (
     ExistingIdentity,
-    ImportedCredentialArgs,
-    ImportedDocument,
+    ImportedCredential,
     StoredDocument,
 )
 from components.azure.providers import register_providers
@@ -175,7 +175,7 @@ def test_missing_scopes_and_unusable_documents_are_in_the_same_report(program: P
     ]
 
 
-def imported(invokes: Mapping[str, Any], credential: Mapping[str, str]) -> ImportedCredentialArgs:
+def imported(invokes: Mapping[str, Any], credential: Mapping[str, str]) -> ImportedCredential:
     """The image registry's credential as it is found when nothing is missing."""
     settings = world.settings(hostedClusters=with_managed_identity(credential), clusterSide="hypershift")
     looked_up: list[Prerequisites] = []
@@ -194,7 +194,7 @@ def test_of_a_secret_that_is_in_the_vault_the_dates_beside_it_are_known() -> Non
         "tags": {"renew_after": "2027-01-05T08:55:00Z"},
     }
 
-    assert imported(lookups(getSecret=stored), {"secretName": "ciro"}) == ImportedCredentialArgs(
+    assert imported(lookups(getSecret=stored), {"secretName": "ciro"}) == ImportedCredential(
         principal=ExistingIdentity(client_id=REGISTRY["clientId"], object_id=REGISTRY["principalId"]),
         document=StoredDocument(not_after="2027-02-19T08:55:00Z", renew_after="2027-01-05T08:55:00Z"),
     )
@@ -211,7 +211,7 @@ def test_a_document_in_a_file_is_read(msi_document: str, tmp_path: Path) -> None
 
     found = imported(lookups(), {"file": str(tmp_path / "ciro.json")})
 
-    assert isinstance(found.document, ImportedDocument)
+    assert isinstance(found.document, DocumentFile)
     assert found.document.path == str(tmp_path / "ciro.json")
 
 
@@ -253,7 +253,7 @@ def test_the_same_document_and_a_renewal_are_not_refused(
     end = {"notBefore": int(rfc3339.parse(json.loads(msi_document)["not_after"]).timestamp())}
     clusters = with_managed_identity({"file": str(path)})
     same = imported(lookups(), {"file": str(path)}).document
-    assert isinstance(same, ImportedDocument)
+    assert isinstance(same, DocumentFile)
 
     for tags, environment in (({"thumbprint": same.thumbprint}, ""), (None, "{}")):
         monkeypatch.setenv(renewal_request.VARIABLE, environment)
