@@ -147,7 +147,7 @@ def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
     no pod could use it.
     """
     attributes = secret["properties"].get("attributes") or {}
-    begins, ends = (_timestamp(attributes.get(name)) for name in ("notBefore", "expires"))
+    begins, ends = (rfc3339.from_unix(attributes.get(name)) for name in ("notBefore", "expires"))
     problems = []
     if attributes.get("enabled") is False:
         problems.append("enabled: found false, so that no pod can mount it; accepted: true; enable the secret")
@@ -171,9 +171,5 @@ def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
 
 def stored_before(secret: Mapping[str, Any], vault: str, name: str) -> StoredBefore:
     """What a vault has under the name that a document from a file is written to; `secret` as in `read_stored`."""
-    begins = _timestamp((secret["properties"].get("attributes") or {}).get("notBefore"))
+    begins = rfc3339.from_unix((secret["properties"].get("attributes") or {}).get("notBefore"))
     return StoredBefore(vault, name, (secret.get("tags") or {}).get(THUMBPRINT), begins)
-
-
-def _timestamp(seconds: int | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Self
 
 from identity.access.azure_client import AzureObject
+from identity.credentials import rfc3339
 from identity.credentials.secret_tags import THUMBPRINT
 
 
@@ -38,8 +39,8 @@ class SecretMetadata:
             uri=properties["secretUri"],
             enabled=attributes.get("enabled", True),
             created=datetime.fromtimestamp(attributes["created"], UTC),
-            not_before=_moment(attributes.get("nbf")),
-            expires=_moment(attributes.get("exp")),
+            not_before=rfc3339.from_unix(attributes.get("nbf")),
+            expires=rfc3339.from_unix(attributes.get("exp")),
             tags=found.get("tags") or {},
         )
 
@@ -132,7 +133,3 @@ class FederatedCredentialRecord:
             subject=properties["subject"],
             audiences=tuple(properties["audiences"]),
         )
-
-
-def _moment(seconds: int | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

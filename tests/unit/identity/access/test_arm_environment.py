@@ -252,7 +252,7 @@ def test_a_file_of_windows_is_named_with_the_command_that_helps(
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(b"", "is empty"), (b" \n", "is empty"), (b"\xe9", "no text in UTF-8")]
+    ("content", "reason"), [(b"", "is empty"), (b" \n", "is empty"), (b"\xe9", "is not UTF-8 text")]
 )
 def test_a_file_without_a_text_is_refused(content: bytes, reason: str, tmp_path: Path) -> None:
     file = tmp_path / "secret"
