@@ -12,7 +12,7 @@ import pytest
 from identity.catalogue import CONTROL_PLANE
 from tests.harness import LocalStack, running_stack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 STACK = "local-hypershift"
 BOTH = "local-both"
