@@ -18,21 +18,21 @@ from identity.settings.problems import for_stack
 async def identity_stack() -> pulumi.Inputs:
     """Build the stack that the configuration `idstack:` describes; returns what it exports.
 
-    Raises RunError with whatever look-ups find wrong with its configuration or surroundings, before any resource. The
-    next run finds the credentials in use by these outputs: a program with outputs of its own exports them all together.
+    Raises RunError for a wrong configuration or environment before any resource is registered. The next run finds the
+    credentials in use by these outputs: a program with outputs of its own exports them all together.
     """
     try:
         settings = configuration.load()
-        found = await preflight(settings)
-        cluster = create_management_cluster(settings, found.providers, found.deployer)
-        providers = with_kubernetes_provider(settings, found.providers, cluster, hands_over=bool(found.handed_over))
+        checked = await preflight(settings)
+        cluster = create_management_cluster(settings, checked.providers, checked.deployer)
+        providers = with_kubernetes_provider(settings, checked.providers, cluster, hands_over=bool(checked.handed_over))
     except (ConfigurationError, pulumi.RunError) as error:
         raise pulumi.RunError(for_stack(str(error), pulumi.get_stack())) from None
     owner = StackOwner("owner")
-    # In each run before all that depends on it in the state: what is no target is written as it was, in the order of
-    # registration, and the engine refuses a state in which a dependency comes later.
+    # It is registered before all that depends on it in the state: the engine writes resources that are not targets in
+    # the order of registration, and refuses a state in which a dependency comes later.
     await owner.urn.future()
     # A renewal may run before an `up` has made the owner, and changes no tag.
-    stack = IdentityStack(settings, found, providers, cluster, None if found.renews_only else owner)
+    stack = IdentityStack(settings, checked, providers, cluster, None if checked.renews_only else owner)
     outputs = stack.outputs()
-    return renewed_outputs(found.last, outputs) if found.renews_only else outputs
+    return renewed_outputs(checked.last, outputs) if checked.renews_only else outputs

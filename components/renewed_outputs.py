@@ -16,14 +16,14 @@ from identity.outputs import HostedClusterOutput, StackOutputs
 
 _RENEWED: Final = ("notAfter", "renewAfter", "thumbprint", "generation")
 # The credential source of an identity whose certificates the stack issues (`schema/hosted_clusters.py`).
-_ISSUED_HERE: Final = "entra-application"
+_ISSUED_BY_STACK: Final = "entra-application"
 
 
 def renewed_outputs(before: StackOutputs[str], now: StackOutputs[Leaf]) -> dict[str, Any]:
-    """The outputs `before`, in which each credential with another thumbprint than it had has its new dates.
+    """The outputs `before` with the new dates of every credential whose thumbprint has changed.
 
-    What the program makes of the configuration, `now`, counts for nothing else. A credential that the run could not
-    renew is as before: of a resource that failed, or that it left out, nothing is known.
+    Nothing else of the program's outputs, `now`, counts. A credential that the run did not renew is as before: nothing
+    is known of a resource that failed or was not a target.
     """
     clusters = before.get("hostedClusters")
     if not clusters:
@@ -39,7 +39,7 @@ def renewed_outputs(before: StackOutputs[str], now: StackOutputs[Leaf]) -> dict[
 
 
 def _rows(before: HostedClusterOutput[str], now: HostedClusterOutput[Leaf]) -> dict[str, Any]:
-    """The identities as before, but for those that issue certificates and have kept their address."""
+    """The identities as before, except those with certificates of the stack and an unchanged address."""
     return {
         field: _renewed(row, now["controlPlane"][field]) if _is_renewed_here(field, before, now) else row
         for field, row in before["controlPlane"].items()
@@ -49,7 +49,9 @@ def _rows(before: HostedClusterOutput[str], now: HostedClusterOutput[Leaf]) -> d
 def _is_renewed_here(field: str, before: HostedClusterOutput[str], now: HostedClusterOutput[Leaf]) -> bool:
     address = before["credentialsInUse"].get(field)
     return (
-        address is not None and address["principal"] == _ISSUED_HERE and address == now["credentialsInUse"].get(field)
+        address is not None
+        and address["principal"] == _ISSUED_BY_STACK
+        and address == now["credentialsInUse"].get(field)
     )
 
 
@@ -57,10 +59,10 @@ def _renewed(before: Mapping[str, Any], now: Mapping[str, Any]) -> pulumi.Output
     dates: pulumi.Output[dict[str, Any]] = pulumi.Output.from_input({name: now[name] for name in _RENEWED})
 
     async def merged() -> dict[str, Any]:
-        found = await dates.future() if await dates.is_known() else None
-        if not found or found["thumbprint"] in (None, before["thumbprint"]):
+        renewed = await dates.future() if await dates.is_known() else None
+        if not renewed or renewed["thumbprint"] in (None, before["thumbprint"]):
             return dict(before)
-        return {**before, **found}
+        return {**before, **renewed}
 
     async def always() -> bool:
         return True

@@ -10,13 +10,13 @@ from pulumi_policy.proxy import UnknownValueError
 
 from identity.settings.problems import for_stack
 from identity.settings.schema.waivers import PolicyName
-from policies.rules import RULES, PolicedResource, Rule, RuleBreak, RuleContext
-from policies.stack import PolicedStack
+from policies.rules import RULES, CheckedResource, Rule, RuleContext, Violation
+from policies.stack import StackConfig
 
 WAIVED = "waived"
 
 
-def policies(stack: PolicedStack) -> list[Policy]:
+def policies(stack: StackConfig) -> list[Policy]:
     """A mandatory policy for each rule, and one that shows what the stack's file waives, with the reason."""
     context = RuleContext(stack)
     return [*(_mandatory(name, rule, context) for name, rule in RULES.items()), _waived(RuleContext(stack))]
@@ -26,8 +26,8 @@ def _mandatory(name: PolicyName, rule: Rule, context: RuleContext) -> ResourceVa
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
         resource = resource_of(args)
         if (name, resource.name) not in context.stack.waivers:
-            for each in _known(rule, resource, context):
-                report(for_stack(_message(name, resource, each), _stack_of(args)), None)
+            for violation in _known(rule, resource, context):
+                report(for_stack(_message(name, resource, violation), _stack_of(args)), None)
 
     return ResourceValidationPolicy(
         name=name,
@@ -41,12 +41,12 @@ def _waived(context: RuleContext) -> ResourceValidationPolicy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
         resource = resource_of(args)
         for name, rule in RULES.items():
-            # Also without a waiver: some rules compare one resource with those before it.
-            found = list(_known(rule, resource, context))
+            # Also without a waiver: some rules compare a resource with earlier ones.
+            violations = list(_known(rule, resource, context))
             reason = context.stack.waivers.get((name, resource.name))
             if reason is not None:
-                for each in found:
-                    report(f"{name}: {each.found}; waived by `policyWaivers` of the stack's file: {reason}", None)
+                for violation in violations:
+                    report(f"{name}: {violation.found}; waived by `policyWaivers` of the stack's file: {reason}", None)
 
     return ResourceValidationPolicy(
         name=WAIVED,
@@ -56,25 +56,25 @@ def _waived(context: RuleContext) -> ResourceValidationPolicy:
     )
 
 
-def resource_of(args: ResourceValidationArgs) -> PolicedResource:
+def resource_of(args: ResourceValidationArgs) -> CheckedResource:
     """The resource that the engine is about to register."""
     _, _, chain, name = args.urn.split("::", 3)[-4:]
-    return PolicedResource(kinds=tuple(chain.split("$")), name=name, inputs=args.props)
+    return CheckedResource(kinds=tuple(chain.split("$")), name=name, inputs=args.props)
 
 
 def _stack_of(args: ResourceValidationArgs) -> str:
     return args.urn.removeprefix("urn:pulumi:").partition("::")[0]
 
 
-def _known(rule: Rule, resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
-    """What is wrong as far as it is known: values that only Azure assigns are not, in a preview."""
+def _known(rule: Rule, resource: CheckedResource, context: RuleContext) -> Iterator[Violation]:
+    """The violations that are known; a preview does not know the values that Azure assigns."""
     try:
         yield from rule(resource, context)
     except UnknownValueError:
         return
 
 
-def _message(name: PolicyName, resource: PolicedResource, broken: RuleBreak) -> str:
+def _message(name: PolicyName, resource: CheckedResource, broken: Violation) -> str:
     return (
         f"{resource.name}\n"
         f"  found:    {broken.found}\n"

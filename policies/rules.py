@@ -1,7 +1,7 @@
 """The rules: one function each, whose docstring is the sentence that a reviewer reads.
 
-A rule looks at one resource and yields what is wrong with it: found, accepted, fix. A value that a preview does not
-know yet raises `UnknownValueError`; the `up` that follows knows it.
+A rule gets one resource and yields its violations: found, accepted, fix. A value that a preview does not know yet
+raises `UnknownValueError`; the `up` that follows knows it.
 """
 
 from __future__ import annotations
@@ -25,22 +25,19 @@ from identity.roles import (
     Role,
 )
 from identity.settings.schema.waivers import PolicyName
-from policies.stack import PolicedStack
+from policies.stack import StackConfig
 
 # learn.microsoft.com/entra/identity/enterprise-apps/tutorial-enforce-secret-standards: the lifetime it recommends.
 LONGEST_LIFE_DAYS: Final = 180
-# A range with fewer fixed bits has a thousandth of all IPv4 addresses or more; no real network is as large.
+# A range with fewer fixed bits has at least a thousandth of all IPv4 addresses; no real network is as large.
 _LEAST_PREFIX: Final = 10
 _DIGEST: Final = re.compile(r"@sha256:[0-9a-f]{64}$")
 _SUBSCRIPTION: Final = re.compile(r"/subscriptions/[^/]+/?|/providers/microsoft\.management/.*|/", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicedResource:
-    """One resource as the program registers it.
-
-    `kinds` are the types of the components around it and its own, outermost first.
-    """
+class CheckedResource:
+    """One resource as the program registers it. `kinds` are the types of its parents and its own, outermost first."""
 
     kinds: tuple[str, ...]
     name: str
@@ -48,13 +45,12 @@ class PolicedResource:
 
     @property
     def kind(self) -> str:
-        """Its own type."""
         return self.kinds[-1]
 
 
 @dataclass(frozen=True)
-class RuleBreak:
-    """What is wrong with a resource, in the words of the project's messages."""
+class Violation:
+    """What is wrong with a resource."""
 
     found: str
     accepted: str
@@ -63,28 +59,28 @@ class RuleBreak:
 
 @dataclass(frozen=True)
 class RuleContext:
-    """What rules know beside the resource. `principals` has the cluster of each identity met so far in this run."""
+    """What rules know beside the resource. `principals` has the cluster of every identity seen so far in this run."""
 
-    stack: PolicedStack
+    stack: StackConfig
     principals: dict[str, str] = field(default_factory=dict)
 
 
-Rule = Callable[[PolicedResource, RuleContext], Iterator[RuleBreak]]
+Rule = Callable[[CheckedResource, RuleContext], Iterator[Violation]]
 
 
-def vault_purge_protection(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
+def vault_purge_protection(resource: CheckedResource, context: RuleContext) -> Iterator[Violation]:
     """A protected stack's vault cannot be purged: a deleted one keeps its secrets recoverable."""
     if resource.kind != resource_types.VAULT or not context.stack.is_protected:
         return
     if not resource.inputs["properties"].get("enablePurgeProtection"):
-        yield RuleBreak(
+        yield Violation(
             found="purge protection is off in a stack with `protect: true`",
             accepted="a vault that cannot be purged before its retention ends",
             fix="`idstack pulumi -- config set --path vault.purgeProtection true`",
         )
 
 
-def network_open_to_all(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
+def network_open_to_all(resource: CheckedResource, context: RuleContext) -> Iterator[Violation]:
     """A protected stack's vault answers to listed networks alone."""
     if resource.kind != resource_types.VAULT or not context.stack.is_protected:
         return
@@ -93,21 +89,21 @@ def network_open_to_all(resource: PolicedResource, context: RuleContext) -> Iter
     if properties.get("publicNetworkAccess") == "Disabled":
         return
     if rules.get("defaultAction", "Allow") != "Deny":
-        yield RuleBreak(
+        yield Violation(
             found="the vault's firewall lets every network in",
             accepted="`defaultAction: Deny`, with the networks of deployers and nodes listed",
             fix="`idstack pulumi -- config set --path vault.defaultAction Deny`",
         )
     for rule in rules.get("ipRules") or ():
         if ip_network(rule["value"], strict=False).prefixlen < _LEAST_PREFIX:
-            yield RuleBreak(
+            yield Violation(
                 found=f"{rule['value']} is let in, which is nearly everybody",
                 accepted=f"ranges of /{_LEAST_PREFIX} or smaller, of your own",
                 fix="correct vault.allowedIpRanges in the stack's file",
             )
 
 
-def role_wider_than_catalogue(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
+def role_wider_than_catalogue(resource: CheckedResource, context: RuleContext) -> Iterator[Violation]:
     """Every identity has the role that the catalogue or its `customRole` gives it, at a resource group or below."""
     if resource.kind != resource_types.ROLE_ASSIGNMENT:
         return
@@ -116,64 +112,68 @@ def role_wider_than_catalogue(resource: PolicedResource, context: RuleContext) -
     allowed |= {guid: "its customRole" for name, guid in kept if resource.name.startswith(f"{name}-roles-")}
     guid = str(resource.inputs["roleDefinitionId"]).rpartition("/")[2].lower()
     if guid not in allowed:
-        yield RuleBreak(
+        yield Violation(
             found=f"the role {guid} at {resource.inputs['scope']}",
             accepted=" or ".join(sorted(set(allowed.values())))
             or "no role at all: the catalogue knows no such identity",
             fix="give the role in identity/catalogue.py, where a review sees it, or take the assignment out",
         )
     if _SUBSCRIPTION.fullmatch(resource.inputs["scope"]):
-        yield RuleBreak(
+        yield Violation(
             found=f"a role at the whole of {resource.inputs['scope']}",
             accepted="a resource group, or a resource in one",
             fix="assign it where the identity works (`Scope` in identity/catalogue_rows.py)",
         )
 
 
-def certificate_life(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
+def certificate_life(resource: CheckedResource, context: RuleContext) -> Iterator[Violation]:
     """No certificate lives longer than 180 days: a copied key works until its certificate ends."""
     # The schedule has what the settings say. A certificate keeps its own until its renewal.
     if resource.kind != resource_types.RENEWAL_SCHEDULE:
         return
     days = int(cast(RenewalScheduleInputs[str], resource.inputs)["lifetimeDays"])
     if days > LONGEST_LIFE_DAYS:
-        yield RuleBreak(
+        yield Violation(
             found=f"a certificate of {days} days",
             accepted=f"at most {LONGEST_LIFE_DAYS} days",
             fix=f"`idstack pulumi -- config set --path credentials.lifetimeDays {LONGEST_LIFE_DAYS}`, then a renewal",
         )
 
 
-def image_by_tag(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
+def image_by_tag(resource: CheckedResource, context: RuleContext) -> Iterator[Violation]:
     """A protected stack names every image by its digest: the owner of a tag can move it."""
     if not context.stack.is_protected:
         return
     for image in _images(resource):
         if not _DIGEST.search(image):
-            yield RuleBreak(
+            yield Violation(
                 found=f"the image {image}",
                 accepted="an image with its digest, <name>@sha256:<64 hexadecimal digits>",
                 fix=f"`skopeo inspect --format '{{{{.Digest}}}}' docker://{image}` prints the digest",
             )
 
 
-def identity_shared_between_clusters(resource: PolicedResource, context: RuleContext) -> Iterator[RuleBreak]:
+def identity_shared_between_clusters(resource: CheckedResource, context: RuleContext) -> Iterator[Violation]:
     """No two hosted clusters of a stack have one identity: one cluster would have the other's rights."""
     cluster = None if resource.name.endswith(_KEY_VAULT_USER_SUFFIX) else context.stack.cluster_of(resource.name)
-    if resource.kind != resource_types.ROLE_ASSIGNMENT or cluster is None or not _OF_CLUSTERS & {*resource.kinds}:
+    if (
+        resource.kind != resource_types.ROLE_ASSIGNMENT
+        or cluster is None
+        or not _CLUSTER_COMPONENTS & {*resource.kinds}
+    ):
         return
     principal = str(resource.inputs["principalId"])
     first = context.principals.setdefault(principal, cluster)
     if first != cluster:
-        yield RuleBreak(
+        yield Violation(
             found=f"the identity with object id {principal}, which {first} has as well",
             accepted="an identity of its own for each hosted cluster",
             fix=f"give {cluster} another `resourceId` and credential in the stack's file",
         )
 
 
-# Everything below a component of these types is one cluster's. The deployer's own roles are at others.
-_OF_CLUSTERS: Final = frozenset(
+# Everything below a component of these types belongs to one cluster; the deployer's roles are below others.
+_CLUSTER_COMPONENTS: Final = frozenset(
     f"idstack:azure:{kind}" for kind in ("ControlPlaneIdentity", "DataPlaneIdentity", "OptionalIdentity")
 )
 # Components whose one role does not come from a row.
@@ -197,14 +197,14 @@ RULES: Final[Mapping[PolicyName, Rule]] = {
 """Every rule, by the name that a waiver gives."""
 
 
-def _roles_of(resource: PolicedResource) -> list[Role]:
-    """The roles that the catalogue knows for the identity whose assignment it is; the name of the resource has both."""
+def _roles_of(resource: CheckedResource) -> list[Role]:
+    """The catalogue's roles of the identity that the assignment is for; the resource's name has the identity's."""
     if resource_types.CONTROL_PLANE_IDENTITY in resource.kinds:
         if resource.name.endswith(_KEY_VAULT_USER_SUFFIX):
             return [KEY_VAULT_SECRETS_USER_ROLE]
-        return _of_both_sets(row for row in CONTROL_PLANE if f"-{kebab(row.field)}-roles-" in resource.name)
+        return _in_both_sets(row for row in CONTROL_PLANE if f"-{kebab(row.field)}-roles-" in resource.name)
     if resource_types.DATA_PLANE_IDENTITY in resource.kinds:
-        return _of_both_sets(row for row in FEDERATED_IDENTITIES if f"-{row.kind}-{row.name}-roles-" in resource.name)
+        return _in_both_sets(row for row in FEDERATED_IDENTITIES if f"-{row.kind}-{row.name}-roles-" in resource.name)
     if resource_types.OPTIONAL_IDENTITY in resource.kinds:
         attacher = [MANAGED_IDENTITY_OPERATOR_ROLE] if "-attacher-roles-" in resource.name else []
         rows = [row for row in OPTIONAL if f"-{row.name}-roles-" in resource.name]
@@ -212,11 +212,11 @@ def _roles_of(resource: PolicedResource) -> list[Role]:
     return [role for kind, role in _OTHER_ROLES.items() if kind in resource.kinds]
 
 
-def _of_both_sets(rows: Iterable[GrantedIdentity]) -> list[Role]:
+def _in_both_sets(rows: Iterable[GrantedIdentity]) -> list[Role]:
     return [role for row in rows for role in (row.hypershift.role, row.builtin.role)]
 
 
-def _images(resource: PolicedResource) -> list[str]:
+def _images(resource: CheckedResource) -> list[str]:
     spec = resource.inputs.get("spec") or {}
     if resource.kind == resource_types.DEPLOYMENT:
         return [str(container["image"]) for container in spec["template"]["spec"]["containers"]]

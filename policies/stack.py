@@ -14,7 +14,7 @@ _VARIABLE: Final = "PULUMI_CONFIG"
 
 
 @dataclass(frozen=True)
-class PolicedStack:
+class StackConfig:
     """A stack's configuration, as far as rules need it.
 
     `is_protected` is its `protect`: stacks with it are production. `clusters` are the names of its hosted clusters;
@@ -28,13 +28,13 @@ class PolicedStack:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
-        """Read the variable that the engine sets. What is wrong in it counts as left out: the program reports it."""
+        """Read the variable that the engine sets. Malformed entries are left out: the program reports them."""
         config: dict[str, str] = json.loads(environ.get(_VARIABLE) or "{}")
         clusters = _list(config.get(f"{NAMESPACE}:hostedClusters"))
         waivers = _list(config.get(f"{NAMESPACE}:policyWaivers"))
         return cls(
             is_protected=config.get(f"{NAMESPACE}:protect") != "false",
-            clusters=tuple(str(each.get("name")) for each in clusters),
+            clusters=tuple(str(cluster.get("name")) for cluster in clusters),
             custom_roles={
                 control_plane_identity_name(str(cluster.get("name")), name): str(identity["customRole"]).lower()
                 for cluster in clusters
@@ -49,15 +49,15 @@ class PolicedStack:
         )
 
     def cluster_of(self, resource: str) -> str | None:
-        """The hosted cluster to which the resource of this name belongs; names of its resources begin with its own."""
+        """The hosted cluster of the resource with this name, which begins with the cluster's name."""
         owners = [name for name in self.clusters if resource.startswith(f"{name}-")]
         return max(owners, key=len, default=None)
 
 
-def _mapping(found: object) -> Mapping[str, Any]:
-    return found if isinstance(found, Mapping) else {}
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _list(text: str | None) -> list[dict[str, Any]]:
-    found = json.loads(text) if text else []
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    entries = json.loads(text) if text else []
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []

@@ -11,7 +11,6 @@ from plugin import PluginError, Props, Provider, Resource, serve
 from provider.certificate import CertificateResource
 from provider.cluster_gate import ClusterGateResource
 from provider.credential_secret import CredentialSecretResource
-from provider.early_looks import EarlyLooks
 from provider.hsm_role_assignment import HsmRoleAssignmentResource
 from provider.issuer_documents import IssuerDocumentsResource
 from provider.kubernetes_etcd_key import KubernetesEtcdKeyResource
@@ -19,14 +18,15 @@ from provider.kubernetes_signing_key import KubernetesSigningKeyResource
 from provider.namespace_guard import NamespaceGuardResource
 from provider.registration_proof import require_registrable
 from provider.renewal_schedule import RenewalScheduleResource
+from provider.secret_prefetch import SecretPrefetch
 from provider.sign_in_gate import SignInGateResource
 from provider.stack_owner import StackOwnerResource
 from provider.vault_etcd_key import VaultEtcdKeyResource
 from provider.vault_signing_key import VaultSigningKeyResource
 
-_LOOKS: Final = EarlyLooks()
+_PREFETCH: Final = SecretPrefetch()
 RESOURCES: Final[dict[str, Resource]] = {
-    resource_types.RENEWAL_SCHEDULE: RenewalScheduleResource(_LOOKS),
+    resource_types.RENEWAL_SCHEDULE: RenewalScheduleResource(_PREFETCH),
     resource_types.CERTIFICATE: CertificateResource(),
     resource_types.SIGN_IN_GATE: SignInGateResource(),
     resource_types.CREDENTIAL_SECRET: CredentialSecretResource(),
@@ -40,9 +40,9 @@ RESOURCES: Final[dict[str, Resource]] = {
     resource_types.HSM_ROLE_ASSIGNMENT: HsmRoleAssignmentResource(),
     resource_types.STACK_OWNER: StackOwnerResource(),
 }
-# What a program asks besides; nothing comes back but a refusal.
+# They return nothing; a refusal is an error.
 FUNCTIONS: Final[dict[str, Callable[[Any], None]]] = {
-    resource_types.LOOK_AT_SECRETS: _LOOKS.begin,
+    resource_types.PREFETCH_SECRETS: _PREFETCH.start,
     resource_types.REQUIRE_REGISTRABLE: require_registrable,
 }
 
@@ -61,9 +61,7 @@ class IdstackProvider(Provider):
             raise PluginError(f'the idstack plugin has no "{type_token}": it has {", ".join(RESOURCES)}') from None
 
     def invoke(self, token: str, args: Props) -> Props:
-        """Begin looks at secrets (`provider/early_looks.py`), or require that a certificate may be registered
-        (`provider/registration_proof.py`); raises `PluginError` for any other function.
-        """
+        """Run one of `FUNCTIONS`; raises `PluginError` for any other function."""
         function = FUNCTIONS.get(token)
         if function is None:
             return super().invoke(token, args)

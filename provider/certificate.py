@@ -22,10 +22,10 @@ _LONGEST_COMMON_NAME: Final = 64
 
 
 class CertificateResource(TypedResource[CertificateInputs[str], CertificateOutputs[str]]):
-    """Another issue takes the place of this one: it never reached the vault, or no pod needs it any more.
+    """A new issue replaces this certificate, which never reached the vault, or which no pod needs any more.
 
-    It goes first, so that whatever is left of it in Entra ID is gone before the next one is registered. Another owner
-    is only noted: another application takes another certificate by another schedule.
+    The old one is deleted first, so that nothing of it is left in Entra ID when the next one is registered. A changed
+    `applicationId` replaces nothing: another application has another schedule, and that another certificate.
     """
 
     inputs = CertificateInputs
@@ -58,7 +58,7 @@ class CertificateResource(TypedResource[CertificateInputs[str], CertificateOutpu
         return {name: old[name] for name in _AS_ISSUED} if old is not None and is_issued else {}
 
     def planned(self, inputs: CertificateInputs[str]) -> Props:
-        """The end of the validity alone is known."""
+        """Only the end of the validity is known."""
         begin, days = inputs["notBefore"], inputs["lifetimeDays"]
         if contains_unknown([begin, days]):
             return super().planned(inputs)

@@ -12,12 +12,12 @@ from plugin import PluginError
 
 # RFC 3339; stops the clock of a local stack at that moment, for tests of renewals.
 CLOCK_VARIABLE: Final = "IDSTACK_CLOCK"
-# Entra ID takes an assertion from a clock that is this much wrong, and a certificate begins this long before its issue.
+# Entra ID accepts assertions from a clock that is off by this; a certificate begins this long before its issue.
 TOLERANCE: Final = timedelta(minutes=5)
 
 
 def now(cloud: str) -> datetime:
-    """The time in UTC; raises `PluginError` if `IDSTACK_CLOCK` is no timestamp, or set outside of the local cloud."""
+    """The time in UTC; raises `PluginError` if `IDSTACK_CLOCK` is malformed, or set outside of the local cloud."""
     fixed = os.environ.get(CLOCK_VARIABLE)
     if not fixed:
         return datetime.now(UTC)
@@ -32,10 +32,10 @@ def now(cloud: str) -> datetime:
 
 
 def require_right(here: datetime, azure: datetime | None, left_out: str = "no certificate was issued") -> None:
-    """Raises `PluginError` if this machine's clock and Azure's (the `Date` of an answer) differed by over five minutes.
+    """Raises `PluginError` if this machine's clock and Azure's (the `Date` of an answer) differ by over five minutes.
 
-    A certificate that was issued by a wrong clock would decide about renewals until it ends. `left_out` is what the
-    message says is not done.
+    A certificate that was issued by a wrong clock would decide about renewals until it ends. The message begins with
+    `left_out`, what is not done.
     """
     if azure is None:
         return

@@ -12,7 +12,7 @@ from identity.access.errors import LoginRefusedError
 from identity.clouds import LOCAL_CLOUD
 from plugin import PluginError
 
-# One for each cloud and tenant, with its connections and tokens, for as long as the plugin lives.
+# A client for each cloud and tenant keeps its connections and tokens as long as the plugin runs.
 _CLIENTS: Final[dict[tuple[str, str], AzureClient]] = {}
 _LOCK: Final = threading.Lock()
 
@@ -29,5 +29,5 @@ def client(cloud: str, tenant_id: str) -> AzureClient:
 
 
 def command_line(cloud: str, command: str) -> str:
-    """The command of a client of Azure as a person types it for that cloud; the local one sets its environment."""
+    """An Azure command line as a person types it for that cloud; the local cloud needs its environment."""
     return f".venv/bin/idstack local exec -- {command}" if cloud == LOCAL_CLOUD else command

@@ -37,26 +37,26 @@ from provider.vault_secrets import VaultSecret, inputs_of_import
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 CONTENT_TYPE: Final = "application/json"
 _DATES: Final = ("notBefore", "notAfter", "renewAfter", "cannotRenewAfter")
-# Which credential it is. For as long as these stay, what was written with it stays, too.
+# They identify the credential. As long as they stay the same, what was written with it stays, too.
 _CREDENTIAL: Final = ("thumbprint", "notBefore")
 _DOCUMENT: Final = ("authorityHost", "clientId", "objectId", "objectEncoding")
 _AS_WRITTEN: Final = (*_DOCUMENT, "renewAfter")
 
 
 class CredentialSecretResource(TypedResource[CheckedCredentialSecret, CredentialSecretOutputs[str]]):
-    """Another name or vault is another secret; everything else is a new version, or new metadata.
+    """Another name or vault is another secret; every other change is a new version, or new metadata.
 
-    `enabled` is an input after Check, which a person may change in the vault.
+    Check adds the input `enabled`, because a person may disable the secret in the vault.
     """
 
     inputs = CredentialSecretInputs
     outputs = CredentialSecretOutputs
-    # The one orders the secret after its gate; another path of a document is no other credential.
+    # `provenAt` orders the secret after its gate; another path of a document is not another credential.
     uncompared = frozenset({"provenAt", "file"})
     replacing = frozenset({"vaultId", "secretName"})
 
     def optional(self, old: Props | None, new: Props) -> Set[str]:
-        """An import has the engine check what was read, and ARM does not show everything."""
+        """After an import the engine checks what was read, and ARM does not show everything."""
         return frozenset() if old is None else CredentialSecretInputs.__annotations__.keys() - old.keys()
 
     def require(self, inputs: CheckedCredentialSecret, report: Inputs) -> None:
@@ -66,35 +66,35 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
             report.refuse("generation", "slot and number, such as a2")
 
     def decide(self, urn: str, old: Mapping[str, Any] | None, inputs: CheckedCredentialSecret) -> Props:
-        """Keep what was written with the credential that the vault has; enable it again if somebody disabled it."""
+        """Keep what was written with the credential in the vault; enable the secret again if it was disabled."""
         decided: Props = {**kept_owner(old, inputs), "enabled": True}
         if old is None or "file" in inputs or any(old.get(name) != decided.get(name) for name in _CREDENTIAL):
             return decided
         return decided | {name: old[name] for name in _AS_WRITTEN if name in old}
 
     def make(self, urn: str, inputs: CheckedCredentialSecret) -> tuple[str, CredentialSecretOutputs[str]]:
-        """Write the first version. A secret that this credential's own, earlier write left there is taken over."""
+        """Write the first version, or take over the secret that an earlier write of this credential left there."""
         secret = VaultSecret.of(inputs)
         with explained("the secret was not written"):
-            found = secret.metadata()
-            refuse_foreign(urn, found, inputs)
-            if found is not None and not _holds(found, inputs):
-                raise PluginError(f"cannot create already existing resource '{found.id}'")
-            return secret.id, _outputs(self._delivered(secret, inputs, found))
+            current = secret.metadata()
+            refuse_foreign(urn, current, inputs)
+            if current is not None and not _holds(current, inputs):
+                raise PluginError(f"cannot create already existing resource '{current.id}'")
+            return secret.id, _outputs(self._delivered(secret, inputs, current))
 
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
         """What ARM shows of it; an import reads `<cloud>/<tenant id><ARM id>`."""
         inputs = inputs or inputs_of_import(id)
         with explained("the secret cannot be read"):
-            found = VaultSecret.of(unwrap(inputs)).metadata()
-        if found is None:
+            current = VaultSecret.of(unwrap(inputs)).metadata()
+        if current is None:
             return None
         # A version has the value that it was written with, whatever became of its tags.
-        own = inputs if found.version == state.get("version") else {}
-        live = _live(inputs, found) | {name: own[name] for name in (THUMBPRINT, GENERATION) if name in own}
-        if state.get("version") not in (None, found.version):
+        own = inputs if current.version == state.get("version") else {}
+        live = _live(inputs, current) | {name: own[name] for name in (THUMBPRINT, GENERATION) if name in own}
+        if state.get("version") not in (None, current.version):
             live["interrupted"] = True
-        return ReadResult(found.id, live, {**live, **_outputs(found)})
+        return ReadResult(current.id, live, {**live, **_outputs(current)})
 
     def keeps_outputs(self, old: CheckedCredentialSecret, new: CheckedCredentialSecret) -> bool:
         """Another credential is a new version."""
@@ -113,46 +113,46 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
         """A new version for another credential; else the current version's metadata alone."""
         secret = VaultSecret.of(new)
         with explained("the secret was not written"):
-            found = secret.metadata()
-            refuse_foreign(urn, found, new, old)
-            if not self.keeps_outputs(old, new) or found is None:
-                return _outputs(self._delivered(secret, new, found))
+            current = secret.metadata()
+            refuse_foreign(urn, current, new, old)
+            if not self.keeps_outputs(old, new) or current is None:
+                return _outputs(self._delivered(secret, new, current))
             version = outputs.get("version")
-            if found.version != version and not _holds(found, new):
-                raise PluginError(_not_ours(found, new, version))
-            amended = self._amended(secret, new, found)
+            if current.version != version and not _holds(current, new):
+                raise PluginError(_not_ours(current, new, version))
+            amended = self._amended(secret, new, current)
             if old.get("interrupted"):
-                _disable(secret, amended, found)
+                _disable(secret, amended, current)
             return _outputs(amended)
 
     def remove(self, urn: str, id: str, inputs: CheckedCredentialSecret, outputs: CredentialSecretOutputs[str]) -> None:
-        """Delete the secret softly, as the vault does."""
+        """Soft-delete the secret."""
         with explained("the secret was not deleted"):
             VaultSecret.of(inputs).delete()
 
     def _delivered(
-        self, secret: VaultSecret, inputs: CheckedCredentialSecret, found: SecretMetadata | None
+        self, secret: VaultSecret, inputs: CheckedCredentialSecret, current: SecretMetadata | None
     ) -> SecretMetadata:
         """The version with the inputs' credential, written unless an interrupted run has done that."""
-        if found is not None and _holds(found, inputs) and "file" not in inputs:
-            written = self._amended(secret, inputs, found)
+        if current is not None and _holds(current, inputs) and "file" not in inputs:
+            written = self._amended(secret, inputs, current)
         else:
-            if found is not None and "file" in inputs:
-                _require_later(secret, inputs, found)
+            if current is not None and "file" in inputs:
+                _require_later(secret, inputs, current)
             now = rfc3339.render(clock.now(inputs["cloud"]))
             written = secret.write(_properties(inputs) | {"value": _value(inputs)}, _tags(inputs, now))
         keys.forget(inputs["thumbprint"])
-        if found is not None:
-            _disable(secret, written, found)
+        if current is not None:
+            _disable(secret, written, current)
         return written
 
-    def _amended(self, secret: VaultSecret, inputs: CheckedCredentialSecret, found: SecretMetadata) -> SecretMetadata:
-        tags = _tags(inputs, found.tags.get(DELIVERED_AT) or rfc3339.render(found.created))
+    def _amended(self, secret: VaultSecret, inputs: CheckedCredentialSecret, current: SecretMetadata) -> SecretMetadata:
+        tags = _tags(inputs, current.tags.get(DELIVERED_AT) or rfc3339.render(current.created))
         return secret.amend(_properties(inputs), tags)
 
 
 def _disable(secret: VaultSecret, written: SecretMetadata, before: SecretMetadata) -> None:
-    """Leave two versions enabled; a run after one that could not finds the credential in the vault and tries again."""
+    """Leave two versions enabled; if this fails, the next run finds the credential in the vault and tries again."""
     with explained(
         "the secret was written, but earlier versions of it are still enabled, with the keys of earlier certificates",
         ". Let the deployer list and update secrets in the vault (role Key Vault Secrets Officer) and reach it over "
@@ -161,23 +161,23 @@ def _disable(secret: VaultSecret, written: SecretMetadata, before: SecretMetadat
         secret.disable_all_but(written.version, before.version)
 
 
-def _not_ours(found: SecretMetadata, inputs: CheckedCredentialSecret, version: str | None) -> str:
+def _not_ours(current: SecretMetadata, inputs: CheckedCredentialSecret, version: str | None) -> str:
     """Why the tags of a version stay: they would say that it holds the stack's certificate."""
-    way = (
+    fix = (
         "Make the stack's version current again, value and tags, or run `idstack rotate --force --identity "
         "<identity>`: it writes another certificate, and names the pods that may not sign in until they load it"
         if "file" not in inputs
         else f"If theirs is newer, put it into {inputs['file']}; otherwise have a later one issued, and put that there"
     )
     return (
-        f"{found.id} has the version {found.version}, which somebody else wrote, and not {version}, which "
-        f"this stack wrote with the certificate {inputs['thumbprint']}. Nothing was changed. {way}"
+        f"{current.id} has the version {current.version}, which somebody else wrote, and not {version}, which "
+        f"this stack wrote with the certificate {inputs['thumbprint']}. Nothing was changed. {fix}"
     )
 
 
-def _require_later(secret: VaultSecret, inputs: CheckedCredentialSecret, found: SecretMetadata) -> None:
+def _require_later(secret: VaultSecret, inputs: CheckedCredentialSecret, current: SecretMetadata) -> None:
     """Raises PluginError for a document from a file that is older than the one in the vault."""
-    before = StoredBefore(parse_arm_id(secret.vault_id).name, secret.name, found.thumbprint, found.not_before)
+    before = StoredBefore(parse_arm_id(secret.vault_id).name, secret.name, current.thumbprint, current.not_before)
     if why := before.why_it_stays(inputs["thumbprint"], rfc3339.parse(inputs["notBefore"])):
         raise PluginError(f"the document in {inputs['file']} was not written: {why}. You can {before.ways_out}")
 
@@ -211,7 +211,7 @@ def _value_of_file(known: CheckedCredentialSecret) -> str:
     path = Path(known["file"])
     try:
         text = wrap(path.read_text(encoding="utf-8"), known["objectEncoding"])
-        found = validate(
+        credential = validate(
             text,
             now=datetime.now(UTC),
             expected_tenant=known["tenantId"],
@@ -222,7 +222,7 @@ def _value_of_file(known: CheckedCredentialSecret) -> str:
         raise PluginError(f"{path} cannot be read ({type(error).__name__}); put the document there again") from None
     except InvalidCredentialError as error:
         raise PluginError(f"{path}: {error}") from None
-    if found.thumbprint != known["thumbprint"]:
+    if credential.thumbprint != known["thumbprint"]:
         raise PluginError(f"{path} changed while the stack was deployed; run the command again")
     return text
 
@@ -245,28 +245,30 @@ def _tags(inputs: CheckedCredentialSecret, delivered_at: str) -> dict[str, str]:
     return {**inputs.get("tags", {}), **{name: value for name, value in own.items() if value is not None}}
 
 
-def _holds(found: SecretMetadata, inputs: CheckedCredentialSecret) -> bool:
-    """Whether the vault has this credential already: a run was cut short after its write."""
-    return found.tags.get(THUMBPRINT) == inputs["thumbprint"] and found.tags.get(GENERATION) == inputs.get("generation")
+def _holds(current: SecretMetadata, inputs: CheckedCredentialSecret) -> bool:
+    """Whether the vault has this credential already, from an interrupted run."""
+    return current.tags.get(THUMBPRINT) == inputs["thumbprint"] and current.tags.get(GENERATION) == inputs.get(
+        "generation"
+    )
 
 
-def _live(inputs: Props, found: SecretMetadata) -> Props:
+def _live(inputs: Props, current: SecretMetadata) -> Props:
     """The inputs with which the program would get what the vault has."""
-    tags = {name: value for name, value in found.tags.items() if name not in OWN_TAGS}
+    tags = {name: value for name, value in current.tags.items() if name not in OWN_TAGS}
     dates = {
-        "notBefore": None if found.not_before is None else rfc3339.render(found.not_before),
-        "notAfter": None if found.expires is None else rfc3339.render(found.expires),
-        "renewAfter": found.tags.get(RENEW_AFTER),
-        "cannotRenewAfter": found.tags.get(CANNOT_RENEW_AFTER),
+        "notBefore": None if current.not_before is None else rfc3339.render(current.not_before),
+        "notAfter": None if current.expires is None else rfc3339.render(current.expires),
+        "renewAfter": current.tags.get(RENEW_AFTER),
+        "cannotRenewAfter": current.tags.get(CANNOT_RENEW_AFTER),
     }
-    own = {"thumbprint": found.tags.get(THUMBPRINT), "generation": found.tags.get(GENERATION)}
+    own = {"thumbprint": current.tags.get(THUMBPRINT), "generation": current.tags.get(GENERATION)}
     known = {name: value for name, value in {**dates, **own}.items() if value is not None}
     kept = {name: value for name, value in inputs.items() if name not in (*dates, *own)}
-    if OWNER not in found.tags:
+    if OWNER not in current.tags:
         kept.pop(OWNER_ID, None)
-    return marked(kept | known | {"tags": tags, "enabled": found.enabled})
+    return marked(kept | known | {"tags": tags, "enabled": current.enabled})
 
 
-def _outputs(found: SecretMetadata) -> CredentialSecretOutputs[str]:
-    delivered_at = found.tags.get(DELIVERED_AT) or rfc3339.render(found.created)
-    return {"version": found.version, "secretUri": found.uri, "deliveredAt": delivered_at}
+def _outputs(current: SecretMetadata) -> CredentialSecretOutputs[str]:
+    delivered_at = current.tags.get(DELIVERED_AT) or rfc3339.render(current.created)
+    return {"version": current.version, "secretUri": current.uri, "deliveredAt": delivered_at}

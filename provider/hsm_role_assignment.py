@@ -24,7 +24,7 @@ class _Grant(TypedDict):
 
 
 class HsmRoleAssignmentResource(TypedResource[HsmRoleAssignmentInputs[str], Mapping[str, Any]]):
-    """Every change is another assignment, and a name can have one only."""
+    """Every change is another assignment, and a name can have only one."""
 
     inputs = HsmRoleAssignmentInputs
     replacing = frozenset(HsmRoleAssignmentInputs.__annotations__)
@@ -32,14 +32,14 @@ class HsmRoleAssignmentResource(TypedResource[HsmRoleAssignmentInputs[str], Mapp
     no_import = "it needs no import. Remove it, and the next `up` takes over an assignment that has its name"
 
     def make(self, urn: str, inputs: HsmRoleAssignmentInputs[str]) -> tuple[str, Mapping[str, Any]]:
-        """Assign the role. One that is there already, after a run that was cut short, is this one."""
-        found = _found(inputs)
-        if found is not None and found != _grant(inputs):
+        """Assign the role, unless an interrupted run has assigned it."""
+        assigned = _found(inputs)
+        if assigned is not None and assigned != _grant(inputs):
             raise PluginError(
-                f"{_address(inputs)} is another assignment: role {found['roleDefinition']} of {found['principalId']}. "
-                "Delete it, if nobody needs it"
+                f"{_address(inputs)} is another assignment: role {assigned['roleDefinition']} of "
+                f"{assigned['principalId']}. Delete it, if nobody needs it"
             )
-        if found is None:
+        if assigned is None:
             definition = f"{_DEFINITIONS}/{inputs['roleDefinition']}"
             grant = {"roleDefinitionId": definition, "principalId": inputs["principalId"]}
             _send(inputs, "PUT", {"properties": grant})
@@ -50,7 +50,7 @@ class HsmRoleAssignmentResource(TypedResource[HsmRoleAssignmentInputs[str], Mapp
         return _found(inputs)
 
     def remove(self, urn: str, id: str, inputs: HsmRoleAssignmentInputs[str], outputs: Mapping[str, Any]) -> None:
-        """Take the role away."""
+        """Remove the assignment."""
         _send(inputs, "DELETE", None)
 
 

@@ -19,7 +19,7 @@ class Inputs:
         self.failures: list[CheckFailure] = []
 
     def require(self, schema: Any, *, optional: Set[str] = frozenset()) -> None:
-        """Refuse what has not the type of its key in a TypedDict; an optional one may be absent or empty.
+        """Refuse values of another type than the TypedDict gives their key; an optional one may be absent or empty.
 
         Objects, and numbers without a least value, are left to the resource's own rules.
         """
@@ -32,7 +32,7 @@ class Inputs:
                 self.refuse(name, _accepted(kind))
 
     def require_days(self, name: str, *, since: datetime) -> None:
-        """Refuse a number of days that end after the calendar does."""
+        """Refuse a number of days that ends after the year 9999."""
         days = self._properties.get(name)
         if isinstance(days, int):
             try:
@@ -69,7 +69,7 @@ def _accepted(kind: Any) -> str:
         case origin, (of, *_) if origin in (Union, UnionType):
             return _accepted(of)
         case origin, (_, bound) if origin is Annotated:
-            return f"an integer, {bound.least} at least"
+            return f"an integer of at least {bound.least}"
         case origin, values if origin is Literal:
             return " or ".join(values)
         case origin, (of,) if origin is Sequence:

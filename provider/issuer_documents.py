@@ -1,7 +1,7 @@
 """`IssuerDocumentsResource`: the discovery document and the keys of an OIDC issuer in a public blob container.
 
-Written with a role of the deployer's (Storage Blob Data Contributor), never with the account's key; read as Entra ID
-reads them, by anybody. `identity/credentials/signing_key_rotation.py` has the order in which keys change.
+The deployer writes them with its role Storage Blob Data Contributor, never with the account's key. Anybody can read
+them, as Entra ID does. `identity/credentials/signing_key_rotation.py` has the order in which keys change.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from provider.inputs import Inputs
 from provider.resource import RefusedInputError, TypedResource, explained
 
 _CONTENT_TYPE: Final = "application/json"
-# A role takes effect within ten minutes (azure-docs `role-based-access-control/troubleshooting`), and a new account's
-# name has to spread, too.
+# A role takes effect within ten minutes (azure-docs `role-based-access-control/troubleshooting`), and DNS has to learn
+# the name of a new account.
 _LONGEST_WAIT: Final = 900.0
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 15.0
-_PASSING: Final = frozenset({None, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
-# It lets a rotation go faster than its order; it says nothing about the documents.
+_TRANSIENT: Final = frozenset({None, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
+# It lets a rotation skip its waiting times; it is not part of the documents.
 _LEAKED: Final = "leaked"
 _AFTER_A_LEAK: Final = (
     "After a leak, name the key that has leaked in serviceAccountSigningKey.leaked of the hosted cluster: it goes at "
@@ -54,19 +54,19 @@ class IssuerDocumentsResource(TypedResource[IssuerDocumentsState, Mapping[str, A
     dropped = frozenset({_LEAKED})
     replacing = frozenset({"issuer"})
     no_import = (
-        "since when a key is published is known to its stack alone. Remove the import and let the next `up` write the "
+        "only its stack knows since when a key is published. Remove the import and let the next `up` write the "
         "documents"
     )
 
     def require(self, inputs: IssuerDocumentsState, report: Inputs) -> None:
-        """The keys have a generation each."""
+        """Every key has a generation."""
         if not report.failures and not _generations(inputs["keys"]):
-            report.refuse("keys", "a list of one generation and jwk at least")
+            report.refuse("keys", "a list of at least one key with generation and jwk")
 
     def decide(self, urn: str, old: Mapping[str, Any] | None, inputs: IssuerDocumentsState) -> Props:
         """Note since when each key is published and signs; refuse a step before its time.
 
-        Raises `PluginError` if something changes by a clock that differs from Azure's: a day would not be one.
+        Raises `PluginError` if something changes while this machine's clock differs from Azure's.
         """
         now, generations = clock.now(inputs["cloud"]), _generations(inputs["keys"])
         before = None if old is None else _publication(old)
@@ -94,11 +94,11 @@ class IssuerDocumentsResource(TypedResource[IssuerDocumentsState, Mapping[str, A
         documents = _documents(inputs)
         with explained("the issuer's documents cannot be read"):
             azure = cloud.client(inputs["cloud"], inputs["tenantId"])
-            found = {path: azure.public_document(f"{inputs['issuer']}{path}") for path in documents}
-        if not any(found.values()):
+            published = {path: azure.public_document(f"{inputs['issuer']}{path}") for path in documents}
+        if not any(published.values()):
             return None
         # The members of a key come in any order from the engine.
-        same = all(_parsed(found[path]) == json.loads(content) for path, content in documents.items())
+        same = all(_parsed(published[path]) == json.loads(content) for path, content in documents.items())
         return {} if same else {"changed": True}
 
     def amend(
@@ -112,8 +112,8 @@ class IssuerDocumentsResource(TypedResource[IssuerDocumentsState, Mapping[str, A
 def _generations(keys: Any) -> list[int]:
     if not isinstance(keys, list):
         return []
-    found = [each.get("generation") if isinstance(each, Mapping) else None for each in keys]
-    return [each for each in found if isinstance(each, int)] if all(isinstance(each, int) for each in found) else []
+    generations = [key["generation"] for key in keys if isinstance(key, Mapping) and "generation" in key]
+    return generations if len(generations) == len(keys) and all(isinstance(n, int) for n in generations) else []
 
 
 def _publication(inputs: Mapping[str, Any]) -> Publication:
@@ -145,7 +145,7 @@ def _documents(inputs: IssuerDocumentsState) -> dict[str, bytes]:
     """The content of each document by its path below the issuer's address."""
     return {
         DISCOVERY_PATH: discovery_document(inputs["issuer"]),
-        JWKS_PATH: jwks_document([each["jwk"] for each in inputs["keys"]]),
+        JWKS_PATH: jwks_document([key["jwk"] for key in inputs["keys"]]),
     }
 
 
@@ -164,13 +164,13 @@ def _require_public(azure: AzureClient, url: str, content: bytes) -> None:
 
 
 def _until(deadline: float, what: str, attempt: Callable[[], None]) -> None:
-    """Repeat what a role or a public container that has just been made does not allow yet."""
+    """Repeat the attempt while a new role, or a new public container, has no effect yet."""
     backoff, said = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE), False
     while True:
         try:
             return attempt()
         except AzureRefusedError as error:
-            if error.status not in _PASSING or time.monotonic() >= deadline:
+            if error.status not in _TRANSIENT or time.monotonic() >= deadline:
                 raise PluginError(
                     f"the issuer's documents were not published: {error}. The deployer needs the role Storage Blob "
                     "Data Contributor on the storage account, and no policy may forbid its public access"

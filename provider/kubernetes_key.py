@@ -24,8 +24,8 @@ from plugin import PluginError
 from provider.resource import TypedResource, explained
 from provider.vault_secrets import VaultSecret
 
-# Only the way to the Secret, not what is in it.
-_WAY: Final = frozenset({"kubeconfig", "context"})
+# How the Secret is reached; they say nothing about its content.
+_CONNECTION: Final = frozenset({"kubeconfig", "context"})
 _KEY: Final = "key"
 _OWNER: Final = {"app.kubernetes.io/managed-by": "idstack"}
 _READ_SECRETS: Final = (
@@ -39,34 +39,34 @@ class KubernetesKeyResource(TypedResource[KeySecretState, Mapping[str, Any]]):
     inputs: ClassVar[Any] = KeySecretInputs
     replacing = frozenset({"clusterId", "namespace", "name"})
     no_import = (
-        "which key a Secret holds is known to its stack alone. Remove the import, delete the Secret and let the next "
-        "`up` write it"
+        "only its stack knows which key the Secret holds. Remove the import, delete the Secret and let the next `up` "
+        "write it"
     )
     noun: ClassVar[str]
-    # What else tells that it is another key than the one in the vault.
+    # The key that the vault's is compared with, in a message.
     other_key: ClassVar[str]
 
     @abstractmethod
     def usable(self, stored: str) -> tuple[bytes, str]:
-        """The key as HyperShift reads it, of what vault or Secret hold, and its id; raises UnusableKeyError."""
+        """The key as HyperShift reads it, and its id; `stored` is the vault's value. Raises UnusableKeyError."""
 
     @abstractmethod
     def stored(self, held: bytes) -> str:
-        """What the vault holds for the key in a Secret; raises UnicodeDecodeError."""
+        """The vault's value for the key in a Secret; raises UnicodeDecodeError."""
 
     def beside(self, known: KeySecretState) -> dict[str, str | None]:
         """What the Secret holds beside the key; None takes it out of an existing one."""
         return {}
 
     def make(self, urn: str, inputs: KeySecretState) -> tuple[str, Mapping[str, Any]]:
-        """Write the Secret; one that an earlier run of a stack has written is taken over."""
+        """Write the Secret, or take over the one that an earlier run of a stack wrote."""
         secret = self._body(inputs)
         with _server(inputs) as server:
-            found = _expect(server.request("GET", _path(inputs)), HTTPStatus.OK, HTTPStatus.NOT_FOUND)
-            if found.status_code == HTTPStatus.NOT_FOUND:
+            answer = _expect(server.request("GET", _path(inputs)), HTTPStatus.OK, HTTPStatus.NOT_FOUND)
+            if answer.status_code == HTTPStatus.NOT_FOUND:
                 new = secret | {"data": {name: value for name, value in secret["data"].items() if value is not None}}
                 _expect(server.request("POST", _collection(inputs), new), HTTPStatus.CREATED)
-            elif not _is_own(found.json()):
+            elif not _is_own(answer.json()):
                 raise PluginError(
                     f"the Secret {_name(inputs)} exists already, and no stack made it; delete it, "
                     "or give the cluster another name"
@@ -76,20 +76,20 @@ class KubernetesKeyResource(TypedResource[KeySecretState, Mapping[str, Any]]):
         return _name(inputs), {}
 
     def live(self, urn: str, inputs: KeySecretState) -> Mapping[str, Any] | None:
-        """Whether the Secret holds the key. Who may not read Secrets sees it unchanged."""
+        """Whether the Secret holds the key; it counts as unchanged for a caller who may not read Secrets."""
         with _server(inputs) as server:
-            found = server.request("GET", _path(inputs))
-        if found.status_code == HTTPStatus.FORBIDDEN:
+            answer = server.request("GET", _path(inputs))
+        if answer.status_code == HTTPStatus.FORBIDDEN:
             return {}
-        if _expect(found, HTTPStatus.OK, HTTPStatus.NOT_FOUND).status_code == HTTPStatus.NOT_FOUND:
+        if _expect(answer, HTTPStatus.OK, HTTPStatus.NOT_FOUND).status_code == HTTPStatus.NOT_FOUND:
             return None
-        return {} if self._holds(found.json(), inputs) else {"changed": True}
+        return {} if self._holds(answer.json(), inputs) else {"changed": True}
 
     def amend(
         self, urn: str, old: KeySecretState, outputs: Mapping[str, Any], new: KeySecretState
     ) -> Mapping[str, Any]:
-        """Write the Secret again, unless only the way to it changed."""
-        if {**old, **dict.fromkeys(_WAY)} != {**new, **dict.fromkeys(_WAY)}:
+        """Write the Secret again, unless only the connection changed."""
+        if {**old, **dict.fromkeys(_CONNECTION)} != {**new, **dict.fromkeys(_CONNECTION)}:
             secret = self._body(new)
             with _server(new) as server:
                 _expect(server.request("PATCH", _path(new), secret), HTTPStatus.OK)
@@ -123,8 +123,8 @@ class KubernetesKeyResource(TypedResource[KeySecretState, Mapping[str, Any]]):
             "data": {_KEY: _encoded(key), **beside},
         }
 
-    def _holds(self, found: Mapping[str, Any], known: KeySecretState) -> bool:
-        data = found.get("data") or {}
+    def _holds(self, secret: Mapping[str, Any], known: KeySecretState) -> bool:
+        data = secret.get("data") or {}
         try:
             _, key_id = self.usable(self.stored(_decoded(data.get(_KEY))))
             return key_id == known["keyId"] and all(
@@ -149,8 +149,8 @@ def _name(known: KeySecretState) -> str:
     return f"{known['namespace']}/{known['name']}"
 
 
-def _is_own(found: Mapping[str, Any]) -> bool:
-    labels = found["metadata"].get("labels") or {}
+def _is_own(secret: Mapping[str, Any]) -> bool:
+    labels = secret["metadata"].get("labels") or {}
     return _OWNER.items() <= labels.items()
 
 
@@ -177,5 +177,5 @@ def _expect(answer: httpx.Response, *statuses: HTTPStatus) -> httpx.Response:
     try:
         message = str(answer.json()["message"])
     except (ValueError, KeyError, TypeError):
-        message = "an answer that is no Status"
+        message = "an answer that is not a Status"
     raise PluginError(f"the API server refuses the Secret with the key: {answer.status_code} {message}")

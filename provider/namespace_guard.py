@@ -25,22 +25,22 @@ class NamespaceGuardResource(TypedResource[NamespaceGuardInputs[str], Mapping[st
     replacing = frozenset({"namespace"})
 
     def make(self, urn: str, inputs: NamespaceGuardInputs[str]) -> tuple[str, Mapping[str, Any]]:
-        """Keep the inputs."""
+        """Only record the inputs."""
         return inputs["namespace"], {}
 
     def remove(self, urn: str, id: str, inputs: NamespaceGuardInputs[str], outputs: Mapping[str, Any]) -> None:
-        """Raise `PluginError` while there is a HostedControlPlane in the namespace, or if that cannot be seen."""
+        """Raise `PluginError` while a HostedControlPlane is in the namespace, or if that cannot be checked."""
         namespace, stack = inputs["namespace"], urn.removeprefix("urn:pulumi:").partition("::")[0]
         if inputs["handedOver"]:
             return
         try:
             kubeconfig = Kubeconfig.parse(inputs["kubeconfig"], "the kubeconfig of the stack")
             with ApiServer(kubeconfig, AksCluster(inputs["clusterId"]), context=inputs.get("context")) as server:
-                found = control_planes(server, [namespace])
+                hosted = control_planes(server, [namespace])
         except AccessError as error:
             raise PluginError(
                 f"{unreadable([namespace], error)}. If the management cluster itself is gone, take the guard out of "
                 f"the state: `idstack pulumi --stack {stack} -- state delete '{urn}'`"
             ) from None
-        if found:
-            raise PluginError(refusal(found, stack))
+        if hosted:
+            raise PluginError(refusal(hosted, stack))

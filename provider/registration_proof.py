@@ -1,7 +1,7 @@
 """`idstack:index:requireRegistrable`: whether a certificate may be registered at Entra ID.
 
-A state keeps certificates that were revoked since, after a leak too. So one alone is no reason to register it:
-this process has its key, or the vault shows that it was delivered (decision record 0076).
+A state may still have certificates that were revoked after a leak, so the state alone is no reason to register one.
+This process must have its key, or the vault must show that it was delivered (decision record 0076).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from provider.vault_secrets import VaultSecret
 
 
 def require_registrable(args: RegistrableCertificate) -> None:
-    """Raises `PluginError` for a certificate that nobody may register."""
+    """Raises `PluginError` for a certificate that must not be registered."""
     if keys.find(args["thumbprint"]) is not None:
         return
     secret = VaultSecret.of(args)
     with explained(f"whether {secret.id} has the certificate cannot be seen"):
-        found = secret.metadata()
+        current = secret.metadata()
     begin = rfc3339.parse(args["notBefore"])
-    if found is not None and found.tags.get(THUMBPRINT) == args["thumbprint"] and found.not_before == begin:
+    if current is not None and current.tags.get(THUMBPRINT) == args["thumbprint"] and current.not_before == begin:
         return
     raise PluginError(
         f"the certificate {args['thumbprint']} is not registered again: somebody took it out of Entra ID, and "

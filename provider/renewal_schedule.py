@@ -40,11 +40,11 @@ from identity.plugin_schema import (
 )
 from plugin import PluginError, Props, pause
 from provider import clock, cloud
-from provider.early_looks import EarlyLooks
 from provider.inputs import Inputs
 from provider.resource import RefusedInputError, TypedResource, explained, name_of
 from provider.schedule_refusals import in_words
-from provider.vault_secrets import SecretSeen, VaultSecret
+from provider.secret_prefetch import SecretPrefetch
+from provider.vault_secrets import SecretReading, VaultSecret
 
 # Where the secret is.
 _ADDRESS: Final = ("vaultId", "secretName")
@@ -63,8 +63,8 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
     uncompared = frozenset({"delivered"})
     replacing = frozenset({"clientId"})
 
-    def __init__(self, looks: EarlyLooks) -> None:
-        self._looks = looks
+    def __init__(self, prefetch: SecretPrefetch) -> None:
+        self._prefetch = prefetch
 
     def require(self, inputs: RenewalScheduleState, report: Inputs) -> None:
         """A certificate ends before the calendar, and after it is renewed."""
@@ -79,10 +79,10 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         """
         new = cast(RenewalScheduleInputs[str], inputs)
         lifetime, now = new["lifetimeDays"], clock.now(new["cloud"])
-        seen = self._look(new)
-        vault = _vault(seen.found)
+        reading = self._read(new)
+        vault = _vault(reading.metadata)
         if old is None:
-            clock.require_right(seen.here, seen.date)
+            clock.require_right(reading.local_time, reading.azure_time)
             try:
                 return _written(schedule.initial(now, lifetime, vault))
             except RenewalRefusedError as refusal:
@@ -102,7 +102,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         except RenewalRefusedError as refusal:
             raise RefusedInputError("", in_words(refusal, slots, vault, new)) from None
         if decision.slots != slots:
-            clock.require_right(seen.here, seen.date)
+            clock.require_right(reading.local_time, reading.azure_time)
         written = _written(decision, old["renewal"])
         if decision.delivered is None and (terms.is_replaced or terms.request is RenewalRequest.REPLACE):
             written["delivered"] = _NOTHING
@@ -117,10 +117,10 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         return name_of(urn), _outputs(inputs)
 
     def live(self, urn: str, inputs: RenewalScheduleState) -> Mapping[str, Any] | None:
-        """The slots, of which one is withdrawn whose certificate is neither registered at Entra ID nor in the vault.
+        """The slots. One whose certificate is neither registered at Entra ID nor in the vault is withdrawn.
 
-        Its removal was meant to last, after a leak for instance: no later run registers it again. So is one
-        that has ended, which Entra ID would not register.
+        Its removal was meant to last, after a leak for instance: no later run registers it again. A slot whose
+        certificate has ended is withdrawn as well, because Entra ID would not register it.
         """
         if not inputs:
             return {}
@@ -129,7 +129,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         if begins is None:
             return {}
         slots, now = _slots(inputs), clock.now(inputs["cloud"])
-        shown = slots.shown_by(_vault(self._look(inputs).found))
+        shown = slots.shown_by(_vault(self._read(inputs).metadata))
         in_vault = None if shown is None else shown.slot
         read: Props = {}
         for name in SLOTS:
@@ -155,15 +155,14 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
             azure = cloud.client(inputs["cloud"], inputs["tenantId"])
             if request is RenewalRequest.REPLACE:
                 withdraw_all(azure, _application(inputs), pause)
-            found = self._look(inputs).found if request is RenewalRequest.WITHDRAW else None
-            if found is not None:
+            current = self._read(inputs).metadata if request is RenewalRequest.WITHDRAW else None
+            if current is not None:
                 begins = rfc3339.parse(inputs[inputs["current"]]["notBefore"])
-                withdraw_all_but(azure, _application(inputs), found.tags.get(THUMBPRINT), begins, pause)
+                withdraw_all_but(azure, _application(inputs), current.tags.get(THUMBPRINT), begins, pause)
 
-    def _look(self, inputs: VaultAddress) -> SecretSeen:
-        """The secret at an address."""
+    def _read(self, inputs: VaultAddress) -> SecretReading:
         try:
-            return self._looks.look(inputs)
+            return self._prefetch.get(inputs)
         except AccessError as error:
             secret = VaultSecret.of(inputs).id
             raise PluginError(
@@ -173,12 +172,11 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
 
     def _known(self, old: Mapping[str, Any], new: RenewalScheduleInputs[str]) -> Delivery | None:
         """The newest delivery that the vault showed before, here or at the last address, or that the stack knows."""
-        found = list(self._remembered(old, new))
-        return max(found, key=lambda each: each.generation, default=None)
+        return max(self._remembered(old, new), key=lambda delivery: delivery.generation, default=None)
 
     def _remembered(self, old: Mapping[str, Any], new: RenewalScheduleInputs[str]) -> Iterator[Delivery]:
         if (old.get("vaultId"), old.get("secretName")) != (new["vaultId"], new["secretName"]):
-            before = self._look(
+            before = self._read(
                 {
                     "cloud": new["cloud"],
                     "tenantId": new["tenantId"],
@@ -186,12 +184,12 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
                     "secretName": old["secretName"],
                 }
             )
-            if before.found is not None and (delivery := _delivery(before.found)):
+            if before.metadata is not None and (delivery := _delivery(before.metadata)):
                 yield delivery
         record: DeliveryRecord | None = old.get("delivered")
         if record and record != _NOTHING and (delivery := Delivery.named(record["name"], rfc3339.parse(record["at"]))):
             yield delivery
-        # The last complete run does not say when; not before the certificate began.
+        # The last complete run recorded no time; it was not before the certificate began.
         name = new.get("delivered")
         if isinstance(name, str) and (begun := _begun(old, name)) and (delivery := Delivery.named(name, begun)):
             yield delivery
@@ -208,18 +206,18 @@ def _request(urn: str) -> RenewalRequest | None:
         raise PluginError(str(error)) from None
 
 
-def _vault(found: SecretMetadata | None) -> ObservedSecret:
-    if found is None:
+def _vault(current: SecretMetadata | None) -> ObservedSecret:
+    if current is None:
         return ObservedSecret()
-    return ObservedSecret(True, _delivery(found), found.not_before, found.created)
+    return ObservedSecret(True, _delivery(current), current.not_before, current.created)
 
 
-def _delivery(found: SecretMetadata) -> Delivery | None:
+def _delivery(current: SecretMetadata) -> Delivery | None:
     # Anybody who may write secrets may edit a tag, and nobody the time at which a version was created.
-    at = found.created
+    at = current.created
     with suppress(ValueError):
-        at = min(at, rfc3339.parse(found.tags.get(DELIVERED_AT, "")))
-    return Delivery.named(found.tags.get(GENERATION, ""), at)
+        at = min(at, rfc3339.parse(current.tags.get(DELIVERED_AT, "")))
+    return Delivery.named(current.tags.get(GENERATION, ""), at)
 
 
 def _begun(old: Mapping[str, Any], name: str) -> datetime | None:
@@ -248,10 +246,10 @@ def _slot(slot: Slot) -> CertificateSlot:
 
 
 def _slots(old: Mapping[str, Any]) -> Slots:
-    return Slots(old["current"], *(_read(old.get(name)) for name in SLOTS))
+    return Slots(old["current"], *(_parsed(old.get(name)) for name in SLOTS))
 
 
-def _read(written: CertificateSlot | None) -> Slot | None:
+def _parsed(written: CertificateSlot | None) -> Slot | None:
     if written is None:
         return None
     begin, days = rfc3339.parse(written["notBefore"]), written["validDays"]

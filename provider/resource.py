@@ -42,14 +42,14 @@ class RefusedInputError(Exception):
 class TypedResource(Resource, Generic[_Inputs, _Outputs]):
     """A resource with the properties of `identity/plugin_schema.py`, of which a subclass has the rules.
 
-    Its methods get inputs as Check leaves them, without secret marks; in a preview some are UNKNOWN. The state is
-    inputs and outputs. By default it exists in the state alone, and nothing changes in the world.
+    Its methods get inputs as Check leaves them, without secret marks; in a preview some are UNKNOWN. The state has
+    inputs and outputs. By default a resource exists in the state alone.
     """
 
-    # The TypedDicts of a program's inputs, and of the outputs that are no inputs.
+    # The TypedDicts of a program's inputs, and of the outputs that are not inputs.
     inputs: ClassVar[Any]
     outputs: ClassVar[Any] = None
-    # Inputs that no resource keeps; that no diff shows; and whose change is another resource.
+    # Inputs that are not kept; inputs that a diff ignores; inputs whose change replaces the resource.
     dropped: ClassVar[Set[str]] = frozenset()
     uncompared: ClassVar[Set[str]] = frozenset()
     replacing: ClassVar[Set[str]] = frozenset()
@@ -60,11 +60,11 @@ class TypedResource(Resource, Generic[_Inputs, _Outputs]):
     )
 
     def require(self, inputs: _Inputs, report: Inputs) -> None:
-        """Rules of single inputs that their types do not say; any of them may be missing or of another type."""
+        """Rules of single inputs beyond their types; any of them may be missing or of another type."""
         return
 
     def decide(self, urn: str, old: Mapping[str, Any] | None, inputs: _Inputs) -> Props:
-        """What Check adds to right inputs, or changes; `old` are those in the state. Raises RefusedInputError."""
+        """What Check adds to valid inputs, or changes; `old` are those in the state. Raises RefusedInputError."""
         return {}
 
     def planned(self, inputs: _Inputs) -> Props:
@@ -84,11 +84,11 @@ class TypedResource(Resource, Generic[_Inputs, _Outputs]):
         return outputs if self.keeps_outputs(old, new) else self.make(urn, new)[1]
 
     def live(self, urn: str, inputs: _Inputs) -> Mapping[str, Any] | None:
-        """The properties that differ in the world; None if the resource is gone."""
+        """The properties that differ in Azure or the cluster; None if the resource is gone."""
         return {}
 
     def remove(self, urn: str, id: str, inputs: _Inputs, outputs: _Outputs) -> None:
-        """Delete the resource; one that is gone stays so."""
+        """Delete the resource; deleting one that is gone succeeds."""
         return
 
     def optional(self, old: Props | None, new: Props) -> Set[str]:
@@ -128,7 +128,7 @@ class TypedResource(Resource, Generic[_Inputs, _Outputs]):
         )
 
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
-        """Create it; a preview has what is known of it."""
+        """Create it; a preview returns what is known."""
         known = unwrap(inputs)
         if preview:
             return Created("", _with_secret(inputs | self.planned(known)))
@@ -136,7 +136,7 @@ class TypedResource(Resource, Generic[_Inputs, _Outputs]):
         return Created(id, _with_secret({**inputs, **outputs}))
 
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
-        """The state, and in it what differs in the world; raises `PluginError` for an import."""
+        """The state with the live properties; raises `PluginError` for an import."""
         if not state:
             raise PluginError(f"{name_of(urn)} cannot be imported: {self.no_import}")
         live = self.live(urn, unwrap(inputs))
@@ -147,7 +147,7 @@ class TypedResource(Resource, Generic[_Inputs, _Outputs]):
     def update(
         self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props, *, preview: bool
     ) -> Props:
-        """Change it; a preview has what is known of it."""
+        """Change it; a preview returns what is known."""
         old, new = unwrap(old_inputs), unwrap(new_inputs)
         kept = {name: old_state[name] for name in self._output_names if name in old_state}
         if preview:

@@ -1,4 +1,4 @@
-"""What a renewal schedule says when it refuses: what the witnesses are, and the ways out."""
+"""The messages of a renewal schedule that refuses: what contradicts what, and how to fix it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def in_words(
             return _contradiction(refusal, slots, inputs)
         case NotDeliveredError() if slots is not None:
             return _not_delivered(slots)
-    raise AssertionError("without a slot there is nothing to contradict, and nothing to withdraw")
+    raise AssertionError("only a schedule with slots has a contradiction or a withdrawal")
 
 
 def _too_soon(refusal: NotYetError, inputs: RenewalScheduleInputs[str]) -> str:

@@ -1,4 +1,4 @@
-"""`SignInGateResource`: proves by sign-ins in a row that Entra ID knows a certificate, before a secret carries it."""
+"""`SignInGateResource`: proves by consecutive sign-ins that Entra ID knows a certificate, before a secret has it."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class SignInGateResource(TypedResource[SignInGateInputs[str], SignInGateOutputs[
             raise PluginError(str(error)) from None
 
     def keeps_outputs(self, old: SignInGateInputs[str], new: SignInGateInputs[str]) -> bool:
-        """Another certificate, or another owner of it, needs another proof; the rest is where and how to prove.
+        """Only another certificate, or another application, needs another proof.
 
-        One that the vault has was proven before, and this process does not have its key: if it is registered once more,
-        there is nothing to write that would have to wait for a proof.
+        A certificate in the vault was proven before, and this process does not have its key. If it is registered once
+        more, nothing is written that would have to wait for a proof.
         """
         return (old["clientId"], old["thumbprint"]) == (new["clientId"], new["thumbprint"])
 
 
 def _require_valid(issued: IssuedCertificate) -> None:
-    """Raises PluginError for a certificate that Entra ID would call expired, again and again until the time-out."""
+    """Raises PluginError for a certificate that Entra ID would refuse as expired until the time-out."""
     now = datetime.now(UTC)
     if issued.not_before > now + clock.TOLERANCE:
         wrong = f"begins at {rfc3339.render(issued.not_before)}"

@@ -1,4 +1,4 @@
-"""`StackOwnerResource`: the id by which a stack's things in Azure are told from those of every other stack."""
+"""`StackOwnerResource`: the id that distinguishes a stack's objects in Azure from those of every other stack."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from provider.resource import TypedResource
 
 
 class StackOwnerResource(TypedResource[StackOwnerInputs, StackOwnerOutputs[str]]):
-    """The id is made once and stays for as long as the state does."""
+    """The id is generated once and stays as long as the state."""
 
     inputs = StackOwnerInputs
     outputs = StackOwnerOutputs
 
     def make(self, urn: str, inputs: StackOwnerInputs) -> tuple[str, StackOwnerOutputs[str]]:
-        """Make the id."""
+        """Generate the id."""
         owner_id = str(uuid.uuid4())
         return owner_id, {"ownerId": owner_id}

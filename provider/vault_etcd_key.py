@@ -21,7 +21,7 @@ class VaultEtcdKeyResource(VaultKeyResource):
     tag: ClassVar[str] = ENCRYPTION_KEY_ID
     accepted: ClassVar[str] = f"{etcd_key.KEY_BYTES} bytes in base64"
 
-    def made(self) -> str:
+    def new_key(self) -> str:
         """A new key in base64."""
         return etcd_key.make()
 

@@ -1,7 +1,7 @@
-"""`VaultKeyResource`: a key of a hosted cluster. The vault has it, and the state what is no secret of it.
+"""`VaultKeyResource`: a key of a hosted cluster. The vault has the key, and the state only what is not secret.
 
-The key is made, or read from a file, in one call and forgotten at its end. What the vault has is the truth: a run that
-was cut short after the write finds it there, and a version that somebody else wrote is taken over.
+The key is made, or read from a file, in one call and forgotten at its end. The vault is the source of truth: after an
+interrupted run the next one finds the key there, and a version that somebody else wrote is taken over.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class _KeyFile(TypedDict):
 class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
     """Another name or vault is another key; everything else changes in place.
 
-    `enabled` is an input after Check, which a person may change in the vault. A secret with `source: vault` is only
-    read: it is neither changed nor deleted.
+    Check adds the input `enabled`, because a person may disable the secret in the vault. A secret with `source: vault`
+    is neither changed nor deleted.
     """
 
     # Where the file lies says nothing about its key, which `fileKeyId` names.
@@ -39,24 +39,24 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
     replacing = frozenset({"vaultId", "secretName"})
     noun: ClassVar[str]
     content_type: ClassVar[str]
-    # Of the secret in the vault; its value is the key's id.
+    # The secret's tag with the key's id.
     tag: ClassVar[str]
     accepted: ClassVar[str]
 
     @abstractmethod
-    def made(self) -> str:
-        """A new key as the vault has it."""
+    def new_key(self) -> str:
+        """A new key in the vault's form."""
 
     @abstractmethod
     def described(self, key: str) -> Props:
-        """What is no secret of a key, its `keyId` among it; raises UnusableKeyError."""
+        """The outputs that a key determines, `keyId` among them; raises UnusableKeyError."""
 
     def normalized(self, key: str) -> str:
-        """The form in which the vault has a key of a file; raises UnusableKeyError."""
+        """A key from a file in the vault's form; raises UnusableKeyError."""
         return key
 
     def optional(self, old: Props | None, new: Props) -> frozenset[str]:
-        """An import has the engine check what was read."""
+        """After an import the engine checks what was read."""
         return frozenset({"tags"})
 
     def require(self, inputs: CheckedVaultKey, report: Inputs) -> None:
@@ -65,20 +65,20 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
             report.require(_KeyFile)
 
     def decide(self, urn: str, old: Mapping[str, Any] | None, inputs: CheckedVaultKey) -> Props:
-        """A secret that somebody disabled is enabled again."""
+        """A disabled secret is enabled again."""
         return {"source": inputs.get("source", "made"), "enabled": True}
 
     def make(self, urn: str, inputs: CheckedVaultKey) -> tuple[str, Mapping[str, Any]]:
-        """Make the key and write it; one that an earlier run of this stack has written is taken over."""
+        """Make the key and write it, or take over the one that an earlier run of this stack wrote."""
         secret = VaultSecret.of(inputs)
         with explained(f"the {self.noun} was not written"):
-            found = secret.metadata()
+            current = secret.metadata()
             if inputs["source"] != "vault":
-                refuse_foreign(urn, found, inputs)
-            if inputs["source"] == "vault" or (found is not None and self.tag in found.tags):
+                refuse_foreign(urn, current, inputs)
+            if inputs["source"] == "vault" or (current is not None and self.tag in current.tags):
                 return secret.id, self._as_in_vault(secret, inputs)
-            if found is not None:
-                raise PluginError(f"cannot create already existing resource '{found.id}'")
+            if current is not None:
+                raise PluginError(f"cannot create already existing resource '{current.id}'")
             return secret.id, self._written(secret, inputs)
 
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
@@ -86,50 +86,50 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
         inputs = inputs or inputs_of_import(id)
         with explained(f"the {self.noun} cannot be read"):
             secret = VaultSecret.of(unwrap(inputs))
-            found = secret.metadata()
-            if found is None:
+            current = secret.metadata()
+            if current is None:
                 return None
             if not state:
-                live = marked({"source": "made"} | inputs | self._seen(found))
-                return ReadResult(found.id, live, {**live, **self._public(secret), "version": found.version})
-        live = inputs | self._seen(found) if inputs["source"] != "vault" else dict(inputs)
-        if OWNER not in found.tags:
+                live = marked({"source": "made"} | inputs | self._seen(current))
+                return ReadResult(current.id, live, {**live, **self._public(secret), "version": current.version})
+        live = inputs | self._seen(current) if inputs["source"] != "vault" else dict(inputs)
+        if OWNER not in current.tags:
             live.pop(OWNER_ID, None)
-        if found.version != state["version"]:
+        if current.version != state["version"]:
             live["rewritten"] = True
-        return ReadResult(found.id, live, state | live)
+        return ReadResult(current.id, live, state | live)
 
     def keeps_outputs(self, old: CheckedVaultKey, new: CheckedVaultKey) -> bool:
-        """Another key comes out of another file, or after somebody wrote one into the vault."""
+        """Another file, or a version that somebody else wrote into the vault, means another key."""
         return old.get("fileKeyId") == new.get("fileKeyId") and not old.get("rewritten")
 
     def amend(
         self, urn: str, old: CheckedVaultKey, outputs: Mapping[str, Any], new: CheckedVaultKey
     ) -> Mapping[str, Any]:
-        """Another key out of another file; the key in the vault after somebody wrote one; else only the metadata."""
+        """Write the key of another file, take over a version that somebody else wrote, or change only the metadata."""
         secret = VaultSecret.of(new)
         with explained(f"the {self.noun} was not written"):
-            found = secret.metadata()
+            current = secret.metadata()
             if new["source"] != "vault":
-                refuse_foreign(urn, found, new, old)
+                refuse_foreign(urn, current, new, old)
             if old.get("fileKeyId") != new.get("fileKeyId") and new["source"] == "file":
                 return self._written(secret, new)
-            if new["source"] != "vault" and found is not None and found.version == outputs["version"]:
-                # The value is not read: that takes a right which a deployer may lack for everything else.
+            if new["source"] != "vault" and current is not None and current.version == outputs["version"]:
+                # The value is not read: that would need a right which nothing else here needs.
                 secret.amend(self._properties(), self._tags(new, outputs["keyId"]))
                 return outputs
             return self._as_in_vault(secret, new)
 
     def remove(self, urn: str, id: str, inputs: CheckedVaultKey, outputs: Mapping[str, Any]) -> None:
-        """Delete the secret softly, unless somebody else made it."""
+        """Soft-delete the secret, unless somebody else made it."""
         if inputs["source"] == "vault":
             return
         with explained(f"the {self.noun} was not deleted"):
             VaultSecret.of(inputs).delete()
 
     def _written(self, secret: VaultSecret, inputs: CheckedVaultKey) -> Props:
-        """The outputs after a new version with the key, which nobody has once this returns."""
-        key = self._of_file(inputs) if inputs["source"] == "file" else self.made()
+        """The outputs after writing a new version with the key."""
+        key = self._of_file(inputs) if inputs["source"] == "file" else self.new_key()
         known = self.described(key)
         written = secret.write(self._properties() | {"value": key}, self._tags(inputs, known["keyId"]))
         log_info(f"the vault has the {self.noun} {known['keyId']} in the secret {secret.name}")
@@ -139,10 +139,10 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
         """The outputs of the key that the vault has; what the stack made gets its metadata back."""
         known = self._public(secret)
         if inputs["source"] == "vault":
-            found = secret.metadata()
+            current = secret.metadata()
         else:
-            found = secret.amend(self._properties(), self._tags(inputs, known["keyId"]))
-        return known | {"version": "" if found is None else found.version}
+            current = secret.amend(self._properties(), self._tags(inputs, known["keyId"]))
+        return known | {"version": "" if current is None else current.version}
 
     def _public(self, secret: VaultSecret) -> Props:
         try:
@@ -172,6 +172,6 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
         owner_id = inputs.get("ownerId")
         return {**inputs.get("tags", {}), self.tag: key_id, **({OWNER: owner_id} if owner_id else {})}
 
-    def _seen(self, found: SecretMetadata) -> Props:
-        tags = {name: value for name, value in found.tags.items() if name not in (self.tag, OWNER)}
-        return {"tags": tags, "enabled": found.enabled}
+    def _seen(self, current: SecretMetadata) -> Props:
+        tags = {name: value for name, value in current.tags.items() if name not in (self.tag, OWNER)}
+        return {"tags": tags, "enabled": current.enabled}

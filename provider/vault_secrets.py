@@ -24,12 +24,12 @@ _TYPE: Final = "Microsoft.KeyVault/vaults/secrets"
 
 
 @dataclass(frozen=True)
-class SecretSeen:
-    """The current version of a secret, None if there is none; ARM's time if it tells it, and this machine's then."""
+class SecretReading:
+    """The current version of a secret (None if there is none), and when it was read by ARM's clock and by ours."""
 
-    found: SecretMetadata | None
-    date: datetime | None
-    here: datetime
+    metadata: SecretMetadata | None
+    azure_time: datetime | None  # None if ARM's answer has no date
+    local_time: datetime
 
 
 @dataclass(frozen=True)
@@ -52,29 +52,29 @@ class VaultSecret:
 
     def metadata(self) -> SecretMetadata | None:
         """The current version, None if there is no such secret, vault or resource group."""
-        return self.look().found
+        return self.read().metadata
 
-    def look(self) -> SecretSeen:
-        """The current version, and when it was seen."""
+    def read(self) -> SecretReading:
+        """The current version, and when it was read."""
         answer = self.azure.resource_with_date(self.id, resource_types.KEY_VAULT_API)
-        found = None if answer.found is None else SecretMetadata.of(answer.found)
-        return SecretSeen(found, answer.date, datetime.now(UTC))
+        metadata = None if answer.body is None else SecretMetadata.of(answer.body)
+        return SecretReading(metadata, answer.date, datetime.now(UTC))
 
     def value(self) -> str:
-        """The current version's value, by the vault itself: it takes a role that reads secrets (Key Vault Secrets
-        Officer). A secret that is gone raises AzureRefusedError, too.
+        """The current version's value, from the vault itself, which needs a role that reads secrets (Key Vault Secrets
+        Officer). A missing secret raises AzureRefusedError, too.
         """
-        found = self.azure.vault(self.vault, "GET", f"/secrets/{self.name}")
-        if found is None:
+        answer = self.azure.vault(self.vault, "GET", f"/secrets/{self.name}")
+        if answer is None:
             raise AzureRefusedError(f"{self.id} does not exist; recover it, or correct its name")
-        return str(found["value"])
+        return str(answer["value"])
 
     def write(self, properties: Mapping[str, Any], tags: Mapping[str, str]) -> SecretMetadata:
         """Add a version; `properties` with its value."""
         return self._changed("PUT", properties, tags)
 
     def amend(self, properties: Mapping[str, Any], tags: Mapping[str, str]) -> SecretMetadata:
-        """Change the current version, its value aside."""
+        """Change the current version, but not its value."""
         return self._changed("PATCH", properties, tags)
 
     def disable_all_but(self, current: str, before: str) -> None:
@@ -83,12 +83,12 @@ class VaultSecret:
         After a run that was cut short, `before` is the current one, and the newest of the others stays.
         """
         kept = {current, before}
-        found = [each for each in self._versions() if _version(each) not in kept]
+        versions = [version for version in self._versions() if _version(version) not in kept]
         if len(kept) == 1:
-            found = sorted(found, key=lambda each: int(each["attributes"]["created"]))[:-1]
-        for each in found:
-            if each["attributes"].get("enabled", True):
-                path = f"/secrets/{self.name}/{_version(each)}"
+            versions = sorted(versions, key=lambda version: int(version["attributes"]["created"]))[:-1]
+        for version in versions:
+            if version["attributes"].get("enabled", True):
+                path = f"/secrets/{self.name}/{_version(version)}"
                 self.azure.vault(self.vault, "PATCH", path, {"attributes": {"enabled": False}})
 
     def delete(self) -> None:
@@ -119,8 +119,8 @@ class VaultSecret:
         return versions
 
 
-def _version(found: AzureObject) -> str:
-    return str(found["id"]).rstrip("/").rpartition("/")[2]
+def _version(version: AzureObject) -> str:
+    return str(version["id"]).rstrip("/").rpartition("/")[2]
 
 
 def inputs_of_import(id: str) -> Props:
@@ -132,6 +132,8 @@ def inputs_of_import(id: str) -> Props:
     except ValueError:
         secret = None
     if secret is None or secret.type != _TYPE:
-        raise PluginError(f"found another id; accepted: <cloud>/<tenant id>/subscriptions/.../{_TYPE}'s id of a secret")
+        raise PluginError(
+            f"found another id; accepted: <cloud>/<tenant id>/subscriptions/.../{_TYPE}, the ARM id of a secret"
+        )
     vault = vault_id(secret.subscription, secret.resource_group, secret.names[0])
     return {"cloud": cloud_name, "tenantId": tenant_id, "vaultId": vault, "secretName": secret.names[1]}

@@ -21,7 +21,7 @@ class VaultSigningKeyResource(VaultKeyResource):
     tag: ClassVar[str] = SIGNING_KEY_ID
     accepted: ClassVar[str] = "an RSA private key in PEM"
 
-    def made(self) -> str:
+    def new_key(self) -> str:
         """A new RSA key in PEM."""
         return service_account_key.make()
 

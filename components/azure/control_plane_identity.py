@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.azure.credential_secret import StoredCredential, StoredCredentialArgs
+from components.azure.credential_secret import credential_secret
 from components.azure.credential_store import CredentialStore
 from components.azure.entra_application import EntraApplication, EntraApplicationArgs
-from components.azure.imported_credential import ImportedCredential, ImportedCredentialArgs
+from components.azure.imported_credential import ImportedCredential, StoredDocument
 from components.azure.key_vault_user import READER_COMPONENT
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.plugin.resources import HsmRoleAssignment
@@ -33,7 +33,7 @@ class ControlPlaneIdentityArgs:
     row: ControlPlaneIdentity
     settings: Settings
     cluster: HostedClusterSettings
-    source: EntraApplicationArgs | ImportedCredentialArgs
+    source: EntraApplicationArgs | ImportedCredential
     store: CredentialStore
     stack_owner: pulumi.Input[str] | None
     infrastructure: Sequence[pulumi.Resource] = ()
@@ -42,11 +42,10 @@ class ControlPlaneIdentityArgs:
 class ControlPlaneIdentityComponent(pulumi.ComponentResource):
     """Credential source -> credential document -> Key Vault secret, and the identity's role at each of its scopes.
 
-    Outputs: `client_id`, `principal_id` (Output[str]), `secret_name` (str), `summary`
-    (Output[CredentialSummary]).
+    Outputs: `client_id`, `principal_id` (Output[str]), `secret_name` (str), `summary` (Output[CredentialSummary]).
 
-    Whoever needs the identity depends on `usable` (its secret, its roles) and not on the whole component: a target that
-    leaves the program stays where a resource outside of the targets depends on it (pulumi/pulumi v3.259
+    Resources that need the identity depend on `usable` (its secret, its roles) and not on the whole component: a target
+    that leaves the program stays if a resource outside of the targets depends on it (pulumi/pulumi v3.259
     `step_generator.go`, `getDependencySteps`), and so would a leaked certificate.
     """
 
@@ -56,24 +55,25 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
         self.secret_name = cluster.identity(args.row).secret_name
         child = pulumi.ResourceOptions(parent=self)
         self.usable: list[pulumi.Resource] = []
-        source = _source(name, args.source, child)
+        source = (
+            args.source
+            if isinstance(args.source, ImportedCredential)
+            else EntraApplication(f"{name}-entra", args.source, child)
+        )
         self.summary = source.summary
-        if source.document is not None:
-            stored = StoredCredential(
-                f"{name}-credential",
-                StoredCredentialArgs(
-                    secret_name=self.secret_name,
-                    object_encoding=cluster.identity(args.row).object_encoding,
-                    store=args.store,
-                    document=source.document,
-                    settings=settings,
-                    stack_owner=args.stack_owner,
-                ),
-                child,
+        if not isinstance(source.document, StoredDocument):
+            secret = credential_secret(
+                f"{name}-credential-secret",
+                source.document,
+                cluster.identity(args.row),
+                settings,
+                args.store,
+                stack_owner=args.stack_owner,
+                opts=child,
             )
-            self.usable.append(stored)
+            self.usable.append(secret)
             # The outputs name what was delivered, also in a run that goes on after an error.
-            delivered = pulumi.Output.all(summary=source.summary, at=stored.delivered_at)
+            delivered = pulumi.Output.all(summary=source.summary, at=secret.outputs["deliveredAt"])
             self.summary = delivered.apply(lambda known: known["summary"])
         if args.store.reader is not None:
             # After the secret: ARM assigns a role at a resource that exists.
@@ -129,11 +129,3 @@ def _reader_role(
         principal_id=reader,
     )
     return RoleGrants(name, grants, opts)
-
-
-def _source(
-    name: str, args: EntraApplicationArgs | ImportedCredentialArgs, opts: pulumi.ResourceOptions
-) -> EntraApplication | ImportedCredential:
-    if isinstance(args, EntraApplicationArgs):
-        return EntraApplication(f"{name}-entra", args, opts)
-    return ImportedCredential(f"{name}-imported", args, opts)

@@ -12,7 +12,7 @@ from components.azure.credential_store import CredentialStore
 from components.plugin.resources import CredentialSecret
 from identity.credentials import rfc3339
 from identity.plugin_schema import CredentialDocument, CredentialValidity
-from identity.settings import Settings
+from identity.settings import IdentitySettings, Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,6 @@ class IssuedDocument:
     proven_at: pulumi.Output[str]
 
     def inputs(self) -> CredentialDocument[pulumi.Input[str]]:
-        """The secret's inputs."""
         dates = self.dates.apply(CredentialDates.written)
         return {
             "authorityHost": self.authority_host,
@@ -82,15 +81,18 @@ class IssuedDocument:
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentFile:
-    """A document that the plugin copies from a file; `thumbprint` is SHA-1 in upper-case hexadecimal."""
+    """A valid document that the plugin copies from a file; `thumbprint` is SHA-1 in upper-case hexadecimal.
+
+    `remarks` are its implausible dates.
+    """
 
     path: str
     client_id: str
     thumbprint: str
     dates: CredentialDates
+    remarks: tuple[str, ...] = ()
 
     def inputs(self) -> CredentialDocument[pulumi.Input[str]]:
-        """The secret's inputs."""
         dates = self.dates.written()
         return {
             "file": self.path,
@@ -103,44 +105,34 @@ class DocumentFile:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredCredentialArgs:
-    """Inputs of `StoredCredential`. In its `object_encoding` the document has 25 KB at most (Key Vault's limit).
-
-    `stack_owner` is the stack's owner id; None in a run that only renews, which leaves it as it is.
-    """
-
-    secret_name: str
-    object_encoding: str
-    store: CredentialStore
-    document: IssuedDocument | DocumentFile
-    settings: Settings
-    stack_owner: pulumi.Input[str] | None
-
-
-class StoredCredential(pulumi.ComponentResource):
+def credential_secret(
+    name: str,
+    document: IssuedDocument | DocumentFile,
+    identity: IdentitySettings,
+    settings: Settings,
+    store: CredentialStore,
+    *,
+    stack_owner: pulumi.Input[str] | None,
+    opts: pulumi.ResourceOptions,
+) -> CredentialSecret:
     """A secret in msi-dataplane's storage format (pkg/dataplane/keyvault.go).
 
-    The secret's attributes hold the validity, its tags the renewal dates, certificate and generation. A renewal is a
-    new version of the same secret. Outputs: `delivered_at` (RFC 3339).
+    The secret's attributes have the validity, its tags the renewal dates, certificate and generation. A renewal is a
+    new version of the same secret. `stack_owner` is the stack's owner id; None in a run that only renews, which leaves
+    it as it is.
     """
-
-    def __init__(self, name: str, args: StoredCredentialArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("idstack:azure:CredentialSecret", name, None, opts)
-        secret = CredentialSecret(
-            f"{name}-secret",
-            cloud=args.settings.cloud.name,
-            tenantId=args.settings.tenant_id,
-            vaultId=args.store.vault_id,
-            secretName=args.secret_name,
-            objectEncoding=args.object_encoding,
-            tags=args.settings.tags,
-            ownerId=args.stack_owner,
-            **args.document.inputs(),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=args.store.vault),
-        )
-        self.delivered_at: pulumi.Output[str] = secret.outputs["deliveredAt"]
-        self.register_outputs({})
+    return CredentialSecret(
+        name,
+        cloud=settings.cloud.name,
+        tenantId=settings.tenant_id,
+        vaultId=store.vault_id,
+        secretName=identity.secret_name,
+        objectEncoding=identity.object_encoding,
+        tags=settings.tags,
+        ownerId=stack_owner,
+        **document.inputs(),
+        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=store.vault)),
+    )
 
 
 def summary_of(dates: CredentialDates, thumbprint: str, generation: str | None = None) -> CredentialSummary:

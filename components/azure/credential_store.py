@@ -1,4 +1,4 @@
-"""What hosted clusters share: the vault that holds their credentials, and the key-vault-user that reads it."""
+"""What hosted clusters share: the vault with their credentials, and the key-vault-user that reads it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from identity.settings import Settings
 class CredentialStore:
     """A vault and its key-vault-user: made by this stack, or by the shared stack whose outputs it takes.
 
-    `vault_id` is an ARM id. It is empty in a stack that keeps nothing in a vault, and the key-vault-user's client id in
-    one whose vault nobody mounts anything of. `reader` is the key-vault-user's object id where it gets a role on each
-    secret; it is None where it has one on the whole vault. Secrets come after the resources in `vault`, mounts after
-    those in `key_vault_user`; both are empty if another stack made them.
+    `vault_id` is an ARM id, empty in a stack without a vault; the key-vault-user's client id is empty if no pod mounts
+    a secret. `reader` is the key-vault-user's object id if it gets a role on each secret, None if it has one on the
+    whole vault. Secrets depend on the resources in `vault`, mounts on those in `key_vault_user`; both are empty if
+    another stack made them.
     """
 
     vault_id: str

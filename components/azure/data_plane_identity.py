@@ -20,8 +20,8 @@ from identity.settings.schema.managed_identities import managed_identity_of
 class DataPlaneIdentityArgs:
     """Inputs of `DataPlaneIdentityComponent`.
 
-    `stack_owner` is the stack's owner id. `issuer` is what publishes the keys of the cluster, and `infrastructure` what
-    the role's scopes are in; both are empty if they exist already.
+    `stack_owner` is the stack's owner id. `issuer` has the resources that publish the cluster's keys, `infrastructure`
+    those with the role's scopes; both are empty if they exist already.
     """
 
     row: DataPlaneIdentity
@@ -34,7 +34,7 @@ class DataPlaneIdentityArgs:
 
 class DataPlaneIdentityComponent(pulumi.ComponentResource):
     """A managed identity, its federated credentials and its role, named as `hypershift create iam azure` names them,
-    unless the settings have the names of what existed before.
+    unless the settings name objects that existed before.
 
     Outputs: `client_id` and `principal_id` (Output[str]).
     """
@@ -42,7 +42,7 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
     def __init__(self, name: str, args: DataPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(resource_types.DATA_PLANE_IDENTITY, name, None, opts)
         row, settings, cluster = args.row, args.settings, args.cluster
-        given = cluster.data_plane_identity(row)
+        names = cluster.federated_identity(row.field)
         identity = managed_identity(
             name,
             ManagedIdentityArgs(
@@ -51,12 +51,12 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
                 settings=settings,
                 cluster=cluster,
                 identity_name=parse_arm_id(managed_identity_of(settings, cluster, row)).name,
-                location=given.location or settings.location,
+                location=names.location or settings.location,
                 credentials={
-                    each.word: given.federated_credentials.get(
-                        each.word, federated_credential_name(cluster.name, row.credential_stem, each.suffix)
+                    subject.word: names.federated_credentials.get(
+                        subject.word, federated_credential_name(cluster.name, row.credential_stem, subject.suffix)
                     )
-                    for each in row.subjects
+                    for subject in row.subjects
                 },
                 issuer=cluster.issuer_url,
                 trusted=args.issuer,

@@ -1,4 +1,4 @@
-"""Who runs the stack, as Azure signed them in."""
+"""The identity that runs the stack."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 
 # Public clients by which a person signs in: the Azure CLI and Azure PowerShell (learn.microsoft.com/troubleshoot/entra,
 # "Verify first-party Microsoft applications"). A token that a service principal gets through them names itself.
-_OF_PERSONS: Final = frozenset({"04b07795-8ddb-461a-bbee-02f9e1bf7b46", "1950a258-227b-4e31-a9cf-717495945fc2"})
+_USER_CLIENT_IDS: Final = frozenset({"04b07795-8ddb-461a-bbee-02f9e1bf7b46", "1950a258-227b-4e31-a9cf-717495945fc2"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,9 +20,9 @@ class Deployer:
 
     @classmethod
     def of(cls, client_config: dict[str, Any]) -> Self:
-        """Out of azure-native's `getClientConfig`, whose `clientId` is the client that the token was issued to."""
+        """From azure-native's `getClientConfig`, whose `clientId` is the client that the token was issued to."""
         return cls(
             tenant_id=client_config["tenantId"].lower(),
             object_id=client_config["objectId"],
-            is_service_principal=client_config["clientId"].lower() not in _OF_PERSONS,
+            is_service_principal=client_config["clientId"].lower() not in _USER_CLIENT_IDS,
         )

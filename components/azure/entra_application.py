@@ -1,8 +1,8 @@
 """Credential source `entra-application`: an Entra application whose certificates the stack issues and renews.
 
-A renewal schedule decides by the vault which of two slots is issued when. At first there is one slot; the second
-appears with the first renewal. The order inside one run is: issue, register, gate. A resource that uses `document`
-waits for the gate of the current slot.
+A renewal schedule reads the vault and decides when which of two slots is issued. At first there is one slot; the second
+appears with the first renewal. A run issues, registers and gates in this order. A resource that uses `document` waits
+for the gate of the current slot.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class EntraApplication(pulumi.ComponentResource):
             value=certificate.outputs["certificatePem"],
             start_date=issue["notBefore"],
             end_date=certificate.outputs["notAfter"],
-            # A slot that is issued again is not the one that pods have, and an application holds few keys.
+            # Pods do not use a slot that is issued again, and an application can have few keys.
             opts=pulumi.ResourceOptions(
                 parent=self,
                 delete_before_replace=True,
@@ -181,17 +181,16 @@ class EntraApplication(pulumi.ComponentResource):
                 dates=dates,
                 proven_at=gate.outputs["provenAt"],
             ),
-            summary=dates.apply(
-                lambda validity: certificate.outputs["thumbprint"].apply(
-                    lambda thumbprint: summary_of(validity, thumbprint, generation)
-                )
+            summary=pulumi.Output.all(dates, certificate.outputs["thumbprint"]).apply(
+                lambda known: summary_of(known[0], known[1], generation)
             ),
         )
 
     async def _require_registrable(self, creation: pulumi.ResourceHookArgs) -> None:
-        """Stop a registration that only the state gives a reason for (`provider/registration_proof.py`).
+        """Stop a registration that only the state justifies (`provider/registration_proof.py`).
 
-        A refresh takes one out of the state that somebody took out of Entra ID, and the engine would make it again.
+        If somebody removed a certificate from Entra ID, a refresh removes its registration from the state, and the
+        engine would make it again.
         """
         # azuread marks it as a secret.
         value = await pulumi.Output.from_input((creation.new_inputs or {})["value"]).future()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.azure.credential_secret import CredentialDates, CredentialSummary, DocumentFile, summary_of
+from components.azure.credential_secret import CredentialSummary, DocumentFile, summary_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,19 +22,6 @@ class ExistingIdentity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportedDocument:
-    """A valid credential document in the file at `path`; `thumbprint` is SHA-1 in upper-case hexadecimal.
-
-    `remarks` are what is unlikely about it.
-    """
-
-    path: str
-    dates: CredentialDates
-    thumbprint: str
-    remarks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class StoredDocument:
     """A document that is in the vault already. ARM shows its dates, which are attributes and tags of the secret."""
 
@@ -43,39 +30,29 @@ class StoredDocument:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportedCredentialArgs:
-    """Inputs of `ImportedCredential`."""
+class ImportedCredential:
+    """The credential of a managed identity. Its attributes and properties are those of `EntraApplication`."""
 
     principal: ExistingIdentity
-    document: ImportedDocument | StoredDocument
+    document: DocumentFile | StoredDocument
 
+    @property
+    def client_id(self) -> pulumi.Output[str]:
+        return pulumi.Output.from_input(self.principal.client_id)
 
-class ImportedCredential(pulumi.ComponentResource):
-    """The credential of a managed identity.
+    @property
+    def principal_id(self) -> pulumi.Output[str]:
+        return pulumi.Output.from_input(self.principal.object_id)
 
-    Outputs: `client_id`, `principal_id` (Output[str]), `document` (DocumentFile, None if it is in the vault
-    already), `summary` (Output[CredentialSummary]), which is `shown` in the state.
-    """
-
-    def __init__(self, name: str, args: ImportedCredentialArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("idstack:azure:ImportedCredential", name, None, opts)
-        self.client_id = pulumi.Output.from_input(args.principal.client_id)
-        self.principal_id = pulumi.Output.from_input(args.principal.object_id)
-        self.document = _document(args)
-        self.summary = pulumi.Output.from_input(_summary(args.document))
-        self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id, "shown": self.summary})
-
-
-def _document(args: ImportedCredentialArgs) -> DocumentFile | None:
-    given = args.document
-    if isinstance(given, StoredDocument):
-        return None
-    return DocumentFile(
-        path=given.path, client_id=args.principal.client_id, thumbprint=given.thumbprint, dates=given.dates
-    )
-
-
-def _summary(given: ImportedDocument | StoredDocument) -> CredentialSummary:
-    if isinstance(given, StoredDocument):
-        return {"notAfter": given.not_after, "renewAfter": given.renew_after, "thumbprint": None, "generation": None}
-    return summary_of(given.dates, given.thumbprint)
+    @property
+    def summary(self) -> pulumi.Output[CredentialSummary]:
+        document = self.document
+        if isinstance(document, DocumentFile):
+            return pulumi.Output.from_input(summary_of(document.dates, document.thumbprint))
+        stored: CredentialSummary = {
+            "notAfter": document.not_after,
+            "renewAfter": document.renew_after,
+            "thumbprint": None,
+            "generation": None,
+        }
+        return pulumi.Output.from_input(stored)

@@ -20,10 +20,16 @@ _PROBE_INTERVAL: Final = 5  # seconds
 _PROBE_THRESHOLD: Final = 2
 _OUTBOUND_PORTS: Final = 1024  # of each node
 _IDLE_TIMEOUT: Final = 4  # minutes
-# What the hosted cluster's cloud provider writes, and the tags beside: an update sends the whole load balancer.
-_OF_THE_CLOUD_PROVIDER: Final = [
-    *("frontend_ip_configurations", "backend_address_pools", "probes", "load_balancing_rules", "outbound_rules"),
-    *("inbound_nat_rules", "inbound_nat_pools", "tags"),
+# The hosted cluster's cloud provider writes these, and an update sends the whole load balancer with its tags.
+_WRITTEN_BY_CLOUD_PROVIDER: Final = [
+    "frontend_ip_configurations",
+    "backend_address_pools",
+    "probes",
+    "load_balancing_rules",
+    "outbound_rules",
+    "inbound_nat_rules",
+    "inbound_nat_pools",
+    "tags",
 ]
 
 
@@ -40,8 +46,7 @@ class InfrastructureArgs:
 class Infrastructure(pulumi.ComponentResource):
     """Resource groups, network with subnet and security group, private zone with link, and egress load balancer.
 
-    Every id is known before anything exists. Whatever uses one of them depends on this component, so it goes first.
-    No outputs.
+    Every id is known before anything exists, so resources that use one of them depend on this component.
     """
 
     def __init__(self, name: str, args: InfrastructureArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -174,12 +179,12 @@ class Infrastructure(pulumi.ComponentResource):
                 )
             ],
             opts=pulumi.ResourceOptions.merge(
-                self._after(address), pulumi.ResourceOptions(ignore_changes=_OF_THE_CLOUD_PROVIDER)
+                self._after(address), pulumi.ResourceOptions(ignore_changes=_WRITTEN_BY_CLOUD_PROVIDER)
             ),
         )
 
     def _after(self, *needed: pulumi.Resource) -> pulumi.ResourceOptions:
-        """Below this component, protected as the stack's vault is, and after what it lies in or refers to."""
+        """Below this component, protected as the stack's vault is, and after the resources that it needs."""
         return pulumi.ResourceOptions(parent=self, protect=self._args.settings.protect, depends_on=list(needed) or None)
 
 

@@ -1,4 +1,4 @@
-"""The key-vault-user: the identity with which the CSI driver reads the vault, none of the control plane's nine."""
+"""The key-vault-user: the identity with which the CSI driver reads the vault, not one of the control plane's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from identity import resource_types
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from identity.settings import Settings
 
-# Takes the place of HyperShift's RBAC key in the assignment's name; HyperShift has no name for this assignment.
+# Replaces HyperShift's RBAC key in the assignment's name; HyperShift has no name for this assignment.
 READER_COMPONENT: Final = "key-vault-user"
 
 

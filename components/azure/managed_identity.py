@@ -21,8 +21,8 @@ class ManagedIdentityArgs:
 
     Service accounts sign in by the federated credentials, whose names are in `credentials` by the subject's word. Entra
     ID compares `issuer` (None if the row has no subjects) and `audience` byte for byte. `stack_owner` is the stack's
-    owner id. `trusted` is what makes the issuer, and `infrastructure` what the role's scopes are in; both are empty if
-    they exist already.
+    owner id. `trusted` has the resources of the issuer, and `infrastructure` those with the roles' scopes; both are
+    empty if they exist already.
     """
 
     row: DataPlaneIdentity | OptionalManagedIdentity
@@ -42,7 +42,7 @@ class ManagedIdentityArgs:
 def managed_identity(
     name: str, args: ManagedIdentityArgs, parent: pulumi.Resource
 ) -> managedidentity.UserAssignedIdentity:
-    """Register the identity with all that belongs to it under `parent`; their logical names begin with `name`."""
+    """Register the identity, its credentials and its roles under `parent`; their logical names begin with `name`."""
     row, settings = args.row, args.settings
     identity = managedidentity.UserAssignedIdentity(
         f"{name}-identity",

@@ -55,10 +55,10 @@ class ManagementCluster(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ManagementClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(resource_types.MANAGEMENT_CLUSTER, name, None, opts)
-        settings, wanted = args.settings, args.cluster
-        self.cluster_id = cluster_id(settings.subscription_id, wanted.resource_group, wanted.name)
+        settings, group = args.settings, args.cluster.resource_group
+        self.cluster_id = cluster_id(settings.subscription_id, group, args.cluster.name)
         self.has_azure_rbac = args.creation.azure_rbac
-        self.node_resource_group = node_resource_group(wanted.resource_group, wanted.name, settings.location)
+        self.node_resource_group = node_resource_group(group, args.cluster.name, settings.location)
         cluster = self._cluster(name, args)
         self.ready: list[pulumi.Resource] = [cluster]
         if self.has_azure_rbac:
@@ -66,16 +66,17 @@ class ManagementCluster(pulumi.ComponentResource):
         self.name: pulumi.Output[str] = cluster.name
         # In the preview of an update, the resource's only known output is the name. The others are read from Azure.
         current = containerservice.get_managed_cluster_output(
-            resource_group_name=wanted.resource_group,
+            resource_group_name=group,
             resource_name=cluster.name,
             opts=pulumi.InvokeOptions(parent=self),
         )
-        self.uid: pulumi.Output[str] = current.apply(lambda found: found.resource_uid)
+        self.uid: pulumi.Output[str] = current.apply(lambda answer: answer.resource_uid)
         identity = current.apply(
-            lambda found: _identity(found.addon_profiles) or cluster.addon_profiles.apply(_required_identity)
+            lambda answer: _identity(answer.addon_profiles) or cluster.addon_profiles.apply(_required_identity)
         )
         self.add_on = AddOnIdentity(
-            client_id=identity.apply(lambda each: each.client_id), object_id=identity.apply(lambda each: each.object_id)
+            client_id=identity.apply(lambda add_on: add_on.client_id),
+            object_id=identity.apply(lambda add_on: add_on.object_id),
         )
         self.register_outputs(
             {
@@ -89,9 +90,9 @@ class ManagementCluster(pulumi.ComponentResource):
         )
 
     def _cluster(self, name: str, args: ManagementClusterArgs) -> containerservice.ManagedCluster:
-        wanted = args.creation
-        groups, pool = list(wanted.admin_group_object_ids), wanted.node_pool
-        rotation = {"enableSecretRotation": "true", "rotationPollInterval": wanted.rotation_poll_interval}
+        creation = args.creation
+        groups, pool = list(creation.admin_group_object_ids), creation.node_pool
+        rotation = {"enableSecretRotation": "true", "rotationPollInterval": creation.rotation_poll_interval}
         return containerservice.ManagedCluster(
             f"{name}-aks",
             resource_name_=args.cluster.name,
@@ -101,7 +102,7 @@ class ManagementCluster(pulumi.ComponentResource):
             dns_prefix=dns_prefix(args.cluster.name),
             # AKS's default, but explicit: an imported cluster would be replaced without it.
             node_resource_group=self.node_resource_group,
-            kubernetes_version=wanted.kubernetes_version,
+            kubernetes_version=creation.kubernetes_version,
             identity=containerservice.ManagedClusterIdentityArgs(
                 type=containerservice.ResourceIdentityType.SYSTEM_ASSIGNED
             ),
@@ -120,12 +121,12 @@ class ManagementCluster(pulumi.ComponentResource):
                 )
             ],
             # No `...Args`, which add ranges: AKS keeps no `podCidr` here, and a changed one replaces the cluster.
-            network_profile={"network_plugin": wanted.network.plugin, "network_policy": wanted.network.policy},
+            network_profile={"network_plugin": creation.network.plugin, "network_policy": creation.network.policy},
             enable_rbac=True,
             disable_local_accounts=True,
             aad_profile=containerservice.ManagedClusterAADProfileArgs(
                 managed=True,
-                enable_azure_rbac=wanted.azure_rbac,
+                enable_azure_rbac=creation.azure_rbac,
                 admin_group_object_ids=groups or None,
                 tenant_id=args.settings.tenant_id,
             ),

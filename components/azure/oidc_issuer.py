@@ -20,7 +20,7 @@ from identity.settings import HostedClusterSettings, Settings, SigningKeySetting
 
 @dataclass(frozen=True, kw_only=True)
 class SigningKeyFacts:
-    """The key that signs: the secret that the vault has it in, its id, and the public halves of the others (PEM)."""
+    """The key that signs: its secret in the vault, its id, and the public halves of the other keys (PEM)."""
 
     secret_name: str
     key_id: pulumi.Output[str]
@@ -53,7 +53,7 @@ class OidcIssuer(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: OidcIssuerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(resource_types.OIDC_ISSUER, name, None, opts)
-        settings, cluster, wanted = args.settings, args.cluster, args.key
+        settings, cluster = args.settings, args.cluster
         account = storage.StorageAccount(
             f"{name}-account",
             account_name=args.name,
@@ -102,7 +102,7 @@ class OidcIssuer(pulumi.ComponentResource):
                 source="made",
                 opts=pulumi.ResourceOptions(parent=self),
             )
-            for generation in wanted.published
+            for generation in args.key.published
         }
         documents = IssuerDocuments(
             f"{name}-documents",
@@ -110,17 +110,17 @@ class OidcIssuer(pulumi.ComponentResource):
             tenantId=settings.tenant_id,
             issuer=cluster.issuer_url,
             keys=[{"generation": generation, "jwk": key.outputs["jwk"]} for generation, key in keys.items()],
-            signing=wanted.signing,
-            leaked=wanted.leaked,
+            signing=args.key.signing,
+            leaked=args.key.leaked,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[container, role]),
         )
         self.signing_key = SigningKeyFacts(
-            secret_name=signing_key_vault_secret(cluster.name, wanted.signing),
-            key_id=keys[wanted.signing].outputs["keyId"],
+            secret_name=signing_key_vault_secret(cluster.name, args.key.signing),
+            key_id=keys[args.key.signing].outputs["keyId"],
             old_public_keys=tuple(
-                key.outputs["publicKeyPem"] for number, key in keys.items() if number != wanted.signing
+                key.outputs["publicKeyPem"] for number, key in keys.items() if number != args.key.signing
             ),
-            # What is published first signs next.
+            # A key is published before it signs.
             resources=(documents,),
         )
         self.register_outputs({"key_id": self.signing_key.key_id, "secret_name": self.signing_key.secret_name})
@@ -139,8 +139,6 @@ def signing_key(
     opts: pulumi.ResourceOptions,
 ) -> SigningKey:
     """A signing key in the stack's vault."""
-    # A rotation takes keys out; a deleted one can be recovered for the vault's retention period.
-    after = pulumi.ResourceOptions(depends_on=store.vault)
     return SigningKey(
         name,
         cloud=settings.cloud.name,
@@ -152,5 +150,5 @@ def signing_key(
         fileKeyId=file_key_id,
         tags=settings.tags,
         ownerId=stack_owner,
-        opts=pulumi.ResourceOptions.merge(opts, after),
+        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=store.vault)),
     )

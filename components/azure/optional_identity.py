@@ -28,10 +28,10 @@ class AttacherArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class OptionalIdentityArgs:
-    """Inputs of `OptionalIdentityComponent`. `attacher` is None if nobody attaches the identity.
+    """Inputs of `OptionalIdentityComponent`. `attacher` is None for an identity without nodes.
 
-    `stack_owner` is the stack's owner id. `infrastructure` is what the role's scopes are in, empty if it exists
-    already.
+    `stack_owner` is the stack's owner id. `infrastructure` has the resources with the role's scopes, empty if they
+    exist already.
     """
 
     row: OptionalManagedIdentity
@@ -63,7 +63,7 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
                 cluster=cluster,
                 identity_name=identity_name,
                 location=settings.location,
-                credentials={each.word: f"{identity_name}-{each.suffix}" for each in row.subjects},
+                credentials={subject.word: f"{identity_name}-{subject.suffix}" for subject in row.subjects},
                 issuer=cluster.management_issuer_url,
                 audience=MANAGEMENT_AUDIENCE,
                 stack_owner=args.stack_owner,

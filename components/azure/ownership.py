@@ -1,4 +1,4 @@
-"""The tags that say which stack made a thing: by name for people, and by the stack's owner id."""
+"""The tags that name an object's stack: by its name, for people, and by its owner id."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from identity.settings import Settings
 
 
 def application_tags(name: str, stack_owner: pulumi.Input[str] | None) -> list[pulumi.Input[str]]:
-    """Of an Entra application; `name` is its component's, which no other in the stack has."""
+    """The tags of an Entra application; `name` is that of its component, unique in the stack."""
     tag = f"{stack_tag(pulumi.get_project(), pulumi.get_stack())}:{name}"
     if stack_owner is None:
         return [tag]
@@ -18,7 +18,7 @@ def application_tags(name: str, stack_owner: pulumi.Input[str] | None) -> list[p
 
 
 def identity_tags(settings: Settings, stack_owner: pulumi.Input[str] | None) -> dict[str, pulumi.Input[str]]:
-    """Of a managed identity, with the configured ones."""
+    """The tags of a managed identity, with the configured ones."""
     tag = stack_tag(pulumi.get_project(), pulumi.get_stack())
     owner = {} if stack_owner is None else {OWNER: stack_owner}
     return {**settings.tags, STACK_TAG: tag, **owner}

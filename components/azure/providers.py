@@ -36,8 +36,8 @@ class Providers:
 
     def options(self) -> pulumi.ResourceOptions:
         """Options that pass all of them to a component and its children."""
-        every = (self.azure, self.entra, self.kubernetes)
-        return pulumi.ResourceOptions(providers=[each for each in every if each is not None])
+        kubernetes = [] if self.kubernetes is None else [self.kubernetes]
+        return pulumi.ResourceOptions(providers=[self.azure, self.entra, *kubernetes])
 
 
 def register_providers(settings: Settings) -> Providers:

@@ -19,7 +19,7 @@ from identity.settings.scopes import outermost
 class RoleGrantsArgs:
     """Inputs of `RoleGrants`. `scopes` maps a short word, part of the resource's name, to the scope's ARM id.
 
-    `deployer`: the principal is the user or application that runs the stack. The one of the first run keeps the role: a
+    `deployer` is set if the principal is the identity that runs the stack. That of the first run keeps the role: a
     preview by another must not show a change.
     """
 

@@ -13,7 +13,7 @@ from identity.settings import Settings, VaultSettings
 
 @dataclass(frozen=True, kw_only=True)
 class VaultArgs:
-    """Inputs of `Vault`. `vault` is `settings.vault`, which a stack with a shared vault does not have."""
+    """Inputs of `Vault`. `vault` is `settings.vault`."""
 
     settings: Settings
     vault: VaultSettings
@@ -27,10 +27,10 @@ class Vault(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: VaultArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:azure:Vault", name, None, opts)
-        settings, wanted = args.settings, args.vault
+        settings, vault_settings = args.settings, args.vault
         vault = keyvault.Vault(
             f"{name}-vault",
-            vault_name=wanted.name,
+            vault_name=vault_settings.name,
             resource_group_name=settings.resource_group,
             location=settings.location,
             tags=settings.tags,
@@ -39,23 +39,23 @@ class Vault(pulumi.ComponentResource):
                 sku=keyvault.SkuArgs(family=keyvault.SkuFamily.A, name=keyvault.SkuName.STANDARD),
                 enable_rbac_authorization=True,
                 enable_soft_delete=True,
-                soft_delete_retention_in_days=wanted.soft_delete_retention_days,
+                soft_delete_retention_in_days=vault_settings.soft_delete_retention_days,
                 # Key Vault rejects an explicit false.
-                enable_purge_protection=True if wanted.purge_protection else None,
-                public_network_access="Enabled" if wanted.public_network_access else "Disabled",
+                enable_purge_protection=True if vault_settings.purge_protection else None,
+                public_network_access="Enabled" if vault_settings.public_network_access else "Disabled",
                 network_acls=keyvault.NetworkRuleSetArgs(
                     # Nothing in the stack needs the bypass: nodes and deployers are not "trusted services".
                     bypass=keyvault.NetworkRuleBypassOptions.NONE,
-                    default_action=wanted.default_action,
-                    ip_rules=[keyvault.IPRuleArgs(value=each) for each in wanted.allowed_ip_ranges],
+                    default_action=vault_settings.default_action,
+                    ip_rules=[keyvault.IPRuleArgs(value=address) for address in vault_settings.allowed_ip_ranges],
                     virtual_network_rules=[
-                        keyvault.VirtualNetworkRuleArgs(id=each) for each in wanted.allowed_subnet_ids
+                        keyvault.VirtualNetworkRuleArgs(id=subnet) for subnet in vault_settings.allowed_subnet_ids
                     ],
                 ),
             ),
             opts=pulumi.ResourceOptions(parent=self, protect=settings.protect),
         )
-        self.vault_name = wanted.name
-        self.vault_id = vault_id(settings.subscription_id, settings.resource_group, wanted.name)
+        self.vault_name = vault_settings.name
+        self.vault_id = vault_id(settings.subscription_id, settings.resource_group, vault_settings.name)
         self.vault_uri: pulumi.Output[str] = vault.properties.vault_uri
         self.register_outputs({"vault_name": self.vault_name, "vault_id": self.vault_id, "vault_uri": self.vault_uri})

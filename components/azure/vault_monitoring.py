@@ -14,7 +14,7 @@ from identity.settings import MonitoringSettings, Settings
 from identity.settings.schema.monitoring import AuditLogSettings, ExpiryAlertSettings
 
 # azure-docs `event-grid/event-schema-key-vault`: the current version of a secret has 30 days left, or none.
-_TOLD: Final = ("Microsoft.KeyVault.SecretNearExpiry", "Microsoft.KeyVault.SecretExpired")
+_EVENT_TYPES: Final = ("Microsoft.KeyVault.SecretNearExpiry", "Microsoft.KeyVault.SecretExpired")
 _TOPIC_TYPE: Final = "Microsoft.KeyVault.vaults"
 # Every request to the vault: of Key Vault it is the category AuditEvent (azure-docs `key-vault/general/logging`).
 _AUDIT: Final = "audit"
@@ -33,7 +33,7 @@ class VaultMonitoringArgs:
 class VaultMonitoring(pulumi.ComponentResource):
     """A diagnostic setting on the vault, and its Event Grid system topic with a subscription that raises alerts.
 
-    Each is there if its settings are. No outputs.
+    Both are optional.
     """
 
     def __init__(self, name: str, args: VaultMonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -45,18 +45,18 @@ class VaultMonitoring(pulumi.ComponentResource):
             self._alert(args.monitoring.expiry_alerts)
         self.register_outputs({})
 
-    def _keep_audit_log(self, wanted: AuditLogSettings) -> None:
+    def _keep_audit_log(self, log: AuditLogSettings) -> None:
         monitor.DiagnosticSetting(
             f"{self._name}-audit-log",
             name=_AUDIT_LOG_NAME,
             resource_uri=self._args.vault.vault_id,
-            workspace_id=wanted.workspace_id,
-            storage_account_id=wanted.storage_account_id,
+            workspace_id=log.workspace_id,
+            storage_account_id=log.storage_account_id,
             logs=[monitor.DiagnosticsLogSettingsArgs(category_group=_AUDIT, enabled=True)],
             opts=self._after_the_vault(),
         )
 
-    def _alert(self, wanted: ExpiryAlertSettings) -> None:
+    def _alert(self, alerts: ExpiryAlertSettings) -> None:
         settings, vault = self._args.settings, self._args.vault
         topic_name = vault_topic_name(vault.vault_name)
         topic = eventgrid.SystemTopic(
@@ -76,13 +76,13 @@ class VaultMonitoring(pulumi.ComponentResource):
             resource_group_name=settings.resource_group,
             destination=eventgrid.MonitorAlertEventSubscriptionDestinationArgs(
                 endpoint_type="MonitorAlert",
-                severity=wanted.severity,
-                action_groups=list(wanted.action_group_ids),
+                severity=alerts.severity,
+                action_groups=list(alerts.action_group_ids),
                 description=f"A credential in {vault.vault_name} expires: `idstack status` says which one.",
             ),
-            # Alerts take no other (azure-docs `event-grid/handle-key-vault-events-using-azure-monitor-alerts`).
+            # Alerts take no other schema (azure-docs `event-grid/handle-key-vault-events-using-azure-monitor-alerts`).
             event_delivery_schema=eventgrid.EventDeliverySchema.CLOUD_EVENT_SCHEMA_V1_0,
-            filter=eventgrid.EventSubscriptionFilterArgs(included_event_types=list(_TOLD)),
+            filter=eventgrid.EventSubscriptionFilterArgs(included_event_types=list(_EVENT_TYPES)),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[topic]),
         )
 

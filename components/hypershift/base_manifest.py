@@ -1,4 +1,4 @@
-"""What the stack writes of a HostedCluster beside its identity part.
+"""What the stack writes into a HostedCluster beside its identity part.
 
 `from_settings` has what the configuration says, `defaults` what `hypershift create cluster azure` chooses by itself.
 Sources inside openshift/hypershift at 3ee9615: `cmd/cluster/core/create.go` (:45-59 defaults, :286-326 the object,
@@ -38,11 +38,11 @@ def from_settings(cluster: HostedClusterSettings) -> dict[str, Any]:
         spec["dns"] = {"baseDomain": cluster.dns.base_domain} | {key: zone for key, zone in zones.items() if zone}
     if cluster.signing_key_reference is not None:
         spec["serviceAccountSigningKey"] = {"name": cluster.signing_key_reference}
-    given = cluster.hosted_cluster
-    if given is not None and given.release_image is not None:
-        spec["release"] = {"image": given.release_image}
-    if given is not None and given.pull_secret is not None:
-        spec["pullSecret"] = {"name": given.pull_secret}
+    hosted_cluster = cluster.hosted_cluster
+    if hosted_cluster is not None and hosted_cluster.release_image is not None:
+        spec["release"] = {"image": hosted_cluster.release_image}
+    if hosted_cluster is not None and hosted_cluster.pull_secret is not None:
+        spec["pullSecret"] = {"name": hosted_cluster.pull_secret}
     return spec
 
 
@@ -100,9 +100,9 @@ def completed(document: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str,
     return {**document, "metadata": metadata, "spec": _over(document.get("spec"), base["spec"])}
 
 
-def _over(given: Any, below: Mapping[str, Any]) -> dict[str, Any]:
-    """`below` with what is given over it; what is not a mapping is refused elsewhere."""
-    return {**below, **given} if isinstance(given, Mapping) else dict(below)
+def _over(overrides: Any, below: Mapping[str, Any]) -> dict[str, Any]:
+    """`below`, overridden by a mapping; any other value is refused elsewhere."""
+    return {**below, **overrides} if isinstance(overrides, Mapping) else dict(below)
 
 
 def base_manifest(cluster: HostedClusterSettings) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from identity.naming import encryption_key_vault_secret
 
 
 def names_encryption_key(manifest: Mapping[str, Any] | None, secret: str | None) -> bool:
-    """Whether the HostedCluster takes the key of its etcd from the Secret of that name: the user may name another."""
+    """Whether the HostedCluster encrypts etcd with the key in the Secret of that name: the user may name another."""
     encryption = ((manifest or {}).get("spec") or {}).get("secretEncryption") or {}
     named = ((encryption.get("aescbc") or {}).get("activeKey") or {}).get("name")
     return secret is not None and named == secret

@@ -13,7 +13,7 @@ from components.azure.credential_store import CredentialStore
 from components.azure.data_plane_identity import DataPlaneIdentityArgs, DataPlaneIdentityComponent
 from components.azure.deployer import Deployer
 from components.azure.entra_application import EntraApplicationArgs
-from components.azure.imported_credential import ImportedCredentialArgs
+from components.azure.imported_credential import ImportedCredential
 from components.azure.infrastructure import create_infrastructure
 from components.azure.optional_identity import AttacherArgs, OptionalIdentityArgs, OptionalIdentityComponent
 from components.azure.providers import ClusterConnection
@@ -44,20 +44,18 @@ Leaf: TypeAlias = pulumi.Input[str | None]
 class HostedClusterArgs:
     """Inputs of `HostedCluster`.
 
-    `imported` has the managed identities by field; `manifest` is the HostedCluster without
-    the stack's part, None if the stack does not apply one; `delivered` has by field the generation of the certificate
-    that the last complete run left in the vault; `last_key_vault` is the vault of the key that encrypted etcd then.
-    `connection` leads to the management cluster, None if the stack has nothing there. A run that leaves the control
-    plane's namespace, which the stack has made, to HyperShift has in `handed_over` the names of the Kubernetes
-    resources in the state, and None any other. `signing_key_file_id` is the id of the
-    signing key in the file that the settings name, `stack_owner` the stack's owner id (None in a run that only renews).
+    `imported` has the managed identities by field; `manifest` is the HostedCluster without the stack's part, None if
+    the stack does not apply one; `delivered` has by field the generation of the certificate that the last complete run
+    left in the vault. `connection` is None if the stack has no object on the management cluster. `handed_over` is as in
+    `ClusterSideArgs`. `signing_key_file_id` is the id of the signing key in the file that the settings name,
+    `stack_owner` the stack's owner id (None in a run that only renews).
     """
 
     settings: Settings
     cluster: HostedClusterSettings
     store: CredentialStore
     deployer: Deployer
-    imported: Mapping[str, ImportedCredentialArgs]
+    imported: Mapping[str, ImportedCredential]
     manifest: Mapping[str, Any] | None
     delivered: Mapping[str, str]
     connection: ClusterConnection | None
@@ -127,7 +125,7 @@ class HostedCluster(pulumi.ComponentResource):
         managed = [*data_plane.values(), *optional.values()]
         usable = [each for identity in identities.values() for each in identity.usable]
         everything = [*usable, *managed, *args.store.key_vault_user, *self._infrastructure, *issuer]
-        if args.settings.cluster_side == "stack" or args.handed_over is not None:
+        if args.settings.makes_cluster_side(args.cluster) or args.handed_over is not None:
             self._cluster_side(identities, everything)
         if args.manifest is not None:
             secrets = [
@@ -187,7 +185,7 @@ class HostedCluster(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self),
         )
 
-    def _source(self, row: catalogue_rows.ControlPlaneIdentity) -> EntraApplicationArgs | ImportedCredentialArgs:
+    def _source(self, row: catalogue_rows.ControlPlaneIdentity) -> EntraApplicationArgs | ImportedCredential:
         settings, cluster = self._args.settings, self._args.cluster
         if cluster.identity(row).source == "managed-identity":
             return self._args.imported[row.field]
@@ -223,13 +221,10 @@ class HostedCluster(pulumi.ComponentResource):
         row: catalogue_rows.OptionalManagedIdentity,
         identities: Mapping[str, ControlPlaneIdentityComponent | DataPlaneIdentityComponent],
     ) -> OptionalIdentityComponent:
-        attachers = (each for each in CONTROL_PLANE if each.field == row.attached_by)
-        attacher = next(
-            (
-                AttacherArgs(component=each.component, principal_id=identities[each.field].principal_id)
-                for each in attachers
-            ),
-            None,
+        attachers = (
+            AttacherArgs(component=other.component, principal_id=identities[other.field].principal_id)
+            for other in CONTROL_PLANE
+            if other.field == row.attached_by
         )
         return OptionalIdentityComponent(
             f"{self._name}-{row.name}",
@@ -237,7 +232,7 @@ class HostedCluster(pulumi.ComponentResource):
                 row=row,
                 settings=self._args.settings,
                 cluster=self._args.cluster,
-                attacher=attacher,
+                attacher=next(attachers, None),
                 stack_owner=self._args.stack_owner,
                 infrastructure=self._infrastructure,
             ),

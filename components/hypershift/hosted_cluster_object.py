@@ -19,11 +19,11 @@ _LONGEST_DELETION: Final = "60m"
 
 @dataclass(frozen=True)
 class Conflict:
-    """A value that differs between the two parts: what the user gave, and what the stack writes."""
+    """A value that differs between the user's part and the stack's part."""
 
     path: tuple[str, ...]
-    given: Any
-    written: Any
+    user_value: Any
+    stack_value: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,20 +36,17 @@ class HostedClusterObjectArgs:
 
 
 class HostedClusterObject(pulumi.ComponentResource):
-    """The HostedCluster on the management cluster. Its namespace exists already, as it holds the pull secret.
-
-    No outputs.
-    """
+    """The HostedCluster on the management cluster. Its namespace exists already, as it holds the pull secret."""
 
     def __init__(self, name: str, args: HostedClusterObjectArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:hypershift:HostedClusterObject", name, None, opts)
-        whole = merged(args.manifest, args.stack_part)
+        hosted_cluster = merged(args.manifest, args.stack_part)
         CustomResource(
             f"{name}-object",
             api_version=API_VERSION,
             kind=KIND,
-            metadata=whole["metadata"],
-            spec=whole["spec"],
+            metadata=hosted_cluster["metadata"],
+            spec=hosted_cluster["spec"],
             opts=pulumi.ResourceOptions(
                 parent=self,
                 protect=args.protect,
@@ -69,21 +66,23 @@ def stack_part(cluster: HostedClusterSettings, spec: Mapping[str, Any]) -> dict[
     }
 
 
-def merged(given: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge both parts, mapping by mapping. A value in both is the same in both (`conflicts`)."""
-    whole = {**given, **written}
-    for key in given.keys() & written.keys():
+def merged(document: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge both parts recursively. A value in both is the same in both (`conflicts`)."""
+    merged_document = {**document, **written}
+    for key in document.keys() & written.keys():
         if isinstance(written[key], Mapping):
-            whole[key] = merged(given[key], written[key])
-    return whole
+            merged_document[key] = merged(document[key], written[key])
+    return merged_document
 
 
-def conflicts(given: Mapping[str, Any], written: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Conflict]:
+def conflicts(
+    document: Mapping[str, Any], written: Mapping[str, Any], path: tuple[str, ...] = ()
+) -> Iterator[Conflict]:
     """Every place where the two parts differ, in the order of the stack's part."""
     for key, value in written.items():
-        if key not in given:
+        if key not in document:
             continue
-        if isinstance(value, Mapping) and isinstance(given[key], Mapping):
-            yield from conflicts(given[key], value, (*path, key))
-        elif given[key] != value:
-            yield Conflict((*path, key), given[key], value)
+        if isinstance(value, Mapping) and isinstance(document[key], Mapping):
+            yield from conflicts(document[key], value, (*path, key))
+        elif document[key] != value:
+            yield Conflict((*path, key), document[key], value)

@@ -90,10 +90,10 @@ def encryption_keys(cluster: HostedClusterSettings) -> EncryptionKeys | None:
     kms = cluster.kms
     if kms is None:
         return None
-    found: EncryptionKeys = {"activeKey": _kms_key_spec(kms.active_key)}
+    keys: EncryptionKeys = {"activeKey": _kms_key_spec(kms.active_key)}
     if kms.backup_key is not None:
-        found["backupKey"] = _kms_key_spec(kms.backup_key)
-    return found
+        keys["backupKey"] = _kms_key_spec(kms.backup_key)
+    return keys
 
 
 def _kms_key_spec(key: KmsKey) -> KmsKeySpec:
@@ -115,13 +115,13 @@ def _keys(kms: KmsSettings) -> dict[str, Any]:
 
 
 def _endpoint_access(cluster: HostedClusterSettings) -> dict[str, Any]:
-    """`topology` and `private`, as far as they are given."""
-    found: dict[str, Any] = {}
+    """`topology` and `private`, if configured."""
+    access: dict[str, Any] = {}
     if cluster.topology is not None:
-        found["topology"] = cluster.topology
+        access["topology"] = cluster.topology
     if cluster.private is not None:
         # `mode`: the API has lists where the settings have tuples.
-        found["private"] = cluster.private.model_dump(
+        access["private"] = cluster.private.model_dump(
             mode="json", by_alias=True, exclude_none=True, exclude_defaults=True
         )
-    return found
+    return access

@@ -52,9 +52,9 @@ class SigningKeyArgs:
 
 def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs) -> SigningKeyFacts | None:
     """Make the issuer with its keys, or take the key of an existing one; None if the stack knows of none."""
-    cluster, wanted, secret_name = args.cluster, args.cluster.signing_key, args.cluster.signing_key_vault_secret
+    cluster, key_settings, secret_name = args.cluster, args.cluster.signing_key, args.cluster.signing_key_vault_secret
     options = pulumi.ResourceOptions(parent=parent)
-    if wanted is None or secret_name is None:
+    if key_settings is None or secret_name is None:
         return None
     if cluster.issuer_name is not None:
         issuer = OidcIssuer(
@@ -62,7 +62,7 @@ def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs
             OidcIssuerArgs(
                 settings=args.settings,
                 cluster=cluster,
-                key=wanted,
+                key=key_settings,
                 name=cluster.issuer_name,
                 store=args.store,
                 deployer=args.deployer,
@@ -77,8 +77,8 @@ def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs
         args.store,
         args.stack_owner,
         secret_name=secret_name,
-        source="vault" if wanted.file is None else "file",
-        file=wanted.file,
+        source="vault" if key_settings.file is None else "file",
+        file=key_settings.file,
         file_key_id=args.file_key_id,
         opts=options,
     )

@@ -86,18 +86,18 @@ def pod(workload: WorkloadSettings, identities: Sequence[MountedIdentity]) -> di
         # A workload that names no account does not need the Kubernetes API.
         "automountServiceAccountToken": workload.service_account is not None,
         "nodeSelector": workload.node_selector,
-        "tolerations": [each.model_dump(by_alias=True, exclude_none=True) for each in workload.tolerations],
+        "tolerations": [toleration.model_dump(by_alias=True, exclude_none=True) for toleration in workload.tolerations],
         "volumes": [{"name": _TEMPORARY, "emptyDir": {}}],
         "containers": [_without_empty(container)],
     }
     spec = _without_empty(spec)
-    for each in identities:
+    for identity in identities:
         spec = wire(
             spec,
-            each.mount,
+            identity.mount,
             workload.name,
-            secret_provider_class=each.secret_provider_class,
-            secret_name=each.secret_name,
+            secret_provider_class=identity.secret_provider_class,
+            secret_name=identity.secret_name,
         )
     return spec
 

@@ -65,15 +65,16 @@ def wire(
         if mount.config.env is not None:
             variables.append({"name": mount.config.env, "value": mount.config.path})
 
-    def wired_container(each: Mapping[str, Any]) -> Mapping[str, Any]:
-        if each["name"] not in containers:
-            return each
-        place = f"container {each['name']!r}"
-        return _extended(_extended(each, "volumeMounts", "mountPath", mounts, place), "env", "name", variables, place)
+    def wired_container(container: Mapping[str, Any]) -> Mapping[str, Any]:
+        if container["name"] not in containers:
+            return container
+        place = f"container {container['name']!r}"
+        mounted = _extended(container, "volumeMounts", "mountPath", mounts, place)
+        return _extended(mounted, "env", "name", variables, place)
 
     def wired_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
         _check_names(pod, containers)
-        lists = {key: [wired_container(each) for each in pod[key]] for key in _CONTAINERS if key in pod}
+        lists = {key: [wired_container(container) for container in pod[key]] for key in _CONTAINERS if key in pod}
         return _extended({**pod, **lists}, "volumes", "name", volumes, "the pod")
 
     if "kind" not in workload:
@@ -93,10 +94,10 @@ def _replaced(
     return {**document, step: _replaced(document[step], tuple(rest), change)}
 
 
-def _check_names(pod: Mapping[str, Any], wanted: Collection[str]) -> None:
-    names = [each["name"] for key in _CONTAINERS for each in pod.get(key, ())]
-    unknown = [name for name in wanted if name not in names]
-    if unknown or not wanted:
+def _check_names(pod: Mapping[str, Any], containers: Collection[str]) -> None:
+    names = [container["name"] for key in _CONTAINERS for container in pod.get(key, ())]
+    unknown = [name for name in containers if name not in names]
+    if unknown or not containers:
         asked = ", ".join(map(repr, unknown)) or "named"
         raise ValueError(f"no container {asked} in the pod: it has {', '.join(map(repr, names))}")
 

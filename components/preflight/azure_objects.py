@@ -22,14 +22,14 @@ class AzureLookup:
     description: str
 
 
-# What Azure says; no entry for an object that does not exist.
+# Azure's answers; an object that does not exist has no entry.
 Answers: TypeAlias = Mapping[AzureLookup, Mapping[str, Any]]
 
 
 def required_lookups(
     settings: Settings, shared: CredentialStore | None, vault: str
 ) -> Iterator[tuple[Place, AzureLookup]]:
-    """Everything that must exist, each with the place in the configuration that names it.
+    """Everything that must exist, with the place in the configuration that names it.
 
     If the stack makes the management cluster, its resource group must exist. The cluster itself may be missing.
     """
@@ -120,9 +120,9 @@ def virtual_network(arm_id: str) -> AzureLookup:
 
 def subnet(arm_id: str) -> AzureLookup:
     """The subnet of this id."""
-    found = parse_arm_id(arm_id)
-    vnet, name = found.names
-    return _in_group("network:getSubnet", found.resource_group, "subnet", virtualNetworkName=vnet, subnetName=name)
+    subnet = parse_arm_id(arm_id)
+    vnet, name = subnet.names
+    return _in_group("network:getSubnet", subnet.resource_group, "subnet", virtualNetworkName=vnet, subnetName=name)
 
 
 def security_group(arm_id: str) -> AzureLookup:
@@ -183,10 +183,10 @@ def _key_vaults(cluster: HostedClusterSettings, place: Place) -> Iterator[tuple[
     kms = cluster.kms
     if kms is None:
         return
-    for key, given in (("activeKey", kms.active_key), ("backupKey", kms.backup_key)):
-        if given is None:
+    for key, kms_key in (("activeKey", kms.active_key), ("backupKey", kms.backup_key)):
+        if kms_key is None:
             continue
-        name = given.key_vault_name
+        name = kms_key.key_vault_name
         group = kms.vaults[name]
         yield (
             (*place, key, "keyVaultName"),
@@ -198,9 +198,9 @@ def _key_vaults(cluster: HostedClusterSettings, place: Place) -> Iterator[tuple[
 
 def managed_identity(identity: IdentitySettings) -> AzureLookup:
     """The managed identity that `resourceId` names."""
-    found = parse_arm_id(identity.resource_id or "")
+    arm_id = parse_arm_id(identity.resource_id or "")
     return _in_group(
-        "managedidentity:getUserAssignedIdentity", found.resource_group, "managed identity", resourceName=found.name
+        "managedidentity:getUserAssignedIdentity", arm_id.resource_group, "managed identity", resourceName=arm_id.name
     )
 
 

@@ -1,4 +1,4 @@
-"""Warns of etcd backups in a cloud to whose storage HyperShift cannot upload."""
+"""Warns of etcd backups in a cloud whose storage HyperShift cannot use."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import pulumi
 
-from components.azure.aks_access import PUBLIC_FQDN, access_args, signed_in
+from components.azure.aks_access import PUBLIC_FQDN, cluster_login, signed_in
 from components.azure.providers import Providers, management_cluster_id, provider_error
 from components.kubernetes.provider import file_content
 from identity.access.api_server import ApiServer
@@ -23,10 +23,7 @@ _Answer = TypeVar("_Answer")
 
 
 class ClusterReader:
-    """Asks the API server. AKS is asked for its kubeconfig at the first question, and once.
-
-    `aks` is the cluster as ARM describes it.
-    """
+    """Requests to the API server; the first one gets the kubeconfig. `aks` is the cluster as ARM describes it."""
 
     def __init__(
         self, settings: Settings, cluster: ManagementClusterSettings, providers: Providers, aks: AksCluster
@@ -38,7 +35,7 @@ class ClusterReader:
         self._kubeconfig: Kubeconfig | None = None
 
     async def ask(self, question: Callable[[ApiServer], _Answer]) -> _Answer:
-        """The answer to a question; raises AccessError, with what the cluster's state explains of it."""
+        """The answer; an AccessError says what the cluster's state explains of it."""
         try:
             if self._kubeconfig is None:
                 self._kubeconfig = await self._sign_in()
@@ -55,7 +52,7 @@ class ClusterReader:
         cluster = self._cluster
         if cluster.kubeconfig is not None:
             return Kubeconfig.parse(file_content(cluster, Path(cluster.kubeconfig)), cluster.kubeconfig)
-        args, access = access_args(self._settings, cluster), cluster.access
+        login, access = cluster_login(self._settings, cluster), cluster.access
         who = "Admin" if access.admin else "User"
         inputs: dict[str, Any] = {"resourceGroupName": cluster.resource_group, "resourceName": cluster.name}
         try:
@@ -71,11 +68,11 @@ class ClusterReader:
                 f'AKS does not hand out the kubeconfig of "{cluster.name}": {reason.rstrip(".")}'
                 f"{fix if _DENIED in reason else ''}"
             ) from None
-        return signed_in(answer["kubeconfigs"][0]["value"], None if access.admin else args.login, access.flavour)
+        return signed_in(answer["kubeconfigs"][0]["value"], None if access.admin else login, access.flavour)
 
 
 def cluster_reader(settings: Settings, providers: Providers, aks: AksCluster | None) -> ClusterReader | None:
-    """The reader; None without a management cluster, or while none is there.
+    """The reader; None without a management cluster, or until it exists.
 
     `aks` is the cluster as ARM describes it, None if ARM has none, or nothing can run there yet.
     """

@@ -39,7 +39,7 @@ _Loader.yaml_implicit_resolvers = {
 
 @dataclass(frozen=True)
 class Manifests:
-    """By hosted cluster what the stack's part is merged into, and the problems. Usable only if there is no problem."""
+    """The user's parts by hosted cluster, and the problems. Usable only without problems."""
 
     documents: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -47,37 +47,38 @@ class Manifests:
 
 def read_manifests(settings: Settings, vault_name: str) -> Manifests:
     """Read the key `hostedCluster` of each hosted cluster: a manifest in place, the name of a file, or neither."""
-    found = Manifests()
+    manifests = Manifests()
     for index, cluster in enumerate(settings.hosted_clusters):
-        given = cluster.hosted_cluster
-        if given is None:
+        written = cluster.hosted_cluster
+        if written is None:
             continue
-        place: Place = ("hostedClusters", index, "hostedCluster", "manifest" if given.file is None else "file")
+        place: Place = ("hostedClusters", index, "hostedCluster", "manifest" if written.file is None else "file")
         try:
-            document = _cleaned((given.manifest or {}) if given.file is None else _read(Path(given.file)))
+            document = _cleaned((written.manifest or {}) if written.file is None else _read(Path(written.file)))
         except (OSError, ValueError) as error:
-            found.problems.append(_unusable(place, given.file, error))
+            manifests.problems.append(_unusable(place, written.file, error))
             continue
-        whole = document if given.release_image is None else completed(document, defaults(cluster))
-        found.documents[cluster.name] = whole
-        is_inline = given.file is None
-        found.problems.extend(_validate(document, settings, cluster, vault_name, place, is_inline=is_inline))
-        if given.manifest is not None or given.file is not None:
-            found.problems.extend(_without_signing_key(document, cluster, place))
-        found.problems.extend(_capabilities(whole, cluster, place, is_inline=is_inline))
-    return found
+        whole = document if written.release_image is None else completed(document, defaults(cluster))
+        manifests.documents[cluster.name] = whole
+        is_inline = written.file is None
+        manifests.problems.extend(_validate(document, settings, cluster, vault_name, place, is_inline=is_inline))
+        if written.manifest is not None or written.file is not None:
+            manifests.problems.extend(_without_signing_key(document, cluster, place))
+        manifests.problems.extend(_capabilities(whole, cluster, place, is_inline=is_inline))
+    return manifests
 
 
 def _read(path: Path) -> dict[str, Any]:
     """The only document of the file. Raises OSError, and ValueError (also UnicodeDecodeError) with the reason."""
     try:
-        documents = [each for each in yaml.load_all(path.read_text(encoding="utf-8"), _Loader) if each is not None]
+        loaded = yaml.load_all(path.read_text(encoding="utf-8"), _Loader)
+        documents = [document for document in loaded if document is not None]
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from None
     if len(documents) != 1:
-        raise ValueError(f"it holds {len(documents)} YAML documents")
+        raise ValueError(f"it has {len(documents)} YAML documents")
     if not isinstance(documents[0], dict):
-        raise ValueError("it holds no mapping")
+        raise ValueError("it is not a mapping")
     return documents[0]
 
 
@@ -121,8 +122,8 @@ def _validate(
         control_plane={row.field: _ASSIGNED_BY_AZURE for row in CONTROL_PLANE if cluster.identity(row).enabled},
         data_plane={row.field: _ASSIGNED_BY_AZURE for row in cluster.federated_rows},
     )
-    for each in conflicts(document, stack_part(cluster, spec)):
-        yield _conflict_problem(each, (*place, *each.path) if is_inline else place)
+    for conflict in conflicts(document, stack_part(cluster, spec)):
+        yield _conflict_problem(conflict, (*place, *conflict.path) if is_inline else place)
 
 
 def _without_signing_key(
@@ -143,12 +144,11 @@ def _without_signing_key(
 def _capabilities(
     whole: Mapping[str, Any], cluster: HostedClusterSettings, place: Place, *, is_inline: bool
 ) -> Iterator[Problem]:
-    """A capability that is on starts an operator, which waits for ever for an identity that is off."""
+    """An enabled capability starts an operator, which waits for ever for a disabled identity."""
     steps = ("spec", "capabilities", "disabled")
     disabled = _at(whole, *steps)
-    found = disabled if isinstance(disabled, list) else []
     for capability in cluster.disabled_capabilities:
-        if capability not in found:
+        if not isinstance(disabled, list) or capability not in disabled:
             yield Problem(
                 place=(*place, *steps) if is_inline else place,
                 rule="hosted-cluster-capability",
@@ -166,12 +166,12 @@ def _at(document: Any, *path: str) -> Any:
 
 
 def _conflict_problem(conflict: Conflict, place: Place) -> Problem:
-    is_assigned = conflict.written is _ASSIGNED_BY_AZURE
-    written = "a client id that Azure assigns" if is_assigned else show(conflict.written)
+    is_assigned = conflict.stack_value is _ASSIGNED_BY_AZURE
+    written = "a client id that Azure assigns" if is_assigned else show(conflict.stack_value)
     return Problem(
         place=place,
         rule="hosted-cluster-conflict",
-        found=f"{show(conflict.given)} at {path_of(conflict.path)}, where the stack writes {written}",
+        found=f"{show(conflict.user_value)} at {path_of(conflict.path)}, where the stack writes {written}",
         accepted="nothing there" if is_assigned else f"nothing there, or {written}",
         fix="remove it" if is_assigned else "remove it, or correct the setting that the stack's value comes from",
     )
@@ -180,5 +180,5 @@ def _conflict_problem(conflict: Conflict, place: Place) -> Problem:
 def _without_nulls(value: Any) -> Any:
     """A copy without nulls: to Kubernetes, null is the same as absent."""
     if isinstance(value, Mapping):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

@@ -10,13 +10,8 @@ from typing import Any
 
 import pulumi
 
-from components.azure.credential_secret import CredentialDates
-from components.azure.imported_credential import (
-    ExistingIdentity,
-    ImportedCredentialArgs,
-    ImportedDocument,
-    StoredDocument,
-)
+from components.azure.credential_secret import CredentialDates, DocumentFile
+from components.azure.imported_credential import ExistingIdentity, ImportedCredential, StoredDocument
 from components.preflight.azure_objects import Answers, managed_identity, stored_secret
 from identity.credentials import renewal_request, rfc3339
 from identity.credentials.certificate import CLOCK_SKEW
@@ -30,7 +25,7 @@ from identity.settings.schema.problems import Place
 
 def imported_credential(
     settings: Settings, identity: IdentitySettings, place: Place, answers: Answers, vault: str
-) -> ImportedCredentialArgs | None:
+) -> ImportedCredential | None:
     """The credential of the managed identity at `place`; None if what it needs is missing, which is reported already.
 
     Raises ConfigurationError with everything that is wrong with it. `vault` is the vault's ARM id.
@@ -41,7 +36,7 @@ def imported_credential(
         return None
     principal = ExistingIdentity(client_id=answer["clientId"], object_id=answer["principalId"])
     problems = list(_other_client_id(identity, principal, place))
-    document: ImportedDocument | StoredDocument | None = None
+    document: DocumentFile | StoredDocument | None = None
     now = datetime.now(UTC)
     try:
         if credential.secret_name is not None:
@@ -74,7 +69,7 @@ def imported_credential(
         )
     if problems:
         raise ConfigurationError(problems)
-    return None if document is None else ImportedCredentialArgs(principal=principal, document=document)
+    return None if document is None else ImportedCredential(principal=principal, document=document)
 
 
 def _other_client_id(identity: IdentitySettings, principal: ExistingIdentity, place: Place) -> Iterator[Problem]:
@@ -88,8 +83,8 @@ def _other_client_id(identity: IdentitySettings, principal: ExistingIdentity, pl
         )
 
 
-def _older(document: ImportedDocument, before: StoredBefore, place: Place) -> Iterator[Problem]:
-    """A document that is older than the vault's; a run that only renews writes none."""
+def _older(document: DocumentFile, before: StoredBefore, place: Place) -> Iterator[Problem]:
+    """Refuse a document that is older than the vault's; a run that only renews writes none."""
     why = before.why_it_stays(document.thumbprint, document.dates.not_before)
     if why and not renewal_request.is_renewal_run(os.environ):
         yield Problem(
@@ -105,7 +100,7 @@ def _unusable(place: Place, error: InvalidCredentialError) -> Problem:
     return Problem(
         place=place,
         rule="credential-document-invalid",
-        found="".join(("a credential document that cannot be used:", *(f"\n    - {each}" for each in error.problems))),
+        found="\n    - ".join(("a credential document that cannot be used:", *error.problems)),
         accepted="the document that the MSI data plane issued for this identity, as it is",
         fix="have it issued again",
     )
@@ -113,7 +108,7 @@ def _unusable(place: Place, error: InvalidCredentialError) -> Problem:
 
 def read_document(
     credential: ImportedCredentialSettings, *, now: datetime, tenant_id: str, client_id: str, object_encoding: str
-) -> ImportedDocument:
+) -> DocumentFile:
     """Read and validate the document in a file.
 
     Raises OSError or UnicodeDecodeError for a file that cannot be read, and InvalidCredentialError with every problem
@@ -130,11 +125,12 @@ def read_document(
     )
     if known.renew_after is None or known.cannot_renew_after is None:
         raise AssertionError("validate lets no document pass that lacks a date")
-    return ImportedDocument(
+    return DocumentFile(
         path=path,
+        client_id=client_id,
         dates=CredentialDates(
             not_before=known.not_before,
-            # What status and alerts go by: the certificate ends it, whatever the document says.
+            # Status and alerts use it: the certificate's end counts, whatever the document says.
             not_after=known.expires,
             renew_after=known.renew_after,
             cannot_renew_after=known.cannot_renew_after,
@@ -147,20 +143,24 @@ def read_document(
 def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
     """Validate a secret that holds the document by its metadata, as ARM does not show its value.
 
-    Args: `secret` is ARM's answer (Microsoft.KeyVault/vaults/secrets). Raises InvalidCredentialError with every reason
-    why no pod could use it.
+    `secret` is ARM's answer (Microsoft.KeyVault/vaults/secrets). Raises InvalidCredentialError with every reason why
+    no pod could use it.
     """
     attributes = secret["properties"].get("attributes") or {}
-    begins, ends = (_moment(attributes.get(name)) for name in ("notBefore", "expires"))
+    begins, ends = (rfc3339.from_unix(attributes.get(name)) for name in ("notBefore", "expires"))
     problems = []
     if attributes.get("enabled") is False:
         problems.append("enabled: found false, so that no pod can mount it; accepted: true; enable the secret")
     if begins is not None and begins > now + CLOCK_SKEW:
-        found = f'nbf: found "{rfc3339.render(begins)}", which is in the future'
-        problems.append(f"{found}; accepted: a time in the past; wait until then")
+        problems.append(
+            f'nbf: found "{rfc3339.render(begins)}", which is in the future; accepted: a time in the past; wait until '
+            "then"
+        )
     if ends is not None and ends <= now:
-        found = f'exp: found "{rfc3339.render(ends)}", which is in the past'
-        problems.append(f"{found}; accepted: a time in the future; have it issued again and store it as a new version")
+        problems.append(
+            f'exp: found "{rfc3339.render(ends)}", which is in the past; accepted: a time in the future; have it '
+            "issued again and store it as a new version"
+        )
     if problems:
         raise InvalidCredentialError(problems)
     return StoredDocument(
@@ -171,9 +171,5 @@ def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
 
 def stored_before(secret: Mapping[str, Any], vault: str, name: str) -> StoredBefore:
     """What a vault has under the name that a document from a file is written to; `secret` as in `read_stored`."""
-    begins = _moment((secret["properties"].get("attributes") or {}).get("notBefore"))
+    begins = rfc3339.from_unix((secret["properties"].get("attributes") or {}).get("notBefore"))
     return StoredBefore(vault, name, (secret.get("tags") or {}).get(THUMBPRINT), begins)
-
-
-def _moment(seconds: int | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -1,4 +1,4 @@
-"""Compares what exists in Azure for a hosted cluster: locations, the subnet's security group, the way out, the zone."""
+"""Compares a hosted cluster's objects in Azure: locations, the subnet's security group, egress, the private zone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from identity.settings.schema.problems import Place, path_of, to_remove, to_set
 def compare_infrastructure(
     cluster: HostedClusterSettings, place: Place, answers: Answers, settings: Settings
 ) -> Iterator[Problem]:
-    """What differs from the configuration of the cluster at `place`; what is not among the answers is left out.
+    """What differs from the configuration of the cluster at `place`; objects without an answer are skipped.
 
     The control-plane operator stops unless network, security group and managed resource group have one location
     (openshift/hypershift control-plane-operator/controllers/hostedcontrolplane/hostedcontrolplane_controller.go:
@@ -41,14 +41,14 @@ def compare_infrastructure(
             yield different_location((*place, key), lookup, answer, cluster, (*place, "location"))
     yield from _security_group_of_the_subnet(cluster, place, answers)
     yield from _attached_to_the_subnet(cluster, place, answers, settings.roles)
-    yield from _way_out(cluster, place, answers)
+    yield from _outbound_rule(cluster, place, answers)
     yield from _linked_zone(cluster, place, answers, settings.subscription_id)
 
 
 def different_location(
     place: Place, lookup: AzureLookup, answer: Mapping[str, Any], cluster: HostedClusterSettings, location: Place
 ) -> Problem:
-    """An object that is not where the hosted cluster is."""
+    """An object in another location than the hosted cluster."""
     return Problem(
         place=place,
         rule="location-differs",
@@ -77,9 +77,9 @@ def _security_group_of_the_subnet(cluster: HostedClusterSettings, place: Place, 
     answer = answers.get(lookup)
     if answer is None or security_group(cluster.security_group_id) not in answers:
         return
-    found = (answer.get("networkSecurityGroup") or {}).get("id")
-    if str(found).lower() != cluster.security_group_id.lower():
-        has = f'whose network security group is "{found}"' if found else "which has no network security group"
+    group = (answer.get("networkSecurityGroup") or {}).get("id")
+    if str(group).lower() != cluster.security_group_id.lower():
+        has = f'whose network security group is "{group}"' if group else "which has no network security group"
         yield Problem(
             place=(*place, "subnetID"),
             rule="security-group-of-other-subnet",
@@ -93,7 +93,7 @@ def _security_group_of_the_subnet(cluster: HostedClusterSettings, place: Place, 
 def _attached_to_the_subnet(
     cluster: HostedClusterSettings, place: Place, answers: Answers, roles: str
 ) -> Iterator[Problem]:
-    """Route table and NAT gateway of the subnet: with `roles: builtin` a role is at each of them.
+    """Route table and NAT gateway of the subnet: with `roles: builtin` a role is assigned at both.
 
     Without it every write of the subnet is refused, as the writer may not join what the subnet refers to.
     """
@@ -101,26 +101,26 @@ def _attached_to_the_subnet(
     answer = answers.get(lookup)
     if answer is None:
         return
-    for key, property_, what, given in (
+    for key, property_, what, configured in (
         ("routeTableID", "routeTable", "route table", cluster.route_table_id),
         ("natGatewayID", "natGateway", "NAT gateway", cluster.nat_gateway_id),
     ):
-        found = (answer.get(property_) or {}).get("id")
-        if (given or "").lower() == (found or "").lower() or (given is None and roles != "builtin"):
+        attached = (answer.get(property_) or {}).get("id")
+        if (configured or "").lower() == (attached or "").lower() or (configured is None and roles != "builtin"):
             continue
         at = (*place, key)
         yield Problem(
             place=at,
             rule="subnet-attachment-differs",
-            found=f'"{given}"' if given is not None else "nothing",
-            accepted=f'"{found}", which is the {what} of {lookup.description}'
-            if found
+            found=f'"{configured}"' if configured is not None else "nothing",
+            accepted=f'"{attached}", which is the {what} of {lookup.description}'
+            if attached
             else f"nothing: {lookup.description} has no {what}",
-            fix=to_set(at, found) if found else to_remove(at),
+            fix=to_set(at, attached) if attached else to_remove(at),
         )
 
 
-def _way_out(cluster: HostedClusterSettings, place: Place, answers: Answers) -> Iterator[Problem]:
+def _outbound_rule(cluster: HostedClusterSettings, place: Place, answers: Answers) -> Iterator[Problem]:
     """The nodes join the backend pool with the name of the infrastructure id, whose outbound rule lets them out.
 
     Source: hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:450-452 and
@@ -130,12 +130,12 @@ def _way_out(cluster: HostedClusterSettings, place: Place, answers: Answers) -> 
     answer = answers.get(lookup)
     if answer is None:
         return
-    frontends = {str(each.get("id")).lower() for each in _list(answer, "frontendIPConfigurations") if _is_public(each)}
+    frontends = {_id(frontend) for frontend in _list(answer, "frontendIPConfigurations") if _is_public(frontend)}
     rules = [
         rule
         for rule in _list(answer, "outboundRules")
         if _id(rule.get("backendAddressPool")).endswith(f"/backendaddresspools/{cluster.infra_id}")
-        and not frontends.isdisjoint(_id(each) for each in _list(rule, "frontendIPConfigurations"))
+        and not frontends.isdisjoint(_id(frontend) for frontend in _list(rule, "frontendIPConfigurations"))
     ]
     if not rules:
         yield Problem(
@@ -155,7 +155,7 @@ def _way_out(cluster: HostedClusterSettings, place: Place, answers: Answers) -> 
 def _linked_zone(
     cluster: HostedClusterSettings, place: Place, answers: Answers, subscription: str
 ) -> Iterator[Problem]:
-    """The nodes resolve the names of the private zone only if it is linked to their network, under whatever name."""
+    """The nodes resolve the names of the private zone only if a link of any name leads to their network."""
     if cluster.dns is None or cluster.dns.private_zone_id is None:
         return
     lookup = private_zone(cluster.dns.private_zone_id)

@@ -34,41 +34,45 @@ class ExistingKeys:
 
 
 def read_existing_keys(settings: Settings, vault: str) -> ExistingKeys:
-    """Read each signing key that somebody else made, and compare it with its issuer; `vault` is an ARM id."""
-    found = ExistingKeys()
-    if not any(each.issuer == "existing" and each.service_account_signing_key for each in settings.hosted_clusters):
-        return found
+    """Read the signing keys that somebody else made, and compare them with their issuers; `vault` is an ARM id."""
+    keys = ExistingKeys()
+    clusters = settings.hosted_clusters
+    if not any(cluster.issuer == "existing" and cluster.service_account_signing_key for cluster in clusters):
+        return keys
     # azure-identity takes a tenth of the program's memory, and few stacks get here.
     from identity.access.azure_connection import connected
 
-    for index, cluster in enumerate(settings.hosted_clusters):
-        wanted = cluster.service_account_signing_key
-        if cluster.issuer != "existing" or wanted is None:
+    azure = connected(settings.cloud.name, settings.tenant_id, os.environ)
+    for index, cluster in enumerate(clusters):
+        key_settings = cluster.service_account_signing_key
+        if cluster.issuer != "existing" or key_settings is None:
             continue
         place: Place = ("hostedClusters", index, "serviceAccountSigningKey")
-        azure = connected(settings.cloud.name, settings.tenant_id, os.environ)
         try:
-            key = _of_file(wanted, place, found) if wanted.file else _of_vault(azure, vault, wanted, place, found)
+            if key_settings.file:
+                key = _of_file(key_settings, place, keys)
+            else:
+                key = _of_vault(azure, vault, key_settings, place, keys)
         except UnusableKeyError as error:
-            found.problems.append(_unusable(wanted, place, error))
+            keys.problems.append(_unusable(key_settings, place, error))
             continue
         if key is None:
             continue
-        if wanted.file:
-            found.of_files[cluster.name] = key.key_id
-        found.problems.extend(_compared(azure, cluster, key, place))
-    return found
+        if key_settings.file:
+            keys.of_files[cluster.name] = key.key_id
+        keys.problems.extend(_compared(azure, cluster, key, place))
+    return keys
 
 
-def _of_file(wanted: SigningKeySettings, place: Place, found: ExistingKeys) -> PublicKey | None:
+def _of_file(key: SigningKeySettings, place: Place, keys: ExistingKeys) -> PublicKey | None:
     try:
-        return public_half(Path(wanted.file or "").read_text(encoding="utf-8"))
+        return public_half(Path(key.file or "").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        found.problems.append(
+        keys.problems.append(
             Problem(
                 place=(*place, "file"),
                 rule="signing-key-file-unreadable",
-                found=f'"{wanted.file}", which cannot be read ({error.__class__.__name__})',
+                found=f'"{key.file}", which cannot be read ({error.__class__.__name__})',
                 accepted="the path of a file with an RSA private key in PEM, from the project's folder",
                 fix="put the key there, or correct the path",
             )
@@ -77,10 +81,10 @@ def _of_file(wanted: SigningKeySettings, place: Place, found: ExistingKeys) -> P
 
 
 def _of_vault(
-    azure: AzureClient, vault: str, wanted: SigningKeySettings, place: Place, found: ExistingKeys
+    azure: AzureClient, vault: str, key: SigningKeySettings, place: Place, keys: ExistingKeys
 ) -> PublicKey | None:
-    """The key in the vault; None, with a note, for a caller who may not read it, such as a reader's preview."""
-    name = wanted.vault_secret_name or ""
+    """The key in the vault; None, with a log line, for a caller who may not read it, such as a reader's preview."""
+    name = key.vault_secret_name or ""
     try:
         secret = azure.vault(parse_arm_id(vault).name, "GET", f"/secrets/{name}")
     except AccessError as error:
@@ -89,7 +93,7 @@ def _of_vault(
             return None
         raise pulumi.RunError(f"the signing key {name} cannot be read: {error}. Nothing was changed.") from None
     if secret is None:
-        found.problems.append(
+        keys.problems.append(
             Problem(
                 place=(*place, "vaultSecretName"),
                 rule="signing-key-secret-missing",
@@ -131,11 +135,11 @@ def _unusable_issuer(place: Place, issuer: str, reason: str) -> Problem:
     )
 
 
-def _unusable(wanted: SigningKeySettings, place: Place, error: UnusableKeyError) -> Problem:
+def _unusable(key: SigningKeySettings, place: Place, error: UnusableKeyError) -> Problem:
     return Problem(
-        place=(*place, "file" if wanted.file else "vaultSecretName"),
+        place=(*place, "file" if key.file else "vaultSecretName"),
         rule="signing-key-unusable",
-        found=f'"{wanted.file or wanted.vault_secret_name}", which holds {error}',
+        found=f'"{key.file or key.vault_secret_name}", which holds {error}',
         accepted="an RSA private key in PEM, of at least 2048 bits, without a password",
         fix="put the key there that the issuer publishes",
     )

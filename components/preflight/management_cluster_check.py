@@ -1,4 +1,4 @@
-"""What ARM says of the management cluster: whether anything can run there, and its secrets-store add-on."""
+"""The management cluster as ARM describes it: whether anything can run there, and its secrets-store add-on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from identity.settings import ManagementClusterSettings, Problem, Settings
 def running_cluster(
     settings: Settings, cluster: ManagementClusterSettings, answer: Mapping[str, Any], last: StackOutputs[Any]
 ) -> AksCluster | None:
-    """The management cluster; None for one that is not there, or that nothing can run on yet.
+    """The management cluster; None if it does not exist, or if nothing can run on it yet.
 
     `answer` is the cluster as ARM describes it, empty if there is none; `last` has the outputs of the last complete
     run.
@@ -37,7 +37,7 @@ def running_cluster(
 
 
 def add_on_rotation(cluster: ManagementClusterSettings, answer: Mapping[str, Any]) -> Iterator[Problem]:
-    """Whoever the key-vault-user is, the add-on mounts the secrets, if the cluster runs it."""
+    """A fault in the add-on's rotation: it mounts the secrets if the cluster runs it, for any key-vault-user."""
     fault = rotation_fault(_profile(answer))
     if fault is None:
         return

@@ -1,4 +1,4 @@
-"""Whether anything enforces the NetworkPolicy of `blockInstanceMetadata`, by what ARM says of the cluster."""
+"""Whether the cluster, as ARM describes it, enforces the NetworkPolicy of `blockInstanceMetadata`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from identity.settings.schema.problems import path_of, to_remove
 
 # Microsoft.ContainerService/managedClusters, `networkProfile.networkPolicy` and `networkDataplane`.
 _ENGINES: Final = ("azure", "calico", "cilium")
-# The values of `networkPlugin` with which the cluster's owner installs one, of which ARM knows nothing.
+# The value of `networkPlugin` with which the cluster's owner installs a plugin that ARM does not know.
 _OWN_PLUGIN: Final = "none"
 
 
 def unenforced_block(settings: Settings, answer: Mapping[str, Any]) -> Iterator[Problem]:
-    """The setting, if nobody would keep it; `answer` is the cluster as ARM describes it, empty if there is none.
+    """The setting, if nothing would enforce it; `answer` is the cluster as ARM describes it, empty if there is none.
 
-    A renewal is not stopped by it: a certificate that ends would be the greater loss.
+    It does not stop a renewal: an expired certificate would be worse.
     """
     cluster = settings.management_cluster
     if not settings.block_instance_metadata or cluster is None or renewal_request.is_renewal_run(os.environ):

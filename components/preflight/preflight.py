@@ -29,13 +29,13 @@ from identity.settings import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class Preflight:
-    """What a run knows before its first resource; `providers` are those of Azure, by which it was looked up.
+    """What a run knows before its first resource; `providers` are the Azure providers of the look-ups.
 
     - `shared`: the shared stack's store; None if vault and key-vault-user are this stack's own.
     - `last`: the outputs of the last complete run.
-    - `handed_over`: by hosted cluster whose namespace this run leaves to HyperShift, the names of the Kubernetes
-      resources in the state.
-    - `renews_only`: whether the run is a renewal, which registers what is there already and changes nothing else.
+    - `handed_over`: the names of the Kubernetes resources in the state, by hosted cluster whose namespace this run
+      leaves to HyperShift.
+    - `renews_only`: whether the run only renews certificates and changes nothing else.
     """
 
     providers: Providers

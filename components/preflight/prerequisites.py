@@ -1,4 +1,4 @@
-"""Looks up what the stack needs but does not create, before the first resource. One report has all that is missing.
+"""Looks up what the stack needs but does not create, before the first resource. One report has every problem.
 
 The results are plain values, so every preview knows them.
 """
@@ -14,7 +14,7 @@ from typing import Any, Final
 import pulumi
 
 from components.azure.credential_store import CredentialStore, vault_of
-from components.azure.imported_credential import ExistingIdentity, ImportedCredentialArgs
+from components.azure.imported_credential import ExistingIdentity, ImportedCredential
 from components.azure.providers import Providers, provider_error
 from components.preflight.azure_objects import (
     AzureLookup,
@@ -25,7 +25,6 @@ from components.preflight.azure_objects import (
     optional_lookups,
     required_lookups,
 )
-from components.preflight.delivered_secrets import look_at_secrets
 from components.preflight.hosted_cluster_manifest import read_manifests
 from components.preflight.imported_documents import imported_credential
 from components.preflight.infrastructure_checks import compare_infrastructure
@@ -37,6 +36,7 @@ from components.preflight.management_cluster_check import (
     without_add_on,
 )
 from components.preflight.network_policy_check import unenforced_block
+from components.preflight.prefetch import prefetch_secrets
 from identity.access.azure_rbac import AksCluster
 from identity.naming import parse_arm_id
 from identity.outputs import StackOutputs
@@ -62,19 +62,19 @@ class Prerequisites:
     management_cluster: AksCluster | None = None
     node_resource_group: str | None = None
     add_on_identity: ExistingIdentity | None = None
-    imported: Mapping[tuple[str, str], ImportedCredentialArgs] = field(default_factory=dict)
+    imported: Mapping[tuple[str, str], ImportedCredential] = field(default_factory=dict)
     manifests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     signing_key_files: Mapping[str, str] = field(default_factory=dict)
 
-    def imported_of(self, cluster: str) -> dict[str, ImportedCredentialArgs]:
+    def imported_of(self, cluster: str) -> dict[str, ImportedCredential]:
         """The managed identities of one hosted cluster by field."""
-        return {name: each for (owner, name), each in self.imported.items() if owner == cluster}
+        return {name: credential for (owner, name), credential in self.imported.items() if owner == cluster}
 
 
 async def look_up(
     settings: Settings, providers: Providers, shared: CredentialStore | None, last: StackOutputs[Any]
 ) -> Prerequisites:
-    """Look everything up, side by side. Raises ConfigurationError with all that is missing or cannot be used.
+    """Look everything up in parallel. Raises ConfigurationError with everything that is missing or unusable.
 
     `shared` is the shared stack's vault, None if the vault is this stack's own; `last` are the outputs of the last
     complete run.
@@ -85,18 +85,18 @@ async def look_up(
     lookups = list(dict.fromkeys([*(lookup for _, lookup in required), *optional]))
     outcomes, _ = await asyncio.gather(
         asyncio.gather(*(_read(lookup, providers) for lookup in lookups), return_exceptions=True),
-        look_at_secrets(settings, vault),
+        prefetch_secrets(settings, vault),
     )
-    found = dict(zip(lookups, outcomes, strict=True))
+    results = dict(zip(lookups, outcomes, strict=True))
     keys = await asyncio.to_thread(read_existing_keys, settings, vault)
     created = created_cluster(settings)
     problems = [
-        _not_found(place, lookup, found[lookup])
+        _not_found(place, lookup, results[lookup])
         for place, lookup in required
-        if isinstance(found[lookup], Exception) and not (lookup == created and _is_missing(found[lookup]))
+        if isinstance(results[lookup], Exception) and not (lookup == created and _is_missing(results[lookup]))
     ]
-    answers = {lookup: answer for lookup, answer in found.items() if isinstance(answer, Mapping)}
-    imported: dict[tuple[str, str], ImportedCredentialArgs] = {}
+    answers = {lookup: answer for lookup, answer in results.items() if isinstance(answer, Mapping)}
+    imported: dict[tuple[str, str], ImportedCredential] = {}
     for index, hosted in enumerate(settings.hosted_clusters):
         place: Place = ("hostedClusters", index)
         problems += compare_infrastructure(hosted, place, answers, settings)

@@ -71,9 +71,9 @@ async def _must_exist(name: str) -> None:
 
 async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[str]:
     """The outputs that this stack takes; raises ConfigurationError for missing and secret ones."""
-    found = {key: await reference.get_output_details(key) for key in (*_REQUIRED, *_OPTIONAL)}
-    secret = [key for key, each in found.items() if each.secret_value is not None]
-    missing = [key for key in _REQUIRED if key not in secret and not isinstance(found[key].value, str)]
+    details = {key: await reference.get_output_details(key) for key in (*_REQUIRED, *_OPTIONAL)}
+    secret = [key for key, output in details.items() if output.secret_value is not None]
+    missing = [key for key in _REQUIRED if key not in secret and not isinstance(details[key].value, str)]
     if secret:
         raise _refused(
             rule="shared-stack-output-secret",
@@ -88,7 +88,8 @@ async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[
             accepted="a stack of this program with a vault of its own, brought up to the end",
             fix=f"`idstack up --stack {name.rpartition('/')[2]}`, then try again",
         )
-    outputs = cast("StackOutputs[str]", {key: each.value for key, each in found.items() if each.value is not None})
+    values = {key: output.value for key, output in details.items() if output.value is not None}
+    outputs = cast("StackOutputs[str]", values)
     if malformed := list(_malformed(outputs)):
         raise _refused(
             rule="shared-stack-output-malformed",
@@ -101,29 +102,29 @@ async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[
 
 
 def _malformed(outputs: StackOutputs[str]) -> Iterator[str]:
-    """The outputs that requests are made of and that are not what they must be."""
-    for key, parse, given in (
+    """The malformed outputs among those that requests use."""
+    for key, parse, value in (
         ("keyVaultId", parse_vault_id, outputs["keyVaultId"]),
         ("managementClusterId", parse_arm_id, outputs.get("managementClusterId")),
     ):
         try:
-            if given is not None:
-                parse(str(given))
+            if value is not None:
+                parse(str(value))
         except ValueError:
             yield key
 
 
 def _mismatches(settings: Settings, name: str, outputs: StackOutputs[str]) -> Iterator[Problem]:
     vault = parse_arm_id(outputs["keyVaultId"])
-    for key, found, shared in (
+    for key, own, shared in (
         ("tenantId", settings.tenant_id, outputs["tenantId"]),
         ("subscriptionId", settings.subscription_id, vault.subscription),
     ):
-        if found != shared.lower():
+        if own != shared.lower():
             yield Problem(
                 place=(key,),
                 rule="shared-stack-id-mismatch",
-                found=f'"{found}"',
+                found=f'"{own}"',
                 accepted=f'"{shared}", as in {name}, whose vault holds the credentials',
                 fix=to_set((key,), shared),
             )

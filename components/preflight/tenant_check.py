@@ -38,7 +38,7 @@ def check_tenant_of_last_run(settings: Settings, last: StackOutputs[Any]) -> Non
 async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
     """Compare the provider's tenant with the configured one. Raises RunError if they differ or the sign-in fails."""
     try:
-        found = await pulumi.runtime.invoke_async(
+        client_config = await pulumi.runtime.invoke_async(
             "azure-native:authorization:getClientConfig", {}, pulumi.InvokeOptions(provider=providers.azure)
         )
     except Exception as error:
@@ -49,10 +49,10 @@ async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
         if _OUT_OF_TIME in reason:
             fix = "This machine's clock and Entra ID's are more than five minutes apart: set it right."
         raise pulumi.RunError(f"the deployer cannot sign in to Azure: {reason}. Nothing was changed. {fix}") from None
-    if found["tenantId"].lower() != settings.tenant_id:
+    if client_config["tenantId"].lower() != settings.tenant_id:
         raise pulumi.RunError(
-            f"signed in to the tenant {found['tenantId']}, but idstack:tenantId is {settings.tenant_id}. "
+            f"signed in to the tenant {client_config['tenantId']}, but idstack:tenantId is {settings.tenant_id}. "
             f"Nothing was changed. Sign in with `az login --tenant {settings.tenant_id}` (in CI: set ARM_TENANT_ID), "
-            f"or correct it with {to_set(('tenantId',), found['tenantId'])}."
+            f"or correct it with {to_set(('tenantId',), client_config['tenantId'])}."
         )
-    return Deployer.of(found)
+    return Deployer.of(client_config)

@@ -22,7 +22,7 @@ _PATH: Final = "/api/v1/namespaces/{}/secrets/{}"
 
 
 async def check_signing_key_secrets(settings: Settings, reader: ClusterReader | None) -> None:
-    """Look at the Secrets that somebody else made, as far as they are there and the deployer may read them.
+    """Check the Secrets that somebody else made, if they exist and the deployer may read them.
 
     Raises ConfigurationError.
     """
@@ -34,10 +34,12 @@ async def check_signing_key_secrets(settings: Settings, reader: ClusterReader | 
         return {index: server.read(_PATH.format(*secret)) for index, secret in named.items()}
 
     try:
-        found = await reader.ask(read)
+        secrets = await reader.ask(read)
     except AccessError:
         return  # most deployers may read no Secret, and HyperShift says the same later
-    problems = [each for index, secret in found.items() if secret for each in _problems(index, *named[index], secret)]
+    problems: list[Problem] = []
+    for index, secret in secrets.items():
+        problems += _problems(index, *named[index], secret) if secret else ()
     if problems:
         raise ConfigurationError(problems)
 

@@ -15,7 +15,7 @@ _TYPE: Final = "Microsoft.ContainerService/managedClusters"
 
 
 class Arm(Protocol):
-    """Reads resources, and POSTs actions to them; raises for a refusal. An absent resource is None."""
+    """Reads resources, and POSTs actions to them; raises for a refusal. A missing resource is None."""
 
     def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None: ...
 
@@ -29,20 +29,19 @@ def cluster_id(subscription: str, resource_group: str, cluster: str) -> str:
 
 def look_at(arm: Arm, full_id: str) -> AksCluster | None:
     """A cluster as ARM describes it; None if there is none."""
-    found = arm.resource(full_id, resource_types.CONTAINER_SERVICE_API)
-    return None if found is None else AksCluster.of(full_id, found["properties"])
+    answer = arm.resource(full_id, resource_types.CONTAINER_SERVICE_API)
+    return None if answer is None else AksCluster.of(full_id, answer["properties"])
 
 
 def skeleton(arm: Arm, full_id: str, *, admin: bool = False, public_fqdn: bool = False) -> Kubeconfig:
-    """Server, authority and a user who has yet to sign in; with `admin` one who has, past Entra ID."""
+    """Server, authority and a user without a sign-in; with `admin` the administrators' static credential."""
     verb = f"listCluster{'Admin' if admin else 'User'}Credential"
-    # Of the API; SDKs spell it serverFqdn.
-    answer = arm.action(
-        full_id, verb, resource_types.CONTAINER_SERVICE_API, {"server-fqdn": "public"} if public_fqdn else {}
-    )
+    # The API's spelling; in SDKs it is serverFqdn.
+    options = {"server-fqdn": "public"} if public_fqdn else {}
+    answer = arm.action(full_id, verb, resource_types.CONTAINER_SERVICE_API, options)
     return decode(answer["kubeconfigs"][0]["value"])
 
 
 def decode(value: str) -> Kubeconfig:
-    """A kubeconfig as AKS answers it, base64; raises MalformedKubeconfigError."""
+    """Decode a kubeconfig of AKS from base64; raises MalformedKubeconfigError."""
     return Kubeconfig.parse(base64.b64decode(value).decode(), "the kubeconfig that AKS gives out")

@@ -1,4 +1,4 @@
-"""The API server that a kubeconfig leads to, asked as its user: does the sign-in work, what is allowed, what is there.
+"""Requests to a kubeconfig's API server as its user: does the sign-in work, what is allowed, what exists.
 
 The exec plugin is run exactly as client-go will run it, because Pulumi's Kubernetes provider loses its error output.
 """
@@ -37,12 +37,12 @@ class ClusterNotReadyError(AccessError):
 
 
 class ApiServerUnavailableError(AccessError):
-    """The API server cannot be reached, or does not know the token: of a new cluster both pass."""
+    """The API server cannot be reached, or does not accept the token; both are temporary for a new cluster."""
 
 
 @dataclass(frozen=True)
 class AccessRequirements:
-    """What must be there before the first object."""
+    """What must exist before the first object."""
 
     permissions: tuple[Permission, ...] = ()
     kinds: tuple[CustomKind, ...] = ()
@@ -81,7 +81,7 @@ class ApiServer:
     def check_sign_in(self) -> None:
         """Sign in and be recognised; raises AccessError with the cause and its fix."""
         answer = self._call("GET", "/api")
-        # Whoever is known but may not look at this path is signed in all the same.
+        # A known caller who may not read this path is signed in all the same.
         if answer.is_error and answer.status_code != HTTPStatus.FORBIDDEN:
             raise AccessError(f"the API server at {self.server} answers {answer.status_code}: {answer.text.strip()}")
 
@@ -102,11 +102,11 @@ class ApiServer:
             raise ForbiddenError(f"{self.who} may not read {path} at {self.server}")
         if answer.is_error:
             raise AccessError(f"{path} at {self.server} answers {answer.status_code}: {answer.text.strip()}")
-        found: dict[str, Any] = answer.json()
-        return found
+        document: dict[str, Any] = answer.json()
+        return document
 
     def missing(self, required: AccessRequirements) -> list[str]:
-        """What of it is not there (yet), in words."""
+        """The requirements that are not met (yet), in words."""
         self._signed_in()
         refused = self._refused(required.permissions)
         self._lacking = list(refused)
@@ -128,10 +128,10 @@ class ApiServer:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Return when everything is there; `log` gets what it waits for whenever that changes. Raises
+        """Return when every requirement is met; `log` gets what it waits for whenever that changes. Raises
         ClusterNotReadyError.
 
-        Of a new cluster (`is_new`) the server itself is waited for, too: its name and its trust in Entra ID spread.
+        With `is_new` it also waits for the server itself: a new cluster's name and trust in Entra ID take a while.
         """
         deadline, backoff, logged = clock() + seconds, Backoff(_FIRST_PAUSE, _LONGEST_PAUSE), ""
         while text := self._still_missing(required, is_new):
@@ -154,7 +154,7 @@ class ApiServer:
 
     @property
     def who(self) -> str:
-        """Object id of whoever signed in."""
+        """Object id of the signed-in identity."""
         return str(claims_of(self._signed_in().token).get("oid", "the signed-in identity"))
 
     @property
@@ -164,7 +164,7 @@ class ApiServer:
 
     @property
     def hint(self) -> str:
-        """What helps against the permissions and kinds that were missing last."""
+        """How to add the permissions and kinds that were missing last."""
         helps = [f"Permissions: {self._grant}"] if self._lacking else []
         if self._absent:
             helps.append(f"Kinds: {'; '.join(sources(self._absent))}")
@@ -190,17 +190,21 @@ class ApiServer:
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         return self._call(method, path, body, kind)
 
-    def _refused(self, wanted: Sequence[Permission]) -> dict[Permission, str]:
-        """Those that are not there, with the reason, as far as the API server reports it.
+    def _refused(self, permissions: Sequence[Permission]) -> dict[Permission, str]:
+        """The missing permissions, with the reason if the API server reports it.
 
-        Everywhere is asked first: an administrator, or a ClusterRole, has most of them there at once.
+        The cluster-wide ones are asked first: an administrator, or a ClusterRole, has most of them.
         """
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            broad = list(dict.fromkeys(each.everywhere for each in wanted))
+            broad = list(dict.fromkeys(permission.everywhere for permission in permissions))
             reasons = dict(zip(broad, pool.map(self._review, broad), strict=True))
-            narrow = [each for each in wanted if each not in reasons and reasons[each.everywhere] is not None]
+            narrow = [
+                permission
+                for permission in permissions
+                if permission not in reasons and reasons[permission.everywhere] is not None
+            ]
             reasons |= zip(narrow, pool.map(self._review, narrow), strict=True)
-        return {each: why for each in wanted if (why := reasons.get(each)) is not None}
+        return {permission: why for permission in permissions if (why := reasons.get(permission)) is not None}
 
     def _review(self, permission: Permission) -> str | None:
         """Why an access review refuses; None if it allows."""
@@ -215,7 +219,9 @@ class ApiServer:
 
     def _is_served(self, kind: CustomKind) -> bool:
         answer = self._call("GET", f"/apis/{kind.version}")
-        return answer.is_success and any(each["name"] == kind.plural for each in answer.json().get("resources", ()))
+        return answer.is_success and any(
+            resource["name"] == kind.plural for resource in answer.json().get("resources", ())
+        )
 
     def _call(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, kind: str = "application/json"
@@ -239,10 +245,10 @@ class ApiServer:
 
     def _signed_in(self) -> ClusterCredential:
         if self._credential is None:
-            found = cluster_user.credential(self._user, self._cluster, self._environ)
-            if found.certificate is not None:
-                cluster_user.present(found.certificate, self._trust)
-            self._credential = found
+            credential = cluster_user.credential(self._user, self._cluster, self._environ)
+            if credential.certificate is not None:
+                cluster_user.present(credential.certificate, self._trust)
+            self._credential = credential
         return self._credential
 
 
@@ -250,25 +256,25 @@ def _usable(kubeconfig: Kubeconfig, context: str) -> tuple[dict[str, Any], dict[
     """The cluster and the user of a context; raises MalformedKubeconfigError for what kubectl refuses."""
     entry = kubeconfig.entries("contexts")[context]
     cluster, user = kubeconfig.entries("clusters")[entry["cluster"]], kubeconfig.entries("users")[entry["user"]]
-    found = {
-        f'the cluster "{entry["cluster"]}"': cluster_connection.unusable_cluster(cluster),
-        f'the user "{entry["user"]}"': cluster_user.unusable_user(user),
-    }
-    if problems := [f"{what}: {each}" for what, problems in found.items() for each in problems]:
+    problems = [
+        *(f'the cluster "{entry["cluster"]}": {text}' for text in cluster_connection.unusable_cluster(cluster)),
+        *(f'the user "{entry["user"]}": {text}' for text in cluster_user.unusable_user(user)),
+    ]
+    if problems:
         raise MalformedKubeconfigError(f"{kubeconfig.name} cannot be used: {'; '.join(problems)}. Fix the file")
     return cluster, user
 
 
 def _refusal_reason(credential: ClusterCredential) -> str:
-    """What was refused, and why a token may be, from its own claims."""
+    """What was refused, and the likely reason for a token, from its own claims."""
     if not credential.token:
         return "client certificate" if credential.certificate else "user of the kubeconfig, who presents nothing"
     claims = claims_of(credential.token)
     tenant, audience, who = (claims.get(name) for name in ("tid", "aud", "oid"))
-    found = f"token: its tenant is {tenant}, its audience {audience}, its object id {who}"
+    description = f"token: its tenant is {tenant}, its audience {audience}, its object id {who}"
     if "groups" in (claims.get("_claim_names") or {}):
-        return f"{found}, and it is of somebody in more than 200 groups: AKS refuses an application with so many"
+        return f"{description}, and it is of somebody in more than 200 groups: AKS refuses an application with so many"
     return (
-        f"{found}; it must be the cluster's tenant and the AKS server application (--server-id), and the cluster must "
-        "use AKS-managed Entra ID"
+        f"{description}; it must be the cluster's tenant and the AKS server application (--server-id), and the cluster "
+        "must use AKS-managed Entra ID"
     )

@@ -1,8 +1,8 @@
-"""Who the ARM_* variables sign in as, read as the providers read them.
+"""The identity that the ARM_* variables sign in, read as the providers read them.
 
 Sources: azure-native's `provider/pkg/provider/auth_azidentity.go`; azuread's and azurerm's `internal/provider`, and the
-order of go-azure-sdk's `sdk/auth`. What one of them would read and another would not is refused by name, so that no
-pipeline is somebody else to one of them.
+order of go-azure-sdk's `sdk/auth`. A variable that only some of them read is refused by name, so that a pipeline has
+the same identity in all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Method(StrEnum):
-    """With what the deployer signs in, in the order in which the providers look for it."""
+    """How the deployer signs in, in the providers' order of preference."""
 
     CERTIFICATE = "certificate"
     SECRET = "secret"
@@ -34,8 +34,8 @@ class Method(StrEnum):
     AZURE_CLI = "azure-cli"
 
 
-# The variables that name a way; azure-native reads those of the second table alone.
-WAYS: Final[Mapping[str, Method]] = {
+# The variables that select a method; azure-native reads only those of the second table.
+METHODS: Final[Mapping[str, Method]] = {
     "ARM_CLIENT_CERTIFICATE": Method.CERTIFICATE,
     "ARM_CLIENT_CERTIFICATE_PATH": Method.CERTIFICATE,
     "ARM_CLIENT_SECRET": Method.SECRET,
@@ -44,16 +44,20 @@ WAYS: Final[Mapping[str, Method]] = {
     "ARM_USE_AKS_WORKLOAD_IDENTITY": Method.OIDC,
     "ARM_USE_MSI": Method.MANAGED_IDENTITY,
 }
-WAYS_OF_AZURE_NATIVE: Final = frozenset(
+AZURE_NATIVE_VARIABLES: Final = frozenset(
     {"ARM_CLIENT_CERTIFICATE_PATH", "ARM_CLIENT_SECRET", "ARM_USE_OIDC", "ARM_USE_MSI"}
 )
-# Of no use without the variable behind them: whoever has set one means to sign in with it.
+# Useless without the variable behind them: a user who sets one means to sign in with it.
 _BELONGS_TO: Final[Mapping[str, str]] = {
     "ARM_CLIENT_CERTIFICATE_PASSWORD": "ARM_CLIENT_CERTIFICATE_PATH",
     **dict.fromkeys(
         (
-            *("ARM_OIDC_TOKEN", "ARM_OIDC_TOKEN_FILE_PATH", "ARM_OIDC_REQUEST_URL", "ARM_OIDC_REQUEST_TOKEN"),
-            *("ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID", "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID"),
+            "ARM_OIDC_TOKEN",
+            "ARM_OIDC_TOKEN_FILE_PATH",
+            "ARM_OIDC_REQUEST_URL",
+            "ARM_OIDC_REQUEST_TOKEN",
+            "ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
+            "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID",
         ),
         "ARM_USE_OIDC=true",
     ),
@@ -66,13 +70,13 @@ _FALSE: Final = frozenset({"0", "f", "F", "false", "False", "FALSE"})
 
 @dataclass(frozen=True, kw_only=True)
 class ArmDeployer:
-    """Whoever the variables name.
+    """The identity that the variables name.
 
     Attributes:
-        client_id, tenant_id: None where the variables have none.
-        certificate: where it comes from, for messages, and the content; with a `password` if that has one.
-        assertion: brings a fresh token of another issuer.
-        job: what identifies the pipeline's job that may ask for such tokens, if that is how they are got.
+        client_id, tenant_id: None if the variables have none.
+        certificate: its source, for messages, and the content; with a `password` if it has one.
+        assertion: returns a fresh token of another issuer.
+        job: identifies the pipeline's job that may request such tokens, empty for other sources.
     """
 
     method: Method
@@ -86,15 +90,15 @@ class ArmDeployer:
 
 
 def deployer(environ: Mapping[str, str]) -> ArmDeployer:
-    """What the variables decide; raises LoginRefusedError for what is missing, contradictory or not supported."""
-    given = {name: value for name, value in environ.items() if value}
-    method = _method(given)
-    is_aks = given.get("ARM_USE_AKS_WORKLOAD_IDENTITY") == "true"
+    """Read the variables; raises LoginRefusedError for missing, contradictory or unsupported ones."""
+    variables = {name: value for name, value in environ.items() if value}
+    method = _method(variables)
+    is_aks = variables.get("ARM_USE_AKS_WORKLOAD_IDENTITY") == "true"
     client_id = _agreed(
         {
-            "ARM_CLIENT_ID": given.get("ARM_CLIENT_ID"),
-            "ARM_CLIENT_ID_FILE_PATH": _content(given, "ARM_CLIENT_ID_FILE_PATH"),
-            "AZURE_CLIENT_ID": given.get("AZURE_CLIENT_ID") if is_aks else None,
+            "ARM_CLIENT_ID": variables.get("ARM_CLIENT_ID"),
+            "ARM_CLIENT_ID_FILE_PATH": _content(variables, "ARM_CLIENT_ID_FILE_PATH"),
+            "AZURE_CLIENT_ID": variables.get("AZURE_CLIENT_ID") if is_aks else None,
         },
         are_ids=True,
     )
@@ -103,99 +107,102 @@ def deployer(environ: Mapping[str, str]) -> ArmDeployer:
             "ARM_CLIENT_ID is not set; set it to the client id that the other ARM_* variables belong to"
         )
     tenants = {
-        "ARM_TENANT_ID": given.get("ARM_TENANT_ID"),
-        "AZURE_TENANT_ID": given.get("AZURE_TENANT_ID") if is_aks else None,
+        "ARM_TENANT_ID": variables.get("ARM_TENANT_ID"),
+        "AZURE_TENANT_ID": variables.get("AZURE_TENANT_ID") if is_aks else None,
     }
-    found: dict[str, Any] = {"method": method, "client_id": client_id, "tenant_id": _agreed(tenants, are_ids=True)}
+    attributes: dict[str, Any] = {"method": method, "client_id": client_id, "tenant_id": _agreed(tenants, are_ids=True)}
     match method:
         case Method.CERTIFICATE:
-            found |= {"certificate": _certificate(given), "password": given.get("ARM_CLIENT_CERTIFICATE_PASSWORD")}
+            attributes |= {
+                "certificate": _certificate(variables),
+                "password": variables.get("ARM_CLIENT_CERTIFICATE_PASSWORD"),
+            }
         case Method.SECRET:
-            file = _content(given, "ARM_CLIENT_SECRET_FILE_PATH")
-            found["secret"] = _agreed(
-                {"ARM_CLIENT_SECRET": given.get("ARM_CLIENT_SECRET"), "ARM_CLIENT_SECRET_FILE_PATH": file}
+            file = _content(variables, "ARM_CLIENT_SECRET_FILE_PATH")
+            attributes["secret"] = _agreed(
+                {"ARM_CLIENT_SECRET": variables.get("ARM_CLIENT_SECRET"), "ARM_CLIENT_SECRET_FILE_PATH": file}
             )
         case Method.OIDC:
-            found["assertion"], found["job"] = _assertion(given, is_aks=is_aks)
-    return ArmDeployer(**found)
+            attributes["assertion"], attributes["job"] = _assertion(variables, is_aks=is_aks)
+    return ArmDeployer(**attributes)
 
 
 def require_azure_native(environ: Mapping[str, str]) -> None:
-    """Refuse variables with which azuread would sign in as somebody, and azure-native as whoever `az login` did.
+    """Refuse variables that azuread would sign in with while azure-native would use the account of `az login`.
 
     Raises LoginRefusedError, also as `deployer` does.
     """
     deployer(environ)
     named = _named({name: value for name, value in environ.items() if value})
-    if named and not named.keys() & WAYS_OF_AZURE_NATIVE:
+    if named and not named.keys() & AZURE_NATIVE_VARIABLES:
         raise LoginRefusedError(
             f"{next(iter(named))} is set, which azure-native does not read: it would sign in as whoever `az login` "
-            f"did. Set one of {', '.join(sorted(WAYS_OF_AZURE_NATIVE))} instead"
+            f"did. Set one of {', '.join(sorted(AZURE_NATIVE_VARIABLES))} instead"
         )
 
 
-def _named(given: Mapping[str, str]) -> dict[str, Method]:
-    """The variables that name a way, and which."""
-    off = {name for name in _FLAGS if given.get(name) in _FALSE}
-    return {name: way for name, way in WAYS.items() if name in given and name not in off}
+def _named(variables: Mapping[str, str]) -> dict[str, Method]:
+    """The variables that select a method, and which."""
+    off = {name for name in _FLAGS if variables.get(name) in _FALSE}
+    return {name: method for name, method in METHODS.items() if name in variables and name not in off}
 
 
-def _method(given: Mapping[str, str]) -> Method:
-    if given.get("ARM_USE_DEFAULT_AZURE_CREDENTIAL", "false") not in _FALSE:
+def _method(variables: Mapping[str, str]) -> Method:
+    if variables.get("ARM_USE_DEFAULT_AZURE_CREDENTIAL", "false") not in _FALSE:
         raise LoginRefusedError(
             "ARM_USE_DEFAULT_AZURE_CREDENTIAL is set: azure-native alone reads it, and whom it finds depends on the "
             "machine. Unset it, and name one way to sign in"
         )
     for name in _FLAGS:
-        if (value := given.get(name, "true")) != "true" and value not in _FALSE:
+        if (value := variables.get(name, "true")) != "true" and value not in _FALSE:
             raise LoginRefusedError(
                 f'{name} is "{value}", which azuread takes for true or refuses, and azure-native for false; set it to '
                 "true or false"
             )
-    named, order = _named(given), list(Method)
+    named, order = _named(variables), list(Method)
     winner = min(named, key=lambda name: order.index(named[name]), default=None)
-    native = min(named.keys() & WAYS_OF_AZURE_NATIVE, key=lambda name: order.index(named[name]), default=None)
+    native = min(named.keys() & AZURE_NATIVE_VARIABLES, key=lambda name: order.index(named[name]), default=None)
     if winner is None:
-        _refuse_leftovers(given)
+        _refuse_leftovers(variables)
         return Method.AZURE_CLI
     if native is not None and named[native] is not named[winner]:
         raise LoginRefusedError(
             f"{winner} and {native} are set: azuread signs in by the first, azure-native, which does not read it, by "
             "the second; unset one of them"
         )
-    if named[winner] is Method.MANAGED_IDENTITY and given.get("ARM_MSI_ENDPOINT"):
+    if named[winner] is Method.MANAGED_IDENTITY and variables.get("ARM_MSI_ENDPOINT"):
         raise LoginRefusedError(
             "ARM_MSI_ENDPOINT is set, which azuread alone reads; unset it: IMDS is found without it"
         )
     return named[winner]
 
 
-def _refuse_leftovers(given: Mapping[str, str]) -> None:
-    """Where the Azure CLI would sign in, although a variable names somebody else."""
+def _refuse_leftovers(variables: Mapping[str, str]) -> None:
+    """Refuse a sign-in by the Azure CLI although a variable names another identity."""
     for name, needed in _BELONGS_TO.items():
-        if name in given:
+        if name in variables:
             raise LoginRefusedError(
                 f"{name} is set without {needed}: the providers would sign in as whoever `az login` did. Set what it "
                 "belongs to, or unset it"
             )
-    if given.get("ARM_USE_CLI", "true") in _FALSE:
+    if variables.get("ARM_USE_CLI", "true") in _FALSE:
         raise LoginRefusedError("ARM_USE_CLI is false, and no other ARM_* variable names a way to sign in; set one")
 
 
 def _agreed(values: Mapping[str, str | None], *, are_ids: bool = False) -> str | None:
     """The value that the variables agree on; raises LoginRefusedError with their names where they do not."""
-    found = {name: value for name, value in values.items() if value is not None}
-    if len({value.lower() if are_ids else value for value in found.values()}) > 1:
-        raise LoginRefusedError(f"{' and '.join(found)} differ; correct or unset one of them")
-    return next(iter(found.values()), None)
+    named = {name: value for name, value in values.items() if value is not None}
+    if len({value.lower() if are_ids else value for value in named.values()}) > 1:
+        raise LoginRefusedError(f"{' and '.join(named)} differ; correct or unset one of them")
+    return next(iter(named.values()), None)
 
 
-def _content(given: Mapping[str, str], name: str) -> str | None:
-    return secret_files.text(Path(given[name])) if name in given else None
+def _content(variables: Mapping[str, str], name: str) -> str | None:
+    return secret_files.text(Path(variables[name])) if name in variables else None
 
 
-def _certificate(given: Mapping[str, str]) -> tuple[str, bytes]:
-    inline, path = given.get("ARM_CLIENT_CERTIFICATE"), given.get("ARM_CLIENT_CERTIFICATE_PATH")
+def _certificate(variables: Mapping[str, str]) -> tuple[str, bytes]:
+    inline, path = variables.get("ARM_CLIENT_CERTIFICATE"), variables.get("ARM_CLIENT_CERTIFICATE_PATH")
     if inline and path:
         raise LoginRefusedError("ARM_CLIENT_CERTIFICATE and ARM_CLIENT_CERTIFICATE_PATH are set; unset one of them")
     if path:
@@ -208,24 +215,24 @@ def _certificate(given: Mapping[str, str]) -> tuple[str, bytes]:
         ) from None
 
 
-def _assertion(given: Mapping[str, str], *, is_aks: bool) -> tuple[Callable[[], str], str]:
-    """Where a fresh token comes from, and the job that may ask for it: a variable, a file, or a pipeline's endpoint."""
+def _assertion(variables: Mapping[str, str], *, is_aks: bool) -> tuple[Callable[[], str], str]:
+    """The source of fresh tokens and the job that may request them: a variable, a file, or a pipeline's endpoint."""
     names = ["ARM_OIDC_TOKEN_FILE_PATH", *(["AZURE_FEDERATED_TOKEN_FILE"] if is_aks else [])]
-    files = [Path(given[name]) for name in names if name in given]
+    files = [Path(variables[name]) for name in names if name in variables]
     if files:
-        variables = {str(file): secret_files.text(file) for file in files}
-        _agreed({"ARM_OIDC_TOKEN": given.get("ARM_OIDC_TOKEN"), **variables})
+        tokens = {str(file): secret_files.text(file) for file in files}
+        _agreed({"ARM_OIDC_TOKEN": variables.get("ARM_OIDC_TOKEN"), **tokens})
         return lambda: secret_files.text(files[-1]), ""
-    if token := given.get("ARM_OIDC_TOKEN"):
+    if token := variables.get("ARM_OIDC_TOKEN"):
         return lambda: token, ""
-    if given.get("ARM_USE_OIDC") != "true":
+    if variables.get("ARM_USE_OIDC") != "true":
         raise LoginRefusedError(
             "ARM_USE_AKS_WORKLOAD_IDENTITY is true, and AZURE_FEDERATED_TOKEN_FILE is not set; let the pod use "
             "workload identity: the label azure.workload.identity/use and a service account with the client id"
         )
     from identity.access import pipeline_token  # httpx, a tenth of a second that no other way needs
 
-    request = pipeline_token.of(given)
+    request = pipeline_token.of(variables)
     return request.fetched, request.bearer
 
 
@@ -243,17 +250,17 @@ def credential(
 
     from identity.access import certificate_file
 
-    found = deployer(environ)
-    client_id = found.client_id or ""
-    match found.method:
+    identity = deployer(environ)
+    client_id = identity.client_id or ""
+    match identity.method:
         case Method.CERTIFICATE:
-            name, data = found.certificate
-            bundle = certificate_file.parse(name, data, found.password, clock())
+            name, data = identity.certificate
+            bundle = certificate_file.parse(name, data, identity.password, clock())
             return CertificateCredential(tenant_id, client_id, certificate_data=bundle.pem, **options)
         case Method.SECRET:
-            return ClientSecretCredential(tenant_id, client_id, found.secret, **options)
+            return ClientSecretCredential(tenant_id, client_id, identity.secret, **options)
         case Method.OIDC:
-            return ClientAssertionCredential(tenant_id, client_id, found.assertion, **options)
+            return ClientAssertionCredential(tenant_id, client_id, identity.assertion, **options)
         case Method.MANAGED_IDENTITY:
-            return ManagedIdentityCredential(client_id=found.client_id)
+            return ManagedIdentityCredential(client_id=identity.client_id)
     return AzureCliCredential(tenant_id=tenant_id)

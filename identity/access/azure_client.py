@@ -31,34 +31,32 @@ _Client: TypeAlias = PipelineClient[HttpRequest, HttpResponse]
 
 _TIMEOUT: Final = 60  # seconds to connect, and between two bytes of an answer
 _RETRIES: Final = 5
-# Each request of these programs may be repeated: a PUT and a PATCH say what there is to be afterwards, and no POST
-# changes anything.
+# Every request here is idempotent: PUT and PATCH state the result, and no POST changes anything.
 _REPEATED: Final = frozenset({"GET", "PUT", "PATCH", "DELETE", "POST"})
-# Of the vaults' data plane, and of the managed HSMs'.
+# The version of the data planes of vaults and managed HSMs.
 _VAULT_API: Final = "7.4"
-# Of Blob Storage, the first one that takes tokens of Entra ID (REST reference, "Authorize with Microsoft Entra ID").
+# Blob Storage's first version with tokens of Entra ID (REST reference, "Authorize with Microsoft Entra ID").
 _BLOB_API: Final = "2017-11-09"
 # In the XML of List Blobs (REST reference), which has the names of account and container in attributes.
 _BLOB_NAME: Final = re.compile(r"<Name>([^<]*)</Name>")
-# What is published has to be seen soon: the documents of an issuer.
+# Changes of an issuer's documents have to be visible soon.
 _CACHE_CONTROL: Final = "public, max-age=60"
 
 
 @dataclass(frozen=True)
 class AzureAnswer:
-    """What a service answered: the object, None if there is none (404), and the service's time (UTC) if it gave one."""
+    """A service's answer: the object, None for a 404, and the service's time (UTC) if the answer has it."""
 
-    found: AzureObject | None
+    body: AzureObject | None
     date: datetime | None
 
 
 class AzureClient:
     """Requests to one cloud by azure-core's pipeline; safe for many threads.
 
-    A request that the service throttles or cannot answer (408, 429, 500 and 502 to 504) is repeated five times, when
-    `Retry-After` asks for it or with growing pauses; one whose connection ends without an answer, once. Every method
-    raises AzureRefusedError for a sign-in that fails, for a service that does not answer, and for every other error
-    status but 404.
+    A request that the service throttles or cannot answer (408, 429, 500 and 502 to 504) is repeated five times, after
+    `Retry-After` or with growing pauses; one whose connection ends without an answer, once. Every method raises
+    AzureRefusedError for a failed sign-in, for a service that does not answer, and for every error status but 404.
     """
 
     def __init__(self, cloud: Cloud, credential: TokenCredential, ca_file: str | None = None) -> None:
@@ -94,7 +92,7 @@ class AzureClient:
 
     def resource(self, resource_id: str, api_version: str) -> AzureObject | None:
         """A resource of ARM, None if there is none."""
-        return self.resource_with_date(resource_id, api_version).found
+        return self.resource_with_date(resource_id, api_version).body
 
     def resource_with_date(self, resource_id: str, api_version: str) -> AzureAnswer:
         """A resource of ARM, and ARM's time."""
@@ -104,52 +102,34 @@ class AzureClient:
         """The resources of a collection of ARM (`/subscriptions/<id>/providers/Microsoft.KeyVault/vaults`) for which a
         condition of OData holds, page by page; none if there is no such collection.
         """
-        found: list[AzureObject] = []
         parameters = {"api-version": api_version} | ({} if condition is None else {"$filter": condition})
-        request: HttpRequest | None = HttpRequest("GET", collection, params=parameters)
-        while request is not None:
-            page = _send(self._arm, request).found or {}
-            found += page.get("value") or []
-            # The address of a next page is whole; the token is for ARM alone.
-            following = urlsplit(page.get("nextLink") or "")
-            address = urlunsplit(("", "", following.path, following.query, ""))
-            request = HttpRequest("GET", address) if address else None
-        return found
+        return _pages(self._arm, HttpRequest("GET", collection, params=parameters), "nextLink")
 
     def change_resource(
         self, verb: str, resource_id: str, api_version: str, body: Mapping[str, Any]
     ) -> AzureObject | None:
         """The answer to a PUT or PATCH of a resource of ARM, None if it, or its parent, does not exist."""
         request = HttpRequest(verb, resource_id, params={"api-version": api_version}, json=dict(body))
-        return _send(self._arm, request).found
+        return _send(self._arm, request).body
 
     def directory_object(self, path: str) -> AzureObject | None:
         """An object of the directory by its path (`/applications/<object id>`), None if there is none."""
-        return _send(self._graph, HttpRequest("GET", path)).found
+        return _send(self._graph, HttpRequest("GET", path)).body
 
     def delete_resource(self, resource_id: str, api_version: str) -> None:
-        """DELETE a resource of ARM; one that does not exist stays so."""
+        """DELETE a resource of ARM; a missing one is not an error."""
         _send(self._arm, HttpRequest("DELETE", resource_id, params={"api-version": api_version}))
 
     def directory_objects(self, path: str, condition: str) -> list[AzureObject]:
         """The objects of a collection (`/applications`) for which an OData condition holds, page by page."""
-        found: list[AzureObject] = []
-        request: HttpRequest | None = HttpRequest("GET", path, params={"$filter": condition})
-        while request is not None:
-            page = _send(self._graph, request).found or {}
-            found += page.get("value") or []
-            # As in `resources`; the path of a next page has the version, as the client's endpoint has it.
-            following = urlsplit(page.get("@odata.nextLink") or "")
-            address = urlunsplit(("", "", following.path.removeprefix("/v1.0"), following.query, ""))
-            request = HttpRequest("GET", address) if address else None
-        return found
+        return _pages(self._graph, HttpRequest("GET", path, params={"$filter": condition}), "@odata.nextLink")
 
     def change_directory_object(self, path: str, body: Mapping[str, Any]) -> None:
-        """PATCH an object of the directory; one that does not exist stays so."""
+        """PATCH an object of the directory; a missing one is not an error."""
         _send(self._graph, HttpRequest("PATCH", path, json=dict(body)))
 
     def delete_directory_object(self, path: str) -> None:
-        """DELETE an object of the directory; one that does not exist stays so."""
+        """DELETE an object of the directory; a missing one is not an error."""
         _send(self._graph, HttpRequest("DELETE", path))
 
     def vault(self, vault: str, verb: str, path: str, body: Mapping[str, Any] | None = None) -> AzureObject | None:
@@ -164,19 +144,19 @@ class AzureClient:
         parameters = {} if "api-version=" in path else {"api-version": _VAULT_API}
         json = None if body is None else dict(body)
         request = HttpRequest(verb, f"{base}{path}", params=parameters, headers=dict(headers), json=json)
-        return _send(self._vaults, request).found
+        return _send(self._vaults, request).body
 
     def managed_hsm(self, hsm: str, verb: str, path: str, body: Mapping[str, Any] | None = None) -> AzureObject | None:
         """The answer of a managed HSM's data plane to a request for `path`, None for a 404."""
         _require_host_label(hsm)
         url = f"https://{hsm}.{self.cloud.managed_hsm_suffix}{path}"
         json = None if body is None else dict(body)
-        return _send(self._hsms, HttpRequest(verb, url, params={"api-version": _VAULT_API}, json=json)).found
+        return _send(self._hsms, HttpRequest(verb, url, params={"api-version": _VAULT_API}, json=json)).body
 
     def write_blob(self, url: str, content: bytes, content_type: str) -> None:
         """Write a block blob whole (Put Blob); 404 raises AzureRefusedError, too."""
         address, headers = self.cloud.public_request(url)
-        wanted = {
+        request_headers = {
             **headers,
             "x-ms-version": _BLOB_API,
             "x-ms-blob-type": "BlockBlob",
@@ -184,17 +164,16 @@ class AzureClient:
             "x-ms-blob-cache-control": _CACHE_CONTROL,
             "Content-Type": content_type,
         }
-        response = _answer(self._storage, HttpRequest("PUT", address, headers=wanted, content=content))
-        if response.status_code >= HTTPStatus.BAD_REQUEST:
-            raise AzureRefusedError(f"writing {url}: {_reason(response)}", response.status_code)
+        response = _answer(self._storage, HttpRequest("PUT", address, headers=request_headers, content=content))
+        _require_success(response, f"writing {url}")
 
     def blob_names(self, container: str, prefix: str) -> list[str]:
-        """Names of the blobs below a prefix in a container (an https URL), 5,000 at most (List Blobs).
+        """Names of at most 5,000 blobs below a prefix in a container (an https URL; List Blobs).
 
         404 raises AzureRefusedError, too.
         """
         parameters = {"restype": "container", "comp": "list", "prefix": prefix}
-        return [unescape(each) for each in _BLOB_NAME.findall(self._read_blobs(container, parameters).decode())]
+        return [unescape(name) for name in _BLOB_NAME.findall(self._read_blobs(container, parameters).decode())]
 
     def blob(self, url: str) -> bytes:
         """The content of a blob (Get Blob); 404 raises AzureRefusedError, too."""
@@ -202,10 +181,9 @@ class AzureClient:
 
     def _read_blobs(self, url: str, parameters: Mapping[str, str]) -> bytes:
         address, headers = self.cloud.public_request(url)
-        wanted = {**headers, "x-ms-version": _BLOB_API}
-        response = _answer(self._storage, HttpRequest("GET", address, params=dict(parameters), headers=wanted))
-        if response.status_code >= HTTPStatus.BAD_REQUEST:
-            raise AzureRefusedError(f"reading {url}: {_reason(response)}", response.status_code)
+        request_headers = {**headers, "x-ms-version": _BLOB_API}
+        response = _answer(self._storage, HttpRequest("GET", address, params=dict(parameters), headers=request_headers))
+        _require_success(response, f"reading {url}")
         return bytes(response.read())
 
     def public_document(self, url: str) -> bytes | None:
@@ -214,8 +192,7 @@ class AzureClient:
         response = _answer(self._anybody, HttpRequest("GET", address, headers=dict(headers)))
         if response.status_code == HTTPStatus.NOT_FOUND:
             return None
-        if response.status_code >= HTTPStatus.BAD_REQUEST:
-            raise AzureRefusedError(f"reading {url}: {_reason(response)}", response.status_code)
+        _require_success(response, f"reading {url}")
         return bytes(response.read())
 
     def action(self, resource_id: str, verb: str, api_version: str, options: Mapping[str, str]) -> AzureObject:
@@ -223,23 +200,21 @@ class AzureClient:
         too.
         """
         parameters = {"api-version": api_version, **options}
-        found = _send(self._arm, HttpRequest("POST", f"{resource_id}/{verb}", params=parameters)).found
-        if found is None:
+        answer = _send(self._arm, HttpRequest("POST", f"{resource_id}/{verb}", params=parameters)).body
+        if answer is None:
             raise AzureRefusedError(f"{resource_id} does not exist; correct its name, or create it")
-        return found
+        return answer
 
 
 def _require_host_label(vault: str) -> None:
     """Refuse what would make another host of a vault's address: that host would get the token."""
     if not is_vault_name(vault):
-        raise AzureRefusedError(
-            f"{vault!r} is no name of a vault: 3-24 letters, digits and hyphens; nothing was asked of it"
-        )
+        raise AzureRefusedError(f"{vault!r} is not a vault name: 3-24 letters, digits and hyphens; no request was sent")
 
 
 def _retries() -> RetryPolicy[HttpRequest, HttpResponse]:
-    # A host that is out of reach stays so: its name is wrong, or the network. One that hangs up has most likely closed
-    # a connection that was idle for long, just when it was used again.
+    # Retries do not help against a wrong name or network. A host that hangs up has most likely closed an idle
+    # connection just when it was used again.
     return RetryPolicy(retry_total=_RETRIES, retry_status=_RETRIES, retry_connect=0, retry_read=1)
 
 
@@ -253,9 +228,9 @@ def _answer(client: _Client, request: HttpRequest) -> HttpResponse:
         may = "" if request.method == "GET" else ", and the request may have taken effect all the same"
         raise AzureRefusedError(f"{request.method} {_address(request)}: the answer was cut short{may}") from None
     except SignInRefusedError as error:
-        raise AzureRefusedError(f"signing in to {_doing(request)} {_address(request)}: {error}") from None
+        raise AzureRefusedError(f"signing in to {_verb(request)[0]} {_address(request)}: {error}") from None
     except AzureError as error:
-        raise AzureRefusedError(f"signing in to {_doing(request)} {_address(request)}: {error.message}") from None
+        raise AzureRefusedError(f"signing in to {_verb(request)[0]} {_address(request)}: {error.message}") from None
 
 
 def _address(request: HttpRequest) -> str:
@@ -263,13 +238,30 @@ def _address(request: HttpRequest) -> str:
     return request.url.partition("?")[0]
 
 
-def _doing(request: HttpRequest) -> str:
-    return {"GET": "read", "POST": "call"}.get(request.method, "change")
+def _verb(request: HttpRequest) -> tuple[str, str]:
+    """What the request does, as an infinitive and a gerund."""
+    return {"GET": ("read", "reading"), "POST": ("call", "calling")}.get(request.method, ("change", "changing"))
 
 
-def _reason(response: HttpResponse) -> str:
-    """Status and code of an error of Azure Storage, whose text is XML with a code that its header has, too."""
-    return f"{response.status_code} {response.headers.get('x-ms-error-code', '')}".rstrip()
+def _require_success(response: HttpResponse, doing: str) -> None:
+    """Raise AzureRefusedError for an error of Azure Storage, whose header has the code of its XML."""
+    if response.status_code >= HTTPStatus.BAD_REQUEST:
+        reason = f"{response.status_code} {response.headers.get('x-ms-error-code', '')}".rstrip()
+        raise AzureRefusedError(f"{doing}: {reason}", response.status_code)
+
+
+def _pages(client: _Client, first: HttpRequest, link: str) -> list[AzureObject]:
+    """The values of all pages; `link` is the member with the address of the next one."""
+    values: list[AzureObject] = []
+    request: HttpRequest | None = first
+    while request is not None:
+        page = _send(client, request).body or {}
+        values += page.get("value") or []
+        # Only its path counts, as the token is for this service alone; that of Graph has the endpoint's version.
+        following = urlsplit(page.get(link) or "")
+        address = urlunsplit(("", "", following.path.removeprefix("/v1.0"), following.query, ""))
+        request = HttpRequest("GET", address) if address else None
+    return values
 
 
 def _send(client: _Client, request: HttpRequest) -> AzureAnswer:
@@ -280,7 +272,6 @@ def _send(client: _Client, request: HttpRequest) -> AzureAnswer:
     if response.status_code == HTTPStatus.NOT_FOUND:
         return AzureAnswer(None, date)
     if response.status_code >= HTTPStatus.BAD_REQUEST:
-        doing = f"{_doing(request).removesuffix('e')}ing {_address(request)}"
-        text = f"{doing}: {response.status_code} {response.text()}"
+        text = f"{_verb(request)[1]} {_address(request)}: {response.status_code} {response.text()}"
         raise AzureRefusedError(text, response.status_code)
     return AzureAnswer(response.json() if response.content else {}, date)

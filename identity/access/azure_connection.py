@@ -1,4 +1,4 @@
-"""Requests to the cloud of a name, as the identity that the environment signs in."""
+"""Connects to a cloud as the identity that the environment signs in."""
 
 from __future__ import annotations
 

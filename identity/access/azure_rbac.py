@@ -1,7 +1,7 @@
 """AKS clusters on which Azure role assignments decide ("Azure RBAC for Kubernetes authorization").
 
-Kubernetes' own roles go on working there, but its administrators use Azure: what helps is a role
-assignment. Roles: learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers.
+Kubernetes' own roles still work there, but the cluster's administrators use Azure, so the fix is a role assignment.
+Roles: learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from identity.access.permissions import Permission
 from identity.naming import parse_arm_id
 from identity.roles import AKS_RBAC_ADMIN_ROLE, AKS_RBAC_CLUSTER_ADMIN_ROLE, Role
 
-# How each refusal of AKS's authorizer ends (kubeguard/guard `authz/providers/azure/rbac/checkaccessreqhelper.go`).
+# The end of each refusal of AKS's authorizer (kubeguard/guard `authz/providers/azure/rbac/checkaccessreqhelper.go`).
 DENIAL: Final = "Update role assignment to allow access"
 
 _READ: Final = frozenset({"get", "list", "watch"})
@@ -23,7 +23,7 @@ _READ: Final = frozenset({"get", "list", "watch"})
 CREATING: Final = "Creating"
 DELETING: Final = "Deleting"
 STOPPED: Final = "Stopped"
-# Of a cluster whose last operation did not end well. It may run as before all the same.
+# The last operation on the cluster failed; it may run as before all the same.
 FAILED: Final = frozenset({"Failed", "Canceled"})
 
 
@@ -55,19 +55,19 @@ class AksCluster:
 
     @property
     def explanation(self) -> str:
-        """What its state explains, and what helps; empty for a state that explains nothing."""
+        """What its state explains, and the fix; empty for a normal state."""
         if self.state == "Succeeded":
             return ""
-        found = parse_arm_id(self.id)
-        where = shlex.join(["--resource-group", found.resource_group, "--name", found.name])
+        cluster = parse_arm_id(self.id)
+        where = shlex.join(["--resource-group", cluster.resource_group, "--name", cluster.name])
         if self.state == DELETING:
-            return f'"{found.name}" is being deleted: wait until that has ended (`az aks wait {where} --deleted`)'
+            return f'"{cluster.name}" is being deleted: wait until that has ended (`az aks wait {where} --deleted`)'
         if self.state == STOPPED:
-            return f'"{found.name}" is stopped: `az aks start {where}` starts it'
+            return f'"{cluster.name}" is stopped: `az aks start {where}` starts it'
         if self.state in FAILED:
-            return f'the last operation on "{found.name}" is {self.state}: `az aks update {where}` repeats it'
+            return f'the last operation on "{cluster.name}" is {self.state}: `az aks update {where}` repeats it'
         end = "--created" if self.state == CREATING else "--updated"
-        return f'"{found.name}" is {self.state}: wait until that has ended (`az aks wait {where} {end}`)'
+        return f'"{cluster.name}" is {self.state}: wait until that has ended (`az aks wait {where} {end}`)'
 
 
 def explained(error: Exception, aks: AksCluster | None) -> str:
@@ -80,16 +80,16 @@ def role_for(missing: Collection[Permission]) -> Role:
 
     Only Cluster Admin may write and delete namespaces. RBAC Reader and Writer have no custom resources.
     """
-    if any((each.group, each.resource) == ("", "namespaces") and each.verb not in _READ for each in missing):
+    if any(
+        (permission.group, permission.resource) == ("", "namespaces") and permission.verb not in _READ
+        for permission in missing
+    ):
         return AKS_RBAC_CLUSTER_ADMIN_ROLE
     return AKS_RBAC_ADMIN_ROLE
 
 
 def assignment(role: Role, cluster: AksCluster, object_id: str, principal_type: str) -> str:
-    """The line of the Azure CLI that gives the role on the cluster to somebody."""
-    return shlex.join(
-        [
-            *("az", "role", "assignment", "create", "--role", role.guid, "--scope", cluster.id),
-            *("--assignee-object-id", object_id, "--assignee-principal-type", principal_type),
-        ]
-    )
+    """The Azure CLI's command that assigns the role on the cluster to a principal."""
+    options = ["--role", role.guid, "--scope", cluster.id]
+    assignee = ["--assignee-object-id", object_id, "--assignee-principal-type", principal_type]
+    return shlex.join(["az", "role", "assignment", "create", *options, *assignee])

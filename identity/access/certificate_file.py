@@ -39,21 +39,21 @@ class CertificateFile:
 
 
 def parse(path: str, data: bytes, password: str | bytes | None, now: datetime) -> CertificateFile:
-    """What a file of that path has, or a variable of that name, within its dates; raises LoginRefusedError."""
+    """The valid certificate in a file of that path, or a variable of that name; raises LoginRefusedError."""
     secret = password.encode() if isinstance(password, str) else password
-    found = _document(path, data) if data.lstrip().startswith(b"{") else _bundle(path, data, secret or None)
-    start, end = found.certificate.not_valid_before_utc, found.certificate.not_valid_after_utc
+    bundle = _document(path, data) if data.lstrip().startswith(b"{") else _bundle(path, data, secret or None)
+    start, end = bundle.certificate.not_valid_before_utc, bundle.certificate.not_valid_after_utc
     if end <= now:
         raise LoginRefusedError(
-            f"{path}: the certificate {found.thumbprint} expired at {rfc3339.render(end)}; sign in with its successor: "
-            "`idstack status` shows when each was renewed"
+            f"{path}: the certificate {bundle.thumbprint} expired at {rfc3339.render(end)}; sign in with its "
+            "successor: `idstack status` shows when each was renewed"
         )
     if start > now + CLOCK_SKEW:
         raise LoginRefusedError(
-            f"{path}: the certificate {found.thumbprint} is valid from {rfc3339.render(start)} on only; "
+            f"{path}: the certificate {bundle.thumbprint} is valid from {rfc3339.render(start)} on only; "
             "check this machine's clock"
         )
-    return found
+    return bundle
 
 
 def _document(path: str, data: bytes) -> CertificateFile:
@@ -97,5 +97,9 @@ def _pkcs12(data: bytes, password: bytes | None) -> KeyMaterial | None:
 def _material(key: object, certificates: list[x509.Certificate]) -> KeyMaterial | None:
     if not isinstance(key, RSAPrivateKey):
         return None
-    own = [each for each in certificates if each.public_key() == key.public_key()]
-    return KeyMaterial(key, (own[0], *(each for each in certificates if each is not own[0]))) if own else None
+    own = [certificate for certificate in certificates if certificate.public_key() == key.public_key()]
+    return (
+        KeyMaterial(key, (own[0], *(certificate for certificate in certificates if certificate is not own[0])))
+        if own
+        else None
+    )

@@ -1,4 +1,4 @@
-"""The way to a kubeconfig's cluster: address, trust, proxy.
+"""The connection to a kubeconfig's cluster: address, trust, proxy.
 
 Source: client-go's tools/clientcmd/validation.go, rest/transport.go and transport/transport.go.
 """
@@ -21,23 +21,23 @@ _LOOPBACK: Final = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 
 
 class _NamedContext(ssl.SSLContext):
-    """Expects the server's certificate to be of another name than the address's (tls-server-name)."""
+    """Expects another name in the server's certificate than the address's (tls-server-name)."""
 
     name: str | None = None
 
     def wrap_socket(self, *arguments: Any, server_hostname: Any = None, **options: Any) -> Any:
-        """For connections that begin at this machine."""
+        """For direct connections."""
         options["server_hostname"] = self.name or server_hostname
         return super().wrap_socket(*arguments, **options)
 
     def wrap_bio(self, *arguments: Any, server_hostname: Any = None, **options: Any) -> Any:
-        """For connections inside another one to a proxy."""
+        """For connections through a proxy."""
         options["server_hostname"] = self.name or server_hostname
         return super().wrap_bio(*arguments, **options)
 
 
 def address(cluster: Mapping[str, Any]) -> str:
-    """The server's URL; one without a scheme is of http to client-go, whatever else the entry has."""
+    """The server's URL; client-go takes http if it has no scheme."""
     server = str(cluster.get("server") or "")
     return server if "://" in server else f"http://{server}"
 
@@ -47,7 +47,7 @@ def client(cluster: Mapping[str, Any], trust: ssl.SSLContext, timeout: float) ->
     server = address(cluster)
     proxy = cluster.get("proxy-url") or None
     try:
-        # Go never takes an environment's proxy to this machine itself.
+        # Go never uses the environment's proxy for loopback addresses.
         direct: dict[str, None] = {} if proxy else dict.fromkeys(_LOOPBACK)
         return httpx.Client(base_url=server, verify=trust, timeout=timeout, proxy=proxy, mounts=direct)
     except (ImportError, ValueError, httpx.InvalidURL) as error:
@@ -55,11 +55,11 @@ def client(cluster: Mapping[str, Any], trust: ssl.SSLContext, timeout: float) ->
 
 
 def trust_of(cluster: Mapping[str, Any]) -> ssl.SSLContext:
-    """Whose certificate the server may have, as Go's crypto/tls decides; raises AccessError."""
+    """The trusted certificates of the server, as in Go's crypto/tls; raises AccessError."""
     context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
     context.name = cluster.get("tls-server-name") or None
     context.hostname_checks_common_name = False
-    # Go trusts what the file has, whatever its issuer.
+    # Go trusts every certificate in the file, whatever its issuer.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

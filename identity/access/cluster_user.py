@@ -20,10 +20,14 @@ from typing import Any, Final
 from identity.access.errors import AccessError
 from identity.access.exec_credential import API_VERSIONS
 
-# Seconds. A program that asks somebody to sign in waits for a quarter of an hour, and nobody sees what it writes.
+# Seconds. A program that asks a person to sign in would wait for a quarter of an hour, and its output is not shown.
 _PATIENCE: Final = 90.0
 _CLUSTER_FIELDS: Final = (
-    *("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url"),
+    "server",
+    "tls-server-name",
+    "insecure-skip-tls-verify",
+    "certificate-authority-data",
+    "proxy-url",
     "disable-compression",
 )
 _EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
@@ -46,8 +50,8 @@ def credential(
 ) -> ClusterCredential:
     """The user's credential; raises AccessError.
 
-    `environ` is the environment of the program that prints one. It has `patience` seconds, and learns of the `cluster`
-    if it wants to.
+    `environ` is the environment of a program that prints the credential within `patience` seconds; the program gets the
+    `cluster` if its exec block asks for it.
     """
     token, certificate = _token(user), _pair(user)
     headers = [*_impersonation(user)]
@@ -65,7 +69,7 @@ def credential(
 def present(certificate: tuple[bytes, bytes], context: ssl.SSLContext) -> None:
     """Let the connections of `context` present a certificate with its key; raises AccessError.
 
-    The `ssl` module loads certificates from files only, so they lie in a directory of their own for a moment.
+    The `ssl` module loads certificates from files only, so they are in a temporary directory for a moment.
     """
     with TemporaryDirectory() as directory:
         files = [Path(directory, name) for name in ("certificate", "key")]
@@ -79,7 +83,7 @@ def present(certificate: tuple[bytes, bytes], context: ssl.SSLContext) -> None:
 
 
 def content(entry: Mapping[str, Any], name: str) -> bytes | None:
-    """What `name`-data has, or the file that `name` names; None if there is neither. Raises AccessError."""
+    """The content of `name`-data, or of the file that `name` names; None if there is neither. Raises AccessError."""
     if data := entry.get(f"{name}-data"):
         return base64.b64decode(data)
     return _file(entry[name], name) if entry.get(name) else None
@@ -93,7 +97,7 @@ def _file(path: str, name: str) -> bytes:
 
 
 def _token(user: Mapping[str, Any]) -> str:
-    """The token; that of a file is newer than the one beside it, if the file has one."""
+    """The token; a token in a file is newer than the one beside it."""
     token = str(user.get("token") or "")
     if not user.get("tokenFile"):
         return token
@@ -118,9 +122,9 @@ def _impersonation(user: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, member in (("Impersonate-User", "as"), ("Impersonate-Uid", "as-uid")):
         if user.get(member):
             yield name, user[member]
-    yield from (("Impersonate-Group", each) for each in user.get("as-groups") or ())
+    yield from (("Impersonate-Group", group) for group in user.get("as-groups") or ())
     for key, values in (user.get("as-user-extra") or {}).items():
-        yield from ((f"Impersonate-Extra-{key}", each) for each in values)
+        yield from ((f"Impersonate-Extra-{key}", value) for value in values)
 
 
 def _printed(
@@ -134,7 +138,7 @@ def _printed(
     if block.get("provideClusterInfo"):
         spec["cluster"] = _cluster_info(cluster)
     info = {"apiVersion": block["apiVersion"], "kind": "ExecCredential", "spec": spec}
-    variables = {each["name"]: each.get("value") or "" for each in block.get("env") or ()}
+    variables = {variable["name"]: variable.get("value") or "" for variable in block.get("env") or ()}
     environment = {**environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(info)}
     output = _run([program, *(block.get("args") or [])], environment, block.get("installHint") or "", patience)
     try:
@@ -155,16 +159,16 @@ def _printed(
 
 
 def _cluster_info(cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """The cluster as KUBERNETES_EXEC_INFO has it; a file of the authority is there as its content."""
+    """The cluster as KUBERNETES_EXEC_INFO has it, with the content of the authority's file."""
     info = {name: cluster[name] for name in _CLUSTER_FIELDS if cluster.get(name)}
     if (authority := content(cluster, "certificate-authority")) is not None:
         info["certificate-authority-data"] = base64.b64encode(authority).decode()
-    extensions = {each.get("name"): each.get("extension") for each in cluster.get("extensions") or ()}
+    extensions = {entry.get("name"): entry.get("extension") for entry in cluster.get("extensions") or ()}
     return info | ({"config": extensions[_EXEC_EXTENSION]} if _EXEC_EXTENSION in extensions else {})
 
 
 def _run(command: list[str], environment: Mapping[str, str], hint: str, patience: float) -> str:
-    """The output of the program; raises AccessError with what it has written to a person."""
+    """The output of the program; raises AccessError with its error output."""
     try:
         started = subprocess.Popen(
             command,
@@ -232,5 +236,5 @@ def _unusable_exec(block: Mapping[str, Any]) -> Iterator[str]:
     mode = block.get("interactiveMode") or ("" if version == API_VERSIONS[0] else "IfAvailable")
     if mode not in ("Never", "IfAvailable", "Always"):
         yield f'interactiveMode of its exec block is "{mode}"; accepted are Never, IfAvailable and Always'
-    if not all((each or {}).get("name") for each in block.get("env") or ()):
+    if not all((variable or {}).get("name") for variable in block.get("env") or ()):
         yield "a variable of its exec block has no name"

@@ -1,7 +1,6 @@
-"""The device code flow (RFC 8628) and the session it leaves: a person signs in once, refresh tokens do the rest.
+"""The device code flow (RFC 8628) and its session: a person signs in once, refresh tokens renew the sign-in.
 
-`azure.identity.DeviceCodeCredential` has the flow as well, but does not slow down when Entra ID asks for it, and
-keeps its session where no other process finds it.
+`azure.identity.DeviceCodeCredential` has the flow as well, but keeps its session where no other process finds it.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ _FINAL: Final[Mapping[str, str]] = {
 
 
 class Post(Protocol):
-    """Sends a form and returns status and JSON body; raises SignInRefusedError when nobody answers."""
+    """Sends a form and returns status and JSON body; raises SignInRefusedError without an answer."""
 
     def __call__(self, url: str, form: Mapping[str, str]) -> tuple[int, Mapping[str, Any]]: ...
 
 
 @dataclass(frozen=True)
 class Challenge:
-    """What a person is shown (`message`, Entra's own words), and what is polled with meanwhile."""
+    """The `message` for the person, in Entra's words, and what the program polls with meanwhile."""
 
     message: str
     device_code: str = field(repr=False)
@@ -57,7 +56,7 @@ class Grant:
 
 
 class SessionOverError(Exception):
-    """`invalid_grant`: the refresh token is of no use any more; the message is Entra's reason."""
+    """`invalid_grant`: the refresh token is no longer valid; the message is Entra's reason."""
 
 
 class DeviceCode:
@@ -83,7 +82,7 @@ class DeviceCode:
         )
 
     def poll(self, challenge: Challenge) -> Grant:
-        """Wait until the person has signed in; raises SignInRefusedError when that fails or takes too long."""
+        """Wait until the person has signed in; raises SignInRefusedError if that fails or takes too long."""
         interval = challenge.interval
         form = {"grant_type": GRANT, "client_id": self._client_id, "device_code": challenge.device_code}
         while True:
@@ -138,9 +137,9 @@ class DeviceCode:
 def session_token(
     flow: DeviceCode, cache: TokenCache, key: str, *, show: Callable[[str], object] | None, clock: Clock
 ) -> Token:
-    """The session's token: kept, renewed, or got by asking the person through `show`.
+    """The session's token: cached, renewed, or from a sign-in of the person, who gets the code through `show`.
 
-    With `show` None nobody can be asked: raises PersonNeededError then, and SignInRefusedError when Entra ID refuses.
+    Raises PersonNeededError if a person is needed and `show` is None, and SignInRefusedError if Entra ID refuses.
     """
     session = f"{key}.session"
 
@@ -164,7 +163,7 @@ def session_token(
         return keep(flow.poll(challenge))
 
     def keep(grant: Grant) -> Token:
-        # Each renewal brings a successor, and the one before is thrown away.
+        # Each renewal returns a new refresh token, which replaces the previous one.
         if grant.refresh_token is not None:
             cache.write(session, json.dumps({"refreshToken": grant.refresh_token}))
         return grant.token

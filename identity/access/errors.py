@@ -1,11 +1,14 @@
-"""What can go wrong on the way to a token, each with one message that names the fix.
+"""The errors of sign-ins and requests, each with one message that names the fix.
 
-AccessError              shown to a person as it is
-├── LoginRefusedError         the login is not described well enough, or its credential cannot be used
-├── SignInRefusedError        Entra ID was asked and refused
-├── PersonNeededError         only a person at a terminal can go on
-├── ForbiddenError       the API server knows who asks and does not allow it
-└── AzureRefusedError         ARM, Graph or a vault refused a request, or did not answer
+AccessError                       shown to a person as it is
+├── LoginRefusedError             the login is incomplete, or its credential cannot be used
+├── SignInRefusedError            Entra ID was asked and refused
+├── PersonNeededError             only a person at a terminal can continue
+├── ForbiddenError                the API server knows the caller and does not allow the request
+├── AzureRefusedError             ARM, Graph or a vault refused a request, or did not answer
+├── ApiServerUnavailableError     the API server cannot be reached, or does not accept the token (`api_server.py`)
+├── ClusterNotReadyError          the cluster still lacks something (`api_server.py`)
+└── MalformedKubeconfigError      a kubeconfig cannot be used (`kubeconfig.py`)
 """
 
 from __future__ import annotations
@@ -14,11 +17,11 @@ from http import HTTPStatus
 
 
 class AccessError(Exception):
-    """What was found, what was expected, how to fix it; never key, secret or token."""
+    """What was found, what was expected, how to fix it; never a key, secret or token."""
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether somebody who is signed in lacks a right."""
+        """Whether the caller is signed in and lacks a right."""
         return False
 
 
@@ -31,7 +34,7 @@ class SignInRefusedError(AccessError):
 
 
 class PersonNeededError(AccessError):
-    """The sign-in needs a person, and there is none."""
+    """The sign-in needs a person, and no terminal is there."""
 
 
 class ForbiddenError(AccessError):
@@ -39,7 +42,6 @@ class ForbiddenError(AccessError):
 
     @property
     def is_forbidden(self) -> bool:
-        """Always."""
         return True
 
 
@@ -52,5 +54,4 @@ class AzureRefusedError(AccessError):
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether the answer was 403."""
         return self.status == HTTPStatus.FORBIDDEN

@@ -19,11 +19,11 @@ _VARIABLE: Final = "KUBERNETES_EXEC_INFO"
 
 
 class ExecRequest:
-    """What the client requests of the plugin in KUBERNETES_EXEC_INFO; raises LoginRefusedError for anything else.
+    """The client's request in KUBERNETES_EXEC_INFO; raises LoginRefusedError for anything else.
 
     Attributes:
-        api_version: in which the answer has to be: client-go refuses any other than the kubeconfig's.
-        interactive: whether a person may be asked; None when the client does not specify it.
+        api_version: that of the answer: client-go refuses any other than the kubeconfig's.
+        interactive: whether a person may be asked; None if the client does not specify it.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:

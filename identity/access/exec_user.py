@@ -1,6 +1,6 @@
 """The `user` of a kubeconfig that signs in by itself: an exec block for `idstack token` or for kubelogin.
 
-Nothing in it is secret, and nothing in it depends on the machine or the day, so it is the same string in every run.
+Nothing in it is secret or depends on the machine or the day, so it is the same string in every run.
 kubelogin's arguments are those that convert-kubeconfig does not write but `get-token` takes (v0.2.21): with
 `--disable-environment-override` it reads no stray AZURE_* or AAD_* variable, with `--use-azurerm-env-vars` the ARM_*
 variables of the deployer and no others.
@@ -36,7 +36,7 @@ def exec_user(login: Login, flavour: Flavour, environment: Mapping[str, str] | N
             "args": arguments,
             "env": [{"name": name, "value": value} for name, value in sorted((environment or {}).items())] or None,
             "installHint": _HINTS[flavour],
-            # A prompt in a pipeline hangs, for nobody sees it.
+            # A prompt in a pipeline hangs, because nobody sees it.
             "interactiveMode": "IfAvailable" if login.kind is LoginKind.DEVICE_CODE else "Never",
             "provideClusterInfo": False,
         }
@@ -54,7 +54,7 @@ def _kubelogin(login: Login) -> list[str]:
 
 
 def _cloud(login: Login) -> Iterator[str]:
-    """Public is kubelogin's default; another authority is named, and not looked up in the public cloud."""
+    """Nothing for the public cloud, kubelogin's default; an unknown authority is not looked up there."""
     if login.kind in {LoginKind.MANAGED_IDENTITY, LoginKind.AZURE_CLI}:
         return
     host = login.authority_host.rstrip("/") + "/"
@@ -99,7 +99,12 @@ _KUBELOGIN: Final[Mapping[LoginKind, Callable[[Login], list[str]]]] = {
     LoginKind.AZURE_CLI: lambda login: ["--login", "azurecli", *_ids(login), "--timeout", "120s"],
     LoginKind.ARM: lambda login: ["--login", "spn", *_ids(login), "--use-azurerm-env-vars"],
     LoginKind.DEVICE_CODE: lambda login: [
-        *("--login", "devicecode", "--tenant-id", str(login.tenant_id)),
-        *("--client-id", login.client_id or AKS_CLIENT_APP_ID, "--disable-environment-override"),
+        "--login",
+        "devicecode",
+        "--tenant-id",
+        str(login.tenant_id),
+        "--client-id",
+        login.client_id or AKS_CLIENT_APP_ID,
+        "--disable-environment-override",
     ],
 }

@@ -1,4 +1,4 @@
-"""Kubeconfigs, read as kubectl reads them, and put together from others.
+"""Kubeconfigs, read and merged as kubectl does.
 
 Source: client-go's tools/clientcmd (loader.go, validation.go, api/v1/types.go); `tests/apiserver/test_kubeconfigs.py`
 compares with kubectl.
@@ -81,7 +81,7 @@ class MalformedKubeconfigError(AccessError):
 
 
 class Kubeconfig:
-    """A kubeconfig's document. `name` identifies it in errors; `directory` is where relative paths in it begin."""
+    """A kubeconfig's document. `name` identifies it in errors; relative paths in it start at `directory`."""
 
     def __init__(self, document: Mapping[str, Any], name: str, directory: Path | None = None) -> None:
         self._document = dict(document)
@@ -90,7 +90,7 @@ class Kubeconfig:
 
     @classmethod
     def parse(cls, data: str | bytes, name: str, directory: Path | None = None) -> Kubeconfig:
-        """Out of YAML or JSON; raises MalformedKubeconfigError."""
+        """Parse YAML or JSON; raises MalformedKubeconfigError."""
         try:
             document = load_as_go(data)
         except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
@@ -107,7 +107,7 @@ class Kubeconfig:
 
     @classmethod
     def read(cls, path: Path) -> Kubeconfig:
-        """A file; one that is not there is an empty kubeconfig. Raises MalformedKubeconfigError."""
+        """Read a file; a missing one is an empty kubeconfig. Raises MalformedKubeconfigError."""
         try:
             data = path.read_bytes()
         except FileNotFoundError:
@@ -118,7 +118,6 @@ class Kubeconfig:
 
     @property
     def current_context(self) -> str | None:
-        """The name of the current context."""
         return self._document.get("current-context") or None
 
     def chosen(self, context: str | None = None) -> str:
@@ -142,24 +141,24 @@ class Kubeconfig:
         return {name: self._resolved(section, entry) for name, entry in self._entries(section).items()}
 
     def _entries(self, section: str) -> dict[str, Any]:
-        entries = (each or {} for each in self._document.get(section) or [])
-        return {each.get("name") or "": each.get(_SECTIONS[section]) or {} for each in entries}
+        entries = (entry or {} for entry in self._document.get(section) or [])
+        return {entry.get("name") or "": entry.get(_SECTIONS[section]) or {} for entry in entries}
 
     def _resolved(self, section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """The entry with absolute paths, where the kubeconfig's own directory is known."""
-        found = dict(entry)
+        """The entry with absolute paths, if the kubeconfig's own directory is known."""
+        resolved = dict(entry)
         if self._directory is None:
-            return found
+            return resolved
         for field in _PATHS[section]:
-            if found.get(field):
-                found[field] = os.path.normpath(self._directory / found[field])
-        command = (found.get("exec") or {}).get("command") or ""
+            if resolved.get(field):
+                resolved[field] = os.path.normpath(self._directory / resolved[field])
+        command = (resolved.get("exec") or {}).get("command") or ""
         if "/" in command:  # the rest is looked for on PATH
-            found["exec"] = {**found["exec"], "command": os.path.normpath(self._directory / command)}
-        return found
+            resolved["exec"] = {**resolved["exec"], "command": os.path.normpath(self._directory / command)}
+        return resolved
 
     def only(self, context: str, *, user: Mapping[str, Any]) -> Kubeconfig:
-        """One context with its cluster, and `user` instead of whatever signed in before."""
+        """One context with its cluster and another `user`."""
         chosen = self.entries("contexts")[context]
         cluster = chosen["cluster"]
         return Kubeconfig(
@@ -175,11 +174,11 @@ class Kubeconfig:
         )
 
     def flattened(self) -> Kubeconfig:
-        """With the content of the files that its entries name by a relative path, for a reader elsewhere.
+        """A copy with the content of files that are named by relative paths, which can be read elsewhere.
 
-        This one if there is no such path. Raises AccessError for a file that cannot be read.
+        Returns this object if there is no such path. Raises AccessError for a file that cannot be read.
         """
-        found = self
+        kubeconfig = self
         for section, paths in _PATHS.items():
             changed = {}
             for name, entry in self._entries(section).items():
@@ -192,22 +191,21 @@ class Kubeconfig:
                             f"{path}-data": data
                         }
                 changed[name] = resolved
-            found = found.with_entries(section, changed) if changed else found
-        return found
+            kubeconfig = kubeconfig.with_entries(section, changed) if changed else kubeconfig
+        return kubeconfig
 
     def has(self, section: str, name: str) -> bool:
-        """Whether there is such an entry."""
         return name in self._entries(section)
 
     def with_entries(self, section: str, added: Mapping[str, Any]) -> Kubeconfig:
-        """This one with entries by name, which win where a name is equal; the others stay as they are written."""
+        """A copy with these entries by name, which replace those of the same name; the others stay as written."""
         entries = [
             {"name": name, _SECTIONS[section]: entry} for name, entry in {**self._entries(section), **added}.items()
         ]
         return self._changed({section: entries})
 
     def with_current_context(self, name: str) -> Kubeconfig:
-        """This one with another current context."""
+        """A copy with another current context."""
         return self._changed({"current-context": name})
 
     def _changed(self, members: Mapping[str, Any]) -> Kubeconfig:
@@ -227,22 +225,22 @@ _FIX: Final = "fix the file, or name another"
 
 
 def _wrong_types(value: object, shape: object, place: str) -> Iterator[str]:
-    """What is not of its type, in words, without the value; null is absent."""
+    """Values of a wrong type, in words, without the value itself; null counts as absent."""
     if value is None:
         return
     if isinstance(shape, Mapping):
         if not isinstance(value, Mapping):
             yield f"{place} has to be a mapping, and is {_found(value)}"
             return
-        for name, each in value.items():
+        for name, item in value.items():
             member = shape.get(name, shape.get("*"))
-            yield from () if member is None else _wrong_types(each, member, f"{place}.{name}".lstrip("."))
+            yield from () if member is None else _wrong_types(item, member, f"{place}.{name}".lstrip("."))
     elif isinstance(shape, list):
         if not isinstance(value, list):
             yield f"{place} has to be a list, and is {_found(value)}"
             return
-        for index, each in enumerate(value):
-            yield from _wrong_types(each, shape[0], f"{place}[{index}]")
+        for index, item in enumerate(value):
+            yield from _wrong_types(item, shape[0], f"{place}[{index}]")
     elif not isinstance(value, str if shape is bytes else shape):  # type: ignore[arg-type]
         fix = " (in quotes it is a text)" if shape is str and isinstance(value, bool | int | float) else ""
         yield f"{place} has to be {_WORDS[shape]}, and is {_found(value)}{fix}"  # type: ignore[index]
@@ -264,13 +262,13 @@ def _is_base64(text: str) -> bool:
 
 
 def _wrong_entries(document: Mapping[str, Any]) -> Iterator[str]:
-    """Another kind of document, and names that stand twice, of a document with the right types."""
+    """Another kind of document, and duplicate names, in a document with the right types."""
     kind, version = document.get("kind") or "Config", document.get("apiVersion") or "v1"
     if (kind, version) != ("Config", "v1"):
         yield f"it is a {kind} of {version}, not a Config of v1"
     for section, member in _SECTIONS.items():
-        names = [(each or {}).get("name") or "" for each in document.get(section) or []]
-        for name in sorted({each for each in names if names.count(each) > 1}):
+        names = [(entry or {}).get("name") or "" for entry in document.get(section) or []]
+        for name in sorted({name for name in names if names.count(name) > 1}):
             yield f'the {member} "{name}" stands there {names.count(name)} times'
 
 

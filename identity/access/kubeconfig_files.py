@@ -16,14 +16,14 @@ from typing import Final
 from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfigError
 from identity.private_files import write_private
 
-# Seconds that another writer has; kubectl itself does not wait.
+# How long to wait for another writer, in seconds; kubectl itself does not wait.
 _PATIENCE: Final = 10.0
 _PAUSE: Final = 0.1
 
 
 def usual_files(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
     """The files of KUBECONFIG in their order, or the one in the home directory."""
-    named = dict.fromkeys(each for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each)
+    named = dict.fromkeys(name for name in environ.get("KUBECONFIG", "").split(os.pathsep) if name)
     return tuple(map(Path, named)) or (Path.home() / ".kube" / "config",)
 
 
@@ -35,8 +35,8 @@ def add(
 ) -> list[Path]:
     """Write the entries of `added`, and its current context, into the files that kubectl would change; returns these.
 
-    An entry replaces the one of its name where that stands first, so that no earlier file hides it; a new one goes into
-    the first file that exists. Raises MalformedKubeconfigError, also when another writer holds a file for `patience`.
+    An entry replaces the first one of its name, so that no earlier file hides it; a new one goes into the first file
+    that exists. Raises MalformedKubeconfigError, also when another writer holds a file for `patience`.
     """
     with ExitStack() as locks:
         for file in sorted(files):
@@ -46,7 +46,7 @@ def add(
         changed: dict[Path, Kubeconfig] = {}
         for section in ("clusters", "contexts", "users"):
             for name, entry in added.entries(section).items():
-                file = next((each for each in files if read[each].has(section, name)), usual)
+                file = next((candidate for candidate in files if read[candidate].has(section, name)), usual)
                 changed[file] = changed.get(file, read[file]).with_entries(section, {name: entry})
         if added.current_context is not None:
             changed[usual] = changed.get(usual, read[usual]).with_current_context(added.current_context)

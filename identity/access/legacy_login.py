@@ -1,7 +1,7 @@
-"""How an older kubeconfig signs in to AKS: three generations are read.
+"""The login of an older kubeconfig for AKS, in three generations.
 
 They are the `azure` auth-provider, which client-go removed in 0.26, kubelogin's exec block, and our own. Tenant, server
-application and cloud of the first two are carried over; tokens in them are dropped.
+application and cloud are kept; tokens are dropped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 @dataclass(frozen=True)
 class LegacyLogin:
-    """How an older kubeconfig signs in; None for what it does not specify."""
+    """The login of an older kubeconfig; None for what it does not specify."""
 
     tenant_id: str | None = None
     server_id: str | None = None
@@ -36,7 +36,7 @@ class LegacyLogin:
 
 
 def is_convertible(user: Mapping[str, Any]) -> bool:
-    """Whether a user signs in to AKS by one of the older ways, or by ours."""
+    """Whether a user has one of the three logins."""
     if (user.get("auth-provider") or {}).get("name") == "azure":
         return True
     block = user.get("exec") or {}
@@ -46,7 +46,7 @@ def is_convertible(user: Mapping[str, Any]) -> bool:
 
 
 def legacy_login_of(user: Mapping[str, Any], name: str) -> LegacyLogin:
-    """How a user's block signs in; raises MalformedKubeconfigError for a cluster that no token of today's can reach."""
+    """The login of a user's block; raises MalformedKubeconfigError for a cluster that no current token can reach."""
     if (user.get("auth-provider") or {}).get("name") == "azure":
         return _of_auth_provider(user["auth-provider"].get("config") or {}, name)
     return _of_exec(user.get("exec") or {}, name)
@@ -59,28 +59,28 @@ def _of_auth_provider(config: Mapping[str, str], name: str) -> LegacyLogin:
     return LegacyLogin(config.get("tenant-id") or None, server, _authority(config.get("environment"), name))
 
 
-def _own_applications(name: str, found: str) -> MalformedKubeconfigError:
+def _own_applications(name: str, application: str) -> MalformedKubeconfigError:
     return MalformedKubeconfigError(
-        f'user "{name}" is of a cluster with server and client applications of its own ({found}): the legacy '
+        f'user "{name}" is of a cluster with server and client applications of its own ({application}): the legacy '
         "integration, at which no service principal can sign in. Move the cluster to AKS-managed Entra ID with "
         "`az aks update --enable-aad`, then fetch its kubeconfig again"
     )
 
 
 def _of_exec(block: Mapping[str, Any], name: str) -> LegacyLogin:
-    given = _options(block.get("args") or [])
-    if given.legacy in _TRUE:
+    options = _options(block.get("args") or [])
+    if options.legacy in _TRUE:
         raise _own_applications(name, "--legacy")
-    if given.pop_enabled in _TRUE:
+    if options.pop_enabled in _TRUE:
         raise MalformedKubeconfigError(
             f'user "{name}" signs in with a proof-of-possession token (--pop-enabled), which only kubelogin makes; '
             "nothing was changed. Keep its kubeconfig"
         )
-    variables = {each.get("name"): each.get("value") for each in block.get("env") or ()}
+    variables = {variable.get("name"): variable.get("value") for variable in block.get("env") or ()}
     # Unless it reads no variables, kubelogin prefers the block's own tenant (UpdateFromEnv of its options.go).
-    tenant = None if given.disable_environment_override in _TRUE else variables.get("AZURE_TENANT_ID")
-    host = given.authority_host or _authority(given.environment, name)
-    return LegacyLogin(tenant or given.tenant_id, given.server_id, host)
+    tenant = None if options.disable_environment_override in _TRUE else variables.get("AZURE_TENANT_ID")
+    host = options.authority_host or _authority(options.environment, name)
+    return LegacyLogin(tenant or options.tenant_id, options.server_id, host)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -92,10 +92,12 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         parser.add_argument(flag)
     try:
         # A flag never takes the next argument.
-        found, _ = parser.parse_known_args([f"{each}=true" if each in _FLAGS else each for each in arguments])
+        options, _ = parser.parse_known_args(
+            [f"{argument}=true" if argument in _FLAGS else argument for argument in arguments]
+        )
     except argparse.ArgumentError as error:
         raise MalformedKubeconfigError(f"kubelogin does not take these arguments ({error}); fix the file") from None
-    return found
+    return options
 
 
 def _authority(environment: str | None, name: str) -> str | None:

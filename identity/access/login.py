@@ -1,7 +1,7 @@
-"""Who signs in to an AKS API server and with what: everything that identifies a sign-in, and nothing that is secret.
+"""The login to an AKS API server: everything that identifies a sign-in, and nothing secret.
 
-A login is all arguments. Variables of the environment take part only where a kind reads them (`arm`, and the two of
-GitHub's OIDC endpoint), so a stray AZURE_CLIENT_ID never makes somebody else of a pipeline.
+A login consists of arguments. Environment variables count only if its kind reads them (`arm`, and the two of GitHub's
+OIDC endpoint), so a stray AZURE_CLIENT_ID never changes a pipeline's identity.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _ALWAYS: Final = frozenset({"kind", "authority_host", "server_id"})
 
 @dataclass(frozen=True, kw_only=True)
 class Login:
-    """One way to sign in.
+    """One login.
 
     Attributes:
-        tenant_id, client_id: UUIDs; a credential document has both, and one given here must agree with it.
+        tenant_id, client_id: UUIDs; a credential document has both, and must agree with them.
         certificate, certificate_password_file, client_secret_file, federated_token_file: paths.
-        imds_endpoint: where IMDS answers, when that is not this machine's own (the local cloud's).
+        imds_endpoint: the local cloud's IMDS; None for this machine's own.
         authority_host: https URL of Entra ID; that of the cloud the cluster is in.
-        server_id: the application the token is for; another one only for API servers that are not AKS's.
+        server_id: the application that the token is for; another one only for API servers that are not AKS's.
 
     Raises:
-        LoginRefusedError: for what is missing, or given and of no use to this kind.
+        LoginRefusedError: for a missing attribute, or one that this kind does not use.
     """
 
     kind: LoginKind
@@ -53,11 +53,11 @@ class Login:
     server_id: str = AKS_SERVER_APP_ID
 
     def __post_init__(self) -> None:
-        given = {each.name for each in fields(self) if getattr(self, each.name) is not None} - _ALWAYS
+        present = {attribute.name for attribute in fields(self) if getattr(self, attribute.name) is not None} - _ALWAYS
         row = LOGIN_KINDS[self.kind]
-        if missing := [option(name) for name in _ORDER if name in row.needs - given]:
+        if missing := [option(name) for name in _ORDER if name in row.needs - present]:
             raise LoginRefusedError(f"the login {self.kind} needs {' and '.join(missing)} as well")
-        if surplus := [option(name) for name in _ORDER if name in given - row.needs - row.takes]:
+        if surplus := [option(name) for name in _ORDER if name in present - row.needs - row.takes]:
             raise LoginRefusedError(
                 f"the login {self.kind} has no use for {' and '.join(surplus)}; leave that out or choose another"
             )
@@ -66,7 +66,7 @@ class Login:
 
     @property
     def scope(self) -> str:
-        """What a token is asked for."""
+        """The scope of the token."""
         return f"{self.server_id}/.default"
 
     def arguments(self) -> list[str]:
@@ -75,11 +75,11 @@ class Login:
 
     @classmethod
     def of_arguments(cls, arguments: Sequence[str]) -> Login | None:
-        """The login of these arguments if they are as `arguments` writes them, in any order; None for any others.
+        """The login with these arguments, in the form of `arguments` but in any order; None for any others.
 
         Raises LoginRefusedError as the class does.
         """
-        names = {option(each.name): each.name for each in fields(cls) if each.name != "kind"}
+        names = {option(attribute.name): attribute.name for attribute in fields(cls) if attribute.name != "kind"}
         pairs = dict(zip(arguments[::2], arguments[1::2], strict=False))
         kind = pairs.pop("--login", "")
         if len(arguments) != 2 * len(pairs) + 2 or pairs.keys() - names.keys() or kind not in set(LoginKind):
@@ -96,7 +96,7 @@ class Login:
 
 
 _PATHS: Final = frozenset({"certificate", "certificate_password_file", "client_secret_file", "federated_token_file"})
-_ORDER: Final = tuple(each.name for each in fields(Login) if each.name not in _ALWAYS)
+_ORDER: Final = tuple(attribute.name for attribute in fields(Login) if attribute.name not in _ALWAYS)
 
 
 def without_strays(environ: Mapping[str, str], kind: LoginKind) -> dict[str, str]:

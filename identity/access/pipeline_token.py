@@ -1,4 +1,4 @@
-"""Tokens that a pipeline gets from its own issuer: of GitHub Actions, and of Azure DevOps.
+"""Tokens of a pipeline's own issuer: GitHub Actions or Azure DevOps.
 
 Sources: docs.github.com, "OpenID Connect reference"; learn.microsoft.com/rest/api/azure/devops, "Oidctoken - Create";
 go-azure-sdk's `sdk/auth/ado_pipeline_oidc_authorizer.go`, azure-native's `auth_azidentity.go`.
@@ -28,7 +28,7 @@ _TIMEOUT: Final = 15.0
 
 @dataclass(frozen=True)
 class PipelineToken:
-    """Asks a pipeline's endpoint; `connection_id` is an Azure DevOps service connection, None for GitHub."""
+    """The token endpoint of a pipeline; `connection_id` is an Azure DevOps service connection, None for GitHub."""
 
     url: httpx.URL
     bearer: str = field(repr=False)
@@ -37,7 +37,7 @@ class PipelineToken:
     sleep: Callable[[float], object] = time.sleep
 
     def fetched(self) -> str:
-        """A token; raises SignInRefusedError when the endpoint gives none, after a few tries."""
+        """A token; raises SignInRefusedError if the endpoint returns none after a few attempts."""
         backoff = Backoff(0.5, 4)
         for left in reversed(range(_TRIES)):
             try:
@@ -55,7 +55,7 @@ class PipelineToken:
         raise self._refused(f"{reason}, {_TRIES} times")
 
     def _ask(self) -> httpx.Response:
-        """Parameters that the address has already stay."""
+        """Send the request; parameters in the address stay."""
         headers = {"Authorization": f"Bearer {self.bearer}", "Accept": "application/json"}
         if self.connection_id is None:
             asked = self.url.copy_set_param("audience", self.audience)
@@ -82,11 +82,11 @@ class PipelineToken:
         )
 
 
-def of(given: Mapping[str, str]) -> PipelineToken:
+def of(variables: Mapping[str, str]) -> PipelineToken:
     """The endpoint that the variables name, all of them set; raises LoginRefusedError."""
-    url = next((name for name in _URLS if name in given), None)
-    bearer = next((name for name in _BEARERS if name in given), None)
-    connection = next((given[name] for name in _CONNECTIONS if name in given), None)
+    url = next((name for name in _URLS if name in variables), None)
+    bearer = next((name for name in _BEARERS if name in variables), None)
+    connection = next((variables[name] for name in _CONNECTIONS if name in variables), None)
     if url is None or bearer is None:
         raise LoginRefusedError(
             "ARM_USE_OIDC is true, and nothing gives a token: set ARM_OIDC_TOKEN or ARM_OIDC_TOKEN_FILE_PATH, give a "
@@ -96,9 +96,9 @@ def of(given: Mapping[str, str]) -> PipelineToken:
     if url == _URLS[-1] and connection is None:
         raise LoginRefusedError(f"{url} is set without {_CONNECTIONS[0]}; set it to the id of the service connection")
     try:
-        address = httpx.URL(given[url])
+        address = httpx.URL(variables[url])
     except httpx.InvalidURL:
         address = httpx.URL("")
     if address.scheme not in ("https", "http") or not address.host:
-        raise LoginRefusedError(f'{url} is "{given[url]}"; accepted is a URL with https')
-    return PipelineToken(address, given[bearer], connection, given.get("ARM_OIDC_AUDIENCE", AUDIENCE))
+        raise LoginRefusedError(f'{url} is "{variables[url]}"; accepted is a URL with https')
+    return PipelineToken(address, variables[bearer], connection, variables.get("ARM_OIDC_AUDIENCE", AUDIENCE))

@@ -1,4 +1,4 @@
-"""The pod of a credential probe, and the call that it proves an identity with."""
+"""The pod of a credential probe, and its proof call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PORT: Final = 8080
 
 
 def probe_labels(deployment: str) -> dict[str, str]:
-    """What tells the pods of a probe's Deployment from all others."""
+    """The labels of the pods of a probe's Deployment."""
     return {"app.kubernetes.io/name": CONTAINER, "app.kubernetes.io/instance": deployment}
 
 
@@ -31,10 +31,7 @@ def probe_deployment(deployment: str, pod: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def probe_pod(image: str, credential: str, proof: str) -> dict[str, Any]:
-    """The pod before it has its volumes: no privilege, a read-only root, health and readiness by HTTP.
-
-    `credential` and `proof` are the probe's arguments of these names.
-    """
+    """The pod without its volumes; `credential` and `proof` are the probe's arguments of these names."""
     return {
         "automountServiceAccountToken": False,
         "securityContext": dict(POD_SECURITY),
@@ -43,14 +40,7 @@ def probe_pod(image: str, credential: str, proof: str) -> dict[str, Any]:
                 "name": CONTAINER,
                 "image": image,
                 "command": ["python", "-m", "identity.credentials.probe"],
-                "args": [
-                    "--credential",
-                    credential,
-                    "--proof",
-                    proof,
-                    "--listen",
-                    f"$(POD_IP):{_PORT}",
-                ],
+                "args": ["--credential", credential, "--proof", proof, "--listen", f"$(POD_IP):{_PORT}"],
                 "env": [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
                 "ports": [{"name": "http", "containerPort": _PORT}],
                 "readinessProbe": {"httpGet": {"path": "/readyz", "port": _PORT}, "periodSeconds": 10},
@@ -74,12 +64,7 @@ def proof_argument(call: ProofCall, cloud: Cloud, target: ProofTarget) -> str:
         endpoint, headers = cloud.vault_request(target.key_vault)
         scope = cloud.vault_scope
     url = f"{endpoint}{call.path_of(target)}?{urlencode({'api-version': call.api_version})}"
-    proof: dict[str, Any] = {
-        "method": call.method,
-        "url": url,
-        "scope": scope,
-        "action": action,
-    }
+    proof: dict[str, Any] = {"method": call.method, "url": url, "scope": scope, "action": action}
     if headers:
         proof["headers"] = dict(headers)
     if call.body is not None:

@@ -1,4 +1,4 @@
-"""Resources of ARM as records: each kind is taken apart here alone. `of` takes ARM's answer."""
+"""Records of ARM's resources; `of` parses ARM's answer."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from datetime import UTC, datetime
 from typing import Self
 
 from identity.access.azure_client import AzureObject
+from identity.credentials import rfc3339
 from identity.credentials.secret_tags import THUMBPRINT
 
 
 @dataclass(frozen=True, kw_only=True)
 class SecretMetadata:
-    """The current version of a Key Vault secret, but for its value, which ARM shows nobody.
+    """The current version of a Key Vault secret without its value, which ARM never shows.
 
-    `created` is the version's. Another tool's secret may have no dates, and no `thumbprint`.
+    `created` is the version's. Another tool's secret may have no dates and no `thumbprint`.
     """
 
     id: str
@@ -28,24 +29,23 @@ class SecretMetadata:
     tags: Mapping[str, str]
 
     @classmethod
-    def of(cls, found: AzureObject) -> Self:
+    def of(cls, answer: AzureObject) -> Self:
         """Microsoft.KeyVault/vaults/secrets."""
-        properties = found["properties"]
+        properties = answer["properties"]
         attributes = properties.get("attributes") or {}
         return cls(
-            id=found["id"],
+            id=answer["id"],
             version=properties["secretUriWithVersion"].rstrip("/").rpartition("/")[2],
             uri=properties["secretUri"],
             enabled=attributes.get("enabled", True),
             created=datetime.fromtimestamp(attributes["created"], UTC),
-            not_before=_moment(attributes.get("nbf")),
-            expires=_moment(attributes.get("exp")),
-            tags=found.get("tags") or {},
+            not_before=rfc3339.from_unix(attributes.get("nbf")),
+            expires=rfc3339.from_unix(attributes.get("exp")),
+            tags=answer.get("tags") or {},
         )
 
     @property
     def name(self) -> str:
-        """Its name in the vault."""
         return self.id.rpartition("/")[2]
 
     @property
@@ -65,11 +65,11 @@ class RoleAssignmentRecord:
     role_definition_id: str
 
     @classmethod
-    def of(cls, found: AzureObject) -> Self:
+    def of(cls, answer: AzureObject) -> Self:
         """Microsoft.Authorization/roleAssignments."""
-        properties = found["properties"]
+        properties = answer["properties"]
         return cls(
-            id=found["id"],
+            id=answer["id"],
             scope=properties["scope"],
             principal_id=properties["principalId"],
             principal_type=properties.get("principalType"),
@@ -99,15 +99,15 @@ class ManagedIdentityRecord:
     tags: Mapping[str, str]
 
     @classmethod
-    def of(cls, found: AzureObject) -> Self:
+    def of(cls, answer: AzureObject) -> Self:
         """Microsoft.ManagedIdentity/userAssignedIdentities."""
         return cls(
-            id=found["id"],
-            name=found["name"],
-            location=found["location"],
-            client_id=found["properties"]["clientId"],
-            principal_id=found["properties"]["principalId"],
-            tags=found.get("tags") or {},
+            id=answer["id"],
+            name=answer["name"],
+            location=answer["location"],
+            client_id=answer["properties"]["clientId"],
+            principal_id=answer["properties"]["principalId"],
+            tags=answer.get("tags") or {},
         )
 
 
@@ -122,17 +122,13 @@ class FederatedCredentialRecord:
     audiences: tuple[str, ...]
 
     @classmethod
-    def of(cls, found: AzureObject) -> Self:
+    def of(cls, answer: AzureObject) -> Self:
         """Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials."""
-        properties = found["properties"]
+        properties = answer["properties"]
         return cls(
-            id=found["id"],
-            name=found["name"],
+            id=answer["id"],
+            name=answer["name"],
             issuer=properties["issuer"],
             subject=properties["subject"],
             audiences=tuple(properties["audiences"]),
         )
-
-
-def _moment(seconds: int | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -1,8 +1,8 @@
 """The certificates that Entra ID has registered at an application (Graph's `keyCredentials`).
 
-Graph removes none by itself: the list is written again without it. A list that was read from a replica which has not
-seen the write of a moment before would restore what was removed, or remove what was added. So a list is written back
-only when several reads in a row gave it, and read until as many show what was meant.
+Graph cannot remove a single one: the whole list is written again. A list from a replica that has not seen a recent
+write would restore what was removed, or remove what was added. So a list is written back only if several consecutive
+reads returned it, and read until as many show the result.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from identity.credentials import rfc3339
 from identity.credentials.certificate import key_id
 
 Pause: TypeAlias = Callable[[float], None]
-"""Waits so many seconds, as `time.sleep`."""
+"""Waits for seconds, as `time.sleep`."""
 
 _SHA1_BYTES: Final = 20
-# As azuread waits for replicas (hashicorp/terraform-provider-azuread `application_certificate_resource.go`): reads in a
-# row, and the seconds between two.
+# As azuread waits for replicas (hashicorp/terraform-provider-azuread `application_certificate_resource.go`):
+# consecutive reads, and the seconds between them.
 _READS_IN_A_ROW: Final = 5
 _BETWEEN_READS: Final = 1.0
 # Two minutes. After a refusal a person runs the command again.
@@ -33,9 +33,9 @@ _READS: Final = 120
 
 
 def thumbprint(credential: AzureObject) -> str | None:
-    """SHA-1 of the certificate in upper-case hexadecimal; None for a credential that does not tell.
+    """SHA-1 of the certificate in upper-case hexadecimal; None if the credential does not have it.
 
-    Graph gives the thumbprint's bytes as base64; some tools wrote its hexadecimal digits instead.
+    Graph returns the thumbprint's bytes in base64; some tools wrote its hexadecimal digits instead.
     """
     identifier = credential.get("customKeyIdentifier")
     if not identifier:
@@ -49,13 +49,13 @@ def thumbprint(credential: AzureObject) -> str | None:
 
 def thumbprint_of_ours(credential: AzureObject) -> str | None:
     """The thumbprint of a certificate under the key id that this program gives it; None for any other credential."""
-    found = thumbprint(credential)
-    return found if found and str(credential.get("keyId", "")).lower() == key_id(found) else None
+    digest = thumbprint(credential)
+    return digest if digest and str(credential.get("keyId", "")).lower() == key_id(digest) else None
 
 
 @dataclass(frozen=True)
 class RegisteredKey:
-    """A certificate at an application or a service principal; `thumbprint` is None for one that does not tell."""
+    """A certificate at an application or a service principal; `thumbprint` is None if Graph does not have it."""
 
     key_id: str
     thumbprint: str | None
@@ -69,31 +69,35 @@ class RegisteredKey:
 
 
 def registered(holder: AzureObject) -> list[RegisteredKey]:
-    """Those of an application or a service principal, as Graph gives it."""
+    """The certificates of an application or a service principal, as Graph returns it."""
     return [
         RegisteredKey(
-            str(each["keyId"]),
-            thumbprint(each),
-            rfc3339.parse(each["startDateTime"]),
-            rfc3339.parse(each["endDateTime"]),
+            str(credential["keyId"]),
+            thumbprint(credential),
+            rfc3339.parse(credential["startDateTime"]),
+            rfc3339.parse(credential["endDateTime"]),
         )
-        for each in holder.get("keyCredentials") or ()
+        for credential in holder.get("keyCredentials") or ()
     ]
 
 
 def registered_at(azure: AzureClient, application: str) -> list[RegisteredKey] | None:
-    """Those of an application (its path in Graph), None for one that does not exist. Raises AzureRefusedError."""
-    found = azure.directory_object(f"{application}?$select=keyCredentials")
-    return None if found is None else registered(found)
+    """The certificates of an application (its path in Graph), None if it does not exist. Raises AzureRefusedError."""
+    holder = azure.directory_object(f"{application}?$select=keyCredentials")
+    return None if holder is None else registered(holder)
 
 
 def begins_of_ours(azure: AzureClient, application: str) -> frozenset[datetime] | None:
-    """When the certificates of this program's at an application (its path in Graph) begin, in UTC and whole seconds.
+    """The start dates (UTC, whole seconds) of this program's certificates at an application (its path in Graph).
 
-    None for an application that is gone. Raises AzureRefusedError.
+    None if the application does not exist. Raises AzureRefusedError.
     """
-    found = registered_at(azure, application)
-    return None if found is None else frozenset(each.begins.replace(microsecond=0) for each in found if each.is_ours)
+    registered_keys = registered_at(azure, application)
+    return (
+        None
+        if registered_keys is None
+        else frozenset(key.begins.replace(microsecond=0) for key in registered_keys if key.is_ours)
+    )
 
 
 def withdraw(
@@ -101,14 +105,14 @@ def withdraw(
 ) -> None:
     """Remove the certificate registered under this id from an application (its path in Graph), if it is there.
 
-    Unless it `may_be_last`, a list without another certificate is taken for an old one. Raises AzureRefusedError.
+    Unless it `may_be_last`, a list without another certificate counts as outdated. Raises AzureRefusedError.
     """
 
-    def is_meant(each: AzureObject) -> bool:
-        return str(each.get("keyId", "")).lower() == key_id.lower()
+    def is_meant(credential: AzureObject) -> bool:
+        return str(credential.get("keyId", "")).lower() == key_id.lower()
 
     def is_whole(listed: Sequence[AzureObject]) -> bool:
-        return may_be_last or any(not is_meant(each) for each in listed)
+        return may_be_last or any(not is_meant(credential) for credential in listed)
 
     if any(map(is_meant, _listed(azure, application))):
         missing = f"there was no other certificate at {application} than that of the key id {key_id}"
@@ -118,35 +122,42 @@ def withdraw(
 def withdraw_all_but(
     azure: AzureClient, application: str, current: str | None, begins: datetime, pause: Pause = time.sleep
 ) -> None:
-    """Remove every certificate of this program's from an application but the one with this thumbprint.
+    """Remove all of this program's certificates from an application except the one with this thumbprint.
 
-    It takes along those that no state knows of. The thumbprint is the secret's tag, None if it has none. Anybody who
-    writes secrets may edit it, so its registration has to begin when the current certificate does. Raises
-    AzureRefusedError.
+    Certificates that no state knows are removed as well. The thumbprint is the secret's tag, None if it has none.
+    Anybody who writes secrets may edit the tag, so its registration has to begin when the current certificate does.
+    Raises AzureRefusedError.
     """
     if current is None:
         raise AzureRefusedError("the secret has no tag `thumbprint`: somebody else wrote it. Nothing was removed")
 
     def is_whole(listed: Sequence[AzureObject]) -> bool:
-        found = [each for each in listed if thumbprint_of_ours(each) == current]
-        for each in found:
-            if (start := rfc3339.parse(each["startDateTime"])) != begins:
+        current_ones = [credential for credential in listed if thumbprint_of_ours(credential) == current]
+        for credential in current_ones:
+            if (start := rfc3339.parse(credential["startDateTime"])) != begins:
                 raise AzureRefusedError(
                     f"{current}, which the secret's tag `thumbprint` names, begins at {rfc3339.render(start)} at "
                     f"{application}, and the current certificate at {rfc3339.render(begins)}: somebody edited the tag. "
                     "Nothing was removed"
                 )
-        return bool(found)
+        return bool(current_ones)
 
     missing = (
         f"{application} did not have {current}, which the secret's tag `thumbprint` names: Entra ID's replicas are "
         "late, somebody took it out, or edited the tag"
     )
-    _remove(azure, application, lambda each: thumbprint_of_ours(each) not in (None, current), is_whole, missing, pause)
+    _remove(
+        azure,
+        application,
+        lambda credential: thumbprint_of_ours(credential) not in (None, current),
+        is_whole,
+        missing,
+        pause,
+    )
 
 
 def withdraw_all(azure: AzureClient, application: str, pause: Pause = time.sleep) -> None:
-    """Remove every certificate from an application, also foreign ones. Raises AzureRefusedError."""
+    """Remove every certificate from an application, including foreign ones. Raises AzureRefusedError."""
     azure.change_directory_object(application, {"keyCredentials": []})
     if _agreed(azure, application, lambda listed: not listed, pause) is None:
         raise AzureRefusedError(_late(application))
@@ -160,11 +171,11 @@ def _remove(
     missing: str,
     pause: Pause,
 ) -> None:
-    """`is_whole` tells a list that may be written back from an old one, and `missing` says what that one lacks."""
+    """`is_whole` distinguishes a current list from an outdated one, and `missing` says what the latter lacks."""
     listed = _agreed(azure, application, is_whole, pause)
     if listed is None:
         raise AzureRefusedError(f"for two minutes, {missing}. Nothing was removed")
-    kept = [each for each in listed if not is_meant(each)]
+    kept = [credential for credential in listed if not is_meant(credential)]
     if len(kept) == len(listed):
         return
     azure.change_directory_object(application, {"keyCredentials": kept})
@@ -179,14 +190,14 @@ def _remove(
 def _agreed(
     azure: AzureClient, application: str, is_so: Callable[[Sequence[AzureObject]], bool], pause: Pause
 ) -> Sequence[AzureObject] | None:
-    """The list that several reads in a row gave, and for which this is so; None if there was none in two minutes."""
+    """The list that several consecutive reads returned and that satisfies `is_so`; None after two minutes."""
     before: set[str] | None = None
     in_a_row = 0
     for _ in range(_READS):
         listed = _listed(azure, application)
-        found = _key_ids(listed)
-        in_a_row = (in_a_row + 1 if found == before else 1) if is_so(listed) else 0
-        before = found
+        key_ids = _key_ids(listed)
+        in_a_row = (in_a_row + 1 if key_ids == before else 1) if is_so(listed) else 0
+        before = key_ids
         if in_a_row == _READS_IN_A_ROW:
             return listed
         pause(_BETWEEN_READS)
@@ -194,13 +205,13 @@ def _agreed(
 
 
 def _listed(azure: AzureClient, application: str) -> Sequence[AzureObject]:
-    found = azure.directory_object(f"{application}?$select=keyCredentials") or {}
-    listed: Sequence[AzureObject] = found.get("keyCredentials", [])
+    holder = azure.directory_object(f"{application}?$select=keyCredentials") or {}
+    listed: Sequence[AzureObject] = holder.get("keyCredentials", [])
     return listed
 
 
 def _key_ids(listed: Sequence[AzureObject]) -> set[str]:
-    return {str(each.get("keyId", "")).lower() for each in listed}
+    return {str(credential.get("keyId", "")).lower() for credential in listed}
 
 
 def _late(application: str) -> str:

@@ -1,4 +1,4 @@
-"""Files with something secret in them, read as they are: certificates, passwords, tokens."""
+"""Reads files with secrets: certificates, passwords, tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from identity.access.errors import LoginRefusedError
 from identity.credentials.byte_order_mark import foreign_encoding
 
-# What prints a file without its mark, by the encoding.
+# The commands that convert a file, by its encoding.
 _COMMANDS: Final = {
     "UTF-8 with a byte-order mark": "sed '1s/^\\xEF\\xBB\\xBF//'",
     "UTF-16": "iconv -f UTF-16 -t UTF-8",
@@ -17,7 +17,7 @@ _COMMANDS: Final = {
 
 
 def content(path: Path) -> bytes:
-    """A file's content; raises LoginRefusedError, also for a text that an editor of Windows has encoded."""
+    """A file's content; raises LoginRefusedError, also for a text in a Windows encoding."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -33,11 +33,11 @@ def content(path: Path) -> bytes:
 
 
 def text(path: Path) -> str:
-    """A file's text without white space around it; raises LoginRefusedError, also if it is empty."""
+    """A file's text without surrounding white space; raises LoginRefusedError, also if it is empty."""
     try:
-        found = content(path).decode().strip()
+        content_text = content(path).decode().strip()
     except UnicodeDecodeError:
-        raise LoginRefusedError(f"{path} is no text in UTF-8; put the value itself there") from None
-    if not found:
+        raise LoginRefusedError(f"{path} is not UTF-8 text; put the value itself there") from None
+    if not content_text:
         raise LoginRefusedError(f"{path} is empty; put the value itself there")
-    return found
+    return content_text

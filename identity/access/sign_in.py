@@ -24,7 +24,7 @@ from identity.login_kinds import LoginKind
 if TYPE_CHECKING:
     from azure.core.credentials import AccessToken, TokenCredential
 
-# Seconds. `az` starts slowly, and waits for others of its kind.
+# Seconds. `az` starts slowly, and waits for other `az` processes.
 _CLI_TIMEOUT: Final = 60
 _TIMEOUTS: Final = {"connection_timeout": 15, "read_timeout": 15, "retry_total": 2}
 _GITHUB: Final = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN")
@@ -32,10 +32,10 @@ _GITHUB: Final = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKE
 
 @dataclass(frozen=True)
 class TokenSource:
-    """A credential that is ready to be asked.
+    """A credential that can request tokens.
 
-    `fingerprint` stands for it in the cache's key: a digest of what it holds. None where somebody else keeps the tokens
-    and may change who they are for (the Azure CLI): those are asked for each time.
+    `fingerprint` identifies it in the cache's key: a digest of its content. It is None for the Azure CLI, which keeps
+    tokens itself and may change their identity: those are requested each time.
     """
 
     fingerprint: str | None
@@ -52,8 +52,8 @@ def token_source(login: Login, environ: Mapping[str, str], now: Clock) -> TokenS
             assert login.certificate is not None
             file = login.certificate_password_file
             password = secret_files.content(file).rstrip(b"\r\n") if file else b""
-            found = (str(login.certificate), secret_files.content(login.certificate))
-            return _certificate(login, found, password, login.client_id, now)
+            file_content = (str(login.certificate), secret_files.content(login.certificate))
+            return _certificate(login, file_content, password, login.client_id, now)
         case LoginKind.SECRET:
             assert login.client_secret_file is not None
             return _secret(login, login.client_id, secret_files.text(login.client_secret_file))
@@ -69,30 +69,32 @@ def token_source(login: Login, environ: Mapping[str, str], now: Clock) -> TokenS
         case LoginKind.ARM:
             return _arm(login, environ, now)
         case LoginKind.DEVICE_CODE:
-            raise AssertionError("a device code is no credential: identity.access.device_code")
+            raise AssertionError("identity.access.device_code signs in by device codes")
 
 
 def _arm(login: Login, environ: Mapping[str, str], now: Clock) -> TokenSource:
-    """The deployer of the ARM_* variables. Where the login names a client id, they must be that one's."""
-    found = arm_environment.deployer(environ)
-    if login.client_id is not None and (found.client_id or "").lower() != login.client_id.lower():
+    """The deployer of the ARM_* variables, which must have the login's client id if there is one."""
+    deployer = arm_environment.deployer(environ)
+    if login.client_id is not None and (deployer.client_id or "").lower() != login.client_id.lower():
         raise LoginRefusedError(
-            f"ARM_CLIENT_ID is {found.client_id or 'not set'}, but the login is of {login.client_id}; set the ARM_* "
+            f"ARM_CLIENT_ID is {deployer.client_id or 'not set'}, but the login is of {login.client_id}; set the ARM_* "
             "variables of that one, or leave out --client-id to sign in as whoever they name"
         )
-    if found.tenant_id and login.tenant_id and found.tenant_id.lower() != login.tenant_id.lower():
+    if deployer.tenant_id and login.tenant_id and deployer.tenant_id.lower() != login.tenant_id.lower():
         raise LoginRefusedError(
-            f"ARM_TENANT_ID is {found.tenant_id}, but this login is in {login.tenant_id}; correct one of them"
+            f"ARM_TENANT_ID is {deployer.tenant_id}, but this login is in {login.tenant_id}; correct one of them"
         )
-    match found.method:
+    match deployer.method:
         case Method.CERTIFICATE:
-            return _certificate(login, found.certificate, (found.password or "").encode(), found.client_id, now)
+            return _certificate(
+                login, deployer.certificate, (deployer.password or "").encode(), deployer.client_id, now
+            )
         case Method.SECRET:
-            return _secret(login, found.client_id, found.secret)
+            return _secret(login, deployer.client_id, deployer.secret)
         case Method.OIDC:
-            return _federated(login, found.client_id, found.assertion, found.job)
+            return _federated(login, deployer.client_id, deployer.assertion, deployer.job)
         case Method.MANAGED_IDENTITY:
-            return _managed_identity(login, found.client_id)
+            return _managed_identity(login, deployer.client_id)
     return _azure_cli(login)
 
 
@@ -106,22 +108,24 @@ def _certificate(
         from identity.credentials.sign_in import client
 
         name, data = file
-        found = certificate_file.parse(name, data, password or None, now())
-        tenant = _agreed("tenant", name, login.tenant_id, found.tenant_id)
+        parsed = certificate_file.parse(name, data, password or None, now())
+        tenant = _agreed("tenant", name, login.tenant_id, parsed.tenant_id)
         return client(
-            login.authority_host, tenant, _agreed("client", name, client_id, found.client_id), found.pem, **_TIMEOUTS
+            login.authority_host, tenant, _agreed("client", name, client_id, parsed.client_id), parsed.pem, **_TIMEOUTS
         )
 
     digest = hashlib.sha256(b"\0".join((file[1], password))).hexdigest()
     return _asking(login, f"certificate {client_id} {digest}", connect)
 
 
-def _agreed(what: str, path: str, given: str | None, found: str | None) -> str:
-    """The id that the login or the file has; raises LoginRefusedError where they differ or neither has one."""
-    if given is not None and found is not None and given.lower() != found.lower():
-        raise LoginRefusedError(f"{path} is of the {what} {found}, but --{what}-id is {given}; correct one of them")
-    if (agreed := given or found) is None:
-        raise LoginRefusedError(f"--{what}-id is missing: {path} is no credential document, which would have it")
+def _agreed(what: str, path: str, configured: str | None, in_file: str | None) -> str:
+    """The id in the login or the file; raises LoginRefusedError if they differ or neither has one."""
+    if configured is not None and in_file is not None and configured.lower() != in_file.lower():
+        raise LoginRefusedError(
+            f"{path} is of the {what} {in_file}, but --{what}-id is {configured}; correct one of them"
+        )
+    if (agreed := configured or in_file) is None:
+        raise LoginRefusedError(f"--{what}-id is missing: {path} is not a credential document, which would have it")
     return agreed
 
 
@@ -146,7 +150,7 @@ def _github(login: Login, environ: Mapping[str, str]) -> TokenSource:
 
 
 def _federated(login: Login, client_id: str | None, assertion: Callable[[], str], secret: str) -> TokenSource:
-    """`secret` identifies the job that may ask for assertions; without one the assertion at hand does."""
+    """`secret` identifies the job that may request assertions; without one the current assertion does."""
     owner = secret or _owner(assertion())
 
     def connect() -> TokenCredential:
@@ -158,7 +162,7 @@ def _federated(login: Login, client_id: str | None, assertion: Callable[[], str]
 
 
 def _owner(assertion: str) -> str:
-    """Whom a federated token speaks for: issuer, subject and audience, or all of a token that cannot be read."""
+    """The identity of a federated token: issuer, subject and audience, or all of a token that cannot be parsed."""
     claims = claims_of(assertion)
     return " ".join(str(claims.get(name)) for name in ("iss", "sub", "aud")) if claims else assertion
 
@@ -213,7 +217,7 @@ def _digest(text: str) -> str:
 
 
 def explained(error: BaseException) -> str:
-    """The reason inside an error, and what to do about it, without a full stop at the end."""
+    """The reason of an error and its fix, without a full stop at the end."""
     from identity.credentials.sign_in import refusal
 
     reason = refusal(error)

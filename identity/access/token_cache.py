@@ -1,8 +1,8 @@
-"""Tokens kept between calls of `idstack token`, and one sign-in at a time for each login on this machine.
+"""Caches tokens between calls of `idstack token`, and allows one sign-in at a time for each login on this machine.
 
-A file per login, named by a digest of everything that identifies it, the credential included: another certificate or
-secret never finds the token of the one before. Files are 0600 in a directory 0700; a lock file beside each makes the
-processes that start together (kubectl, the engine's plugins, Helm) wait for one request instead of sending one each.
+Each login has a file, named by a digest of everything that identifies it and its credential, so another certificate or
+secret never gets an earlier one's token. Files are 0600 in a directory 0700; a lock file beside each makes processes
+that start together (kubectl, the engine's plugins, Helm) wait for one request instead of sending one each.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from identity.access.login import Login
 from identity.private_files import write_private
 
 CACHE_VARIABLE: Final = "IDSTACK_TOKEN_CACHE"
-# Before its end a token is of no use to a request that takes long. Clients ask again at the time that the answer names.
+# A token near its end is useless for a long request. Clients ask again at the time that the answer names.
 _MARGIN: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
 class Token:
-    """A bearer token and, in UTC, its last second and the time from which a new one is asked for."""
+    """A bearer token and, in UTC, its last second and the time from which a new one is requested."""
 
     value: str = field(repr=False)
     expires: datetime
@@ -40,7 +40,7 @@ class Token:
 
     @classmethod
     def issued(cls, value: str, *, now: datetime, expires_on: int) -> Token:
-        """A token got just now; one with a short lifetime is renewed half-way."""
+        """A new token; one with a short lifetime is renewed half-way."""
         expires = datetime.fromtimestamp(expires_on, UTC)
         return cls(value, expires, expires - min(_MARGIN, (expires - now) / 2))
 
@@ -54,23 +54,23 @@ def directory(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def key_of(login: Login, fingerprint: str) -> str:
-    """The name under which the tokens of a login lie. `fingerprint` stands for its credential."""
+    """The name of a login's files. `fingerprint` identifies its credential."""
     document = json.dumps({**asdict(login), "fingerprint": fingerprint}, sort_keys=True, default=str)
     return hashlib.sha256(document.encode()).hexdigest()
 
 
 class TokenCache:
-    """Tokens in `root`, which is made when it is needed.
+    """Tokens in `root`, which is created when needed.
 
-    Raises LoginRefusedError where that is impossible, and for a directory that others may use.
+    Raises LoginRefusedError if that fails, and for a directory that others may use.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def token(self, key: str, now: Callable[[], datetime], request: Callable[[], Token]) -> Token:
-        """The token under `key`; when there is none to go on with, the one that `request` brings."""
-        with self._locked(key):
+        """The token under `key`, or a new one from `request` if there is no usable one."""
+        with self.locked(key):
             token = self._good(key, now)
             if token is None:
                 token = request()
@@ -78,18 +78,12 @@ class TokenCache:
             return token
 
     def kept(self, key: str, now: Callable[[], datetime]) -> Token | None:
-        """The token under `key`, after any request for it that is under way; None if a new one is needed."""
-        with self._locked(key):
+        """The token under `key`, after any request for it that is in progress; None if a new one is needed."""
+        with self.locked(key):
             return self._good(key, now)
 
-    @contextmanager
-    def alone(self, key: str) -> Iterator[None]:
-        """Hold the key's lock, for a sign-in whose token is kept elsewhere."""
-        with self._locked(key):
-            yield
-
     def read(self, name: str) -> str | None:
-        """The content of a file, None if there is none; a link is none."""
+        """The content of a file, None if there is none; a symbolic link does not count."""
         try:
             descriptor = os.open(self._root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
@@ -120,10 +114,11 @@ class TokenCache:
             dates = (datetime.fromisoformat(document[name]) for name in ("expires", "renewAt"))
             return Token(document["token"], *dates)
         except (ValueError, TypeError, KeyError):
-            return None  # half a file of a machine that lost power: as if there were none
+            return None  # a partial file, after a power failure, counts as none
 
     @contextmanager
-    def _locked(self, key: str) -> Iterator[None]:
+    def locked(self, key: str) -> Iterator[None]:
+        """Hold the key's lock, for one sign-in at a time."""
         try:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._require_private()
@@ -140,7 +135,7 @@ class TokenCache:
             os.close(lock)
 
     def _require_private(self) -> None:
-        """Whoever may write into the directory chooses which token is used, and which file a lock opens."""
+        """A user who may write into the directory could choose which token is used, and which file a lock opens."""
         status = self._root.stat()
         if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
             raise LoginRefusedError(

@@ -20,7 +20,7 @@ def token(
     show: Callable[[str], object] | None = None,
     clock: Clock = utc_now,
 ) -> Token:
-    """The token to go on with; one sign-in at a time for each login on this machine.
+    """A valid token; one sign-in at a time for each login on this machine.
 
     `show` displays to a person what to do; without it nobody is asked. Raises AccessError.
     """
@@ -28,16 +28,16 @@ def token(
         key = key_of(login, "")
         return session_token(DeviceCode(login, http_post, clock), cache, key, show=show, clock=clock)
 
-    found = token_source(login, environ, clock)
+    source = token_source(login, environ, clock)
 
     def request() -> Token:
-        answer = found.request()
+        answer = source.request()
         return Token.issued(answer.token, now=clock(), expires_on=answer.expires_on)
 
-    if found.fingerprint is None:
-        with cache.alone(key_of(login, "")):
+    if source.fingerprint is None:
+        with cache.locked(key_of(login, "")):
             return request()
-    return cache.token(key_of(login, found.fingerprint), clock, request)
+    return cache.token(key_of(login, source.fingerprint), clock, request)
 
 
 def kept(login: Login, cache: TokenCache, environ: Mapping[str, str], *, clock: Clock = utc_now) -> Token | None:

@@ -15,12 +15,12 @@ from azure.core.credentials import AccessToken, AccessTokenInfo, TokenRequestOpt
 from identity.credentials.shared_client import TokenRequest
 from identity.credentials.token_credential import MountedCredential
 
-# One for each token that is asked for at the same time; those who want the same one share it.
+# One for each token that is requested at the same time; tasks that want the same token share it.
 _THREADS: Final = 8
 
 
 class _Shared:
-    """A request in the queue or under way, and how many tasks wait for it."""
+    """A request that is queued or in progress, and how many tasks wait for it."""
 
     def __init__(self, future: Future[AccessTokenInfo]) -> None:
         self.future = future
@@ -28,12 +28,12 @@ class _Shared:
 
 
 class AsyncMountedCredential:
-    """`credential`, asked in threads of its own, which close with this. Tasks, and event loops, may share it.
+    """Requests tokens from `credential` in its own threads, which close with it. Tasks and event loops may share it.
 
-    Not azure-identity's `aio.CertificateCredential`: it does not send the certificate chain (x5c), which the upstream
-    loader does and subject-name/issuer sign-in needs. Not `asyncio.to_thread`: everybody who waits for one slow token
-    request would hold a thread of the loop's executor, where names are looked up, too. Here those who want the same
-    token hold one thread together, and a task that is cancelled leaves the queue.
+    azure-identity's `aio.CertificateCredential` does not send the certificate chain (x5c), which the upstream loader
+    does and subject-name/issuer sign-in needs. With `asyncio.to_thread` every task that waits for one slow request
+    would hold a thread of the loop's executor, which also resolves names. Here the tasks that want the same token share
+    one thread, and a cancelled task leaves the queue.
     """
 
     def __init__(self, credential: MountedCredential) -> None:
@@ -83,10 +83,10 @@ class AsyncMountedCredential:
             with self._sharing:
                 shared.waiting -= 1
                 if shared.waiting == 0:
-                    shared.future.cancel()  # one that is in the queue; no other can be
+                    shared.future.cancel()  # works only while it is queued
 
     def _join(self, request: TokenRequest) -> _Shared:
-        """The request for that token, made unless there is one."""
+        """The request for that token, submitted unless there is one."""
         with self._sharing:
             shared = self._shared.get(request)
             if shared is None or shared.future.done():

@@ -1,12 +1,12 @@
-"""The pause before the next try of something that failed: short at first, then longer, up to a limit."""
+"""The pause before the next attempt: short at first, then longer, up to a limit."""
 
 from __future__ import annotations
 
 
 class Backoff:
-    """Pauses in seconds, in growing order: `first`, then each `factor` times the one before, at most `longest`.
+    """Pauses in seconds: `first`, then each `factor` times the previous one, at most `longest`.
 
-    It neither waits nor reads a clock: the caller does. One object serves one row of tries; it is not thread-safe.
+    It neither waits nor reads a clock. One object serves one series of attempts; it is not thread-safe.
     """
 
     def __init__(self, first: float, longest: float, *, factor: float = 2.0) -> None:
@@ -17,14 +17,14 @@ class Backoff:
         self._first = first
         self._longest = longest
         self._factor = factor
-        self._following = first
+        self._next = first
 
     def next(self) -> float:
-        """The pause before the next try, in seconds."""
-        pause = self._following
-        self._following = min(pause * self._factor, self._longest)
+        """The pause before the next attempt, in seconds."""
+        pause = self._next
+        self._next = min(pause * self._factor, self._longest)
         return pause
 
     def reset(self) -> None:
-        """Begin with the first pause again: a try succeeded."""
-        self._following = self._first
+        """Begin with the first pause again, after a success."""
+        self._next = self._first

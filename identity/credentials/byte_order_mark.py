@@ -6,7 +6,7 @@ import codecs
 
 
 def foreign_encoding(data: bytes) -> str | None:
-    """What is to be named of an encoding that readers of UTF-8 refuse or take for a part of the value; else None."""
+    """The name of an encoding that readers of UTF-8 refuse or take for a part of the value; else None."""
     if data.startswith(codecs.BOM_UTF8):
         return "UTF-8 with a byte-order mark"
     # A text that begins with an ASCII character has a zero byte before or behind it.

@@ -20,8 +20,7 @@ CLOCK_SKEW: Final = timedelta(minutes=5)
 
 # RFC 5280 appendix A, ub-common-name.
 _COMMON_NAME_LENGTH: Final = 64
-# A certificate is registered under an id that follows from it, so that a registration can be found that nobody heard
-# of: the request took effect, and its answer got lost.
+# A certificate is registered under an id derived from it. So a registration whose answer got lost can be found.
 _REGISTRATIONS: Final = uuid.UUID("5b4e1e36-0d7f-5b0c-9a55-1f0d7c3c6f2a")
 
 
@@ -54,7 +53,7 @@ def issue(common_name: str, *, key_size: int = 2048, not_before: datetime, lifet
     if not_before.tzinfo is None:
         raise ValueError(f"not_before {not_before.isoformat()}: a time zone is required")
     if lifetime < timedelta(seconds=1):
-        raise ValueError(f"lifetime {lifetime}: a certificate lives for a second at least")
+        raise ValueError(f"lifetime {lifetime}: a certificate lives at least one second")
     start = not_before.astimezone(UTC).replace(microsecond=0)
     end = (start + lifetime).replace(microsecond=0)
     key = rsa.generate_private_key(public_exponent=65537, key_size=key_size)

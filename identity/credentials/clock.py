@@ -1,4 +1,4 @@
-"""The real time, which tests replace."""
+"""The current time, which tests replace."""
 
 from __future__ import annotations
 
@@ -9,5 +9,4 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """The real time, UTC."""
     return datetime.now(UTC)

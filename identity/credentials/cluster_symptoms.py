@@ -7,6 +7,7 @@ openshift/hypershift `api/hypershift/v1beta1/hostedcluster_conditions.go`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from identity.credentials.symptom import Family, Symptom
@@ -18,248 +19,221 @@ _HOSTED_CLUSTER: Final = "`kubectl describe hostedcluster --namespace clusters <
 _ISSUER: Final = "compare it with `docs/explanation/issuer.md`, then {repair}"
 _NODE_NETWORK: Final = "let the nodes reach the vault: look at DNS, the private endpoint and the routes"
 
-# A refusal that says its reason comes before the ones that have a status alone.
+_vault = partial(Symptom, family=Family.VAULT)
+_mount = partial(Symptom, family=Family.MOUNT)
+_pod = partial(Symptom, family=Family.POD)
+_condition = partial(Symptom, family=Family.CONDITION)
+
+# A refusal with its reason comes before those with only a status.
 ROWS: Final = (
-    Symptom(
+    _vault(
         name="SecretDisabled",
-        family=Family.VAULT,
         cause="the current version of the secret is disabled",
         look="`az keyvault secret list --vault-name <vault>`, member `attributes.enabled`",
         fix="`az keyvault secret set-attributes {secret} --enabled true`",
         words=("SecretDisabled", "not allowed on a disabled secret"),
     ),
-    Symptom(
+    _vault(
         name="SecretExpired",
-        family=Family.VAULT,
         cause="the secret is past its `exp`. Azure documents that a read still works; some answers refuse it",
         look="`az keyvault secret list --vault-name <vault>`, member `attributes.expires`",
         fix="deliver another certificate: {renewal}",
         words=("SecretExpired", "not allowed on an expired secret"),
     ),
-    Symptom(
+    _vault(
         name="SecretNotYetValid",
-        family=Family.VAULT,
         cause="the secret is before its `nbf`. Azure documents that a read still works; nobody signs in with it yet",
         look="`az keyvault secret list --vault-name <vault>`, member `attributes.notBefore`, and the clocks",
         fix="set the clock right, or wait; if somebody edited `nbf`: {renewal}",
         words=("SecretNotYetValid", "secret that is not yet valid"),
     ),
-    Symptom(
+    _vault(
         name="ForbiddenByRbac",
-        family=Family.VAULT,
         cause="the reader has no role on the vault or secret, or got it only minutes ago",
         look="`az role assignment list --all --assignee <client id>`; the reader of mounts is the key-vault-user",
         fix="wait ten minutes for a new role; a role that is gone comes back with {repair}",
         words=("ForbiddenByRbac", "Caller is not authorized to perform action on resource"),
     ),
-    Symptom(
+    _vault(
         name="ForbiddenByFirewall",
-        family=Family.VAULT,
         cause="the vault's firewall does not admit the address of the node",
         look=_VAULT_RULES,
         fix="add the nodes' subnet to `vault.allowedSubnetIds`, or their address to `vault.allowedIpRanges`, then {up}",
         words=("ForbiddenByFirewall", "Client address is not authorized"),
     ),
-    Symptom(
+    _vault(
         name="ForbiddenByConnection",
-        family=Family.VAULT,
         cause="the vault has no public access, and the request came by no approved private endpoint",
         look="`az keyvault show --name <vault> --query properties.publicNetworkAccess`, and DNS on the node",
         fix=_NODE_NETWORK,
         words=("ForbiddenByConnection", "Public network access is disabled", "not an approved private link"),
     ),
-    Symptom(
+    _vault(
         name="AccessDenied",
-        family=Family.VAULT,
         cause="the vault decides by access policies, so that no role counts",
         look="`az keyvault show --name <vault> --query properties.enableRbacAuthorization`",
         fix="`az keyvault update --name <vault> --enable-rbac-authorization true`",
         words=("AccessDenied", "does not have secrets get permission"),
     ),
-    Symptom(
+    _vault(
         name="SecretNotFound",
-        family=Family.VAULT,
         cause="the vault that the nodes reach has no such secret: it was deleted, or DNS leads to another vault",
         look="`az keyvault secret list-deleted --vault-name <vault>`, and DNS on the node",
         fix="recover it with `az keyvault secret recover {secret}`; else look at DNS and the private endpoint",
         words=("SecretNotFound", "RESPONSE 404"),
     ),
-    Symptom(
+    _vault(
         name="RESPONSE 401",
-        family=Family.VAULT,
         cause="the vault trusts another tenant than the one that issued the token",
         look="`az keyvault show --name <vault> --query properties.tenantId`",
         fix="compare the vault's tenant with the nodes', then {repair}",
     ),
-    Symptom(
+    _vault(
         name="RESPONSE 403",
-        family=Family.VAULT,
         cause="the vault refuses the reader, and the message does not say why: a role, the firewall, or the secret",
         look=f"{_EVENTS}: the `innererror` code, if there is one; {_VAULT_RULES}",
         fix="if the key-vault-user has its role, wait ten minutes, then look at the vault's network rules",
     ),
-    Symptom(
+    _mount(
         name="IdentityNotAssigned",
-        family=Family.MOUNT,
         cause="the key-vault-user is not attached to the scale sets of the nodes",
         look="`az vmss identity show --resource-group <node resource group> --name <scale set>`",
         fix="assign the key-vault-user to the nodes: {attach}",
         words=("the requested identity isn't assigned", "Identity not found"),
     ),
-    Symptom(
+    _mount(
         name="WrongEncoding",
-        family=Family.MOUNT,
         cause="the stored value is not in the `objectEncoding` of the SecretProviderClass",
         look="`kubectl get secretproviderclass --namespace <namespace> <class> -o yaml`",
         fix="deliver it in that encoding: {renewal}",
         words=("decoding of",),
     ),
-    Symptom(
+    _mount(
         name="NoSecretProviderClass",
-        family=Family.MOUNT,
         cause="the SecretProviderClass that the volume names does not exist in the pod's namespace",
         look="`kubectl get secretproviderclass --namespace <namespace>`",
         fix="have it made: {objects}",
         words=("failed to get secretproviderclass",),
     ),
-    Symptom(
+    _mount(
         name="NoDriver",
-        family=Family.MOUNT,
         cause="the node has no Secrets Store CSI driver",
         look="`kubectl get pods --namespace kube-system --selector app=secrets-store-csi-driver -o wide`",
         fix="install the Secrets Store CSI driver (AKS: its add-on)",
         words=("not found in the list of registered CSI drivers",),
     ),
-    Symptom(
+    _mount(
         name="NoProvider",
-        family=Family.MOUNT,
         cause="the node has no Azure provider for the Secrets Store CSI driver",
         look="`kubectl get pods --namespace kube-system --selector app=secrets-store-provider-azure -o wide`",
         fix="install the driver's Azure provider (AKS: the same add-on)",
         words=("provider not found",),
     ),
-    Symptom(
+    _mount(
         name="VaultNotResolved",
-        family=Family.MOUNT,
         cause="the nodes do not resolve the vault's name",
         look="`nslookup <vault>.vault.azure.net` in a pod of that node",
         fix=_NODE_NETWORK,
         words=("no such host",),
     ),
-    Symptom(
+    _mount(
         name="VaultNotReached",
-        family=Family.MOUNT,
         cause="the nodes do not reach the vault",
         look="the network policies and routes of the nodes, and `kubectl logs` of the driver's Azure provider",
         fix=_NODE_NETWORK,
         words=("i/o timeout", "connection refused", "context deadline exceeded"),
     ),
-    Symptom(
+    _mount(
         name="VolumeNotReadOnly",
-        family=Family.MOUNT,
         cause="the pod's csi volume is not read-only, which the driver demands",
         look=_POD,
         fix="set `readOnly: true` on the pod's csi volume",
         words=("Readonly is not true",),
     ),
-    Symptom(
+    _mount(
         name="NoKubernetesSecret",
-        family=Family.MOUNT,
         cause="the pod mounts a Kubernetes Secret that does not exist, such as the cloud configuration",
         look="`kubectl get secrets --namespace <namespace>`",
         fix="make the Kubernetes Secret with the cloud configuration: {objects}",
         words=(r'secret "[^"]+" not found',),
     ),
-    Symptom(
+    _mount(
         name="FailedMount",
-        family=Family.MOUNT,
         cause="a volume of the pod is not mounted, and the message of the event says why",
         look=_EVENTS,
         fix="`idstack explain` with the message; the driver's own log is `kubectl logs --namespace kube-system "
         "--selector app=secrets-store-csi-driver --container secrets-store`",
     ),
-    Symptom(
+    _mount(
         name="MountRotationFailed",
-        family=Family.MOUNT,
         cause="the pod keeps an old version of the secret, because the driver cannot fetch the new one",
         look="`kubectl get events --namespace <namespace> --field-selector reason=MountRotationFailed`",
         fix="`idstack explain` with the message; a new pod would not mount at all, so restart none before it is fixed",
     ),
-    Symptom(
+    _pod(
         name="ContainerCreating",
-        family=Family.POD,
         cause="the pod waits for a volume, which may be the credential's",
         look=_EVENTS,
         fix="`idstack doctor --pod <namespace>/<pod>` names the volume and the reason",
     ),
-    Symptom(
+    _pod(
         name="CrashLoopBackOff",
-        family=Family.POD,
         cause="the container ends again and again; its credential is mounted, or it would not have started",
         look="`kubectl logs --namespace <namespace> <pod> --previous`",
         fix="`idstack explain` with the AADSTS code or refusal in its log",
     ),
-    Symptom(
+    _pod(
         name="ImagePullBackOff",
-        family=Family.POD,
         cause="the node cannot pull the image",
         look=_POD,
         fix="correct the image, or the node's right to pull it (the probe's is `probe.image`), then {up}",
         words=("ImagePullBackOff", "ErrImagePull"),
     ),
-    Symptom(
+    _pod(
         name="CreateContainerConfigError",
-        family=Family.POD,
         cause="a Secret or ConfigMap that the container's variables name does not exist",
         look=_POD,
         fix="have it made: {objects}",
     ),
-    Symptom(
+    _condition(
         name="ValidConfiguration",
-        family=Family.CONDITION,
         cause="the HostedCluster's specification is invalid, or names a Secret that is missing or malformed",
         look=_HOSTED_CLUSTER,
         fix="compare the HostedCluster with `idstack export hypershift --stack <stack>`",
     ),
-    Symptom(
+    _condition(
         name="ValidHostedControlPlaneConfiguration",
-        family=Family.CONDITION,
         cause="the control-plane operator does not accept the specification",
         look=_HOSTED_CLUSTER,
         fix="compare the HostedCluster with `idstack export hypershift --stack <stack>`",
     ),
-    Symptom(
+    _condition(
         name="ValidAzureKMSConfig",
-        family=Family.CONDITION,
         cause="the control-plane operator cannot encrypt with the key as the identity `kms`. Unknown is as expected "
         "without KMS, and with a vault behind a private endpoint",
         look=_HOSTED_CLUSTER,
         fix="`idstack doctor --cluster <cluster> --identity kms`",
     ),
-    Symptom(
+    _condition(
         name="ValidOIDCConfiguration",
-        family=Family.CONDITION,
         cause="the issuer does not answer; HyperShift sets it on AWS only",
         look="`curl <issuerURL>/.well-known/openid-configuration`",
         fix=_ISSUER,
     ),
-    Symptom(
+    _condition(
         name="InfrastructureReady",
-        family=Family.CONDITION,
         cause="load balancers or addresses are missing, which `cloudProvider` makes",
         look=_HOSTED_CLUSTER,
         fix="`idstack doctor --cluster <cluster> --identity cloudProvider`",
     ),
-    Symptom(
+    _condition(
         name="EtcdAvailable",
-        family=Family.CONDITION,
         cause="etcd has no quorum yet: its pods wait, or its volumes are missing, which `disk` makes",
         look="`kubectl get pods,pvc --namespace <control-plane namespace>`",
         fix="`idstack doctor --cluster <cluster>`",
     ),
-    Symptom(
+    _condition(
         name="KubeAPIServerAvailable",
-        family=Family.CONDITION,
         cause="the API server's pod does not run: it waits for etcd, or for the credential of `kms`",
         look="`kubectl get pods --namespace <control-plane namespace> --selector app=kube-apiserver`",
         fix="`idstack doctor --cluster <cluster> --identity kms`",

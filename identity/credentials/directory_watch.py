@@ -1,7 +1,7 @@
-"""Noticing that something changed in the directory of a mounted credential.
+"""Detects changes in the directory of a mounted credential.
 
-The CSI driver writes a new directory and renames the `..data` link, which a watch on the file's inode never sees: the
-directory is watched. The kernel tells; nothing runs between changes but a look every few seconds.
+The CSI driver writes a new directory and renames the `..data` link, which a watch on the file's inode never sees, so
+the directory is watched. The kernel reports changes; between them only a check every few seconds runs.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from watchdog.observers import Observer
 
 _LOG: Final = logging.getLogger(__name__)
 
-# How often one looks besides the watch, which is lost with a remount or never granted (inotify limits).
-_LOOK_EVERY: Final = timedelta(seconds=5)
-# The same while somebody waits for a pause to be over.
-_LOOK_OFTEN: Final = timedelta(milliseconds=500)
+# The watch may be lost with a remount, or never be granted (inotify limits), so the directory is checked as well.
+_CHECK_EVERY: Final = timedelta(seconds=5)
+# The same while a candidate waits for its next attempt.
+_CHECK_OFTEN: Final = timedelta(milliseconds=500)
 # Changes closer together than this are one change: a link swap is several.
 _SETTLE: Final = timedelta(milliseconds=50)
 
-# What comes, goes or is renamed modifies the directory. Opening and reading are no changes.
+# A file that is created, deleted or renamed modifies the directory. Opening and reading are not changes.
 _EVENTS: Final[list[type[FileSystemEvent]]] = [DirModifiedEvent, FileModifiedEvent, FileDeletedEvent]
 
 
@@ -43,7 +43,7 @@ class DirectoryWatch:
         self._directory = directory
         self._woken = threading.Event()
         self._stopped = threading.Event()
-        self._is_told = False
+        self._is_reported = False
 
     def stop(self) -> None:
         """End `changes`, in any thread."""
@@ -55,15 +55,15 @@ class DirectoryWatch:
         second while `is_pending()`; it ends with `stop`.
         """
         while not self._stopped.is_set():
-            # Before it is watched: another directory that comes meanwhile is watched after the first look.
+            # Taken before the watch begins: a directory that replaces it meanwhile is watched after the first check.
             watched = self._identify()
             try:
                 with self._watched():
                     yield
                     while self._identify() == watched and self._wait(is_pending):
                         yield
-            except Exception as error:  # OSError is known; no other one may end the watch either
-                self._tell(error)
+            except Exception as error:  # OSError is expected; no other one may end the watch either
+                self._report(error)
                 if self._wait(is_pending):
                     yield
 
@@ -75,14 +75,14 @@ class DirectoryWatch:
             observer.start()
             yield
         finally:
-            # One that could not start holds a descriptor and a thread as well.
+            # An observer that could not start holds a descriptor and a thread as well.
             observer.stop()
             if observer.is_alive():
                 observer.join()
 
     def _wait(self, is_pending: Callable[[], bool]) -> bool:
-        """Until a change, the next look or the end; returns false at the end."""
-        pause = _LOOK_OFTEN if is_pending() else _LOOK_EVERY
+        """Wait for a change, the next check or the end; returns false at the end."""
+        pause = _CHECK_OFTEN if is_pending() else _CHECK_EVERY
         if self._woken.wait(pause.total_seconds()):
             self._stopped.wait(_SETTLE.total_seconds())
             self._woken.clear()
@@ -95,10 +95,10 @@ class DirectoryWatch:
             return None
         return status.st_dev, status.st_ino
 
-    def _tell(self, error: Exception) -> None:
-        if not self._is_told:
-            _LOG.warning("directory %s cannot be watched (%s): looking every few seconds", self._directory, error)
-        self._is_told = True
+    def _report(self, error: Exception) -> None:
+        if not self._is_reported:
+            _LOG.warning("directory %s cannot be watched (%s): checking every few seconds", self._directory, error)
+        self._is_reported = True
 
 
 class _Waker(FileSystemEventHandler):

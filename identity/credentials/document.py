@@ -75,7 +75,7 @@ class Credential:
 
     @property
     def expires(self) -> datetime:
-        """When it stops to work: the certificate's end, or the document's if that is earlier."""
+        """When it stops working: the certificate's end, or the document's if that is earlier."""
         end = self.certificate.not_valid_after_utc
         return end if self.not_after is None else min(end, self.not_after)
 
@@ -145,16 +145,16 @@ def validate(
     """Read a secret value that is about to be stored and validate it; raises `InvalidCredentialError` with every
     problem.
 
-    Beyond what `decode` asks: all four dates (msi-dataplane's storage helper refuses a document without them,
-    pkg/dataplane/keyvault.go) in a sensible order, valid at `now` and not before the certificate, the client id a UUID,
-    tenant and client id as expected (letter case aside), 2048 bits of key, `MAX_BYTES` at most as stored. What
-    `unlikely_dates` names is accepted.
+    Beyond `decode` it requires all four dates (msi-dataplane's storage helper refuses a document without them,
+    pkg/dataplane/keyvault.go) in a sensible order, valid at `now` and not before the certificate; a UUID as client id;
+    tenant and client id as expected, ignoring case; a key of at least 2048 bits; and at most `MAX_BYTES` as stored. It
+    accepts what `unlikely_dates` names.
     """
     parser = DocumentParser(text, object_encoding, required=(*REQUIRED, *DATES[1:]))
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         parser.problems.append(
-            f"size: found {size} bytes; accepted: {MAX_BYTES} at most, Key Vault's limit; "
+            f"size: found {size} bytes; accepted: at most {MAX_BYTES}, Key Vault's limit; "
             "store the key with its own certificate only"
         )
     _validate_identity(parser, expected_tenant, expected_client_id)
@@ -165,20 +165,20 @@ def validate(
 
 
 def unlikely_dates(credential: Credential) -> tuple[str, ...]:
-    """What is wrong with dates of a validated document that no loader looks at, in words.
+    """What is wrong, in words, with the dates of a validated document that no loader reads.
 
     ARO-HCP's mock of the MSI data plane writes one date, a hundred years from now, whatever its certificate says
     (Azure/ARO-HCP backend/pkg/azure/client/hardcoded_identity_mi_dataplane_client.go).
     """
-    end, found = credential.certificate.not_valid_after_utc, []
+    end, remarks = credential.certificate.not_valid_after_utc, []
     if credential.not_after is not None and credential.not_after.replace(microsecond=0) > end:
-        found.append(
+        remarks.append(
             f"its not_after, {rfc3339.render(credential.not_after)}, is later than its certificate's end, "
             f"{rfc3339.render(end)}, which counts"
         )
     if credential.renew_after is not None and credential.renew_after >= credential.expires:
-        found.append(f"it is to be renewed after {rfc3339.render(credential.renew_after)}, when it has ended already")
-    return tuple(found)
+        remarks.append(f"it is to be renewed after {rfc3339.render(credential.renew_after)}, when it has ended already")
+    return tuple(remarks)
 
 
 def _credential(parser: DocumentParser) -> Credential:
@@ -207,8 +207,8 @@ def _validate_identity(parser: DocumentParser, expected_tenant: str | None, expe
     if client_id and not _UUID.fullmatch(client_id):
         parser.refuse("client_id", parser.shown("client_id"), "write the client id")
     for name, expected in (("tenant_id", expected_tenant), ("client_id", expected_client_id)):
-        found = parser.strings.get(name)
-        if found and expected and found.lower() != expected.lower():
+        value = parser.strings.get(name)
+        if value and expected and value.lower() != expected.lower():
             parser.problems.append(
                 f'{name}: found {parser.shown(name)}; accepted: "{expected}", as configured; '
                 "take the credential of this identity, or correct the configuration"
@@ -229,9 +229,9 @@ def _validate_dates(parser: DocumentParser, now: datetime) -> None:
         if dates[earlier] > dates[later] or (dates[earlier] == dates[later] and not may_be_equal):
             parser.refuse(later, f"{parser.shown(later)}, which is not after {earlier}", "correct the dates")
     if "not_after" in dates and dates["not_after"] <= now:
-        parser.refuse("not_after", f"{parser.shown('not_after')}, which is past", "issue the credential again")
+        parser.refuse("not_after", f"{parser.shown('not_after')}, which is in the past", "issue the credential again")
     if "not_before" in dates and dates["not_before"] > now + CLOCK_SKEW:
-        parser.refuse("not_before", f"{parser.shown('not_before')}, which is to come", "wait until it is valid")
+        parser.refuse("not_before", f"{parser.shown('not_before')}, which is in the future", "wait until it is valid")
 
 
 def _validate_certificate(parser: DocumentParser, material: KeyMaterial, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Takes a stored credential document apart and collects what is wrong with it, so that one error lists all of it."""
+"""Parses a stored credential document and collects all its problems, so that one error lists them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from identity.credentials.byte_order_mark import foreign_encoding
 from identity.credentials.key_material import KeyMaterial, UnreadableKeyMaterialError
 from identity.credentials.pem import standard_base64
 
-# What the CSI driver's Azure provider can undo before it writes the file (pkg/provider/provider.go:694-710).
+# The CSI driver's Azure provider decodes these before it writes the file (pkg/provider/provider.go:694-710).
 OBJECT_ENCODINGS: Final = ("utf-8", "base64", "hex")
 
 # The loader drops a path and needs https. `is_authority` also looks at what the pattern leaves open.
@@ -214,7 +214,7 @@ def _no_constant(name: str) -> None:
 
 def _has_claim_types(claims: Mapping[str, Any]) -> bool:
     perimeters, token_mode = claims.get("xms_az_nwperimid"), claims.get("xms_az_tm")
-    are_strings = isinstance(perimeters, list) and all(isinstance(each, str | None) for each in perimeters)
+    are_strings = isinstance(perimeters, list) and all(isinstance(perimeter, str | None) for perimeter in perimeters)
     return (perimeters is None or are_strings) and isinstance(token_mode, str | None)
 
 

@@ -1,4 +1,4 @@
-"""What happens to a mounted credential, as it is logged and reported."""
+"""The events of a mounted credential, as they are logged and reported."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class EventKind(StrEnum):
-    """The first three come of reading the file, the last two of trying a candidate."""
+    """The first three come from reading the file, the last two from trying a candidate."""
 
     ACCEPTED = "accepted"
     """The file holds a later credential: a candidate from now on."""
     UNCHANGED = "unchanged"
-    """The file holds nothing later than what is served; a candidate was taken back with that."""
+    """The file holds no later credential than the served one; a candidate was withdrawn."""
     REFUSED = "refused"
-    """The file cannot be used, or the candidate expired, or either failed in a way that nobody foresaw. A candidate
-    that is still valid stays.
-    """
+    """The file cannot be used, the candidate expired, or either failed unexpectedly. A valid candidate stays."""
     UNPROVEN = "unproven"
     """The candidate got no token; it is tried again."""
     SERVED = "served"
@@ -34,7 +32,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True)
 class Event:
-    """`credential` is the one it is about, `problem` the reason without secrets; None where there is no such thing.
+    """`credential` is the one it is about, `problem` the reason without secrets; both may be None.
 
     `is_pending`: whether a candidate waits to be tried again.
     """
@@ -55,7 +53,7 @@ _MESSAGES: Final = {
 
 
 def unforeseen(error: Exception) -> str:
-    """Type and place of an exception that nobody foresaw. Its text is left out: it may quote what was read."""
+    """Type and place of an unexpected exception. Its text is left out: it may quote what was read."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
 

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from identity.credentials import pem
 from identity.credentials.pem import Block
 
-# What a private key is called, for the loader: PKCS#8 (or PKCS#1, under its name), and PKCS#1.
+# The loader's labels of a private key: PKCS#8 (or PKCS#1 under that name), and PKCS#1.
 _KEYS: Final = ("PRIVATE KEY", "RSA PRIVATE KEY")
 
 _DATA: Final = x509.ObjectIdentifier("1.2.840.113549.1.7.1")
@@ -64,7 +64,7 @@ class KeyMaterial:
         return key + b"".join(certificate.public_bytes(serialization.Encoding.PEM) for certificate in self.chain)
 
 
-# Tag of the version in a certificate, which the first one does not have.
+# Tag of a certificate's version; version 1 has none.
 _VERSION_TAG: Final = b"\xa0"
 
 
@@ -194,10 +194,8 @@ def _certificate(block: Block) -> x509.Certificate | None:
 def _is_sound(certificate: x509.Certificate) -> bool:
     """Whether all of it can be read: Go reads at once what `cryptography` reads on demand."""
     try:
-        _ = (
-            *(certificate.subject, certificate.issuer, certificate.extensions),
-            *(certificate.not_valid_before_utc, certificate.not_valid_after_utc),
-        )
+        for name in ("subject", "issuer", "extensions", "not_valid_before_utc", "not_valid_after_utc"):
+            getattr(certificate, name)
         return certificate.serial_number >= 0 and _names_one_algorithm(certificate)
     except x509.UnsupportedGeneralNameType:  # names that Go passes over
         return True
@@ -230,10 +228,10 @@ def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificat
         raise UnreadableKeyMaterialError(f"found PKCS#12 that is not written in DER; {_FIX_PEM}")
     if iterations > _MOST_ITERATIONS:
         # Python writes no integer of thousands of digits.
-        found = str(iterations) if iterations < _LARGEST_SHOWN else f"more than {_LARGEST_SHOWN}"
+        count = str(iterations) if iterations < _LARGEST_SHOWN else f"more than {_LARGEST_SHOWN}"
         raise UnreadableKeyMaterialError(
-            f"found PKCS#12 with too many iterations ({found}); accepted: {_MOST_ITERATIONS} at most, for the pod "
-            f"waits until it is open; better: {_FIX_PEM}"
+            f"found PKCS#12 with too many iterations ({count}); accepted: at most {_MOST_ITERATIONS}, because the pod "
+            f"waits while it opens; better: {_FIX_PEM}"
         )
     bundle = _load_pkcs12(data)
     if bundle is None:
@@ -260,11 +258,11 @@ def _load_pkcs12(data: bytes) -> tuple[PrivateKeyTypes | None, x509.Certificate 
 
 
 def _mac_digest(pfx: bytes) -> x509.ObjectIdentifier | None:
-    """The MAC's hash; None if `pfx` is no PKCS#12 file with a MAC."""
+    """The MAC's hash; None if `pfx` is not a PKCS#12 file with a MAC."""
     try:
         algorithm, *_ = asn1.decode_der(_Pfx, pfx).mac_data.mac.algorithm
         digest: x509.ObjectIdentifier = algorithm.parse(x509.ObjectIdentifier)
-    except ValueError:  # also where there is no algorithm
+    except ValueError:  # also without an algorithm
         return None
     return digest
 
@@ -281,11 +279,11 @@ def _iterations(pfx: bytes) -> int | None:
         safe = outer.content.parse(_ContentInfo).content.parse(bytes)
         length = len(safe).to_bytes((len(safe).bit_length() + 7) // 8, "big")
         header = b"\x30" + (length if len(safe) < _LONG_FORM else bytes([_LONG_FORM + len(length)]) + length)
-        for each in asn1.decode_der(_Safe, header + safe).contents:
-            if each.kind == _DATA:
-                each.content.parse(bytes)
-        for found in _PBE.finditer(pfx):
-            counts.append(_parameters(pfx[found.end() :]).iterations)
+        for info in asn1.decode_der(_Safe, header + safe).contents:
+            if info.kind == _DATA:
+                info.content.parse(bytes)
+        for match in _PBE.finditer(pfx):
+            counts.append(_parameters(pfx[match.end() :]).iterations)
     except ValueError:
         return None
     return sum(max(count, 1) for count in counts)

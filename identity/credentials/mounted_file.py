@@ -1,4 +1,4 @@
-"""The credential file that the Secrets Store CSI driver mounts: reading it, and whether it is another one now."""
+"""The credential file that the Secrets Store CSI driver mounts: reads it, and detects whether it has changed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class MountedFile:
 
 
 def check_expiry(credential: Credential, now: datetime) -> None:
-    """Raises `InvalidCredentialError` if `credential` does not work any more."""
+    """Raises `InvalidCredentialError` if `credential` has expired."""
     if credential.expires <= now:
         raise InvalidCredentialError(
             [

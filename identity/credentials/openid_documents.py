@@ -20,7 +20,7 @@ class UnusableIssuerError(ValueError):
 
 
 def discovery_document(issuer: str) -> bytes:
-    """What stands at `<issuer>/.well-known/openid-configuration`."""
+    """The document at `<issuer>/.well-known/openid-configuration`."""
     document = {
         "issuer": issuer,
         "jwks_uri": f"{issuer}{JWKS_PATH}",
@@ -32,14 +32,14 @@ def discovery_document(issuer: str) -> bytes:
 
 
 def jwks_document(keys: Sequence[Mapping[str, str]]) -> bytes:
-    """What stands at `<issuer>/openid/v1/jwks`."""
-    return _json({"keys": [dict(each) for each in keys]})
+    """The document at `<issuer>/openid/v1/jwks`."""
+    return _json({"keys": [dict(key) for key in keys]})
 
 
 def keys_of_issuer(document_at: Callable[[str], bytes | None], issuer: str) -> dict[str, tuple[str, str]]:
-    """The keys that Entra ID gets at an issuer, as `published_keys` has them; None is a document that is not there.
+    """The keys that Entra ID gets at an issuer, as `published_keys` returns them.
 
-    Raises UnusableIssuerError, and what `document_at` raises.
+    `document_at` returns None for a missing document. Raises UnusableIssuerError, and what `document_at` raises.
     """
     discovery = document_at(f"{issuer}{DISCOVERY_PATH}")
     if discovery is None:
@@ -52,10 +52,10 @@ def keys_of_issuer(document_at: Callable[[str], bytes | None], issuer: str) -> d
 
 def jwks_address(discovery: bytes, issuer: str) -> str:
     """Where an issuer's keys are; raises UnusableIssuerError unless the document is the issuer's own."""
-    found = _parsed(discovery)
-    if found.get("issuer") != issuer:
-        raise UnusableIssuerError(f'its discovery document names the issuer "{found.get("issuer")}"')
-    address = found.get("jwks_uri")
+    document = _parsed(discovery)
+    if document.get("issuer") != issuer:
+        raise UnusableIssuerError(f'its discovery document names the issuer "{document.get("issuer")}"')
+    address = document.get("jwks_uri")
     if not isinstance(address, str) or not address.startswith("https://"):
         raise UnusableIssuerError("its discovery document names no jwks_uri that begins with https://")
     return address
@@ -66,8 +66,8 @@ def published_keys(jwks: bytes) -> dict[str, tuple[str, str]]:
     keys = _parsed(jwks).get("keys")
     if not isinstance(keys, list):
         raise UnusableIssuerError("its JWKS has no list of keys")
-    rsa_keys = [each for each in keys if isinstance(each, dict) and each.get("kty") == "RSA"]
-    return {str(each.get("kid")): (str(each.get("n")), str(each.get("e"))) for each in rsa_keys}
+    rsa_keys = [key for key in keys if isinstance(key, dict) and key.get("kty") == "RSA"]
+    return {str(key.get("kid")): (str(key.get("n")), str(key.get("e"))) for key in rsa_keys}
 
 
 def _json(document: Mapping[str, Any]) -> bytes:
@@ -76,9 +76,9 @@ def _json(document: Mapping[str, Any]) -> bytes:
 
 def _parsed(text: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except ValueError:
         raise UnusableIssuerError("one of its documents is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise UnusableIssuerError("one of its documents is not a JSON object")
-    return found
+    return document

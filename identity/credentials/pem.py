@@ -39,17 +39,17 @@ def standard_base64(data: bytes) -> bytes:
 
 
 def blocks(text: bytes) -> list[Block]:
-    """Every PEM block that Go's pem.Decode finds; what is malformed is passed over, as there."""
-    found, position = [], 0
+    """Every PEM block that Go's pem.Decode finds; malformed text is skipped, as there."""
+    parsed, position = [], 0
     while (end := text.find(_END, position)) >= 0:
         begin, position = text.rfind(_BEGIN, position, end), end + len(_END)
         if begin < 0 or text[begin - 1 : begin] not in (b"", b"\n"):
             continue
         block = _block(text[begin + len(_BEGIN) : end + 1], _line(text, position))
         if block is not None:
-            found.append(block)
+            parsed.append(block)
             position = text.find(b"\n", position) + 1 or len(text)
-    return found
+    return parsed
 
 
 def _block(opened: bytes, closing: bytes) -> Block | None:

@@ -1,9 +1,8 @@
-"""From when on a certificate is due: early enough for its successor, and not in the same night as all others.
+"""When a certificate is due: early enough for its successor, and not in the same night as all others.
 
-Clusters that come up together would have all their certificates renewed in one night, again and again. So each identity
-is due earlier by a part of its own, which follows from the name of its secret: the same in every run, on every machine,
-in a preview and in the run after it (decision record 0001). Never later: an identity would have less time to recover
-from runs that fail.
+Clusters that come up together would have all their certificates renewed in one night. So each identity is due earlier
+by a share of its own, derived from the name of its secret: the same in every run, on every machine, in a preview and in
+the run after it (decision record 0001). It is never due later, which would leave less time to recover from failed runs.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ SPREAD: Final = Fraction(1, 6)
 # are enough of a long one.
 _KEPT: Final = 3
 _ENOUGH_DAYS: Final = 30
-# A daily run comes up to a day late, and pods may need the certificate before for the overlap of a third of a day.
+# A daily run comes up to a day late, and pods may need the previous certificate during the overlap of a third of a day.
 _LEAST_DAYS: Final = 2
 _BYTES: Final = 8
 
@@ -30,25 +29,26 @@ _BYTES: Final = 8
 def age_when_due(valid_days: int, renew_before_days: int, secret_name: str) -> timedelta:
     """How long after its `not_before` a certificate is due, in whole seconds.
 
-    `valid_days` is the lifetime it was issued for, `secret_name` that of its identity's secret in the vault. At most
-    `valid_days - renew_before_days`, by `SPREAD` of that earlier at most, and never less than `LEAST_AGE`.
+    `valid_days` is the lifetime it was issued for, `secret_name` that of its identity's secret in the vault. The age is
+    at most `valid_days - renew_before_days`, at most `SPREAD` of that earlier, and never less than `LEAST_AGE`.
     """
     latest = max(timedelta(days=valid_days - renew_before_days), LEAST_AGE)
-    return max(latest - timedelta(seconds=int(latest / timedelta(seconds=1) * SPREAD * share(secret_name))), LEAST_AGE)
+    earlier = timedelta(seconds=int(latest / timedelta(seconds=1) * SPREAD * share(secret_name)))
+    return max(latest - earlier, LEAST_AGE)
 
 
 def least_renew_before_days(lifetime_days: int) -> int:
-    """How long before its end a certificate has to be renewed at the latest, of a lifetime of 2 days or more.
+    """How long before its end a certificate with a lifetime of at least 2 days has to be renewed at the latest.
 
-    With daily runs the certificate before outlives the overlap then (`identity/credentials/schedule.py`); of a lifetime
-    of 2 days alone it may not.
+    With daily runs the previous certificate then outlives the overlap (`identity/credentials/schedule.py`), except
+    possibly with a lifetime of 2 days.
     """
     third = math.ceil(Fraction(lifetime_days, _KEPT))
     return min(max(min(third, _ENOUGH_DAYS), _LEAST_DAYS), lifetime_days - 1)
 
 
 def earliest_age_when_due(valid_days: int, renew_before_days: int) -> timedelta:
-    """`age_when_due` of the identity that is the first of all."""
+    """`age_when_due` of the identity that is due first."""
     latest = max(timedelta(days=valid_days - renew_before_days), LEAST_AGE)
     return max(latest * float(1 - SPREAD), LEAST_AGE)
 

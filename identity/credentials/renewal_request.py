@@ -1,7 +1,7 @@
 """Renewals that a person asks for, on their way from the `idstack rotate` command to the schedules of a stack.
 
-A request is made for one run of the engine, by a variable of its environment. What comes of it is in the state, so a
-later run changes nothing, and one that was cut short is finished by the next.
+An environment variable carries a request to one run of the engine. Its result is in the state, so a later run changes
+nothing, and the next run finishes an interrupted one.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ VARIABLE: Final = "IDSTACK_RENEWALS"
 
 
 class RenewalRequest(StrEnum):
-    """What is asked of one schedule.
+    """What one schedule is asked to do.
 
     RENEW issues the spare slot again and makes it current; it is refused while pods may still use the spare's
-    certificate, which FORCE does not wait for. WITHDRAW revokes the spare's certificate. REPLACE
-    takes every certificate of the application out of use at once, before it issues another one.
+    certificate, which FORCE does not wait for. WITHDRAW revokes the spare's certificate. REPLACE revokes every
+    certificate of the application at once, before it issues another one.
     """
 
     RENEW = "renew"
@@ -40,12 +40,12 @@ def is_renewal_run(environ: Mapping[str, str]) -> bool:
 
 
 def cannot_wait(environ: Mapping[str, str]) -> bool:
-    """Whether somebody asked not to wait, as after a leak; raises ValueError for a variable of another form."""
-    return any(each is not RenewalRequest.RENEW for each in _requests(environ).values())
+    """Whether a request must not wait, as after a leak; raises ValueError for a malformed variable."""
+    return any(request is not RenewalRequest.RENEW for request in _requests(environ).values())
 
 
 def read(schedule: str, environ: Mapping[str, str]) -> RenewalRequest | None:
-    """What is asked of the schedule of that name; raises ValueError for a variable of another form."""
+    """The request to the schedule of that name; raises ValueError for a malformed variable."""
     return _requests(environ).get(schedule)
 
 

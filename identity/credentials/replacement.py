@@ -1,4 +1,4 @@
-"""Whether a document may take the place of the one that the vault has."""
+"""Whether a document may replace the one in the vault."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from identity.credentials import rfc3339
 
 @dataclass(frozen=True)
 class StoredBefore:
-    """What a vault shows of the document that it has in a secret: its thumbprint (tag) and `nbf` (UTC), None without.
-
-    `vault` and `secret` are names.
-    """
+    """The document in the secret of that name, in the vault of that name: its thumbprint (tag) and `nbf` (UTC)."""
 
     vault: str
     secret: str
@@ -21,10 +18,10 @@ class StoredBefore:
     not_before: datetime | None
 
     def why_it_stays(self, thumbprint: str, not_before: datetime) -> str | None:
-        """Why the document of this certificate is not written over it; None if it may be.
+        """Why the document of this certificate must not replace it; None if it may.
 
-        A loader takes only a later one (msi-dataplane pkg/dataplane/reloadCredentials.go:165-194), so an older one
-        would reach the pods that start alone.
+        A loader accepts only a later document (msi-dataplane pkg/dataplane/reloadCredentials.go:165-194), so an older
+        one would reach only pods that start.
         """
         if self.not_before is None or self.thumbprint == thumbprint or not_before > self.not_before:
             return None
@@ -35,7 +32,7 @@ class StoredBefore:
 
     @property
     def ways_out(self) -> str:
-        """What somebody does whose document is older."""
+        """What helps if the document is older."""
         return (
             "take the document that the secret has, or have a later one issued; if the secret's date is wrong, "
             f"`az keyvault secret set-attributes --vault-name {self.vault} --name {self.secret} --not-before <date>` "

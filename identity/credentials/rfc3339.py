@@ -8,7 +8,7 @@ from typing import Final
 
 EXAMPLE: Final = "2026-01-31T09:30:00Z"
 
-# Go's time.RFC3339, by which msi-dataplane reads the dates; `datetime.fromisoformat` alone takes far more shapes.
+# Go's time.RFC3339, by which msi-dataplane reads the dates; `datetime.fromisoformat` accepts far more.
 _SHAPE: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII
 )
@@ -22,6 +22,11 @@ def parse(text: str) -> datetime:
         return datetime.fromisoformat(text).astimezone(UTC)
     except OverflowError:  # year 1 or 9999 pushed over the edge by its offset
         raise ValueError("timestamp out of range") from None
+
+
+def from_unix(seconds: int | None) -> datetime | None:
+    """Unix seconds in UTC; None stays None."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def render(moment: datetime) -> str:

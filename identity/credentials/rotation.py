@@ -1,8 +1,8 @@
-"""Which credential is served, and how a later one takes its place: after it got a token itself, not before.
+"""Which credential is served. A later one replaces it only after it got a token itself.
 
 Entra ID is replicated and slow to learn of a certificate. A credential that was mounted too early is a candidate: the
-served one goes on, the candidate is tried again after growing pauses, and the file may bring another candidate or take
-it back. The client that proved a candidate serves from then on, so its token is in the cache already.
+served one stays, the candidate is tried again after growing pauses, and the file may bring another candidate or
+withdraw it. The client that proved a candidate serves from then on, so its token is in the cache already.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from identity.credentials.sign_in import refusal
 
 _LOG: Final = logging.getLogger(__name__)
 
-# Pauses between the tries of a candidate, in seconds. The short limit holds while the served credential cannot sign in
-# itself.
+# Pauses between the attempts of a candidate, in seconds. The short limit holds while the served credential cannot sign
+# in itself.
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 60.0
 _LONGEST_PAUSE_IN_NEED: Final = timedelta(seconds=5)
@@ -40,19 +40,19 @@ _LONGEST_PAUSE_IN_NEED: Final = timedelta(seconds=5)
 class _Candidate:
     credential: Credential
     since: datetime
-    """When it was found or last tried; it is due a `pause` later."""
+    """When it was read or last tried; it is due a `pause` later."""
     pause: timedelta = timedelta(0)
     backoff: Backoff = field(default_factory=lambda: Backoff(_FIRST_PAUSE, _LONGEST_PAUSE))
     reported: tuple[EventKind, str | None] | None = None
-    """How its last try ended: the event, and the code of a refusal."""
+    """How its last attempt ended: the event, and the code of a refusal."""
 
 
 class Rotation:
     """The served credential of `file` with its client, and a candidate while there is one.
 
-    `connect` makes a client. `scope` is what a candidate is tried with until a token was asked for. `on_event` must not
-    call `look` or `reload`; what it raises is logged and changes nothing. The first credential is served as it is, for
-    there is nothing to go on with; reading it raises as `MountedFile.read` does.
+    `connect` makes a client. A candidate is tried with `scope` until a token was requested. `on_event` must not call
+    `look` or `reload`; its exceptions are logged. The first credential is served untried; reading it raises as
+    `MountedFile.read` does.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Rotation:
                 return token
 
     def look(self) -> None:
-        """Read the file if it is due, try the candidate if its pause is over; what fails is reported, not raised."""
+        """Read the file if it is due, try the candidate if its pause is over; failures are reported, not raised."""
         with self._looking:
             try:
                 if self._file.is_due:
@@ -125,7 +125,7 @@ class Rotation:
             return self._served is not before
 
     def close(self) -> None:
-        """Close the connections to Entra ID, after the requests in flight."""
+        """Close the connections to Entra ID, after the requests in progress."""
         with self._looking:
             self._client.close()
 
@@ -153,7 +153,7 @@ class Rotation:
             self._candidate = None
             self._refuse(str(error))
             return
-        # A client for each try: MSAL remembers some of Entra's refusals for a minute.
+        # A client for each attempt: MSAL remembers some of Entra's refusals for a minute.
         request = self._last_request.without_claims()
         client: CertificateCredential | None = None
         try:
@@ -164,7 +164,7 @@ class Rotation:
                 close(client)
             if isinstance(error, AzureError):
                 reason = refusal(error)
-                # By its code, for the network's messages differ each time.
+                # Compared by its code, because the network's messages differ each time.
                 self._put_off(candidate, EventKind.UNPROVEN, reason.code, str(reason))
             else:
                 self._put_off(candidate, EventKind.REFUSED, type(error).__name__, _unforeseen(error))
@@ -196,7 +196,7 @@ class Rotation:
     def _emit(
         self, kind: EventKind, credential: Credential | None, problem: str | None = None, *, is_news: bool = True
     ) -> None:
-        """Report an event, then log it unless it is the same problem again: what was logged was counted."""
+        """Report an event, then log it unless it is the same problem again."""
         event = Event(kind, credential, problem, is_pending=self._candidate is not None)
         try:
             self._on_event(event)

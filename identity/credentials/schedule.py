@@ -1,14 +1,14 @@
-"""When which certificate slot is issued: a pure rule over two slots, what the vault holds, and the time.
+"""When a certificate slot is issued: a pure rule over two slots, the vault's content, and the time.
 
 An identity has two slots. The *current* one is in its secret, or about to be written there; the other one, the spare,
-holds the certificate before it, as pods may use that one for hours, until they load the new one. A renewal issues the
-spare's slot again and makes it current.
+holds the previous certificate, which pods may use for hours, until they load the new one. A renewal issues the spare
+slot again and makes it current.
 
-What was delivered decides, and the vault shows that. A certificate that was issued but never reached the vault is
+The vault shows what was delivered, and that decides. A certificate that was issued but never reached the vault is
 issued again in its own slot: its key is lost, and no pod has it. The slot that pods use stays as it is.
 
-No witness decides alone. What the vault shows and a newer delivery that the stack has recorded are both in use, so
-neither is issued again; where they leave no slot, the rule refuses (decision record 0076).
+No witness decides alone. The certificate that the vault shows and a newer delivery on record are both in use, so
+neither is issued again; if that leaves no slot, the rule refuses (decision record 0076).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SLOTS: Final[tuple[SlotName, ...]] = ("a", "b")
 
 # The CSI driver's rotation poll: an hour in ARO's production.
 LONGEST_POLL: Final = timedelta(hours=1)
-# How long after a delivery a pod may still sign in with the certificate before: the rotation poll, the upstream
+# How long after a delivery a pod may still sign in with the previous certificate: the rotation poll, the upstream
 # loader's backstop (msi-dataplane pkg/dataplane/reloadCredentials.go) and the lifetime of its last token (Entra ID: 60
 # to 90 minutes).
 OVERLAP: Final = LONGEST_POLL + timedelta(hours=6) + timedelta(minutes=90)
@@ -38,18 +38,18 @@ OVERLAP: Final = LONGEST_POLL + timedelta(hours=6) + timedelta(minutes=90)
 # (msi-dataplane pkg/dataplane/reloadCredentials.go:165-194).
 _STEP: Final = timedelta(seconds=1)
 _ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
-# A restored state is behind the vault by the renewals since: so many are one a day for 27 years. A secret that is
-# further ahead has an edited tag.
+# A restored state is behind the vault by the renewals since; this many are one a day for 27 years. If a secret is
+# further ahead, its tag was edited.
 _MOST_AHEAD: Final = 10_000
 _GENERATION: Final = re.compile(r"(?P<slot>[ab])(?P<generation>[1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One certificate: its number for the identity, from when (UTC, whole seconds) and how long it lives.
+    """One certificate: its number for the identity, its start (UTC, whole seconds) and its lifetime.
 
-    `is_withdrawn`: a refresh found that it is not registered at Entra ID, and nothing justifies registering it again,
-    so nobody can sign in with it.
+    `is_withdrawn`: a refresh did not find it at Entra ID, and nothing justifies registering it again, so nobody can
+    sign in with it.
     """
 
     generation: int
@@ -86,8 +86,8 @@ class Delivery:
 
 @dataclass(frozen=True)
 class ObservedSecret:
-    """What the vault shows of the secret: whether there is one, whose certificate by its tags, its `nbf` if it has
-    one, and when the version was created (UTC).
+    """The secret as the vault shows it: whether it exists, its delivery by its tags, its `nbf`, and when the version
+    was created (UTC).
     """
 
     exists: bool = False
@@ -129,8 +129,8 @@ class Slots:
     def shown_by(self, vault: ObservedSecret) -> Delivery | None:
         """Which of the two certificates the vault has, by tags and `nbf`; None for another one, or if they disagree.
 
-        A secret of another life of the identity, recovered from its deletion, may have the same name and begins at
-        another second. Of a secret whose tags somebody removed or edited the date alone tells.
+        A secret of an earlier life of the identity, recovered from its deletion, may have the same name and begins at
+        another second. If the tags were removed or edited, only the date tells.
         """
         tagged, start = vault.delivery, vault.not_before
         named = tagged if tagged and self.have(tagged) else None
@@ -149,7 +149,7 @@ class Slots:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What decides besides the slots and the vault.
+    """What the decision depends on besides the slots and the vault.
 
     `lifetime_days` > `renew_before_days` > 0; `secret_name` is the identity's in the vault; `hold` puts off what is
     merely due; `is_stale`: the document in the vault is no longer what the configuration describes; `is_replaced`:
@@ -167,7 +167,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Decision:
-    """The slots from now on, why they changed (None if they did not), and the delivery that counts, if there is one."""
+    """The new slots, why they changed (None if they did not), and the delivery that counts, if there is one."""
 
     slots: Slots
     why: str | None
@@ -175,7 +175,7 @@ class Decision:
 
 
 class RenewalRefusedError(Exception):
-    """No certificate can be issued, or withdrawn, as the witnesses are."""
+    """No certificate can be issued, or withdrawn, with these witnesses."""
 
 
 class NotYetError(RenewalRefusedError):
@@ -193,7 +193,7 @@ class NotDeliveredError(RenewalRefusedError):
 
 
 class ContradictionError(RenewalRefusedError):
-    """The witnesses disagree, and no slot can be issued again without taking what pods may use. The text says how."""
+    """The witnesses disagree, and every slot may be in use by pods. The text says how they disagree."""
 
 
 class BeginsInFutureError(RenewalRefusedError):
@@ -205,7 +205,7 @@ class BeginsInFutureError(RenewalRefusedError):
 
 
 def initial(now: datetime, lifetime_days: int, vault: ObservedSecret) -> Decision:
-    """Slot `a` issued now. It comes after whatever an earlier life of the identity left in the vault.
+    """Slot `a` issued now, later than what an earlier life of the identity left in the vault.
 
     Raises BeginsInFutureError.
     """
@@ -214,7 +214,7 @@ def initial(now: datetime, lifetime_days: int, vault: ObservedSecret) -> Decisio
 
 
 def decide(slots: Slots, vault: ObservedSecret, known: Delivery | None, now: datetime, terms: Terms) -> Decision:
-    """What becomes of the slots at `now`.
+    """The slots from `now` on.
 
     `known` is the last delivery that the stack has recorded. It counts where the vault shows an older one of the two
     certificates, or none: pods still use what they have loaded. Raises NotYetError, Contradiction, BeginsInFutureError,
@@ -257,22 +257,22 @@ def decide(slots: Slots, vault: ObservedSecret, known: Delivery | None, now: dat
 
 
 def spare_is_free(slots: Slots, delivered: Delivery) -> datetime:
-    """From when on no pod should need the spare's certificate; `delivered` is the current one's delivery.
+    """When no pod should need the spare's certificate any more; `delivered` is the current one's delivery.
 
-    A slot without a certificate was free all the time.
+    A slot without a certificate was always free.
     """
     return _ALWAYS if slots.slot(slots.spare) is None else delivered.at + OVERLAP
 
 
 def due_since(slots: Slots, terms: Terms) -> datetime:
-    """From when on the current certificate is due: counted by the lifetime it was issued for."""
+    """When the current certificate is due, by the lifetime it was issued for."""
     issued = slots.issued
     return issued.not_before + age_when_due(issued.valid_days, terms.renew_before_days, terms.secret_name)
 
 
 @dataclass(frozen=True)
 class _Issue:
-    """What the witnesses say, and a slot issued again by it."""
+    """The witnesses, and the slots as they would be issued now."""
 
     slots: Slots
     vault: ObservedSecret
@@ -289,22 +289,24 @@ class _Issue:
     def delivered(self) -> Delivery | None:
         """The newest delivery of a certificate that can still sign in: the vault's, or a later one on record."""
         recorded = self.known if self.known and self.slots.have(self.known) else None
-        found = [each for each in (self.shown, recorded) if each is not None]
-        usable = [each for each in found if (slot := self.slots.slot(each.slot)) and not slot.is_withdrawn]
+        deliveries = [delivery for delivery in (self.shown, recorded) if delivery is not None]
+        usable = [
+            delivery for delivery in deliveries if (slot := self.slots.slot(delivery.slot)) and not slot.is_withdrawn
+        ]
         # For one and the same certificate the vault says when.
-        return max(usable, key=lambda each: each.generation, default=None)
+        return max(usable, key=lambda delivery: delivery.generation, default=None)
 
     @property
     def may_have_any(self) -> bool:
-        """Whether the vault has something of which nobody can tell that it is none of the two certificates."""
+        """Whether the vault may have either certificate, because it shows neither of the two nor another one."""
         vault = self.vault
         is_another = vault.delivery is not None and not self.slots.have(vault.delivery)
         return vault.exists and self.shown is None and not is_another and not self.terms.is_replaced
 
     def require_agreement(self) -> None:
-        """Raises ContradictionError if the next certificate may take the place of one that pods use.
+        """Raises ContradictionError if the next certificate may replace one that pods use.
 
-        With an empty slot it takes nobody's, and a caller that forces it accepts that.
+        With an empty slot it replaces none, and a caller that forces it accepts that.
         """
         vault, shown, delivered = self.vault, self.shown, self.delivered
         if self.terms.request is RenewalRequest.FORCE or self.slots.slot(self.slots.spare) is None:
@@ -316,21 +318,21 @@ class _Issue:
                 f"started since use {shown.name}"
             )
         if self.may_have_any:
-            found = "no tags of this stack" if vault.delivery is None else f"the tag {vault.delivery.name}"
+            tags = "no tags of this stack" if vault.delivery is None else f"the tag {vault.delivery.name}"
             start = "no nbf" if vault.not_before is None else f"nbf {rfc3339.render(vault.not_before)}"
             names = (f"{name}{slot.generation}" for name in SLOTS if (slot := self.slots.slot(name)) is not None)
             raise ContradictionError(
-                f"was written or edited by somebody else: it has {found}, and {start}, so pods may have been given any "
+                f"was written or edited by somebody else: it has {tags}, and {start}, so pods may have been given any "
                 f"of {' and '.join(names)}"
             )
 
     def in_slot(self, name: SlotName) -> Slots:
         """The slots with the one called `name` issued now, later than everything that a loader may have seen."""
-        there = [each for each in (self.slots.a, self.slots.b) if each is not None]
+        existing = [slot for slot in (self.slots.a, self.slots.b) if slot is not None]
         last = 0 if self.delivered is None else self.delivered.generation
-        # A certificate that was never delivered was never loaded, and may have been issued by a wrong clock.
-        seen = [each.not_before for each in there if each.not_before <= self.now or each.generation <= last]
-        number = _next_number([each.generation for each in there], self.vault)
+        # A certificate that was never delivered was never loaded; a wrong clock may have issued it.
+        seen = [slot.not_before for slot in existing if slot.not_before <= self.now or slot.generation <= last]
+        number = _next_number([slot.generation for slot in existing], self.vault)
         start = _start(self.now, [self.vault.not_before, *seen])
         return self.slots.with_slot(name, Slot(number, start, self.terms.lifetime_days))
 
@@ -374,12 +376,12 @@ def _next_number(own: Iterable[int], vault: ObservedSecret) -> int:
 
 
 def _start(now: datetime, seen: Iterable[datetime | None]) -> datetime:
-    """The time of issue: valid a little before `now`, and later than all that a loader may have seen.
+    """The start of validity: a little before `now`, and later than everything that a loader may have seen.
 
     Raises BeginsInFutureError: Entra ID refuses what is not valid yet, and each successor would be later still.
     """
     start = (now.astimezone(UTC) - CLOCK_SKEW).replace(microsecond=0)
-    latest = max((each for each in seen if each is not None), default=_ALWAYS)
+    latest = max((moment for moment in seen if moment is not None), default=_ALWAYS)
     if latest + _STEP > now + CLOCK_SKEW:
         raise BeginsInFutureError(latest)
     return max(start, latest + _STEP)

@@ -1,4 +1,4 @@
-"""The tags of a Key Vault secret that holds a credential: who reads only metadata sees from them what it is."""
+"""The tags of a Key Vault secret with a credential, which describe it to those who read only metadata."""
 
 from __future__ import annotations
 

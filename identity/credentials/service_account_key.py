@@ -25,7 +25,7 @@ _BLOCK: Final = re.compile(r"-----BEGIN [^-]+-----([^-]+)-----END [^-]+-----")
 
 
 class UnusableKeyError(ValueError):
-    """What cannot sign service-account tokens; the message never shows any of it."""
+    """A key that cannot sign service-account tokens; the message never shows any of it."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,9 @@ def normalize(pem: str) -> str:
 
 
 def is_read_by_hypershift(pem: str) -> bool:
-    """Whether the first block of a private key in PEM is in PKCS#1; raises UnusableKeyError for what is no RSA key at
-    all.
+    """Whether the first block of a private key in PEM is in PKCS#1; raises UnusableKeyError if it is not an RSA key.
 
-    OpenSSL 3 writes PKCS#8 unless it is asked for the other.
+    OpenSSL 3 writes PKCS#8 by default.
     """
     key, block = _private_key(pem), _BLOCK.search(pem)
     form = serialization.PrivateFormat.TraditionalOpenSSL
@@ -72,7 +71,7 @@ def _private_key(pem: str) -> rsa.RSAPrivateKey:
     if not isinstance(key, rsa.RSAPrivateKey):
         raise UnusableKeyError("a private key that is not RSA")
     if key.key_size < _LEAST_BITS:
-        raise UnusableKeyError(f"an RSA key of {key.key_size} bits; {_LEAST_BITS} are the least")
+        raise UnusableKeyError(f"an RSA key of {key.key_size} bits; at least {_LEAST_BITS} are required")
     return key
 
 

@@ -1,6 +1,6 @@
-"""A client of Entra ID that threads share: one request for each token, and one failure for all who wanted it.
+"""A client of Entra ID that threads share: one request for each token, and one failure for all callers that want it.
 
-azure-identity asks once for each caller. With Entra ID out of reach each of them would wait for a timeout of its own.
+azure-identity sends a request for each caller. Without Entra ID each of them would wait for its own timeout.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from identity.credentials.sign_in import refusal
 
 _LOG: Final = logging.getLogger(__name__)
 
-# How long nobody asks again after Entra ID gave no answer: long enough for those who queued up meanwhile, too short to
-# matter to anybody who tries again.
+# How long a missing answer of Entra ID is remembered: long enough for callers that queued up meanwhile, too short to
+# matter to one that tries again.
 REMEMBERED: Final = timedelta(seconds=1)
 
 
 class TokenRequest(NamedTuple):
-    """What a client asks for, with azure-core's options. Equal requests are answered by one token.
+    """What a caller requests, with azure-core's options. Equal requests share one token.
 
-    Made for every token, so it is a tuple.
+    It is a tuple, because one is made for every token.
     """
 
     scopes: tuple[str, ...]
@@ -40,8 +40,8 @@ class TokenRequest(NamedTuple):
     @classmethod
     def with_options(cls, scopes: tuple[str, ...], options: TokenRequestOptions | None) -> TokenRequest:
         """The request in the arguments of azure-core's `get_token_info`; options of another name have no effect."""
-        given = options or {}
-        return cls(scopes, given.get("claims"), given.get("tenant_id"), given.get("enable_cae", False))
+        known = options or {}
+        return cls(scopes, known.get("claims"), known.get("tenant_id"), known.get("enable_cae", False))
 
     @property
     def options(self) -> TokenRequestOptions:
@@ -59,22 +59,22 @@ class TokenRequest(NamedTuple):
         return self._replace(claims=None)
 
 
-# A request under way: empty until it has its token or its error. It stays empty if its thread was interrupted.
+# A request in progress: empty until it has its token or its error. It stays empty if its thread was interrupted.
 _Flight: TypeAlias = list[AccessTokenInfo | Exception]
 
 
 class SharedClient:
-    """`client`, closed by `close` or, after the last request under way, by `retire`.
+    """`client`, closed by `close` or, after the last request in progress, by `retire`.
 
-    Requests for different tokens are under way side by side: azure-identity keeps what belongs to a request in its
-    thread, and MSAL locks its token cache (docs/decisions/0024-failures-are-shared.md).
+    Requests for different tokens run in parallel: azure-identity keeps the state of a request in its thread, and MSAL
+    locks its token cache (docs/decisions/0024-failures-are-shared.md).
     """
 
     def __init__(self, client: CertificateCredential, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        # Changed without a lock, for every token passes here: each step is atomic, and whoever waits or closes says so
-        # first and looks afterwards.
+        # Changed without a lock, because every token passes here: each step is atomic, and a thread that waits or
+        # closes announces it first and checks afterwards.
         self._flights: dict[TokenRequest, _Flight] = {}
         self._landed = threading.Condition()
         self._waiting = 0
@@ -84,8 +84,8 @@ class SharedClient:
     def token(self, request: TokenRequest) -> AccessTokenInfo | None:
         """A token from the cache or from Entra ID; None if the client was retired before. Raises AzureError.
 
-        Whoever asks for the same while a request is under way gets its token or its failure; the failure, too, whoever
-        asks within `REMEMBERED` after Entra ID gave no answer.
+        A caller that requests the same while a request is in progress shares its token or its failure. A caller within
+        `REMEMBERED` after Entra ID gave no answer gets that failure, too.
         """
         mine: _Flight = []
         while (flight := self._flights.setdefault(request, mine)) is not mine:
@@ -113,19 +113,19 @@ class SharedClient:
                 close(self._client)
 
     def retire(self) -> None:
-        """Take no more requests, and close the client once none is under way."""
+        """Take no more requests, and close the client once none is in progress."""
         self._is_retired = True
         if not self._flights:
             close(self._client)
 
     def close(self) -> None:
-        """Close the client after the requests under way."""
+        """Close the client after the requests in progress."""
         for request, flight in list(self._flights.items()):
             self._wait(request, flight)
         close(self._client)
 
     def _wait(self, request: TokenRequest, flight: _Flight) -> None:
-        """Until `flight` is no longer under way."""
+        """Wait until `flight` has ended."""
         with self._landed:
             self._waiting += 1
             try:
@@ -144,8 +144,8 @@ class SharedClient:
             # The clock may have been set back.
             if not timedelta(0) <= now - at < REMEMBERED:
                 self._failures.pop(known, None)
-        if found := self._failures.get(request):
-            _outcome(found[1])
+        if failure := self._failures.get(request):
+            _outcome(failure[1])
 
 
 def _outcome(landed: AccessTokenInfo | Exception) -> AccessTokenInfo:
@@ -156,7 +156,7 @@ def _outcome(landed: AccessTokenInfo | Exception) -> AccessTokenInfo:
 
 
 def close(client: CertificateCredential) -> None:
-    """Close the connections of a client that nobody asks any more. It raises nothing: nothing depends on it."""
+    """Close the connections of an unused client. A failure is only logged."""
     try:
         client.close()
     except Exception as error:

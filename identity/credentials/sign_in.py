@@ -6,10 +6,10 @@ import os
 import re
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msal
 from azure.core.credentials import AccessToken
@@ -25,7 +25,7 @@ from identity.credentials.clock import Clock, utc_now
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 5.0
 
-# Answers that no waiting changes: the tenant does not exist, its id is malformed.
+# Answers that waiting does not change: the tenant does not exist, its id is malformed.
 _FINAL_CODES: Final = frozenset({"AADSTS90002", "AADSTS900023"})
 
 _AADSTS: Final = re.compile(r"(?P<code>AADSTS[0-9]+): ?(?P<text>.*?)(?: Trace ID:|\\r|\\n|[\r\n\"]|$)")
@@ -47,9 +47,9 @@ class SignInFailedError(Exception):
 
 
 def ca_bundle() -> str | bool:
-    """What certificates servers are checked against: a file named by the environment, else (True) the default ones.
+    """The trusted authorities: a file named by the environment, else (True) the default ones.
 
-    `requests` knows REQUESTS_CA_BUNDLE by itself; SSL_CERT_FILE is what Go and OpenSSL programs in the same pod read.
+    `requests` reads REQUESTS_CA_BUNDLE by itself; Go and OpenSSL programs in the same pod read SSL_CERT_FILE.
     """
     return os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE") or True
 
@@ -74,13 +74,13 @@ def client(
 
 
 class FreshSignIns:
-    """Sign-ins with one credential, each past every cache and over a connection of its own, without retries.
+    """Sign-ins with one credential, each past every cache and over its own connection, without retries.
 
-    The key is loaded once: OpenSSL's check of it is nearly all that a sign-in costs. MSAL sends an assertion that it
-    has signed for ten minutes, as in each long-running client, and Entra ID checks it each time. After a failure close
-    it and take another: MSAL answers a refused request from memory for a minute (`msal/throttled_http_client.py`).
+    The key is loaded once, because OpenSSL's check of it is nearly all that a sign-in costs. MSAL sends an assertion
+    for ten minutes, as in each long-running client, and Entra ID checks it each time. After a failure close it and take
+    another: MSAL answers a refused request from memory for a minute (`msal/throttled_http_client.py`).
 
-    `ca_file`: what certificates of servers are checked against, else `ca_bundle`. Raises ValueError as `client`.
+    `ca_file` has the trusted authorities, by default `ca_bundle`. Raises ValueError as `client`.
     """
 
     def __init__(
@@ -114,19 +114,8 @@ class FreshSignIns:
         return self._credential.get_token(scope)
 
     def close(self) -> None:
-        """Let the key go."""
+        """Release the key."""
         self._credential.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None = None,
-        exc_value: BaseException | None = None,
-        traceback: TracebackType | None = None,
-    ) -> None:
-        self.close()
 
 
 class _NoTokens(msal.TokenCache):  # type: ignore[misc, no-any-unimported]  # MSAL has no types
@@ -140,7 +129,8 @@ def sign_in(
     authority_host: str, tenant_id: str, client_id: str, pem_bundle: bytes, scope: str, *, timeout_seconds: int = 15
 ) -> AccessToken:
     """One sign-in as those of `FreshSignIns`; raises ClientAuthenticationError, and ValueError as `client`."""
-    with FreshSignIns(authority_host, tenant_id, client_id, pem_bundle, timeout_seconds=timeout_seconds) as fresh:
+    fresh = FreshSignIns(authority_host, tenant_id, client_id, pem_bundle, timeout_seconds=timeout_seconds)
+    with closing(fresh):
         return fresh.sign_in(scope)
 
 
@@ -174,40 +164,40 @@ def prove(
 ) -> datetime:
     """Sign in until `successes` sign-ins in a row, spread evenly over `settle`, all worked; returns when the last did.
 
-    Entra is replicated: one success proves one replica. So every sign-in uses a fresh client,
-    and a failure starts the row again, after a pause that grows from 0.5 to 5 s. Raises `SignInFailedError` when
-    `timeout` passes first, at once for a tenant that does not exist; ValueError for arguments that cannot succeed.
+    Entra is replicated: one success proves one replica. So every sign-in uses a fresh client, and a failure starts the
+    streak again, after a pause that grows from 0.5 to 5 s. Raises `SignInFailedError` when `timeout` passes first, at
+    once for a tenant that does not exist; ValueError for arguments that cannot succeed.
 
     `clock` dates the last sign-in. `monotonic`, in seconds, measures the time that passes: nobody sets that clock.
     """
     if successes < 1 or settle > timeout:
         raise ValueError(f"{successes} successes over {settle} within {timeout}: at least one, and settle <= timeout")
     bundle = f"{private_key_pem.rstrip()}\n{certificate_pem.rstrip()}\n".encode("ascii")
-    row = _SignInStreak(settle / max(successes - 1, 1))
+    streak = _SignInStreak(settle / max(successes - 1, 1))
     deadline = monotonic() + timeout.total_seconds()
     while True:
         try:
             sign_in(authority_host, tenant_id, client_id, bundle, scope)
         except AzureError as error:
-            row.failed(refusal(error))
+            streak.failed(refusal(error))
         else:
-            row.succeeded()
-            if row.length == successes:
+            streak.succeeded()
+            if streak.length == successes:
                 return clock()
-        if row.is_hopeless or monotonic() + row.pause.total_seconds() > deadline:
+        if streak.is_hopeless or monotonic() + streak.pause.total_seconds() > deadline:
             name = thumbprint(x509.load_pem_x509_certificate(certificate_pem.encode("ascii")))
             raise SignInFailedError(
                 f"client {client_id} cannot sign in to tenant {tenant_id} at {authority_host} "
-                f"with certificate {name}: {row.report()}; accepted: {successes} sign-ins in a row over "
+                f"with certificate {name}: {streak.report()}; accepted: {successes} sign-ins in a row over "
                 f"{settle.total_seconds():g} s within {timeout.total_seconds():g} s; "
                 "check that the certificate is registered on the application, "
                 "or allow more time (credentials.propagation.timeoutSeconds)"
             )
-        sleep(row.pause.total_seconds())
+        sleep(streak.pause.total_seconds())
 
 
 class _SignInStreak:
-    """Counts the sign-ins in a row and has the pause before the next."""
+    """Counts consecutive sign-ins and has the pause before the next."""
 
     def __init__(self, spacing: timedelta) -> None:
         self._spacing = spacing
@@ -220,7 +210,7 @@ class _SignInStreak:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether the last answer is one that no waiting changes."""
+        """Whether waiting cannot change the last answer."""
         return self.length == 0 and self.refusal is not None and self.refusal.code in _FINAL_CODES
 
     def succeeded(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from identity.credentials.symptom import Family, Symptom
@@ -14,175 +15,155 @@ _ISSUER: Final = "compare it with `docs/explanation/issuer.md`, then {repair}"
 _ISSUERS_KEY: Final = "have the federated token signed with a key that its issuer publishes"
 _SECOND_FACTOR: Final = "the tenant asks for a second factor: sign in with `az login`, or use a service principal"
 
+_symptom = partial(Symptom, family=Family.ENTRA_ID)
+
 ROWS: Final = (
-    Symptom(
+    _symptom(
         name="AADSTS700027",
-        family=Family.ENTRA_ID,
         cause="the certificate is not registered on the application",
         look="`az ad app credential list --cert --id <client id>`, beside the thumbprint in `idstack status`",
         fix="if somebody removed it because its key leaked, rotate with `--revoke --now`; otherwise {repair} registers "
         "it again",
         login="register the certificate on the application, or sign in with the one that is registered",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS7000112",
-        family=Family.ENTRA_ID,
         cause="the service principal is disabled",
         look="`az ad sp show --id <client id> --query accountEnabled`, and the audit log for who disabled it",
         fix="enable it: `az ad sp update --id {client} --set accountEnabled=true`",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS700016",
-        family=Family.ENTRA_ID,
         cause="the tenant has no such application",
         look="`az ad app show --id <client id>`, and `az ad app list --filter \"appId eq '<client id>'\"` elsewhere",
         fix="{recover} makes another application, with a new credential and its roles",
         login="correct the client id, or the tenant: the application is not in this one",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS7000229",
-        family=Family.ENTRA_ID,
         cause="the application has no service principal in this tenant",
         look="`az ad sp show --id <client id>`",
         fix="{repair} makes it again",
         login="create the application's service principal in this tenant (`az ad sp create --id <client id>`)",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS7000222",
-        family=Family.ENTRA_ID,
         cause="the certificate or client secret has expired",
         look="`idstack status`, column with the end of the certificate",
         fix="deliver another certificate: {renewal}",
         login="the secret has expired: make a new one",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS700024",
-        family=Family.ENTRA_ID,
         cause="the assertion is not valid yet, or no longer: a clock is wrong, or a federated token is too old",
         look="`date -u` on the node and here",
         fix="set the clock of the node right",
         login="the federated token is too old: have it renewed, and check this machine's clock",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS90002",
-        family=Family.ENTRA_ID,
         cause="there is no such tenant in this cloud",
         look="`tenantId` of the stack's file, and `az account show --query tenantId`",
         fix="correct `tenantId`, then {up}",
         login="correct the tenant, or the authority host if the tenant is in another cloud",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS900023",
-        family=Family.ENTRA_ID,
         cause="the tenant is neither an id nor a domain name",
         look="`tenantId` of the stack's file",
         fix="correct `tenantId`, then {up}",
         login="correct the tenant: it is neither an id nor a domain name",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS53003",
-        family=Family.ENTRA_ID,
         cause="a Conditional Access policy refuses the sign-in",
         look=f"{_SIGN_INS}, which name the policy",
         fix="have the policy for workload identities let the identity in from the nodes' addresses",
         login="Conditional Access forbids this way to sign in: use a service principal or `--login azure-cli`",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS7000215",
-        family=Family.ENTRA_ID,
         cause="the client secret is wrong",
         look="where the value comes from: the portal shows the secret's id beside it",
         fix="put the value of the secret there, not its id",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS70021",
-        family=Family.ENTRA_ID,
         cause="no federated credential of the identity fits the token",
         look=_FEDERATION,
         fix=_ISSUER,
         login="add a federated credential with the token's issuer, subject and audience to the identity",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS700211",
-        family=Family.ENTRA_ID,
         cause="no federated credential has the token's issuer: HyperShift's default issuer, or a trailing slash",
         look=_FEDERATION,
         fix=_ISSUER,
         login="add a federated credential with the token's issuer to the identity",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS700213",
-        family=Family.ENTRA_ID,
         cause="no federated credential has the token's subject, which is the service account",
         look=_FEDERATION,
         fix=_ISSUER,
         login="add a federated credential with the token's subject to the identity",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS7002138",
-        family=Family.ENTRA_ID,
         cause="the token's subject differs from the federated credential's in letter case",
         look=_FEDERATION,
         fix=_ISSUER,
         login="correct the letter case of the federated credential's subject: it has to be as in the token",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS700212",
-        family=Family.ENTRA_ID,
         cause="no federated credential has the token's audience (`openshift` in a hosted cluster)",
         look=_FEDERATION,
         fix=_ISSUER,
         login="have the token issued for the audience of the federated credential (api://AzureADTokenExchange)",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS7000272",
-        family=Family.ENTRA_ID,
         cause="the issuer does not publish the key that signed the token",
         look="`curl <issuerURL>/openid/v1/jwks`, and `serviceAccountSigningKey` of the HostedCluster",
         fix="give the HostedCluster the signing key whose public half the issuer publishes, then {repair}",
         login=_ISSUERS_KEY,
     ),
-    Symptom(
+    _symptom(
         name="AADSTS50013",
-        family=Family.ENTRA_ID,
         cause="the signature of the assertion cannot be verified",
         look="`curl <issuerURL>/openid/v1/jwks`, and the key id in the token's header",
         fix="give the HostedCluster the signing key whose public half the issuer publishes, then {repair}",
         login=_ISSUERS_KEY,
     ),
-    Symptom(
+    _symptom(
         name="AADSTS90061",
-        family=Family.ENTRA_ID,
         cause="Entra ID does not reach the issuer's documents",
         look="`curl <issuerURL>/.well-known/openid-configuration` from outside of your network",
         fix="open the issuer's storage account to the public, then {repair}",
         login="make the issuer's metadata public: Entra ID does not reach it",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS500011",
-        family=Family.ENTRA_ID,
         cause="the tenant does not know the resource that the token is for",
         look="`cloud` of the stack's file, and the authority host",
         fix="correct `cloud`, then {up}",
         login="the tenant does not know the server application: give the authority host of the cluster's cloud",
     ),
-    Symptom(
+    _symptom(
         name="AADSTS50076",
-        family=Family.ENTRA_ID,
         cause="the tenant asks this person for a second factor",
         look="the sign-in logs of the person in Entra ID",
         fix=_SECOND_FACTOR,
     ),
-    Symptom(
+    _symptom(
         name="AADSTS50079",
-        family=Family.ENTRA_ID,
         cause="the person has not registered a second factor yet, and the tenant asks for one",
         look="the sign-in logs of the person in Entra ID",
         fix=_SECOND_FACTOR,
     ),
-    Symptom(
+    _symptom(
         name="AADSTS50105",
-        family=Family.ENTRA_ID,
         cause="the application lets in only those who are assigned to it",
         look="users and groups of the enterprise application in Entra ID",
         fix="assign the identity to the server application, which lets nobody else in",

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from identity.credentials import rfc3339
+
 # learn.microsoft.com/entra/identity-platform/signing-key-rollover ("General considerations"): keys are cached for 24
 # hours. Microsoft does not publish for how long Entra ID itself keeps those of an issuer.
 PUBLISHED_BEFORE: Final = timedelta(hours=24)
@@ -25,7 +27,7 @@ class TooEarlyError(ValueError):
 
 @dataclass(frozen=True)
 class Publication:
-    """What an issuer publishes: since when each key, by its number; which key signs, and since when."""
+    """When each key was published, by its number; which key signs, and since when."""
 
     since: Mapping[int, datetime]
     signing: int
@@ -40,9 +42,9 @@ def first(published: Iterable[int], signing: int, now: datetime) -> Publication:
 def changed(
     before: Publication, published: Iterable[int], signing: int, now: datetime, *, leaked: Collection[int] = ()
 ) -> Publication:
-    """The publication after a change; raises TooEarlyError for a step that would cost tokens their use.
+    """The publication after a change; raises TooEarlyError for a step that would invalidate tokens in use.
 
-    A key that has `leaked` goes at once, and the one after it signs at once: tokens of both may be refused for a while.
+    A `leaked` key goes at once, and the one after it signs at once: tokens of both may be refused for a while.
     """
     kept = set(published)
     since = {number: before.since.get(number, now) for number in sorted(kept)}
@@ -65,8 +67,8 @@ def _require_published(signing: int, before: Publication, now: datetime) -> None
     ready = before.since[signing] + PUBLISHED_BEFORE
     if now < ready:
         raise TooEarlyError(
-            f"key {signing} is published since {_moment(before.since[signing])}, and Entra ID may not know it yet; let "
-            f"it sign from {_moment(ready)} on"
+            f"key {signing} has been published since {rfc3339.render(before.since[signing])}, and Entra ID may not "
+            f"know it yet; let it sign after {rfc3339.render(ready)}"
         )
 
 
@@ -78,16 +80,12 @@ def _require_expired(removed: set[int], before: Publication, after: Publication,
                 f"{after.signing} has begun to sign"
             )
         ready = before.signing_since + KEPT_AFTER
-        # One that is published only since the present one signs has never signed itself.
+        # A key that was published only after the present one began to sign has never signed.
         if before.since[number] < before.signing_since and now < ready:
             raise TooEarlyError(
-                f"tokens of key {number} are in use until {_moment(ready)}; keep it published until then"
+                f"tokens of key {number} are in use until {rfc3339.render(ready)}; keep it published until then"
             )
 
 
 def _hours(span: timedelta) -> str:
     return f"{span // timedelta(hours=1)} hours"
-
-
-def _moment(instant: datetime) -> str:
-    return instant.strftime("%Y-%m-%dT%H:%M:%SZ")

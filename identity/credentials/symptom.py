@@ -1,4 +1,4 @@
-"""A row of the table of symptoms: what an error says, its cause, where the evidence is, and what helps."""
+"""A row of the table of symptoms: what an error says, its cause, where the evidence is, and the fix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 
 class Family(StrEnum):
-    """Who says it. The value is a heading of the page."""
+    """The source of the error. The value is a heading of the page."""
 
     ENTRA_ID = "Entra ID refuses a sign-in"
     VAULT = "The key vault refuses a read"

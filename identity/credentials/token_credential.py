@@ -2,9 +2,9 @@
 
 The semantics are those of the upstream loader (github.com/Azure/msi-dataplane v0.4.3,
 pkg/dataplane/reloadCredentials.go): the authority comes from the file, the certificate chain is sent, a file replaces
-the loaded credential only if its `not_before` is strictly later, it is read again every 6 hours whatever happens. Three
-things are better: a swap of the driver's link is seen at once, an expired file is refused here and not at the next
-sign-in, and a later credential is served only after it got a token. `docs/reference/loader.md` compares the two.
+the loaded credential only if its `not_before` is strictly later, and it is read again every 6 hours. Three things are
+better: a swap of the driver's link is seen at once, an expired file is refused here and not at the next sign-in, and a
+later credential is served only after it got a token. `docs/reference/loader.md` compares the two.
 """
 
 from __future__ import annotations
@@ -39,9 +39,8 @@ class MountedCredential:
     """Signs in with the credential document at `path`, and with its successors. Threads may share it.
 
     `authority` (an https URL) overrides the one in the file. A successor is proven by a token for the scope that was
-    granted last, or for `scope` if none was yet. `clock` is used for expiry, backstop and pauses. `on_event` is
-    called in the thread that found something out, the first load included; it must not `reload` or `close`, and what it
-    raises is logged and has no effect.
+    granted last, or for `scope` if none was yet. `clock` is used for expiry, backstop and pauses. `on_event` is called
+    in the thread of the event, also for the first load; it must not `reload` or `close`, and its exceptions are logged.
     `client_options` go to azure-core's pipeline, one for each certificate.
 
     Raises `CredentialUnavailableError` if the file cannot be read, `InvalidCredentialError` if it cannot be used,
@@ -81,8 +80,8 @@ class MountedCredential:
 
     @property
     def is_watching(self) -> bool:
-        """Whether the file is watched: from the first load until `close`. Nothing else ends the watch, and only a
-        defect, or a fork of the process, makes this false before.
+        """Whether the file is watched: from the first load until `close`. Only a defect, or a fork of the process,
+        ends the watch before.
         """
         return self._watcher.is_alive()
 
@@ -101,8 +100,8 @@ class MountedCredential:
     ) -> AccessToken:
         """A token for `scopes`, from the cache while it lasts; raises ClientAuthenticationError.
 
-        Whoever asks for the same while a request is under way shares its token or its failure, and for a second more
-        the failure to reach Entra ID. Other keywords are ignored.
+        Callers that request the same at the same time share the token or the failure, and for a second more the failure
+        to reach Entra ID. Other keywords are ignored.
         """
         token = self._rotation.token(TokenRequest(scopes, claims, tenant_id, enable_cae))
         return AccessToken(token.token, token.expires_on)
@@ -146,6 +145,6 @@ class MountedCredential:
 
     def _watch(self) -> None:
         for _ in self._directory_watch.changes(lambda: self._rotation.has_candidate):
-            # It reports all that fails; what is left is a handler of the process's log that raises.
+            # It reports every failure; only a log handler of the process may still raise.
             with suppress(Exception):
                 self._rotation.look()

@@ -22,6 +22,8 @@ from tests.engine.out_of_band import OutOfBand
 from tests.harness import PROJECT, LocalStack
 from tests.hosted_clusters import hosted_cluster
 
+pytestmark = pytest.mark.slow
+
 # What only controllers write.
 _NOT_DECLARED = {"Event", "Pod", "SecretProviderClassPodStatus"}
 _OBJECTS = {
@@ -33,9 +35,9 @@ _IN_A_VAULT = (_CREDENTIAL_SECRET, "idstack:index:EncryptionKey", "idstack:index
 # These are in Azure or in the cluster, but part of what they are is not.
 _NOT_IMPORTED = {
     "idstack:index:HsmRoleAssignment": "it needs no import",
-    "idstack:index:IssuerDocuments": "since when a key is published is known to its stack alone",
-    "idstack:index:EncryptionKeySecret": "which key a Secret holds is known to its stack alone",
-    "idstack:index:SigningKeySecret": "which key a Secret holds is known to its stack alone",
+    "idstack:index:IssuerDocuments": "only its stack knows since when a key is published",
+    "idstack:index:EncryptionKeySecret": "only its stack knows which key the Secret holds",
+    "idstack:index:SigningKeySecret": "only its stack knows which key the Secret holds",
 }
 _IMPORTED = sorted({*IN_ARM, *IN_ENTRA, *_OBJECTS, _CREDENTIAL_SECRET})
 

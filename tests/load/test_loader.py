@@ -82,7 +82,7 @@ def hours(entra: EntraProcess, monkeypatch: pytest.MonkeyPatch) -> Hours:
 def swaps_seen_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """A swap is taken as over sooner, for there are hundreds."""
     monkeypatch.setattr(directory_watch, "_SETTLE", timedelta(milliseconds=10))
-    monkeypatch.setattr(directory_watch, "_LOOK_EVERY", timedelta(milliseconds=50))
+    monkeypatch.setattr(directory_watch, "_CHECK_EVERY", timedelta(milliseconds=50))
 
 
 @pytest.fixture

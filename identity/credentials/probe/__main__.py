@@ -28,7 +28,7 @@ from identity.credentials.probe.serving import EventServer
 _LOG: Final = logging.getLogger("identity.credentials.probe")
 
 _PROGRAM: Final = "python -m identity.credentials.probe"
-# How long the round in flight may take to end; a pod is killed 30 s after it was asked to end.
+# How long the current round may take to end; a pod is killed 30 s after it was asked to end.
 _GRACE_SECONDS: Final = 5
 
 
@@ -41,7 +41,7 @@ def start(program: str) -> NoReturn:
 def main(arguments: Sequence[str] | None = None, *, program: str = _PROGRAM) -> int:
     """Run the probe; returns the exit code: 0 ended or ready, 1 not ready or the address is taken (2: wrong usage).
 
-    `program` is what the usage calls it.
+    `program` is its name in the usage.
     """
     parser = _parser(program)
     options = parser.parse_args(arguments)
@@ -73,7 +73,7 @@ def _serve(prober: Prober, metrics: Metrics, address: tuple[str, int], interval:
     except OSError as error:
         _LOG.error("cannot listen on %s:%d (%s); give another --listen", *address, error.strerror)
         return 1
-    # uvicorn ends on SIGTERM and SIGINT, then raises the signal again for whoever was there before it: nobody here.
+    # uvicorn ends on SIGTERM and SIGINT, then raises the signal again for the earlier handler, which must not end us.
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: None)
     loop = threading.Thread(target=prober.run, args=(interval,), name="prober", daemon=True)

@@ -1,4 +1,4 @@
-"""Where the consumer of a mount looks for its credential file."""
+"""Where the consumer of a mount finds its credential file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLOUD_CONFIG_KEY: Final = "aadMSIDataPlaneIdentityPath"
 
 
 class CredentialNotNamedError(ValueError):
-    """The variable or document that should name the credential file does not."""
+    """The variable or document does not name the credential file."""
 
 
 @dataclass(frozen=True)

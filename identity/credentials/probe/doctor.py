@@ -1,8 +1,8 @@
-"""`python -m identity.credentials.probe.doctor`: what kubectl alone shows of the credentials of a namespace.
+"""`python -m identity.credentials.probe.doctor`: diagnoses the credentials of a namespace by kubectl's output alone.
 
 It reads what `kubectl get pods,events,secretproviderclasses,secretproviderclasspodstatuses -o json` prints, on standard
-input, and asks the probes among the pods for their reports. For each pod that mounts a credential it names the first
-thing that is broken: class, mount, pod, document, sign-in or proof call. It needs no right of its own in the cluster.
+input, and gets the reports of the probes among the pods. For each pod that mounts a credential it names the first
+broken stage: class, mount, pod, document, sign-in or proof call. It needs no right of its own in the cluster.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _WITHOUT_A_REPORT: Final = "only a probe reports: read the log of this pod, or m
 
 @dataclass(frozen=True, kw_only=True)
 class Examined:
-    """A pod and one of its SecretProviderClasses: what is broken first, what could not be seen, or neither.
+    """A pod and one of its SecretProviderClasses: the first broken stage, one that was not checked, or neither.
 
-    `said` is the evidence, or why `stage` was not checked; empty if all is sound. Only what is broken has a `fix`.
+    `said` is the evidence, or why `stage` was not checked; empty if all is sound. Only a broken stage has a `fix`.
     """
 
     pod: str
@@ -60,28 +60,28 @@ class Namespace:
 
     @classmethod
     def parse(cls, text: str) -> Namespace:
-        """Read a List; raises ValueError with what else it is."""
-        found = json.loads(text)
-        if not isinstance(found, dict) or found.get("kind") != "List":
+        """Read a List; raises ValueError for anything else."""
+        listing = json.loads(text)
+        if not isinstance(listing, dict) or listing.get("kind") != "List":
             raise ValueError("found no List of Kubernetes objects")
 
         def of(kind: str) -> list[Document]:
-            return [each for each in found.get("items") or () if each.get("kind") == kind]
+            return [item for item in listing.get("items") or () if item.get("kind") == kind]
 
         return cls(
-            {_name(each): each for each in of("SecretProviderClass")},
+            {_name(item): item for item in of("SecretProviderClass")},
             {
-                (each["status"]["podName"], each["status"]["secretProviderClassName"]): each["status"]
-                for each in of("SecretProviderClassPodStatus")
+                (item["status"]["podName"], item["status"]["secretProviderClassName"]): item["status"]
+                for item in of("SecretProviderClassPodStatus")
             },
             of("Event"),
-            [each for each in of("Pod") if "deletionTimestamp" not in each["metadata"]],
+            [item for item in of("Pod") if "deletionTimestamp" not in item["metadata"]],
         )
 
     def last_event(self, pod: str, reason: str, *, unless: str = "") -> str:
         """The last message of that reason about the pod, in one line; empty without one, or if `unless` came later."""
-        own = [each for each in self.events if each["involvedObject"].get("name") == pod]
-        last = max((each for each in own if each.get("reason") in (reason, unless)), key=_time, default=None)
+        own = [event for event in self.events if event["involvedObject"].get("name") == pod]
+        last = max((event for event in own if event.get("reason") in (reason, unless)), key=_time, default=None)
         return " ".join((last.get("message") or "").split()) if last and last["reason"] == reason else ""
 
 
@@ -100,25 +100,25 @@ def examine(seen: Namespace, ask: AskProbe) -> Iterator[Examined]:
 def _mounting(seen: Namespace, pod: Document, name: str) -> Examined | None:
     """What is broken until the pod has the file."""
 
-    def found(stage: str, said: str, fix: str) -> Examined:
+    def broken(stage: str, said: str, fix: str) -> Examined:
         return Examined(pod=_name(pod), secret_provider_class=name, stage=stage, said=said, fix=fix)
 
     if name not in seen.classes:
-        return found("class", f"there is no SecretProviderClass {name}", f"have it made: {ON_PAPER['objects']}")
+        return broken("class", f"there is no SecretProviderClass {name}", f"have it made: {ON_PAPER['objects']}")
     if wrong := _wrong(seen.classes[name]["spec"]):
-        return found("class", f"of {name}, {wrong}", f"have it written again: {ON_PAPER['objects']}")
+        return broken("class", f"of {name}, {wrong}", f"have it written again: {ON_PAPER['objects']}")
     status = seen.statuses.get((_name(pod), name))
     if status is None or not status.get("mounted"):
         said = seen.last_event(_name(pod), "FailedMount") or "no event says why; events are kept for an hour"
-        return found("mount", f"the driver has mounted nothing: {said}", _fix(said, Family.VAULT, Family.MOUNT))
+        return broken("mount", f"the driver has mounted nothing: {said}", _fix(said, Family.VAULT, Family.MOUNT))
     waiting = [reason for reason in _waiting(pod) if not reason.startswith(_PASSING)]
     if waiting:
-        return found("pod", waiting[0], _fix(waiting[0], Family.POD))
+        return broken("pod", waiting[0], _fix(waiting[0], Family.POD))
     return None
 
 
 def _rotation(seen: Namespace, pod: Document, name: str) -> Examined | None:
-    """A rotation that failed and that none has followed: there is none either while the secret stays as it is."""
+    """A failed rotation without a later success: while the secret is unchanged there is none either."""
     if said := seen.last_event(_name(pod), "MountRotationFailed", unless="MountRotationComplete"):
         why = f"a rotation has failed; only the vault shows whether the pod's version is old: {said}"
         return Examined(pod=_name(pod), secret_provider_class=name, stage="mount", said=why)
@@ -126,7 +126,7 @@ def _rotation(seen: Namespace, pod: Document, name: str) -> Examined | None:
 
 
 def _reported(pod: Document, name: str, ask: AskProbe) -> Examined:
-    """What the pod says of its credential once it has the file."""
+    """What the pod reports of its credential once it has the file."""
 
     def result(stage: str, said: str, fix: str = "") -> Examined:
         return Examined(pod=_name(pod), secret_provider_class=name, stage=stage, said=said, fix=fix)
@@ -151,9 +151,9 @@ def _reported(pod: Document, name: str, ask: AskProbe) -> Examined:
 
 
 def _wrong(spec: Document) -> str:
-    """What the driver cannot work with, in words."""
+    """What the driver cannot use, in words."""
     parameters = spec.get("parameters") or {}
-    missing = [each for each in _PARAMETERS if not parameters.get(each)]
+    missing = [parameter for parameter in _PARAMETERS if not parameters.get(parameter)]
     if spec.get("provider") != "azure":
         return f"provider is {spec.get('provider')!r}, not 'azure'"
     if missing:
@@ -163,18 +163,16 @@ def _wrong(spec: Document) -> str:
     return "" if _OBJECT_NAME.search(parameters.get("objects") or "") else "`objects` names no secret"
 
 
-def _fix(
-    said: str, *families: Family, otherwise: str = "look at `kubectl describe pod`, and at the driver's log"
-) -> str:
+def _fix(said: str, *families: Family, otherwise: str = _DESCRIBE) -> str:
     symptom = find(said, *families)
     return symptom.fix.format_map(ON_PAPER) if symptom else otherwise
 
 
 def _waiting(pod: Document) -> Iterator[str]:
     status = pod.get("status") or {}
-    for each in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
-        if waiting := (each.get("state") or {}).get("waiting"):
-            yield f"{waiting.get('reason')}: {waiting.get('message') or each['name']}"
+    for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        if waiting := (container.get("state") or {}).get("waiting"):
+            yield f"{waiting.get('reason')}: {waiting.get('message') or container['name']}"
 
 
 def _classes_of(pod: Document) -> Iterator[str]:
@@ -183,8 +181,8 @@ def _classes_of(pod: Document) -> Iterator[str]:
             yield name
 
 
-def _name(found: Document) -> str:
-    return str(found["metadata"]["name"])
+def _name(resource: Document) -> str:
+    return str(resource["metadata"]["name"])
 
 
 def _time(event: Document) -> str:
@@ -194,7 +192,7 @@ def _time(event: Document) -> str:
 def ask_probe(pod: Document) -> Document:
     """The report at the pod's own address; a probe that is not ready answers 503 with it.
 
-    Raises OSError and ValueError for what is no report, KeyError for a pod without an address.
+    Raises OSError and ValueError for anything but a report, KeyError for a pod without an address.
     """
     port = pod["spec"]["containers"][0]["ports"][0]["containerPort"]
     try:
@@ -206,27 +204,27 @@ def ask_probe(pod: Document) -> Document:
         text = error.read()
     report = json.loads(text)
     if not isinstance(report, dict) or "signIn" not in report:
-        raise ValueError("the answer is no report")
+        raise ValueError("the answer is not a report")
     return report
 
 
 def print_report(results: Iterable[Examined], output: TextIO) -> int:
-    """Write what is broken and what was not seen; returns the exit code: 0 sound, 1 broken, 3 not everything seen."""
-    found = list(results)
-    broken = [each for each in found if each.fix]
-    unseen = [each for each in found if each.said and not each.fix]
-    for each in broken:
-        place = f"{each.pod}, class {each.secret_provider_class}"
-        print(f"broken  {each.stage}: {place}\n    found  {each.said}\n    fix    {each.fix}\n", file=output)
-    for stage, said in dict.fromkeys((each.stage, each.said) for each in unseen):
-        pods = ", ".join(dict.fromkeys(each.pod for each in unseen if each.said == said))
+    """Write what is broken and what was not checked; returns the exit code: 0 sound, 1 broken, 3 not all checked."""
+    examined = list(results)
+    broken = [result for result in examined if result.fix]
+    unseen = [result for result in examined if result.said and not result.fix]
+    for result in broken:
+        place = f"{result.pod}, class {result.secret_provider_class}"
+        print(f"broken  {result.stage}: {place}\n    found  {result.said}\n    fix    {result.fix}\n", file=output)
+    for stage, said in dict.fromkeys((result.stage, result.said) for result in unseen):
+        pods = ", ".join(dict.fromkeys(result.pod for result in unseen if result.said == said))
         print(f"not checked  {stage}: {pods}\n    why    {said}\n", file=output)
-    print(f"{len(broken)} broken, {len(unseen)} not checked, of {len(found)} mounted credentials", file=output)
-    return 1 if broken else 3 if unseen or not found else 0
+    print(f"{len(broken)} broken, {len(unseen)} not checked, of {len(examined)} mounted credentials", file=output)
+    return 1 if broken else 3 if unseen or not examined else 0
 
 
 def main() -> int:
-    """Read standard input; returns the exit code, 2 for something else than kubectl's list."""
+    """Read standard input; returns the exit code, 2 for anything but kubectl's list."""
     if sys.stdin.isatty():
         print(_USAGE, file=sys.stderr)
         return 2

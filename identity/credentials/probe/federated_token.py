@@ -26,7 +26,7 @@ _TIMEOUT_SECONDS: Final = 15
 
 @dataclass(frozen=True, kw_only=True)
 class FederatedToken:
-    """The token, from when until when it is valid, and whom it signs in. Entra ID alone says whether it trusts it."""
+    """The token, its validity, and the identity that it signs in. Only Entra ID says whether it trusts it."""
 
     assertion: str = field(repr=False)
     not_before: datetime
@@ -38,7 +38,7 @@ class FederatedToken:
 
     @classmethod
     def read(cls, file: Path, environ: Mapping[str, str]) -> FederatedToken:
-        """What the file holds now; raises CredentialUnavailableError."""
+        """Read the file; raises CredentialUnavailableError."""
         if missing := [name for name in (_TENANT, _CLIENT, _AUTHORITY) if not environ.get(name)]:
             raise CredentialUnavailableError(f"variable {missing[0]}: found none; set it on the container")
         try:
@@ -62,7 +62,7 @@ class FederatedToken:
         )
 
     def sign_in(self, scope: str) -> AccessToken:
-        """Exchange it, past every cache; raises ClientAuthenticationError, whose reason `refusal` has."""
+        """Exchange it, past every cache; raises ClientAuthenticationError, whose reason `refusal` returns."""
         with ClientAssertionCredential(
             self.tenant_id,
             self.client_id,

@@ -16,7 +16,7 @@ from identity.credentials.probe.report import ProbeReport
 class Metrics:
     """A registry of its own, so that two probers in one process do not share their counts. Times are Unix seconds.
 
-    Threads may share it: a scrape shows an event or a round as a whole, or nothing of it.
+    Threads may share it: a scrape shows all of an event or round, or nothing of it.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Metrics:
         return Counter(name, meaning, registry=self.registry)
 
     def _results(self, name: str, meaning: str, results: Iterable[str] = (), *, label: str = "result") -> Counter:
-        """A counter by label. The `results` are there from the start, so that the first one is an increase."""
+        """A counter by label. The `results` exist from the start, so that the first one is an increase."""
         counter = Counter(name, meaning, [label], registry=self.registry)
         for result in results:
             counter.labels(result)

@@ -1,4 +1,4 @@
-"""The probe's loop: find the file, load it, sign in, make the proof call if there is one, remember how it went."""
+"""The probe's loop: find the file, load it, sign in, make the proof call if there is one, and keep the result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LONGEST_RETRY: Final = 5.0
 
 
 class Prober:
-    """Proves a credential again and again. `report` is what it found last, `reloads` how often a new one came."""
+    """Proves a credential repeatedly. `report` is the last result, `reloads` how often a new credential came."""
 
     def __init__(
         self, source: CredentialSource, call: ProofRequest | None, metrics: Metrics, *, clock: Clock = utc_now
@@ -62,12 +62,12 @@ class Prober:
             self._woken.wait(interval.total_seconds() if self.report.is_ready else backoff.next())
 
     def stop(self) -> None:
-        """End `run` after the round it is in. Not to be called from a signal handler."""
+        """End `run` after the current round. Not to be called from a signal handler."""
         self._stopped = True
         self._woken.set()
 
     def close(self) -> None:
-        """Stop watching the file, and let the key go."""
+        """Stop watching the file, and release the key."""
         self._forget_sign_ins()
         mounted, self._mounted = self._mounted, None
         if mounted:
@@ -75,7 +75,7 @@ class Prober:
 
     @property
     def unwatched(self) -> Path | None:
-        """The loaded credential file that nothing watches any more, which is a defect; None while all is well."""
+        """The loaded credential file if it is no longer watched, which is a defect; otherwise None."""
         mounted = self._mounted
         return None if mounted is None or mounted.is_watching else mounted.path
 
@@ -90,7 +90,7 @@ class Prober:
         return self.report
 
     def to_json(self) -> dict[str, Any]:
-        """The last report with what only the prober knows."""
+        """The last report with the action and the number of reloads."""
         return self.report.to_json(action=self._call.action if self._call else None, reloads=self.reloads)
 
     def _round(self) -> ProbeReport:
@@ -119,7 +119,7 @@ class Prober:
         )
 
     def _sign_ins(self, credential: Credential | FederatedToken) -> FreshSignIns | FederatedToken:
-        """Those of the served credential, with its key loaded."""
+        """The sign-ins of the served credential, with its key loaded."""
         if isinstance(credential, FederatedToken):
             return credential
         if self._signing_in is None or self._signing_in[0] is not credential:

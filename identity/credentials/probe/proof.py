@@ -20,14 +20,13 @@ _ERROR_LENGTH: Final = 500
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of the call: the HTTP status (None if there was no answer) and the service's error in one line."""
+    """The result of the call: the HTTP status (None if there was no answer) and the service's error in one line."""
 
     status: int | None
     error: str | None
 
     @property
     def ok(self) -> bool:
-        """Whether the call was granted."""
         return self.error is None
 
 

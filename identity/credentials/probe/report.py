@@ -1,4 +1,4 @@
-"""What a round of the probe found."""
+"""The result of a round of the probe."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ProofResult:
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeReport:
-    """What the probe knows: `None` stands for what it has not tried yet."""
+    """What the probe knows; None for what it has not tried yet."""
 
     file: Path | None = None
     credential: Credential | FederatedToken | None = None
@@ -47,7 +47,7 @@ class ProbeReport:
 
     @property
     def error(self) -> str | None:
-        """The first thing that went wrong."""
+        """The first failure."""
         if self.sign_in and self.sign_in.error:
             return self.sign_in.error
         return self.proof.outcome.error if self.proof else None

@@ -1,7 +1,7 @@
-"""What must fit together in the way in which a hosted cluster's identities sign in; see `hosted_cluster.py`.
+"""The rules of a hosted cluster's `authentication`; see `hosted_cluster.py`.
 
 Source: openshift/hypershift at 3ee9615, api/hypershift/v1beta1/azure.go:362-366, 1006-1051, whose rules would refuse
-the object only after everything else is there.
+the object only after everything else exists.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from identity.settings.schema.problems import (
 )
 
 _MANAGED, _WORKLOAD = AUTHENTICATION_TYPES
-# The keys of each way that the other has no use for, with the attributes of the settings.
+# The keys that only one of the two types uses, with the attributes of the settings.
 _KEYS_OF: Final[Mapping[str, Mapping[str, str]]] = {
     _MANAGED: {
         "objectEncoding": "object_encoding",
@@ -37,12 +37,9 @@ _KEYS_OF: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def validate_authentication(
-    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
-) -> None:
+def validate_authentication(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule to the hosted cluster at `place`."""
     apply((_other_way_has_no_keys, _topology_is_given, _workload_identities_are_used), cluster, place, report)
-    apply((_side_is_hypershifts,), settings, cluster, place, report)
 
 
 def applied_clusters_sign_in_in_one_way(settings: Settings, report: ProblemReport) -> None:
@@ -137,18 +134,3 @@ def _workload_identities_are_used(cluster: HostedClusterSettings, place: Place, 
                 accepted=f"nothing: without {path_of((*place, row.setting))} nobody uses this identity",
                 fix=f"{to_remove(at)}, or write {path_of((*place, row.setting))} in the stack file",
             )
-
-
-def _side_is_hypershifts(
-    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
-) -> None:
-    if settings.cluster_side == "stack" and cluster.authentication == _WORKLOAD:
-        at = (*place, "authentication")
-        report.refuse(
-            at,
-            cluster.authentication,
-            rule="workload-identities-with-stack-side",
-            accepted=f"{_MANAGED} with clusterSide: stack: the tokens of a hosted cluster's service accounts are from "
-            "its API server, which HyperShift runs",
-            fix=f"{to_set(('clusterSide',), 'hypershift')}, or {to_set(at, _MANAGED)}",
-        )

@@ -126,7 +126,7 @@ def lookups(**changes: Any) -> Mapping[str, Any]:
         # Its own outputs, before the first `up`.
         "pulumi:pulumi:readStackOutputs": {"outputs": {}, "secretOutputNames": []},
         "pulumi:pulumi:readStackResourceOutputs": {"outputs": {}},
-        "idstack:index:lookAtSecrets": {},
+        "idstack:index:prefetchSecrets": {},
         "azure-native:authorization:getClientConfig": {
             "tenantId": TENANT,
             "objectId": DEPLOYER,

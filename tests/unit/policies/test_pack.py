@@ -15,7 +15,7 @@ from pulumi_policy.proxy import unknown_checking_proxy
 
 from policies.pack import WAIVED, policies
 from policies.rules import RULES
-from policies.stack import PolicedStack
+from policies.stack import StackConfig
 
 URN = "urn:pulumi:prod::idstack::idstack:azure:Vault$azure-native:keyvault:Vault::vault-vault"
 OPTIONS = PolicyResourceOptions(False, [], False, {}, [], None)  # type: ignore[arg-type]
@@ -26,15 +26,15 @@ WAIVER = {
 }
 
 
-def stack(**configuration: Any) -> PolicedStack:
+def stack(**configuration: Any) -> StackConfig:
     """The stack with this configuration, as the engine passes it."""
     passed = {
         f"idstack:{key}": value if isinstance(value, str) else json.dumps(value) for key, value in configuration.items()
     }
-    return PolicedStack.from_environment({"PULUMI_CONFIG": json.dumps(passed)})
+    return StackConfig.from_environment({"PULUMI_CONFIG": json.dumps(passed)})
 
 
-def reported(of: PolicedStack, properties: object) -> dict[str, list[str]]:
+def reported(of: StackConfig, properties: object) -> dict[str, list[str]]:
     """What each policy reports of a vault, those that report nothing left out."""
     found: dict[str, list[str]] = {}
     for policy in policies(of):
@@ -102,7 +102,7 @@ def test_a_stack_is_protected_unless_it_says_otherwise(protect: str | None) -> N
 def test_a_configuration_that_the_program_will_refuse_is_read_as_far_as_it_goes() -> None:
     read = stack(hostedClusters=[{"name": "hc1"}, "hc2"], policyWaivers=[{"policy": "x"}, 7])
     assert (read.clusters, read.waivers) == (("hc1",), {})
-    assert PolicedStack.from_environment({}) == PolicedStack()
+    assert StackConfig.from_environment({}) == StackConfig()
 
 
 def test_the_engine_learns_the_packs_port_whatever_the_shell_says_of_buffers() -> None:

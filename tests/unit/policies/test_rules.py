@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.naming import kebab
 from identity.settings.schema.waivers import PolicyName
-from policies.rules import LONGEST_LIFE_DAYS, RULES, PolicedResource, RuleContext
-from policies.stack import PolicedStack
+from policies.rules import LONGEST_LIFE_DAYS, RULES, CheckedResource, RuleContext
+from policies.stack import StackConfig
 
 VAULT = "azure-native:keyvault:Vault"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
@@ -22,15 +22,15 @@ HOSTED_CLUSTER = "kubernetes:hypershift.openshift.io/v1beta1:HostedCluster"
 DIGEST = f"registry.example.com/probe@sha256:{'0' * 64}"
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/hc1-managed"
 OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
-PRODUCTION = PolicedStack(is_protected=True, clusters=("hc1", "hc1-b"))
-DEVELOPMENT = PolicedStack(is_protected=False)
+PRODUCTION = StackConfig(is_protected=True, clusters=("hc1", "hc1-b"))
+DEVELOPMENT = StackConfig(is_protected=False)
 
 
 def found(
     rule: PolicyName, *kinds: str, name: str = "some", context: RuleContext | None = None, **inputs: Any
 ) -> list[str]:
     """What the rule finds at a resource of a production stack."""
-    resource = PolicedResource(kinds=kinds, name=name, inputs=inputs)
+    resource = CheckedResource(kinds=kinds, name=name, inputs=inputs)
     return [each.found for each in RULES[rule](resource, context or RuleContext(PRODUCTION))]
 
 
@@ -97,7 +97,7 @@ def test_an_identity_has_the_roles_of_its_row_alone(row: Any) -> None:
 def test_an_identity_may_have_the_role_that_its_configuration_keeps() -> None:
     clusters = [{"name": "hc1", "identities": {"ingress": {"customRole": OWNER.upper()}, "disk": {}}}]
     environ = {"PULUMI_CONFIG": json.dumps({"idstack:hostedClusters": json.dumps(clusters)})}
-    context = RuleContext(PolicedStack.from_environment(environ))
+    context = RuleContext(StackConfig.from_environment(environ))
     kinds = ("idstack:azure:ControlPlaneIdentity", ASSIGNMENT)
 
     def at(name: str) -> list[str]:

@@ -10,8 +10,8 @@ import pytest
 from identity.state_schema import CURRENT
 from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import Props
-from provider.early_looks import EarlyLooks
 from provider.renewal_schedule import RenewalScheduleResource
+from provider.secret_prefetch import SecretPrefetch
 from tests.unit.provider.conftest import ADDRESS, SECRET, SetClock
 
 URN = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress-schedule"
@@ -36,7 +36,7 @@ FIRST_ISSUE = {
 B2 = {"generation": 2, "notBefore": "2026-03-18T09:25:15Z", "validDays": 90}
 DELIVERED = {"name": "a1", "at": "2026-01-31T09:31:00Z"}
 
-schedule = RenewalScheduleResource(EarlyLooks())
+schedule = RenewalScheduleResource(SecretPrefetch())
 
 
 @pytest.fixture

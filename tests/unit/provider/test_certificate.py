@@ -143,8 +143,8 @@ def test_wrong_settings_are_refused_even_while_they_wait() -> None:
         ({"keySize": None}, ("keySize", "found nothing; accepted: 2048, 3072, 4096")),
         ({"commonName": ""}, ("commonName", "found a string; accepted: a string that is not empty")),
         ({"commonName": "x" * 65}, ("commonName", "found a string; accepted: at most 64 characters (RFC 5280)")),
-        ({"lifetimeDays": 0}, ("lifetimeDays", "found 0; accepted: an integer, 1 at least")),
-        ({"generation": 0}, ("generation", "found 0; accepted: an integer, 1 at least")),
+        ({"lifetimeDays": 0}, ("lifetimeDays", "found 0; accepted: an integer of at least 1")),
+        ({"generation": 0}, ("generation", "found 0; accepted: an integer of at least 1")),
         ({"notBefore": "today"}, ("notBefore", "found a string; accepted: RFC 3339 such as 2026-01-31T09:30:00Z")),
     ],
 )

@@ -124,7 +124,7 @@ def test_a_step_before_its_time_is_refused_with_its_moment(issuer: ArmWorld, set
     old = checked(program(FIRST, SECOND))
     set_clock(START + timedelta(hours=1))
 
-    assert "let it sign from 2026-01-02T00:00:00Z on. After a leak, name the key that has leaked in" in refusal(
+    assert "let it sign after 2026-01-02T00:00:00Z. After a leak, name the key that has leaked in" in refusal(
         program(FIRST, SECOND, signing=2), old
     )
     assert checked(program(SECOND, signing=2, first=2, leaked=[1]), old)["signing"] == 2

@@ -132,9 +132,9 @@ def test_a_withdrawal_takes_out_what_no_state_knows_and_nobody_elses(
     deliver(vault, "b2")
     asked(monkeypatch, RenewalRequest.WITHDRAW)
     new: Any = checked(old)
-    seen = schedule._look(new)
+    seen = schedule._read(new)
     graph = RecordedGraph(monkeypatch)
-    monkeypatch.setattr(schedule, "_look", lambda _: seen)
+    monkeypatch.setattr(schedule, "_read", lambda _: seen)
     current, before, unknown = (
         {"customKeyIdentifier": each * 20, "keyId": key_id(each * 20), "startDateTime": B2["notBefore"]}
         for each in ("AB", "CD", "EF")
@@ -165,10 +165,10 @@ def test_a_tag_that_contradicts_what_is_registered_withdraws_nothing(
     deliver(vault, "b2")
     asked(monkeypatch, RenewalRequest.WITHDRAW)
     new: Any = checked(old)
-    seen = schedule._look(new)
-    assert seen.found is not None
-    kept = {name: value for name, value in {**seen.found.tags, **tags}.items() if value is not None}
-    monkeypatch.setattr(schedule, "_look", lambda _: replace(seen, found=replace(seen.found, tags=kept)))
+    seen = schedule._read(new)
+    assert seen.metadata is not None
+    kept = {name: value for name, value in {**seen.metadata.tags, **tags}.items() if value is not None}
+    monkeypatch.setattr(schedule, "_read", lambda _: replace(seen, metadata=replace(seen.metadata, tags=kept)))
     graph = RecordedGraph(monkeypatch)
     named: dict[str, Any] = {
         "customKeyIdentifier": "AB" * 20,

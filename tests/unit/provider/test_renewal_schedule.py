@@ -173,9 +173,9 @@ def test_a_clock_that_is_no_timestamp_is_refused(vault: ArmWorld, monkeypatch: p
 @pytest.mark.parametrize(
     ("change", "failure"),
     [
-        ({"lifetimeDays": 1}, ("lifetimeDays", "found 1; accepted: an integer, 2 at least")),
-        ({"lifetimeDays": True}, ("lifetimeDays", "found True; accepted: an integer, 2 at least")),
-        ({"renewBeforeDays": 0.5}, ("renewBeforeDays", "found 0.5; accepted: an integer, 1 at least")),
+        ({"lifetimeDays": 1}, ("lifetimeDays", "found 1; accepted: an integer of at least 2")),
+        ({"lifetimeDays": True}, ("lifetimeDays", "found True; accepted: an integer of at least 2")),
+        ({"renewBeforeDays": 0.5}, ("renewBeforeDays", "found 0.5; accepted: an integer of at least 1")),
         ({"renewBeforeDays": 90}, ("renewBeforeDays", "found 90; accepted: less than lifetimeDays")),
         ({"mode": "manual"}, ("mode", "found a string; accepted: auto or hold")),
         ({"mode": None}, ("mode", "found nothing; accepted: auto or hold")),

@@ -304,9 +304,9 @@ def test_a_preview_before_the_certificate_is_issued_knows_no_proof(tenant: GateT
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"successes": 0}, "found 0; accepted: an integer, 1 at least"),
-        ({"settleSeconds": -1}, "found -1; accepted: an integer, 0 at least"),
-        ({"timeoutSeconds": 0}, "found 0; accepted: an integer, 1 at least"),
+        ({"successes": 0}, "found 0; accepted: an integer of at least 1"),
+        ({"settleSeconds": -1}, "found -1; accepted: an integer of at least 0"),
+        ({"timeoutSeconds": 0}, "found 0; accepted: an integer of at least 1"),
         ({"tenantId": ""}, "found a string; accepted: a string that is not empty"),
         ({"thumbprint": ""}, "found a string; accepted: a string that is not empty"),
         ({"registration": None}, "found nothing; accepted: a string that is not empty"),

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from components.azure.control_plane_identity import ControlPlaneIdentityArgs, ControlPlaneIdentityComponent
-from components.azure.credential_secret import CredentialDates
+from components.azure.credential_secret import CredentialDates, DocumentFile
 from components.azure.entra_application import EntraApplicationArgs
-from components.azure.imported_credential import ImportedCredentialArgs, ImportedDocument, StoredDocument
+from components.azure.imported_credential import ImportedCredential, StoredDocument
 from components.azure.vault import Vault
 from identity.catalogue_rows import RoleGrant, Scope
 from identity.roles import IMAGE_REGISTRY_ROLE
@@ -40,7 +40,7 @@ ROW = replace(row("imageRegistry"), hypershift=RoleGrant(IMAGE_REGISTRY_ROLE, (S
 
 
 def built(
-    source: EntraApplicationArgs | ImportedCredentialArgs, outputs: Mapping[str, Mapping[str, Any]] | None = None
+    source: EntraApplicationArgs | ImportedCredential, outputs: Mapping[str, Mapping[str, Any]] | None = None
 ) -> RecordingMonitor:
     configured = settings()
 
@@ -58,11 +58,11 @@ def built(
     return run(build, outputs=outputs)
 
 
-def imported(document: ImportedDocument | StoredDocument) -> RecordingMonitor:
-    return built(ImportedCredentialArgs(principal=principal(), document=document))
+def imported(document: DocumentFile | StoredDocument) -> RecordingMonitor:
+    return built(ImportedCredential(principal=principal(), document=document))
 
 
-def an_imported_document() -> ImportedDocument:
+def an_imported_document() -> DocumentFile:
     start = datetime(2026, 11, 21, tzinfo=UTC)
     dates = CredentialDates(
         not_before=start,
@@ -70,7 +70,7 @@ def an_imported_document() -> ImportedDocument:
         renew_after=start + timedelta(days=45),
         cannot_renew_after=start + timedelta(days=90),
     )
-    return ImportedDocument(path="ciro.json", dates=dates, thumbprint="0A1B")
+    return DocumentFile(path="ciro.json", client_id=REGISTRY["clientId"], dates=dates, thumbprint="0A1B")
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from components.azure.credential_secret import (
     CredentialDates,
     DocumentFile,
     IssuedDocument,
-    StoredCredential,
-    StoredCredentialArgs,
+    credential_secret,
 )
 from components.azure.vault import Vault
+from identity.settings import IdentitySettings
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.world import TENANT, VAULT, settings, store, vault_args
 
@@ -59,17 +59,17 @@ def document_file() -> DocumentFile:
     return DocumentFile(path="ciro.json", client_id="client", thumbprint="0A1B", dates=DATES)
 
 
-def built(*, is_file: bool = False, object_encoding: str = "utf-8", **changes: Any) -> RecordingMonitor:
+def built(*, is_file: bool = False, object_encoding: Any = "utf-8", **changes: Any) -> RecordingMonitor:
     def build() -> None:
-        args = StoredCredentialArgs(
-            secret_name="cpo-hc1-json",
-            object_encoding=object_encoding,
-            store=store(Vault("vault", vault_args())),
-            document=document_file() if is_file else issued_document(),
-            settings=settings(**changes),
+        credential_secret(
+            "credential-secret",
+            document_file() if is_file else issued_document(),
+            IdentitySettings.model_construct(enabled=True, secret_name="cpo-hc1-json", object_encoding=object_encoding),
+            settings(**changes),
+            store(Vault("vault", vault_args())),
             stack_owner="an-owner-id",
+            opts=pulumi.ResourceOptions(),
         )
-        StoredCredential("credential", args)
 
     return run(build)
 

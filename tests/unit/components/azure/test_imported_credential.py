@@ -9,13 +9,8 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from components.azure.credential_secret import CredentialDates
-from components.azure.imported_credential import (
-    ImportedCredential,
-    ImportedCredentialArgs,
-    ImportedDocument,
-    StoredDocument,
-)
+from components.azure.credential_secret import CredentialDates, DocumentFile
+from components.azure.imported_credential import ImportedCredential, StoredDocument
 from components.preflight.imported_documents import read_document
 from identity.credentials.document import InvalidCredentialError
 from identity.settings import ImportedCredentialSettings
@@ -27,21 +22,21 @@ START, END = datetime(2026, 11, 21, tzinfo=UTC), datetime(2027, 2, 19, tzinfo=UT
 DATES = CredentialDates(
     not_before=START, not_after=END, renew_after=datetime(2027, 1, 5, tzinfo=UTC), cannot_renew_after=END
 )
-DOCUMENT = ImportedDocument(path="ciro.json", dates=DATES, thumbprint="0A1B")
+DOCUMENT = DocumentFile(path="ciro.json", client_id=REGISTRY["clientId"], dates=DATES, thumbprint="0A1B")
 
 
-def built(document: ImportedDocument | StoredDocument) -> RecordingMonitor:
+def built(document: DocumentFile | StoredDocument) -> RecordingMonitor:
     def build() -> None:
-        source = ImportedCredential("ciro", ImportedCredentialArgs(principal=principal(), document=document))
+        source = ImportedCredential(principal=principal(), document=document)
         pulumi.export("shown", source.summary)
-        pulumi.export("is_stored_here", source.document is not None)
-        if source.document is not None:
+        pulumi.export("ids", [source.client_id, source.principal_id])
+        if isinstance(source.document, DocumentFile):
             pulumi.export("document", source.document.inputs())
 
     return run(build)
 
 
-def read(credential: ImportedCredentialSettings, **changes: str) -> ImportedDocument:
+def read(credential: ImportedCredentialSettings, **changes: str) -> DocumentFile:
     expected = {"tenant_id": TENANT, "client_id": REGISTRY["clientId"], "object_encoding": "utf-8", **changes}
     return read_document(credential, now=datetime.now(UTC), **expected)
 
@@ -70,10 +65,9 @@ def test_of_an_imported_document_dates_and_thumbprint_are_shown() -> None:
     }
 
 
-def test_a_document_that_is_in_the_vault_already_is_not_stored_again() -> None:
+def test_of_a_document_that_is_in_the_vault_already_its_dates_are_shown() -> None:
     outputs = built(StoredDocument(not_after="2027-02-19T00:00:00Z", renew_after=None)).stack_outputs.values
 
-    assert outputs["is_stored_here"] is False
     assert outputs["shown"] == {
         "notAfter": "2027-02-19T00:00:00Z",
         "renewAfter": None,
@@ -83,9 +77,7 @@ def test_a_document_that_is_in_the_vault_already_is_not_stored_again() -> None:
 
 
 def test_its_ids_are_those_of_the_managed_identity() -> None:
-    outputs = built(DOCUMENT).outputs_of("ciro")
-
-    assert (outputs["client_id"], outputs["principal_id"]) == (REGISTRY["clientId"], REGISTRY["principalId"])
+    assert built(DOCUMENT).stack_outputs.values["ids"] == [REGISTRY["clientId"], REGISTRY["principalId"]]
 
 
 @pytest.mark.parametrize("object_encoding", ["utf-8", "base64", "hex"])
@@ -121,5 +113,5 @@ def test_no_document_shows_in_a_repr(msi_document: str, tmp_path: Path) -> None:
     (tmp_path / "ciro.json").write_text(msi_document, encoding="utf-8")
     found = read(ImportedCredentialSettings(file=str(tmp_path / "ciro.json")))
 
-    shown = repr(ImportedCredentialArgs(principal=principal(), document=found))
+    shown = repr(ImportedCredential(principal=principal(), document=found))
     assert json.loads(msi_document)["client_secret"] not in shown

@@ -186,9 +186,9 @@ def _leaves(document: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 @for_all(one=_documents, other=_documents)
 def test_two_parts_conflict_or_have_everything_of_both(one: dict[str, Any], other: dict[str, Any]) -> None:
     found = list(conflicts(one, other))
-    turned = {each.path: (each.given, each.written) for each in conflicts(other, one)}
+    turned = {each.path: (each.user_value, each.stack_value) for each in conflicts(other, one)}
 
-    assert {each.path: (each.written, each.given) for each in found} == turned
+    assert {each.path: (each.stack_value, each.user_value) for each in found} == turned
     if not found:
         whole = dict(_leaves(merged(one, other)))
         assert merged(one, other) == merged(other, one)

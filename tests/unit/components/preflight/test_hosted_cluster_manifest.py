@@ -77,9 +77,9 @@ def test_a_conflict_in_a_file_is_at_the_file(program: Program, tmp_path: Path) -
     ("text", "reason"),
     [
         (None, "FileNotFoundError"),
-        ("a: 1\n---\nb: 2\n", "it holds 2 YAML documents"),
-        ("", "it holds 0 YAML documents"),
-        ("- a\n", "it holds no mapping"),
+        ("a: 1\n---\nb: 2\n", "it has 2 YAML documents"),
+        ("", "it has 0 YAML documents"),
+        ("- a\n", "it is not a mapping"),
         ("a: [", "while parsing a flow node expected the node content"),
     ],
 )

@@ -168,14 +168,14 @@ INVALID: Final = (
     InvalidDocument(
         "expired",
         dates(not_after="2020-01-01T00:00:00Z"),
-        'not_after: found "2020-01-01T00:00:00Z", which is past; accepted: RFC 3339, such as 2026-01-31T09:30:00Z; '
-        "issue the credential again",
+        'not_after: found "2020-01-01T00:00:00Z", which is in the past; accepted: RFC 3339, such as '
+        "2026-01-31T09:30:00Z; issue the credential again",
     ),
     InvalidDocument(
         "not valid yet",
         dates(not_before="2999-01-01T00:00:00Z"),
-        'not_before: found "2999-01-01T00:00:00Z", which is to come; accepted: RFC 3339, such as 2026-01-31T09:30:00Z; '
-        "wait until it is valid",
+        'not_before: found "2999-01-01T00:00:00Z", which is in the future; accepted: RFC 3339, such as '
+        "2026-01-31T09:30:00Z; wait until it is valid",
     ),
     InvalidDocument(
         "another tenant",
@@ -192,7 +192,7 @@ INVALID: Final = (
     InvalidDocument(
         "size",
         lambda issued: changed(issued, extra="x" * (25 * 1024 + 1 - len(changed(issued, extra="")))),
-        "size: found 25601 bytes; accepted: 25600 at most, Key Vault's limit; store the key with its own certificate "
+        "size: found 25601 bytes; accepted: at most 25600, Key Vault's limit; store the key with its own certificate "
         "only",
     ),
 )

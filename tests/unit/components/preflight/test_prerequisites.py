@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from components.azure.credential_secret import DocumentFile
 from components.azure.imported_credential import (
     ExistingIdentity,
-    ImportedCredentialArgs,
-    ImportedDocument,
+    ImportedCredential,
     StoredDocument,
 )
 from components.azure.providers import register_providers
@@ -38,7 +38,7 @@ def without(*names: str) -> Callable[[Mapping[str, Any]], Any]:
 
 def test_everything_that_is_missing_is_in_one_report(program: Program) -> None:
     nothing = dict.fromkeys((token.rpartition(":")[2] for token in lookups()), GONE)
-    del nothing["getClientConfig"], nothing["lookAtSecrets"]
+    del nothing["getClientConfig"], nothing["prefetchSecrets"]
     del nothing["readStackOutputs"], nothing["readStackResourceOutputs"]
 
     assert refused(program, invokes=lookups(**nothing)) == [
@@ -175,7 +175,7 @@ def test_missing_scopes_and_unusable_documents_are_in_the_same_report(program: P
     ]
 
 
-def imported(invokes: Mapping[str, Any], credential: Mapping[str, str]) -> ImportedCredentialArgs:
+def imported(invokes: Mapping[str, Any], credential: Mapping[str, str]) -> ImportedCredential:
     """The image registry's credential as it is found when nothing is missing."""
     settings = world.settings(hostedClusters=with_managed_identity(credential), clusterSide="hypershift")
     looked_up: list[Prerequisites] = []
@@ -194,7 +194,7 @@ def test_of_a_secret_that_is_in_the_vault_the_dates_beside_it_are_known() -> Non
         "tags": {"renew_after": "2027-01-05T08:55:00Z"},
     }
 
-    assert imported(lookups(getSecret=stored), {"secretName": "ciro"}) == ImportedCredentialArgs(
+    assert imported(lookups(getSecret=stored), {"secretName": "ciro"}) == ImportedCredential(
         principal=ExistingIdentity(client_id=REGISTRY["clientId"], object_id=REGISTRY["principalId"]),
         document=StoredDocument(not_after="2027-02-19T08:55:00Z", renew_after="2027-01-05T08:55:00Z"),
     )
@@ -211,7 +211,7 @@ def test_a_document_in_a_file_is_read(msi_document: str, tmp_path: Path) -> None
 
     found = imported(lookups(), {"file": str(tmp_path / "ciro.json")})
 
-    assert isinstance(found.document, ImportedDocument)
+    assert isinstance(found.document, DocumentFile)
     assert found.document.path == str(tmp_path / "ciro.json")
 
 
@@ -253,7 +253,7 @@ def test_the_same_document_and_a_renewal_are_not_refused(
     end = {"notBefore": int(rfc3339.parse(json.loads(msi_document)["not_after"]).timestamp())}
     clusters = with_managed_identity({"file": str(path)})
     same = imported(lookups(), {"file": str(path)}).document
-    assert isinstance(same, ImportedDocument)
+    assert isinstance(same, DocumentFile)
 
     for tags, environment in (({"thumbprint": same.thumbprint}, ""), (None, "{}")):
         monkeypatch.setenv(renewal_request.VARIABLE, environment)
@@ -284,12 +284,12 @@ def test_every_lookup_goes_through_the_explicit_provider(stack: RecordingMonitor
     others = [each.function for each in stack.invoked if each not in found]
     assert others == [
         "pulumi:pulumi:readStackOutputs",
-        "idstack:index:lookAtSecrets",
+        "idstack:index:prefetchSecrets",
         "pulumi:pulumi:readStackResourceOutputs",
     ]
 
 
-def test_the_secrets_of_all_schedules_are_looked_at_ahead(program: Program) -> None:
+def test_the_secrets_of_all_schedules_are_prefetched(program: Program) -> None:
     clusters = [*with_managed_identity({"secretName": "delivered-elsewhere"}), world.SECOND_CLUSTER]
 
     stack = program(hostedClusters=clusters, invokes=lookups(getSecret={"properties": {}}))
@@ -300,8 +300,8 @@ def test_the_secrets_of_all_schedules_are_looked_at_ahead(program: Program) -> N
         for each in stack.registered
         if each.type == "idstack:index:RenewalSchedule"
     ]
-    [begun] = [each.arguments for each in stack.invoked if each.function == "idstack:index:lookAtSecrets"]
-    names = begun["secretNames"]
-    common = {name: value for name, value in begun.items() if name != "secretNames"}
+    [prefetched] = [each.arguments for each in stack.invoked if each.function == "idstack:index:prefetchSecrets"]
+    names = prefetched["secretNames"]
+    common = {name: value for name, value in prefetched.items() if name != "secretNames"}
     assert sorted(names) == sorted(each["secretName"] for each in decided)
     assert [{**common, "secretName": each["secretName"]} for each in decided] == decided

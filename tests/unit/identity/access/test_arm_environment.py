@@ -26,8 +26,8 @@ from starlette.routing import Route
 
 from identity.access import pipeline_token, secret_files
 from identity.access.arm_environment import (
-    WAYS,
-    WAYS_OF_AZURE_NATIVE,
+    AZURE_NATIVE_VARIABLES,
+    METHODS,
     Method,
     credential,
     deployer,
@@ -97,8 +97,8 @@ READ: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
 
 
 def test_the_table_has_each_variable_that_names_a_way() -> None:
-    assert {name: str(way) for name, way in WAYS.items()} == {name: way for name, (way, _) in READ.items()}
-    assert {name for name, (_, readers) in READ.items() if NATIVE in readers} == WAYS_OF_AZURE_NATIVE
+    assert {name: str(way) for name, way in METHODS.items()} == {name: way for name, (way, _) in READ.items()}
+    assert {name for name, (_, readers) in READ.items() if NATIVE in readers} == AZURE_NATIVE_VARIABLES
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def test_a_stack_takes_no_way_that_azure_native_does_not_read(
 ) -> None:
     beside = {"AZURE_FEDERATED_TOKEN_FILE": str(tmp_path / "token"), **GITHUB, **CLIENT}
     environ = {name: given[name], **beside}
-    if name in WAYS_OF_AZURE_NATIVE:
+    if name in AZURE_NATIVE_VARIABLES:
         require_azure_native(environ)
     else:
         with pytest.raises(LoginRefusedError, match=f"^{name} is set, which azure-native does not read"):
@@ -252,7 +252,7 @@ def test_a_file_of_windows_is_named_with_the_command_that_helps(
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(b"", "is empty"), (b" \n", "is empty"), (b"\xe9", "no text in UTF-8")]
+    ("content", "reason"), [(b"", "is empty"), (b" \n", "is empty"), (b"\xe9", "is not UTF-8 text")]
 )
 def test_a_file_without_a_text_is_refused(content: bytes, reason: str, tmp_path: Path) -> None:
     file = tmp_path / "secret"

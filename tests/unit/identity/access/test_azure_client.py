@@ -216,5 +216,5 @@ def test_the_blobs_below_a_prefix_are_listed_and_read(
 def test_no_vaults_name_sends_a_token_to_another_host(name: str) -> None:
     with AzureClient(CLOUDS["AzurePublicCloud"], RefusedCredential()) as azure:
         for asked in (azure.vault, azure.managed_hsm):
-            with pytest.raises(AzureRefusedError, match="is no name of a vault: 3-24 letters, digits and hyphens"):
+            with pytest.raises(AzureRefusedError, match="is not a vault name: 3-24 letters, digits and hyphens"):
                 asked(name, "GET", "/secrets/x")

@@ -78,7 +78,7 @@ def test_repr_does_not_show_the_key() -> None:
         ({"common_name": ""}, "accepted are 1 to 64 characters"),
         ({"common_name": "x" * 65}, "accepted are 1 to 64 characters"),
         ({"not_before": START.replace(tzinfo=None)}, "a time zone is required"),
-        ({"lifetime": timedelta(0)}, "lives for a second at least"),
+        ({"lifetime": timedelta(0)}, "lives at least one second"),
     ],
 )
 def test_what_no_certificate_can_be_is_refused(change: dict[str, object], message: str) -> None:

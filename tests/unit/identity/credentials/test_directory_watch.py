@@ -18,7 +18,7 @@ from tests.unit.identity.credentials.watching import PATIENCE
 
 @pytest.fixture(autouse=True)
 def _looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directory_watch, "_LOOK_EVERY", timedelta(milliseconds=10))
+    monkeypatch.setattr(directory_watch, "_CHECK_EVERY", timedelta(milliseconds=10))
 
 
 @pytest.fixture
@@ -68,6 +68,6 @@ def test_a_watch_that_cannot_begin_leaves_no_thread_and_no_descriptor(tmp_path: 
 
 
 def test_whoever_has_something_pending_looks_more_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directory_watch, "_LOOK_EVERY", timedelta(hours=1))
-    monkeypatch.setattr(directory_watch, "_LOOK_OFTEN", timedelta(milliseconds=10))
+    monkeypatch.setattr(directory_watch, "_CHECK_EVERY", timedelta(hours=1))
+    monkeypatch.setattr(directory_watch, "_CHECK_OFTEN", timedelta(milliseconds=10))
     assert len(list(islice(DirectoryWatch(tmp_path).changes(lambda: True), 3))) == 3

@@ -44,7 +44,7 @@ def test_a_key_of_another_form_is_the_same_key() -> None:
         ("nothing", "no private key in PEM without a password"),
         (PUBLIC_KEY, "no private key in PEM without a password"),
         (encoded(ec.generate_private_key(ec.SECP256R1())), "a private key that is not RSA"),
-        (encoded(rsa.generate_private_key(65537, 1024)), "an RSA key of 1024 bits; 2048 are the least"),  # noqa: S505
+        (encoded(rsa.generate_private_key(65537, 1024)), "an RSA key of 1024 bits; at least 2048 are required"),  # noqa: S505
         (encoded(rsa.generate_private_key(65537, 2048), b"x"), "no private key in PEM without a password"),
     ],
     ids=["text", "public", "elliptic", "short", "encrypted"],

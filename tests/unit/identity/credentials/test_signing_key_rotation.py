@@ -58,8 +58,8 @@ def test_a_key_signs_a_day_after_it_was_published() -> None:
     published = step(first([1], 1, START), [1, 2], 1, 10)
 
     assert refusal(published, [1, 2], 2, 33.9) == (
-        "key 2 is published since 2026-01-01T10:00:00Z, and Entra ID may not know it yet; let it sign from "
-        "2026-01-02T10:00:00Z on"
+        "key 2 has been published since 2026-01-01T10:00:00Z, and Entra ID may not know it yet; let it sign after "
+        "2026-01-02T10:00:00Z"
     )
 
 

@@ -66,8 +66,11 @@ class TestProblems:
             ({"not_after": None}, "not_after: found nothing"),
             ({"renew_after": None}, "renew_after: found nothing"),
             ({"cannot_renew_after": None}, "cannot_renew_after: found nothing"),
-            ({"not_after": "2020-01-01T00:00:00Z"}, 'not_after: found "2020-01-01T00:00:00Z", which is past'),
-            ({"not_before": "2999-01-01T00:00:00Z"}, 'not_before: found "2999-01-01T00:00:00Z", which is to come'),
+            ({"not_after": "2020-01-01T00:00:00Z"}, 'not_after: found "2020-01-01T00:00:00Z", which is in the past'),
+            (
+                {"not_before": "2999-01-01T00:00:00Z"},
+                'not_before: found "2999-01-01T00:00:00Z", which is in the future',
+            ),
             ({"renew_after": "2020-01-01T00:00:00Z"}, '"2020-01-01T00:00:00Z", which is not after not_before'),
             ({"cannot_renew_after": "2020-01-01T00:00:00Z"}, "which is not after renew_after"),
             ({"not_before": "2020-01-01T00:00:00Z"}, "found a date before the certificate's validity"),
@@ -124,7 +127,7 @@ class TestProblems:
     def test_of_a_size_beyond_key_vaults(self, issued: IssuedCertificate) -> None:
         text = changed(issued, extra="x" * MAX_BYTES)
         assert problems(text) == (
-            f"size: found {len(text)} bytes; accepted: 25600 at most, Key Vault's limit; "
+            f"size: found {len(text)} bytes; accepted: at most 25600, Key Vault's limit; "
             "store the key with its own certificate only",
         )
 
@@ -278,7 +281,7 @@ class TestIterations:
         tried = derivations(monkeypatch)
         (problem,) = problems(with_secret(issued, with_mac_iterations(count)))
         assert problem.startswith(
-            f"client_secret: found PKCS#12 with too many iterations ({found}); accepted: 300000 at most"
+            f"client_secret: found PKCS#12 with too many iterations ({found}); accepted: at most 300000"
         )
         assert tried == []
 
@@ -286,7 +289,7 @@ class TestIterations:
         tried = derivations(monkeypatch)
         (problem,) = problems(with_secret(issued, (VECTORS / "many-iterations.p12").read_bytes()))
         assert problem.startswith(
-            "client_secret: found PKCS#12 with too many iterations (303000); accepted: 300000 at most"
+            "client_secret: found PKCS#12 with too many iterations (303000); accepted: at most 300000"
         )
         assert tried == []
 

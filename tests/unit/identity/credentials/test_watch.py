@@ -23,7 +23,7 @@ from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, do
 @pytest.fixture
 def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is found without the watch is found soon."""
-    for pause in ("_LOOK_EVERY", "_LOOK_OFTEN"):
+    for pause in ("_CHECK_EVERY", "_CHECK_OFTEN"):
         monkeypatch.setattr(directory_watch, pause, timedelta(milliseconds=10))
 
 
@@ -83,7 +83,7 @@ def test_ten_swaps_in_a_row_are_seen_and_no_request_fails_meanwhile(
 def test_the_watch_alone_sees_one_link_swap_after_the_other(
     mount: CsiMount, entra: Entra, issued: IssuedCertificate, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(directory_watch, "_LOOK_EVERY", timedelta(hours=1))
+    monkeypatch.setattr(directory_watch, "_CHECK_EVERY", timedelta(hours=1))
     mount.write(document(issued, entra.url))
     entra.registered.append(issued.certificate_pem)
     with MountedCredential(mount.path, on_event=events):

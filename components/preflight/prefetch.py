@@ -1,7 +1,7 @@
-"""Has the plugin look at the secrets of the renewal schedules, side by side with the other look-ups.
+"""Has the plugin prefetch the secrets of the renewal schedules, in parallel with the other look-ups.
 
-The plugin keeps what it sees for the schedules (`provider/early_looks.py`): nothing comes back, and without this they
-decide the same, one after another.
+The plugin keeps the results for the schedules (`provider/secret_prefetch.py`); without them the schedules decide the
+same, but one after another.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from identity.plugin_schema import SecretAddresses
 from identity.settings import Settings
 
 
-async def look_at_secrets(settings: Settings, vault: str) -> None:
-    """Begin a look at each secret that a schedule decides by; `vault` is the vault's ARM id, empty without one."""
+async def prefetch_secrets(settings: Settings, vault: str) -> None:
+    """Prefetch every secret that a schedule decides by; `vault` is the vault's ARM id, empty without one."""
     if not vault:
         return
     arguments: SecretAddresses = {
@@ -24,7 +24,7 @@ async def look_at_secrets(settings: Settings, vault: str) -> None:
         "vaultId": vault,
         "secretNames": _secret_names(settings),
     }
-    await pulumi.runtime.invoke_async(resource_types.LOOK_AT_SECRETS, {**arguments})
+    await pulumi.runtime.invoke_async(resource_types.PREFETCH_SECRETS, {**arguments})
 
 
 def _secret_names(settings: Settings) -> list[str]:
