@@ -1,9 +1,8 @@
 """The one table of the identities of an Azure HostedCluster, managed or self-managed.
 
 Everything that differs between identities is a column here (`catalogue_rows.py` has the columns, `roles.py` the roles);
-no other file spells an identity's name. Sources are paths
-inside openshift/hypershift at 3ee9615 unless a repository is named; `V2/` stands for
-`control-plane-operator/controllers/hostedcontrolplane/v2/`.
+no other file spells an identity's name. Sources are paths in openshift/hypershift at 3ee9615 unless a repository is
+named; `V2/` stands for `control-plane-operator/controllers/hostedcontrolplane/v2/`.
 
 `hypershift` has the resource groups of `support/azureutil/azureutil.go:366-408`. `builtin` has the resources that
 Azure/ARO-HCP assigns at (`test/e2e-setup/bicep/modules/non-msi-scoped-assignments.bicep` with `rbacScope: resource`,
@@ -16,8 +15,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from identity import roles
 from identity.catalogue_rows import (
-    AUTHENTICATION_PATH,
     CloudConfigKind,
     ConfigFile,
     ControlPlaneIdentity,
@@ -31,89 +30,38 @@ from identity.catalogue_rows import (
     Scope,
     WorkloadColumns,
 )
-from identity.roles import (
-    ACR_PULL_ROLE,
-    CLOUD_CONTROLLER_MANAGER_ROLE,
-    CLUSTER_API_PROVIDER_ROLE,
-    CONTRIBUTOR_ROLE,
-    CONTROL_PLANE_OPERATOR_ROLE,
-    DISK_ROLE,
-    DNS_ZONE_CONTRIBUTOR_ROLE,
-    FILE_ROLE,
-    IMAGE_REGISTRY_ROLE,
-    INGRESS_ROLE,
-    KEY_VAULT_CRYPTO_USER_ROLE,
-    NETWORK_ROLE,
-    READER_ROLE,
-    STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
+from identity.catalogue_values import (
+    CONTROL_PLANE_PATH,
+    CREDENTIALS_FILE_ENV,
+    KMS_PATH,
+    REFERRED_BY_SUBNET,
+    REGISTRY_SUBJECTS,
+    VNET_PATH,
+    csi_driver_config,
+    csi_subjects,
+    kube_system,
+    managed_group_list,
+    only_subject,
 )
 
 # Audience of every federated credential (`cmd/infra/azure/identities.go:180-240`).
 FEDERATED_AUDIENCE: Final = "openshift"
 # The same on a management cluster (managed-services-credentials.md:186).
 MANAGEMENT_AUDIENCE: Final = "api://AzureADTokenExchange"
-
-_MANAGED_PATH = "/subscriptions/{subscription}/resourceGroups/{managed}"
-_VNET_PATH = (
-    "/subscriptions/{subscription}/resourceGroups/{vnet_group}/providers/Microsoft.Network/virtualNetworks/{vnet}"
-)
-_CONTROL_PLANE = (*AUTHENTICATION_PATH, "managedIdentities", "controlPlane")
-_KMS = ("secretEncryption", "kms", "azure")
 _CNCC = "cloud-network-config-controller"
-# Read by the ingress and the image-registry operator (support/config/constants.go:89-112).
-_CREDENTIALS_FILE_ENV = "MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH"
-# Whoever writes a subnet needs `join/action` on everything that the subnet refers to.
-_OF_THE_SUBNET = (Scope.SECURITY_GROUP, Scope.ROUTE_TABLE, Scope.NAT_GATEWAY)
-
-
-def _csi_driver_config(secret: str) -> ConfigFile:
-    # openshift/csi-operator assets/overlays/azure-{disk,file}/generated/hypershift/controller.yaml
-    return ConfigFile(
-        kind=CloudConfigKind.CSI_DRIVER,
-        secret=secret,
-        volume="cloud-config",
-        directory="/etc/kubernetes",
-        file="cloud.conf",
-        env="AZURE_CREDENTIAL_FILE",
-    )
-
-
-def _csi_subjects(driver: str) -> tuple[FederatedSubject, ...]:
-    account = f"system:serviceaccount:openshift-cluster-csi-drivers:{driver}"
-    return (
-        FederatedSubject("node", f"{account}-node-sa"),
-        FederatedSubject("operator", f"{account}-operator"),
-        FederatedSubject("controller", f"{account}-controller-sa"),
-    )
-
-
-_REGISTRY_SUBJECTS = (
-    FederatedSubject("registry", "system:serviceaccount:openshift-image-registry:registry"),
-    FederatedSubject("operator", "system:serviceaccount:openshift-image-registry:cluster-image-registry-operator"),
-)
-
-
-def _subject(namespace: str, account: str) -> tuple[FederatedSubject, ...]:
-    """The only subject of an identity."""
-    return (FederatedSubject("", f"system:serviceaccount:{namespace}:{account}"),)
-
-
-def _kube_system(account: str) -> tuple[FederatedSubject, ...]:
-    return _subject("kube-system", account)
-
 
 # `workload`: `cmd/infra/azure/identities.go:105, 180-312`; the token minters of each component have the same subjects.
 CONTROL_PLANE: Final = (
     ControlPlaneIdentity(
         field="cloudProvider",
         description="cloud controller manager",
-        hosted_cluster_path=(*_CONTROL_PLANE, "cloudProvider"),
+        hosted_cluster_path=(*CONTROL_PLANE_PATH, "cloudProvider"),
         component="cloud-provider",
         secret_provider_class="managed-azure-cloud-provider",
         secret_stem="cloud-provider",
-        hypershift=RoleGrant(CLOUD_CONTROLLER_MANAGER_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
-        builtin=RoleGrant(CLOUD_CONTROLLER_MANAGER_ROLE, (Scope.MANAGED, Scope.SUBNET, *_OF_THE_SUBNET)),
-        workload=WorkloadColumns("cloud-provider", _kube_system("azure-cloud-provider")),
+        hypershift=RoleGrant(roles.CLOUD_CONTROLLER_MANAGER_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
+        builtin=RoleGrant(roles.CLOUD_CONTROLLER_MANAGER_ROLE, (Scope.MANAGED, Scope.SUBNET, *REFERRED_BY_SUBNET)),
+        workload=WorkloadColumns("cloud-provider", kube_system("azure-cloud-provider")),
         # V2/cloud_controller_manager/azure/deployment.go:28-38
         mounts=(
             Mount(
@@ -129,22 +77,18 @@ CONTROL_PLANE: Final = (
                 ),
             ),
         ),
-        proof=ProofCall(
-            path=f"{_MANAGED_PATH}/providers/Microsoft.Network/loadBalancers",
-            api_version="2025-05-01",
-            action="Microsoft.Network/loadBalancers/read",
-        ),
+        proof=managed_group_list("Microsoft.Network/loadBalancers", "2025-05-01"),
     ),
     ControlPlaneIdentity(
         field="nodePoolManagement",
         description="Cluster API provider (CAPZ)",
-        hosted_cluster_path=(*_CONTROL_PLANE, "nodePoolManagement"),
+        hosted_cluster_path=(*CONTROL_PLANE_PATH, "nodePoolManagement"),
         component="capz",
         secret_provider_class="managed-azure-nodepool-management",
         secret_stem="nodepool-mgmt",
-        hypershift=RoleGrant(CONTRIBUTOR_ROLE, (Scope.MANAGED, Scope.VNET)),
-        builtin=RoleGrant(CLUSTER_API_PROVIDER_ROLE, (Scope.MANAGED, Scope.SUBNET)),
-        workload=WorkloadColumns("node-pool-mgmt", _kube_system("capi-provider")),
+        hypershift=RoleGrant(roles.CONTRIBUTOR_ROLE, (Scope.MANAGED, Scope.VNET)),
+        builtin=RoleGrant(roles.CLUSTER_API_PROVIDER_ROLE, (Scope.MANAGED, Scope.SUBNET)),
+        workload=WorkloadColumns("node-pool-mgmt", kube_system("capi-provider")),
         of_hypershift_operator=True,
         # hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:179-214
         mounts=(
@@ -155,22 +99,18 @@ CONTROL_PLANE: Final = (
                 cluster_identity=True,
             ),
         ),
-        proof=ProofCall(
-            path=f"{_MANAGED_PATH}/providers/Microsoft.Compute/virtualMachines",
-            api_version="2024-03-01",
-            action="Microsoft.Compute/virtualMachines/read",
-        ),
+        proof=managed_group_list("Microsoft.Compute/virtualMachines", "2024-03-01"),
     ),
     ControlPlaneIdentity(
         field="controlPlaneOperator",
         description="control-plane operator",
-        hosted_cluster_path=(*_CONTROL_PLANE, "controlPlaneOperator"),
+        hosted_cluster_path=(*CONTROL_PLANE_PATH, "controlPlaneOperator"),
         component="cpo",
         secret_provider_class="managed-azure-cpo",
         secret_stem="cpo",
-        hypershift=RoleGrant(CONTRIBUTOR_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
-        builtin=RoleGrant(CONTROL_PLANE_OPERATOR_ROLE, (Scope.MANAGED, Scope.NETWORK, Scope.SECURITY_GROUP)),
-        workload=WorkloadColumns("control-plane-operator", _kube_system("control-plane-operator"), "cpo", private=True),
+        hypershift=RoleGrant(roles.CONTRIBUTOR_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
+        builtin=RoleGrant(roles.CONTROL_PLANE_OPERATOR_ROLE, (Scope.MANAGED, Scope.NETWORK, Scope.SECURITY_GROUP)),
+        workload=WorkloadColumns("control-plane-operator", kube_system("control-plane-operator"), "cpo", private=True),
         of_hypershift_operator=True,
         # V2/controlplaneoperator/deployment.go:239-246
         mounts=(Mount(deployment="control-plane-operator", container="control-plane-operator", volume="cpo-cert"),),
@@ -183,27 +123,23 @@ CONTROL_PLANE: Final = (
     ControlPlaneIdentity(
         field="imageRegistry",
         description="image-registry operator",
-        hosted_cluster_path=(*_CONTROL_PLANE, "imageRegistry"),
+        hosted_cluster_path=(*CONTROL_PLANE_PATH, "imageRegistry"),
         component="ciro",
         secret_provider_class="managed-azure-image-registry",
         secret_stem="ciro",
-        hypershift=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED,)),
-        builtin=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED, Scope.NETWORK)),
-        workload=WorkloadColumns("image-registry", _REGISTRY_SUBJECTS),
+        hypershift=RoleGrant(roles.IMAGE_REGISTRY_ROLE, (Scope.MANAGED,)),
+        builtin=RoleGrant(roles.IMAGE_REGISTRY_ROLE, (Scope.MANAGED, Scope.NETWORK)),
+        workload=WorkloadColumns("image-registry", REGISTRY_SUBJECTS),
         # V2/registryoperator/deployment.go:31-41
         mounts=(
             Mount(
                 deployment="cluster-image-registry-operator",
                 container="cluster-image-registry-operator",
                 volume="image-registry-cert",
-                credential_env=_CREDENTIALS_FILE_ENV,
+                credential_env=CREDENTIALS_FILE_ENV,
             ),
         ),
-        proof=ProofCall(
-            path=f"{_MANAGED_PATH}/providers/Microsoft.Storage/storageAccounts",
-            api_version="2023-05-01",
-            action="Microsoft.Storage/storageAccounts/read",
-        ),
+        proof=managed_group_list("Microsoft.Storage/storageAccounts", "2023-05-01"),
         optional=True,
         # support/capabilities/hosted_control_plane_capabilities.go:48-62
         capability="ImageRegistry",
@@ -211,25 +147,25 @@ CONTROL_PLANE: Final = (
     ControlPlaneIdentity(
         field="ingress",
         description="ingress operator (DNS)",
-        hosted_cluster_path=(*_CONTROL_PLANE, "ingress"),
+        hosted_cluster_path=(*CONTROL_PLANE_PATH, "ingress"),
         component="ingress",
         secret_provider_class="managed-azure-ingress",
         secret_stem="ingress",
-        hypershift=RoleGrant(INGRESS_ROLE, (Scope.MANAGED, Scope.VNET, Scope.DNS)),
-        builtin=RoleGrant(INGRESS_ROLE, (Scope.MANAGED, Scope.SUBNET, Scope.ZONES)),
-        workload=WorkloadColumns("ingress", _subject("openshift-ingress-operator", "ingress-operator")),
+        hypershift=RoleGrant(roles.INGRESS_ROLE, (Scope.MANAGED, Scope.VNET, Scope.DNS)),
+        builtin=RoleGrant(roles.INGRESS_ROLE, (Scope.MANAGED, Scope.SUBNET, Scope.ZONES)),
+        workload=WorkloadColumns("ingress", only_subject("openshift-ingress-operator", "ingress-operator")),
         # V2/ingressoperator/deployment.go:44-54
         mounts=(
             Mount(
                 deployment="ingress-operator",
                 container="ingress-operator",
                 volume="ingress-cert",
-                credential_env=_CREDENTIALS_FILE_ENV,
+                credential_env=CREDENTIALS_FILE_ENV,
             ),
         ),
         # The only read that the role grants.
         proof=ProofCall(
-            path=f"{_VNET_PATH}/subnets/{{subnet}}",
+            path=f"{VNET_PATH}/subnets/{{subnet}}",
             api_version="2023-11-01",
             action="Microsoft.Network/virtualNetworks/subnets/read",
         ),
@@ -237,13 +173,13 @@ CONTROL_PLANE: Final = (
     ControlPlaneIdentity(
         field="network",
         description="cloud network config controller",
-        hosted_cluster_path=(*_CONTROL_PLANE, "network"),
+        hosted_cluster_path=(*CONTROL_PLANE_PATH, "network"),
         component="cncc",
         secret_provider_class="managed-azure-network",
         secret_stem="cncc",
-        hypershift=RoleGrant(NETWORK_ROLE, (Scope.MANAGED, Scope.VNET)),
-        builtin=RoleGrant(NETWORK_ROLE, (Scope.MANAGED, Scope.NETWORK)),
-        workload=WorkloadColumns("network", _subject(f"openshift-{_CNCC}", _CNCC)),
+        hypershift=RoleGrant(roles.NETWORK_ROLE, (Scope.MANAGED, Scope.VNET)),
+        builtin=RoleGrant(roles.NETWORK_ROLE, (Scope.MANAGED, Scope.NETWORK)),
+        workload=WorkloadColumns("network", only_subject(f"openshift-{_CNCC}", _CNCC)),
         # openshift/cluster-network-operator bindata/cloud-network-config-controller/managed/controller.yaml
         mounts=(
             Mount(
@@ -260,69 +196,61 @@ CONTROL_PLANE: Final = (
                 ),
             ),
         ),
-        proof=ProofCall(path=_VNET_PATH, api_version="2024-05-01", action="Microsoft.Network/virtualNetworks/read"),
+        proof=ProofCall(path=VNET_PATH, api_version="2024-05-01", action="Microsoft.Network/virtualNetworks/read"),
     ),
     ControlPlaneIdentity(
         field="disk",
         description="Azure Disk CSI controller",
-        hosted_cluster_path=(*_CONTROL_PLANE, "disk"),
+        hosted_cluster_path=(*CONTROL_PLANE_PATH, "disk"),
         component="azure-disk",
         secret_provider_class="managed-azure-disk-csi",
         secret_stem="azure-disk",
-        hypershift=RoleGrant(DISK_ROLE, (Scope.MANAGED,)),
-        builtin=RoleGrant(DISK_ROLE, (Scope.MANAGED,)),
-        workload=WorkloadColumns("disk", _csi_subjects("azure-disk-csi-driver")),
+        hypershift=RoleGrant(roles.DISK_ROLE, (Scope.MANAGED,)),
+        builtin=RoleGrant(roles.DISK_ROLE, (Scope.MANAGED,)),
+        workload=WorkloadColumns("disk", csi_subjects("azure-disk-csi-driver")),
         # openshift/csi-operator pkg/driver/azure-disk/azure_disk.go:216-224,411-435
         mounts=(
             Mount(
                 deployment="azure-disk-csi-driver-controller",
                 container="csi-driver",
                 volume="azure-disk",
-                config=_csi_driver_config("azure-disk-csi-config"),
+                config=csi_driver_config("azure-disk-csi-config"),
             ),
         ),
-        proof=ProofCall(
-            path=f"{_MANAGED_PATH}/providers/Microsoft.Compute/disks",
-            api_version="2025-01-02",
-            action="Microsoft.Compute/disks/read",
-        ),
+        proof=managed_group_list("Microsoft.Compute/disks", "2025-01-02"),
     ),
     ControlPlaneIdentity(
         field="file",
         description="Azure File CSI controller",
-        hosted_cluster_path=(*_CONTROL_PLANE, "file"),
+        hosted_cluster_path=(*CONTROL_PLANE_PATH, "file"),
         component="azure-file",
         secret_provider_class="managed-azure-file-csi",
         secret_stem="azure-file",
-        hypershift=RoleGrant(FILE_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
-        builtin=RoleGrant(FILE_ROLE, (Scope.MANAGED, Scope.NETWORK, *_OF_THE_SUBNET)),
-        workload=WorkloadColumns("file", _csi_subjects("azure-file-csi-driver")),
+        hypershift=RoleGrant(roles.FILE_ROLE, (Scope.MANAGED, Scope.NSG, Scope.VNET)),
+        builtin=RoleGrant(roles.FILE_ROLE, (Scope.MANAGED, Scope.NETWORK, *REFERRED_BY_SUBNET)),
+        workload=WorkloadColumns("file", csi_subjects("azure-file-csi-driver")),
         # openshift/csi-operator pkg/driver/azure-file/azure_file.go:177-185,267-291
         mounts=(
             Mount(
                 deployment="azure-file-csi-driver-controller",
                 container="csi-driver",
                 volume="azure-file",
-                config=_csi_driver_config("azure-file-csi-config"),
+                config=csi_driver_config("azure-file-csi-config"),
             ),
         ),
-        proof=ProofCall(
-            path=f"{_MANAGED_PATH}/providers/Microsoft.Storage/storageAccounts",
-            api_version="2025-01-01",
-            action="Microsoft.Storage/storageAccounts/read",
-        ),
+        proof=managed_group_list("Microsoft.Storage/storageAccounts", "2025-01-01"),
     ),
     ControlPlaneIdentity(
         field="kms",
         description="etcd encryption (KMS plugin of kube-apiserver)",
-        hosted_cluster_path=(*_KMS, "kms"),
+        hosted_cluster_path=(*KMS_PATH, "kms"),
         # HyperShift assigns nothing to this identity and so has no RBAC key for it.
         component="kms",
         secret_provider_class="managed-azure-kms",
         secret_stem="kms",
-        hypershift=RoleGrant(KEY_VAULT_CRYPTO_USER_ROLE, (Scope.KMS_VAULT,)),
-        builtin=RoleGrant(KEY_VAULT_CRYPTO_USER_ROLE, (Scope.KMS_VAULT,)),
-        workload=WorkloadColumns("kms", _kube_system("kms-provider"), path=(*_KMS, "workloadIdentity")),
+        hypershift=RoleGrant(roles.KEY_VAULT_CRYPTO_USER_ROLE, (Scope.KMS_VAULT,)),
+        builtin=RoleGrant(roles.KEY_VAULT_CRYPTO_USER_ROLE, (Scope.KMS_VAULT,)),
+        workload=WorkloadColumns("kms", kube_system("kms-provider"), path=(*KMS_PATH, "workloadIdentity")),
         of_hypershift_operator=True,
         mounts=(
             # V2/kas/kms/azure.go:187-204,236-263,343-353
@@ -366,8 +294,8 @@ CONTROL_PLANE: Final = (
         secret_provider_class="managed-azure-etcd-backup",
         secret_stem="etcd-backup",
         # docs/content/how-to/disaster-recovery/etcd-snapshot-backup/managed-services-credentials.md:198-207
-        hypershift=RoleGrant(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, (Scope.BACKUP_STORAGE,)),
-        builtin=RoleGrant(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, (Scope.BACKUP_STORAGE,)),
+        hypershift=RoleGrant(roles.STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, (Scope.BACKUP_STORAGE,)),
+        builtin=RoleGrant(roles.STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, (Scope.BACKUP_STORAGE,)),
         # hypershift-operator/controllers/etcdbackup/reconciler.go:62-74,926-1061; etcd-upload/azure_uploader.go:15-21
         mounts=(
             Mount(
@@ -397,36 +325,36 @@ DATA_PLANE: Final = (
         name="image-registry",
         description="image registry in the guest cluster",
         component="ciroWI",
-        hypershift=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED,)),
-        builtin=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED, Scope.NETWORK)),
-        subjects=_REGISTRY_SUBJECTS,
+        hypershift=RoleGrant(roles.IMAGE_REGISTRY_ROLE, (Scope.MANAGED,)),
+        builtin=RoleGrant(roles.IMAGE_REGISTRY_ROLE, (Scope.MANAGED, Scope.NETWORK)),
+        subjects=REGISTRY_SUBJECTS,
     ),
     DataPlaneIdentity(
         field="diskMSIClientID",
         name="disk",
         description="Azure Disk CSI driver in the guest cluster",
         component="azure-diskWI",
-        hypershift=RoleGrant(DISK_ROLE, (Scope.MANAGED,)),
-        builtin=RoleGrant(DISK_ROLE, (Scope.MANAGED,)),
-        subjects=_csi_subjects("azure-disk-csi-driver"),
+        hypershift=RoleGrant(roles.DISK_ROLE, (Scope.MANAGED,)),
+        builtin=RoleGrant(roles.DISK_ROLE, (Scope.MANAGED,)),
+        subjects=csi_subjects("azure-disk-csi-driver"),
     ),
     DataPlaneIdentity(
         field="fileMSIClientID",
         name="file",
         description="Azure File CSI driver in the guest cluster",
         component="azure-fileWI",
-        hypershift=RoleGrant(FILE_ROLE, (Scope.MANAGED,)),
-        builtin=RoleGrant(FILE_ROLE, (Scope.MANAGED, Scope.NETWORK, *_OF_THE_SUBNET)),
-        subjects=_csi_subjects("azure-file-csi-driver"),
+        hypershift=RoleGrant(roles.FILE_ROLE, (Scope.MANAGED,)),
+        builtin=RoleGrant(roles.FILE_ROLE, (Scope.MANAGED, Scope.NETWORK, *REFERRED_BY_SUBNET)),
+        subjects=csi_subjects("azure-file-csi-driver"),
     ),
 )
 
-# The managed identities of a hosted cluster that signs in by workload identities.
+# The managed identities of a hosted cluster with workload identities.
 WORKLOAD: Final = tuple(row.federated for row in CONTROL_PLANE if row.federated is not None)
-# Every managed identity that service accounts of a hosted cluster use, of both ways to sign in.
+# Of both authentication modes: every managed identity that service accounts of a hosted cluster use.
 FEDERATED_IDENTITIES: Final = (*DATA_PLANE, *WORKLOAD)
 
-# Off until `managedIdentities` of a hosted cluster names them.
+# Disabled until `managedIdentities` of a hosted cluster names them.
 OPTIONAL: Final = (
     # api/hypershift/v1beta1/azure.go:470-480,565-620;
     # control-plane-operator/controllers/hostedcontrolplane/v2/cloud_controller_manager/azure/config.go:31-33
@@ -435,7 +363,7 @@ OPTIONAL: Final = (
         name="acr-pull",
         description="image pulls of the nodes from a container registry",
         component="acr-pull",
-        grants=(RoleGrant(ACR_PULL_ROLE, (Scope.REGISTRY,)),),
+        grants=(RoleGrant(roles.ACR_PULL_ROLE, (Scope.REGISTRY,)),),
         attached_by="nodePoolManagement",
     ),
     # kubernetes-sigs/external-dns docs/tutorials/azure.md, issues 813 and 1973: it lists the zones of a resource group
@@ -447,8 +375,8 @@ OPTIONAL: Final = (
         description="external DNS of HyperShift's operator",
         component="external-dns",
         grants=(
-            RoleGrant(DNS_ZONE_CONTRIBUTOR_ROLE, (Scope.EXTERNAL_ZONE,)),
-            RoleGrant(READER_ROLE, (Scope.EXTERNAL_ZONE_GROUP,)),
+            RoleGrant(roles.DNS_ZONE_CONTRIBUTOR_ROLE, (Scope.EXTERNAL_ZONE,)),
+            RoleGrant(roles.READER_ROLE, (Scope.EXTERNAL_ZONE_GROUP,)),
         ),
         # cmd/install/assets/hypershift_operator.go:115-125,290-330: one Deployment with one Secret of credentials.
         used_once="HyperShift's operator runs one external DNS with one identity",
@@ -460,7 +388,7 @@ OPTIONAL: Final = (
         name="velero",
         description="backups by Velero (OADP)",
         component="velero",
-        grants=(RoleGrant(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, (Scope.BACKUP_STORAGE,)),),
+        grants=(RoleGrant(roles.STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, (Scope.BACKUP_STORAGE,)),),
         subjects=(
             FederatedSubject("velero", "system:serviceaccount:openshift-adp:velero"),
             FederatedSubject("etcd-backup-job", "system:serviceaccount:hypershift:etcd-backup-job"),

@@ -1,4 +1,4 @@
-"""The columns of the catalogue: what there is to know about one identity, each column with its type and its source."""
+"""The columns of the catalogue, each with its type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from identity.roles import Role
 
 SECRET_PROVIDER_CLASS_PREFIX: Final = "managed-azure-"
-# Where the HostedCluster has the identities of both ways (api/hypershift/v1beta1/azure.go:1006-1051).
+# Of the identities of both authentication modes (api/hypershift/v1beta1/azure.go:1006-1051).
 AUTHENTICATION_PATH: Final = ("platform", "azure", "azureAuthenticationConfig")
 WORKLOAD_IDENTITIES_PATH: Final = (*AUTHENTICATION_PATH, "workloadIdentities")
 
@@ -44,7 +44,7 @@ class RoleGrant:
 
 
 class CloudConfigKind(StrEnum):
-    """Who reads a cloud configuration document, and so its keys (components/kubernetes/cloud_config.py)."""
+    """The reader of a cloud configuration document, which decides its keys (components/kubernetes/cloud_config.py)."""
 
     CLOUD_CONTROLLER_MANAGER = "cloud-controller-manager"
     CSI_DRIVER = "csi-driver"
@@ -60,7 +60,7 @@ class ConfigFile:
     volume: str
     directory: str  # where the volume is mounted
     file: str  # the document's name inside it
-    env: str | None = None  # variable that names the document, when the consumer wants one
+    env: str | None = None  # variable that names the document, if the consumer reads one
 
     @property
     def path(self) -> str:
@@ -70,7 +70,7 @@ class ConfigFile:
 
 @dataclass(frozen=True, kw_only=True)
 class PlatformFiles:
-    """What a consumer reads of the hosted cluster's platform besides its credential: no credential file is named."""
+    """What a consumer reads of the hosted cluster's platform besides its credential."""
 
     secret: str  # Kubernetes Secret with region, groups, subscription and tenant
     config_map: str  # empty on Azure
@@ -78,12 +78,11 @@ class PlatformFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class Mount:
-    """One place where a pod mounts the identity's credential, and how its consumer finds the file.
+    """One place where a pod mounts the identity's credential, and how its consumer knows the path.
 
-    The file has the name of the secret, unless `file` is another one. All mounts of an identity have the same.
-
-    At most one of `credential_env` (a variable holding the file's path), `config` and `cluster_identity` (CAPZ reads an
-    AzureClusterIdentity) is set; with none the path is built in the consumer's code.
+    The file has the name of the secret, unless `file` is set. It is the same in all mounts of an identity. At most one
+    of `credential_env` (a variable with the path), `config` and `cluster_identity` (CAPZ reads an AzureClusterIdentity)
+    is set; without them the path is in the consumer's code.
     """
 
     deployment: str
@@ -99,7 +98,7 @@ class Mount:
 
 @dataclass(frozen=True, kw_only=True)
 class ProofTarget:
-    """What the proof calls of one hosted cluster ask for: its resources, by name. The subscription is a UUID."""
+    """The resources that the proof calls of one hosted cluster request. The subscription is a UUID."""
 
     subscription: str
     managed: str  # the hosted cluster's resource group
@@ -110,16 +109,15 @@ class ProofTarget:
     key_vault: str = ""
     key: str = ""
     key_version: str = ""
-    backup_storage: str = ""  # ARM id of the storage account of backups, empty if there is none
+    backup_storage: str = ""  # ARM id of the storage account of backups; empty without one
     is_managed_hsm: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProofCall:
-    """One request that the identity's own role grants: the proof that sign-in and role assignment work.
+    """A request that the identity's role grants: it proves sign-in and role assignment.
 
-    `path` is a template over the fields of `ProofTarget`. With `vault` it is a path at the target's key vault, not at
-    ARM.
+    `path` is a template with the fields of `ProofTarget`, of ARM or, with `vault`, of the target's key vault.
     """
 
     path: str
@@ -158,7 +156,7 @@ class FederatedSubject:
 
     @property
     def word(self) -> str:
-        """What tells it from the identity's other subjects, in resource names and in the configuration."""
+        """Its name among the identity's subjects, in resource names and in the configuration."""
         return self.suffix or "account"
 
 
@@ -182,9 +180,9 @@ class DataPlaneIdentity(GrantedIdentity):
 
 @dataclass(frozen=True)
 class WorkloadColumns:
-    """The second way of an identity to sign in: a pod exchanges a token of the hosted cluster at Entra ID.
+    """The identity as a workload identity: a pod exchanges a token of the hosted cluster at Entra ID.
 
-    Control plane and guest cluster have one managed identity together, with the roles of the row.
+    Control plane and guest cluster share one managed identity, with the roles of the row.
     """
 
     name: str  # part of the identity's name, `<cluster>-<name>-<infraID>`
@@ -192,7 +190,7 @@ class WorkloadColumns:
     stem: str | None = None  # part of its credentials' names; None: `name`
     path: tuple[str, ...] | None = None  # from `spec` to the object with the client id; None: with the others
     private: bool = False  # a public hosted cluster has none
-    token: str = "/var/run/secrets/openshift/serviceaccount/token"  # where that lies in the pod
+    token: str = "/var/run/secrets/openshift/serviceaccount/token"  # path in the pod
 
     def probe_name(self, subject: FederatedSubject) -> str:
         """Name of the Deployment that proves the identity with a token of one of its service accounts."""
@@ -210,20 +208,20 @@ class ControlPlaneIdentity(GrantedIdentity):
     proof: ProofCall
     # Its objects are the hypershift-operator's, not the control-plane operator's.
     of_hypershift_operator: bool = False
-    optional: bool = False  # may be switched off: the API requires all others
-    enabled_by_default: bool = True  # an optional one that few clusters need is off
+    optional: bool = False  # may be disabled: the API requires all others
+    enabled_by_default: bool = True  # False: few clusters need it
     setting: str | None = None  # key of the hosted cluster without which it has no such identity
-    capability: str | None = None  # of HyperShift: on as long as `spec.capabilities.disabled` does not name it
-    workload: WorkloadColumns | None = None  # None: a cluster that signs in by workload identities has no such identity
+    capability: str | None = None  # of HyperShift: enabled unless `spec.capabilities.disabled` names it
+    workload: WorkloadColumns | None = None  # None: no such identity with workload identities
 
     @property
     def workload_path(self) -> tuple[str, ...]:
-        """The way from `spec` to the object with the client id of the managed identity in its place."""
+        """From `spec` to the object with the workload identity's client id."""
         return (self.workload and self.workload.path) or (*WORKLOAD_IDENTITIES_PATH, self.field)
 
     @property
     def federated(self) -> DataPlaneIdentity | None:
-        """The managed identity that takes its place in a cluster that signs in by workload identities."""
+        """The managed identity that replaces it in a cluster with workload identities."""
         if self.workload is None:
             return None
         return DataPlaneIdentity(
@@ -239,7 +237,7 @@ class ControlPlaneIdentity(GrantedIdentity):
         )
 
     def probe_name(self, mount: Mount) -> str:
-        """Name of the credential probe's Deployment for one of the mounts: numbered from the second on."""
+        """Name of the credential probe's Deployment for one of the mounts, numbered from the second on."""
         number = self.mounts.index(mount) + 1
         stem = f"probe-{self.secret_provider_class.removeprefix(SECRET_PROVIDER_CLASS_PREFIX)}"
         return stem if number == 1 else f"{stem}-{number}"
@@ -247,11 +245,11 @@ class ControlPlaneIdentity(GrantedIdentity):
 
 @dataclass(frozen=True, kw_only=True)
 class OptionalManagedIdentity:
-    """A managed identity that few hosted clusters need, and that has no credential in the vault.
+    """A managed identity that few hosted clusters need, without a credential in the vault.
 
     `subjects` are service accounts of the management cluster. `attached_by`: the HostedCluster names the identity for
     its nodes (`spec.platform.azure.containerRegistry`), and the control-plane identity of this field attaches it.
-    `used_once` tells why one such identity serves all hosted clusters of a management cluster; None: each has its own.
+    `used_once` is why one such identity serves all hosted clusters of a management cluster; None: each has its own.
     """
 
     field: str  # in `managedIdentities` of a hosted cluster

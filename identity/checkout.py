@@ -1,4 +1,4 @@
-"""Which commit of the project a checkout is, as far as that decides what a stack becomes."""
+"""The commit of a checkout of the project, with respect to the files that decide about a stack."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 DIRTY: Final = "-dirty"
 """Ends the name of a commit with changes that are not committed."""
-# Program and plugin, what they are installed from, and the project's file; the stack's file is the one besides.
+# Program and plugin, their requirements, and the project's file; `deciding_paths` adds the stack's file.
 _DECIDING: Final = (
     "__main__.py",
     "components",
@@ -21,11 +21,13 @@ _DECIDING: Final = (
     "Pulumi.yaml",
 )
 _TIMEOUT: Final = 30  # seconds; git answers in milliseconds
+# git status --porcelain=v2
+_HEAD: Final = "# branch.oid "
 _UNBORN: Final = "(initial)"
 
 
 def deciding_paths(stack: str) -> tuple[str, ...]:
-    """The paths in the project that decide what the stack becomes; `stack` may have its organization in front."""
+    """The paths in the project that decide about the stack; `stack` may begin with its organization."""
     return (*_DECIDING, f"Pulumi.{stack.rpartition('/')[2]}.yaml")
 
 
@@ -40,10 +42,11 @@ def commit(root: Path, stack: str) -> str | None:
         status = git(root, "status", "--porcelain=v2", "--branch", "--", *deciding_paths(stack)).splitlines()
     except (OSError, subprocess.SubprocessError):
         return None
-    [found] = [line.removeprefix("# branch.oid ") for line in status if line.startswith("# branch.oid ")] or [_UNBORN]
-    if found == _UNBORN:
+    heads = [line.removeprefix(_HEAD) for line in status if line.startswith(_HEAD)]
+    commit_id = heads[0] if heads else _UNBORN
+    if commit_id == _UNBORN:
         return None
-    return found + DIRTY if any(not line.startswith("#") for line in status) else found
+    return commit_id + DIRTY if any(not line.startswith("#") for line in status) else commit_id
 
 
 def git(root: Path, *arguments: str) -> str:
@@ -52,7 +55,7 @@ def git(root: Path, *arguments: str) -> str:
     Raises OSError if there is no git, subprocess.SubprocessError if it fails (with its `stderr`) or takes too long.
     """
     return subprocess.run(
-        # Without the lock that a second command would have to wait for.
+        # Without git's lock, which a second command would have to wait for.
         ["git", "--no-optional-locks", *arguments],
         cwd=root,
         env=_without_repository(os.environ),
@@ -64,9 +67,9 @@ def git(root: Path, *arguments: str) -> str:
     ).stdout
 
 
-# A git hook's: git would take another repository than the directory's.
-_OF_A_HOOK: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"})
+# Set in a git hook; with them git would use another repository than the directory's.
+_HOOK_VARIABLES: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"})
 
 
 def _without_repository(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name not in _OF_A_HOOK}
+    return {name: value for name, value in environ.items() if name not in _HOOK_VARIABLES}

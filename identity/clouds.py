@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 LOCAL_TENANT_ID: Final = "10ca1000-0000-4000-8000-000000000001"
 LOCAL_SUBSCRIPTION_ID: Final = "10ca1000-0000-4000-8000-000000000002"
 LOCAL_CLOUD: Final = "local"
-# Of a stack that names none.
 DEFAULT_CLOUD: Final = "AzurePublicCloud"
 
 # Names the file with the local cloud's endpoints, for the program, the provider plugins and the `idstack` command.
@@ -29,7 +28,7 @@ LOCAL_ENVIRONMENT_VARIABLE: Final = "IDSTACK_LOCAL_ENVIRONMENT"
 
 @dataclass(frozen=True, kw_only=True)
 class LocalEnvironment:
-    """Where the local cloud answers: the content of `environment.json` and of `idstack local env --json`.
+    """The local cloud's endpoints: the content of `environment.json` and of `idstack local env --json`.
 
     The local cloud writes it (`localcloud/core/clouds.py`), with the same members in camel case. Endpoints are URLs
     without a trailing slash, but for `authority_host`, which has one; the rest are absolute paths and UUIDs.
@@ -83,7 +82,7 @@ class Cloud:
     hosted_cluster_cloud: str
     # `userAssignedIdentityCredentialsCloudType` of CAPZ's AzureClusterIdentity.
     capz_cloud_type: str
-    # One address for every vault, which is then named by the Host header: the local cloud only.
+    # Only the local cloud has one address for all vaults, which the Host header names.
     vault_endpoint: str | None = None
     # The same for storage accounts.
     blob_endpoint: str | None = None
@@ -95,7 +94,7 @@ class Cloud:
 
     @property
     def managed_hsm_scope(self) -> str:
-        """What the SDKs ask tokens for a managed HSM for."""
+        """The scope of tokens for a managed HSM."""
         return f"https://{self.managed_hsm_suffix}/.default"
 
     def vault_uri(self, vault: str) -> str:
@@ -109,7 +108,7 @@ class Cloud:
         return self.vault_endpoint, {"Host": f"{vault}.{self.vault_suffix}"}
 
     def public_request(self, url: str) -> tuple[str, Mapping[str, str]]:
-        """URL and extra headers with which a client reads what anybody may read, such as an issuer's documents."""
+        """URL and extra headers with which a client reads public documents, such as an issuer's."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         if self.blob_endpoint is None or not host.endswith(f".blob.{self.storage_suffix}"):
@@ -180,7 +179,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = MappingProxyType(
 
 def is_known_authority(host: str) -> bool:
     """Whether this is the authority host of one of Azure's clouds, with or without the slash at its end."""
-    return f"{host.rstrip('/')}/".lower() in {each.authority_host for each in CLOUDS.values()}
+    return f"{host.rstrip('/')}/".lower() in {cloud.authority_host for cloud in CLOUDS.values()}
 
 
 def local_cloud(environment: LocalEnvironment) -> Cloud:

@@ -1,4 +1,4 @@
-"""What HyperShift's API has that both the program and the `idstack` command write."""
+"""Constants of HyperShift's API."""
 
 from __future__ import annotations
 

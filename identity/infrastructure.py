@@ -7,7 +7,6 @@ from typing import Final
 
 from identity.naming import resource_id
 
-# Type of the component that has all parts in the stack.
 _COMPONENT_SUFFIX: Final = "-infrastructure"
 # The default ranges (cmd/infra/azure/create.go:22-26).
 ADDRESS_PREFIX: Final = "10.0.0.0/16"
@@ -48,22 +47,18 @@ class InfrastructureNames:
 
     @property
     def network_group(self) -> str:
-        """Resource group of the network."""
         return f"{self.cluster}-vnet-{self.infra_id}"
 
     @property
     def security_group_group(self) -> str:
-        """Resource group of the network security group."""
         return f"{self.cluster}-nsg-{self.infra_id}"
 
     @property
     def groups(self) -> tuple[str, str, str]:
-        """All three resource groups."""
         return self.managed_group, self.network_group, self.security_group_group
 
     @property
     def security_group(self) -> str:
-        """Name of the network security group."""
         return f"{self.stem}-nsg"
 
     @property
@@ -77,22 +72,18 @@ class InfrastructureNames:
 
     @property
     def network_id(self) -> str:
-        """ARM id of the network."""
         return resource_id(self.subscription, self.network_group, "Microsoft.Network/virtualNetworks", self.stem)
 
     @property
     def subnet(self) -> str:
-        """Name of the subnet."""
         return "default"
 
     @property
     def subnet_id(self) -> str:
-        """ARM id of the subnet."""
         return f"{self.network_id}/subnets/{self.subnet}"
 
     @property
     def security_group_id(self) -> str:
-        """ARM id of the network security group."""
         kind = "Microsoft.Network/networkSecurityGroups"
         return resource_id(self.subscription, self.security_group_group, kind, self.security_group)
 
@@ -111,6 +102,5 @@ class InfrastructureNames:
         return f"{self.cluster}.{base_domain}"
 
     def private_zone_id(self, base_domain: str) -> str:
-        """ARM id of the private DNS zone."""
         kind = "Microsoft.Network/privateDnsZones"
         return resource_id(self.subscription, self.managed_group, kind, self.private_zone(base_domain))

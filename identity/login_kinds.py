@@ -1,4 +1,4 @@
-"""The ways to sign in to an AKS API server: one row each. `Login`, settings and command line follow the table."""
+"""The logins to an AKS API server, one row each. `Login`, settings and command line follow the table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 
 class LoginKind(StrEnum):
-    """With what a login proves who it is."""
+    """How a login authenticates."""
 
     ARM = "arm"
     CERTIFICATE = "certificate"
@@ -22,7 +22,7 @@ class LoginKind(StrEnum):
 
 
 class Flavour(StrEnum):
-    """Which program makes the token."""
+    """The program that gets the token."""
 
     IDSTACK = "idstack"
     KUBELOGIN = "kubelogin"
@@ -30,11 +30,11 @@ class Flavour(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LoginRow:
-    """What one kind of login is made of.
+    """One kind of login.
 
     Attributes:
-        description: whose sign-in it is, for people.
-        needs, takes: attributes of `identity.access.login.Login` that must be given, and that may be given besides.
+        description: the identity that signs in, for people.
+        needs, takes: required and optional attributes of `identity.access.login.Login`.
         variables: prefixes of the environment variables that this sign-in itself reads.
         is_attended: a person takes part, so a stack's configuration cannot name it.
     """
@@ -46,7 +46,7 @@ class LoginRow:
     is_attended: bool = False
 
 
-# Where the Azure CLI keeps who signed in.
+# Where the Azure CLI keeps its sign-in.
 _CLI_DIRECTORY: Final = "AZURE_CONFIG_DIR"
 
 LOGIN_KINDS: Final[Mapping[LoginKind, LoginRow]] = {

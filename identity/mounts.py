@@ -1,4 +1,4 @@
-"""Which mounts of several identities fit into one container."""
+"""Combines the mounts of several identities in one container."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from identity.catalogue_rows import ControlPlaneIdentity, Mount
 
 
 class MountCollisionError(ValueError):
-    """Two identities need the same place in a container; `first` and `second` are their fields, `place` is that one."""
+    """Two identities need the same `place` in a container; `first` and `second` are their fields."""
 
     def __init__(self, first: str, second: str, place: str) -> None:
         super().__init__(f"{first} and {second} both need {place}")
@@ -28,7 +28,7 @@ def side_by_side(rows: Sequence[ControlPlaneIdentity]) -> tuple[Mount, ...]:
 
 
 def _collisions(rows: Sequence[ControlPlaneIdentity]) -> Iterator[MountCollisionError]:
-    """The pairs that never fit; where each pair does, those that do not with their first mounts."""
+    """The pairs that never fit; if every pair fits, those that do not with their first mounts."""
     pairs = list(combinations(rows, 2))
     never = [pair for pair in pairs if all(_shared(*choice) for choice in product(*(row.mounts for row in pair)))]
     for first, second in [*never, *pairs]:
@@ -43,7 +43,7 @@ def _shared(one: Mount, other: Mount) -> str | None:
 
 
 def _claims(mount: Mount) -> list[str]:
-    """What the mount takes of a pod, for people; see components/kubernetes/wiring.py."""
+    """The places that the mount needs in a pod, in words; see components/kubernetes/wiring.py."""
     claims = [f"the path {mount.path}", f"a volume {mount.volume}"]
     if mount.credential_env is not None:
         claims.append(f"the variable {mount.credential_env}")

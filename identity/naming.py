@@ -1,4 +1,4 @@
-"""Names that HyperShift and Azure derive by rule, and ARM ids taken apart."""
+"""Names that HyperShift and Azure derive by rule, and ARM ids."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STACK_TAG: Final = "idstack-stack"
 
 
 def stack_tag(project: str, stack: str) -> str:
-    """What marks a thing in Azure as a stack's: also what the tag of its Entra applications begins with."""
+    """The value that marks an object in Azure as a stack's; the tags of its Entra applications begin with it."""
     return f"{project}:{stack}"
 
 
@@ -23,7 +23,7 @@ def owner_mark(owner_id: str) -> str:
     return f"{OWNER}:{owner_id}"
 
 
-# Takes the place of HyperShift's RBAC key in the name of the deployer's own role assignments.
+# Replaces HyperShift's RBAC key in the name of the deployer's own role assignments.
 DEPLOYER_COMPONENT: Final = "deployer"
 
 
@@ -46,7 +46,7 @@ def control_plane_namespace(hosted_cluster_namespace: str, hosted_cluster: str) 
 
 
 def credentials_secret_name(stem: str, hosted_cluster: str) -> str:
-    """Key Vault secret of a credential, as the managed-azure scripts name it. Vault names know no dots."""
+    """Key Vault secret of a credential, as the managed-azure scripts name it, with hyphens for dots."""
     return f"{stem}-{dashed(hosted_cluster)}-json"
 
 
@@ -56,7 +56,7 @@ def signing_key_secret_name(hosted_cluster: str) -> str:
 
 
 def signing_key_vault_secret(hosted_cluster: str, generation: int | None = None) -> str:
-    """Key Vault secret of a signing key; None: the one key of an issuer that exists already."""
+    """Key Vault secret of a signing key; with None, of the only key of an existing issuer."""
     stem = f"{dashed(hosted_cluster)}-sa-signing-key"
     return stem if generation is None else f"{stem}-{generation}"
 
@@ -77,7 +77,7 @@ def issuer_url(name: str, storage_suffix: str) -> str:
 
 
 def cluster_side_name(hosted_cluster: str) -> str:
-    """Name of the component with the objects in a control plane's namespace, which begins the names of them all."""
+    """Name of the component with the objects in a control plane's namespace; their names begin with it."""
     return f"{hosted_cluster}-cluster-side"
 
 
@@ -92,7 +92,7 @@ def control_plane_identity_name(hosted_cluster: str, field: str) -> str:
 
 
 def federated_identity_name(hosted_cluster: str, kind: str, identity: str) -> str:
-    """Name of the component in the stack of a managed identity that service accounts of the cluster use."""
+    """Name of the component in the stack with a managed identity of the cluster's service accounts."""
     return f"{hosted_cluster}-{kind}-{identity}"
 
 
@@ -142,12 +142,12 @@ def resource_id(subscription: str, resource_group: str, resource_type: str, *nam
 
 
 def node_resource_group(resource_group: str, cluster: str, location: str) -> str:
-    """The resource group of an AKS cluster's nodes, as AKS itself names it; 80 characters at most."""
+    """The resource group of an AKS cluster's nodes, as AKS itself names it: at most 80 characters."""
     return f"MC_{resource_group}_{cluster}_{location}"[:80].rstrip(".")
 
 
 def dns_prefix(cluster: str) -> str:
-    """Begin of an AKS cluster's address: 1-54 letters, digits and hyphens, no hyphen at an end."""
+    """DNS prefix of an AKS cluster: 1-54 letters, digits and hyphens, no hyphen at an end."""
     return cluster.replace("_", "-")[:54].rstrip("-")
 
 
@@ -157,7 +157,7 @@ def vault_id(subscription: str, resource_group: str, vault: str) -> str:
 
 
 def vault_topic_name(vault: str) -> str:
-    """Event Grid system topic of a key vault, which has one at most."""
+    """Event Grid system topic of a key vault, which can have only one."""
     return f"{vault}-events"
 
 
@@ -178,7 +178,7 @@ def role_definition_id(subscription: str, guid: str) -> str:
 
 @dataclass(frozen=True)
 class ArmId:
-    """A resource id taken apart: `type` is `Microsoft.Network/virtualNetworks/subnets`, `names` one name a segment."""
+    """A parsed resource id: `type` is `Microsoft.Network/virtualNetworks/subnets`, `names` has a name per segment."""
 
     subscription: str
     resource_group: str
@@ -194,7 +194,7 @@ class ArmId:
 # Azure's naming rules (learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules).
 RESOURCE_GROUP_PATTERN: Final = r"[a-zA-Z0-9_()\-.]{0,89}[a-zA-Z0-9_()\-]"
 VAULT_NAME_PATTERN: Final = r"(?!.*--)[a-zA-Z][a-zA-Z0-9-]{1,22}[a-zA-Z0-9]"
-# Of any resource, all types together: a space is in names of action groups. Dots alone are a step of a path.
+# For all types of resources: names of action groups may have spaces. Dots alone would be a step of a path.
 RESOURCE_NAME_PATTERN: Final = r"(?!\.+$)[\w.()-]+( [\w.()-]+)*"
 VAULT_TYPE: Final = "Microsoft.KeyVault/vaults"
 _ARM_ID: Final = re.compile(
@@ -203,7 +203,7 @@ _ARM_ID: Final = re.compile(
 
 
 def split_arm_id(text: str) -> ArmId:
-    """Take a resource id apart, whatever its names are; raises ValueError with the form of an id."""
+    """Parse a resource id with any names; raises ValueError with the form of an id."""
     match = _ARM_ID.fullmatch(text)
     if match is None:
         raise ValueError(
@@ -216,26 +216,26 @@ def split_arm_id(text: str) -> ArmId:
 
 
 def parse_arm_id(text: str) -> ArmId:
-    """Take a resource id apart; raises ValueError, also for names with other characters than Azure takes.
+    """Parse a resource id; raises ValueError, also for names that Azure does not accept.
 
     Parts of an id become paths of requests, and a vault's name the host that gets a token.
     """
-    found = split_arm_id(text)
+    arm_id = split_arm_id(text)
     for pattern, name in (
-        (RESOURCE_GROUP_PATTERN, found.resource_group),
-        *((RESOURCE_NAME_PATTERN, each) for each in found.names),
+        (RESOURCE_GROUP_PATTERN, arm_id.resource_group),
+        *((RESOURCE_NAME_PATTERN, name) for name in arm_id.names),
     ):
         if not re.fullmatch(pattern, name, re.ASCII):
-            raise ValueError(f"{text!r} is not a resource id: {name!r} is no name of Azure's")
-    return found
+            raise ValueError(f"{text!r} is not a resource id: {name!r} is not a valid name")
+    return arm_id
 
 
 def parse_vault_id(text: str) -> ArmId:
-    """Take the id of a key vault apart; raises ValueError, also for a name that no vault can have."""
-    found = parse_arm_id(text)
-    if found.type.lower() != VAULT_TYPE.lower() or not is_vault_name(found.name):
+    """Parse the id of a key vault; raises ValueError, also for a name that no vault can have."""
+    arm_id = parse_arm_id(text)
+    if arm_id.type.lower() != VAULT_TYPE.lower() or not is_vault_name(arm_id.name):
         raise ValueError(f"{text!r} is not the id of a key vault: {vault_id('<id>', '<name>', '<3-24 characters>')}")
-    return found
+    return arm_id
 
 
 def is_vault_name(name: str) -> bool:

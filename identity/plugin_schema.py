@@ -1,9 +1,9 @@
-"""What goes into the resources and functions of the project's own plugin, and what comes out: each property spelt once.
+"""Inputs and outputs of the resources and functions of the project's own plugin.
 
-A component registers the inputs, the plugin checks and creates by them, and the commands read them in a state. Every
-input is an output as well. `Text` is `str` in the plugin and in a state, an input or output of Pulumi in a component;
-`JsonObject` is its like for objects. Dates are RFC 3339 in UTC, ids of Azure as ARM spells them, thumbprints SHA-1 in
-upper-case hexadecimal. In previews the plugin has `plugin.UNKNOWN` for what nobody knows yet.
+A component registers the inputs, the plugin checks them and creates the resource, and the commands read them in a
+state. Every input is an output as well. `Text` is `str` in the plugin and in a state, an input or output of Pulumi in a
+component; `JsonObject` is the same for objects. Dates are RFC 3339 in UTC, ids of Azure as ARM spells them, thumbprints
+SHA-1 in upper-case hexadecimal. In previews the plugin has `plugin.UNKNOWN` for unknown values.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, Literal, NotRequired, TypedDict, TypeVar
 
-# The one input that opens something: marked as a secret in every input, output and state.
+# The only secret input: marked as a secret in every input, output and state.
 SECRET_INPUT: Final = "kubeconfig"
 Text = TypeVar("Text")
 JsonObject = TypeVar("JsonObject")
@@ -50,7 +50,7 @@ class StackOwnerInputs(TypedDict):
 
 
 class StackOwnerOutputs(TypedDict, Generic[Text]):
-    """`ownerId` is a UUID that is made once and stays for as long as the state does."""
+    """`ownerId` is a UUID that is generated once and stays as long as the state."""
 
     ownerId: Text
 
@@ -68,14 +68,14 @@ class CertificateSlot(TypedDict):
 
 
 class DeliveryRecord(TypedDict):
-    """The last delivery that was seen (`name` is `a1`); without `at`, that nothing in the vault signs in."""
+    """The last delivery on record (`name` is `a1`); without `at`, no certificate in the vault can sign in."""
 
     name: str
     at: NotRequired[str]
 
 
 class ScheduledDocument(VaultAddress, Generic[Text]):
-    """What the document in the vault is made of, and how long its certificates last."""
+    """The content of the document in the vault, and the lifetime of its certificates."""
 
     lifetimeDays: Annotated[int, AtLeast(2)]
     renewBeforeDays: Positive
@@ -138,8 +138,8 @@ class CertificateOutputs(TypedDict, Generic[Text]):
 
 
 class SignInGateInputs(TypedDict, Generic[Text]):
-    """`registration` is the id under which the certificate is registered, which orders the gate after it; `scope` is
-    what a token is asked for, `successes` times in a row over `settleSeconds`, within `timeoutSeconds`.
+    """`registration` is the id under which the certificate is registered, which orders the gate after it. `successes`
+    consecutive sign-ins with `scope`, spread over `settleSeconds`, have to succeed within `timeoutSeconds`.
     """
 
     authorityHost: str
@@ -169,7 +169,7 @@ class CredentialValidity(TypedDict, Generic[Text]):
 
 
 class CredentialDocument(CredentialValidity[Text], Generic[Text]):
-    """A document of a certificate that this run issued; or the one in `file`, without the keys that may be absent.
+    """A document of a certificate that this run issued, or the one in `file`, without the optional keys.
 
     `generation` is slot and number (`a2`); `provenAt` orders the secret after its gate.
     """
@@ -190,7 +190,7 @@ class CredentialSecretInputs(VaultAddress, SecretTags[Text], CredentialDocument[
 
 
 class CredentialSecretOutputs(TypedDict, Generic[Text]):
-    """The version with the document, and since when the vault has it."""
+    """The version with the document, and when it was written."""
 
     version: Text
     secretUri: Text
@@ -261,7 +261,7 @@ class HsmRoleAssignmentInputs(TypedDict, Generic[Text]):
 
 
 class SigningKeyInputs(VaultAddress, SecretTags[Text], Generic[Text]):
-    """A key in the vault, and who makes it: the plugin, or somebody else, in a file or in the vault already.
+    """A key in the vault. `source` says who makes it: the plugin, or somebody else, in a file or in the vault.
 
     `file` is a path from the project's folder, `fileKeyId` the id of the key in it.
     """
@@ -278,7 +278,7 @@ class EncryptionKeyInputs(VaultAddress, SecretTags[Text], Generic[Text]):
 
 
 class VaultKeyOutputs(TypedDict, Generic[Text]):
-    """What is no secret of any key."""
+    """The outputs of every key."""
 
     keyId: Text
     version: Text
@@ -308,7 +308,7 @@ class PublishedKey(TypedDict, Generic[JsonObject]):
 class IssuerDocumentsInputs(TypedDict, Generic[JsonObject]):
     """The keys at an issuer's https address; `signing` is the generation that signs.
 
-    Those of `leaked` go before the order of a rotation lets them; they are no output.
+    Keys in `leaked` are removed without the waiting time of a rotation; they are not an output.
     """
 
     cloud: str
@@ -320,20 +320,20 @@ class IssuerDocumentsInputs(TypedDict, Generic[JsonObject]):
 
 
 class IssuerDocumentsOutputs(TypedDict):
-    """Since when each generation is published, and the signing one signs; both are known in previews."""
+    """When each generation was published, and when the signing one began to sign; both are known in previews."""
 
     publishedSince: Mapping[str, str]
     signingSince: str
 
 
 class IssuerDocumentsState(IssuerDocumentsInputs[Mapping[str, Any]], IssuerDocumentsOutputs):
-    """Inputs after Check, and the state. After a refresh `changed` marks that others get something else there."""
+    """Inputs after Check, and the state. After a refresh `changed` marks that the issuer serves other documents."""
 
     changed: NotRequired[bool]
 
 
 class KeySecretInputs(ClusterAddress[Text], VaultAddress, Generic[Text]):
-    """The Kubernetes Secret `name` with a key out of the vault; `keyId` says which."""
+    """The Kubernetes Secret `name` with the vault's key `keyId`."""
 
     name: str
     keyId: Text

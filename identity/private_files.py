@@ -8,7 +8,7 @@ from pathlib import Path
 
 def write_private(file: Path, text: str) -> None:
     """Write a file that only its owner may read, replacing an earlier one in a single step."""
-    import tempfile  # with shutil and random, of which a reader of such files needs nothing
+    import tempfile  # it imports shutil and random, which a reader of such files does not need
 
     descriptor, draft = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)  # made 0600
     try:

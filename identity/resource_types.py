@@ -1,4 +1,4 @@
-"""The types of the program's resources, as the engine names them, and the versions of ARM's API: each spelt once.
+"""The type tokens of the program's resources and the versions of ARM's API.
 
 A token is `<package>:<module>:<type>`. azure-native and azuread have theirs in their SDKs, which are slow to import. A
 version is the one that azure-native 3 uses for the same type, so that the commands read what the stack has written.
@@ -11,7 +11,7 @@ from typing import Final
 STACK: Final = "pulumi:pulumi:Stack"
 """The root resource, whose outputs are the stack's."""
 PROVIDER: Final = "pulumi:providers:"
-"""The beginning of each provider's type; the package follows."""
+"""Prefix of a provider's type; the package follows."""
 
 APPLICATION: Final = "azuread:index/application:Application"
 REGISTERED_CERTIFICATE: Final = "azuread:index/applicationCertificate:ApplicationCertificate"
@@ -37,7 +37,7 @@ SYSTEM_TOPIC: Final = "azure-native:eventgrid:SystemTopic"
 VAULT: Final = "azure-native:keyvault:Vault"
 
 OWN: Final = "idstack:index:"
-"""The beginning of the types of the project's own plugin."""
+"""Prefix of the types of the project's own plugin."""
 CERTIFICATE: Final = f"{OWN}Certificate"
 CLUSTER_GATE: Final = f"{OWN}ClusterGate"
 CREDENTIAL_SECRET: Final = f"{OWN}CredentialSecret"
@@ -52,7 +52,7 @@ SIGNING_KEY: Final = f"{OWN}SigningKey"
 SIGNING_KEY_SECRET: Final = f"{OWN}SigningKeySecret"
 STACK_OWNER: Final = f"{OWN}StackOwner"
 PREFETCH_SECRETS: Final = f"{OWN}prefetchSecrets"
-"""A function of the plugin, as the next one is."""
+"""A function of the plugin, like the next one."""
 REQUIRE_REGISTRABLE: Final = f"{OWN}requireRegistrable"
 
 DEPLOYMENT: Final = "kubernetes:apps/v1:Deployment"
@@ -61,7 +61,7 @@ NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 SECRET_PROVIDER_CLASS: Final = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
 
 CONTROL_PLANE_IDENTITY: Final = "idstack:azure:ControlPlaneIdentity"
-"""A component of the program, as the next ones are."""
+"""A component of the program, like the next ones."""
 CLUSTER_SIDE: Final = "idstack:kubernetes:ClusterSide"
 DATA_PLANE_IDENTITY: Final = "idstack:azure:DataPlaneIdentity"
 HOSTED_CLUSTER: Final = "idstack:hypershift:HostedCluster"

@@ -1,7 +1,7 @@
-"""The secrets-store add-on of AKS, as ARM describes it: whether it brings a renewed certificate into the pods in time.
+"""The secrets-store add-on of AKS, as ARM describes it: whether it mounts a renewed certificate in time.
 
-`config` has text alone: `enableSecretRotation`, which is off unless somebody asked for it, and `rotationPollInterval`,
-2m by default (Microsoft Learn, "csi-secrets-store-configuration-options").
+All values of `config` are strings: `enableSecretRotation`, which is off by default, and `rotationPollInterval`, 2m by
+default (Microsoft Learn, "csi-secrets-store-configuration-options").
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ ADD_ON: Final = "azureKeyvaultSecretsProvider"
 ACCEPTED: Final = "secret rotation that is on, and polls every hour or more often"
 _POLL: Final = "rotationPollInterval"
 _DEFAULT_POLL: Final = "2m"
-# As the driver reads it: Go's time.ParseDuration, of which nobody needs less than milliseconds.
+# As the driver reads it: Go's time.ParseDuration, down to milliseconds.
 _PART: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|s)", re.ASCII)
 _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 def rotation_fault(add_on: Mapping[str, Any]) -> str | None:
-    """What keeps a renewed certificate from the pods, or keeps it too long; None for nothing.
+    """Why a renewed certificate does not reach the pods, or too late; None without a fault.
 
-    `add_on` is the profile in `addonProfiles`. Without the add-on it is None, too: another driver mounts the secrets,
-    and nobody asks that one.
+    `add_on` is the profile in `addonProfiles`. The result is also None without the add-on, because then another driver
+    mounts the secrets.
     """
     if not add_on.get("enabled"):
         return None
@@ -46,22 +46,22 @@ def rotation_fault(add_on: Mapping[str, Any]) -> str | None:
 
 
 def poll_interval(config: Mapping[str, Any]) -> timedelta:
-    """How long the driver leaves a mounted secret alone; raises ValueError for a text that is not a duration."""
+    """How long the driver waits between two polls; raises ValueError for a text that is not a duration."""
     return duration(str(config.get(_POLL) or _DEFAULT_POLL))
 
 
 def rotation_command(resource_group: str, cluster: str) -> str:
-    """The line of the Azure CLI that switches the rotation on, at its default pace."""
+    """The Azure CLI's command that switches the rotation on, with the default interval."""
     where = shlex.join(["--resource-group", resource_group, "--name", cluster])
     return f"az aks update {where} --enable-secret-rotation --rotation-poll-interval {_DEFAULT_POLL}"
 
 
 def duration(text: str) -> timedelta:
-    """A time as Go writes it (`1h0m0s`, `90s`, `1.5h`); raises ValueError for anything else, and for none at all."""
+    """Parse a duration of Go (`1h0m0s`, `90s`, `1.5h`); raises ValueError for anything else, and for zero."""
     parts = list(_PART.finditer(text))
-    if "".join(each.group() for each in parts) != text:
+    if "".join(part.group() for part in parts) != text:
         raise ValueError(text)
-    found = timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in (each.groups() for each in parts)))
-    if not found:
+    interval = timedelta(seconds=sum(float(part[1]) * _SECONDS[part[2]] for part in parts))
+    if not interval:
         raise ValueError(text)
-    return found
+    return interval

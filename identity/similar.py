@@ -1,4 +1,4 @@
-"""What was probably meant by a name that is unknown."""
+"""Suggests a known name for an unknown one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-def similar(found: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like the one found, whatever its case; None if none is."""
-    lower = {each.lower(): each for each in known}
-    close = get_close_matches(found.lower(), lower, n=1)
+def similar(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most similar, ignoring case; None if none is."""
+    lower = {candidate.lower(): candidate for candidate in known}
+    close = get_close_matches(name.lower(), lower, n=1)
     return lower[close[0]] if close else None
 
 
-def did_you_mean(found: str, known: Iterable[str]) -> str:
-    """`; did you mean "hc1"?`, for the end of a message; empty if no known name is like the one found."""
-    close = similar(found, known)
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean "hc1"?`, for the end of a message; empty if no known name is similar."""
+    close = similar(name, known)
     return "" if close is None else f'; did you mean "{close}"?'

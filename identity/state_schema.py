@@ -1,6 +1,6 @@
-"""The number of the schema in which the project's own plugin writes its resources into a stack's state.
+"""The schema version of the resources that the project's own plugin writes into a stack's state.
 
-1: version 0.1.0. `CONTRIBUTING.md` says what belongs to the next number.
+1: version 0.1.0. `CONTRIBUTING.md` says what belongs to the next one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ CURRENT: Final = 1
 
 
 class UnknownSchemaError(Exception):
-    """Properties in another schema than this version's, and what to do about it."""
+    """Properties in another schema than this version's, and how to fix it."""
 
 
 def require_current(properties: Mapping[str, Any]) -> None:

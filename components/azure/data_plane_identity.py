@@ -42,7 +42,7 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
     def __init__(self, name: str, args: DataPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(resource_types.DATA_PLANE_IDENTITY, name, None, opts)
         row, settings, cluster = args.row, args.settings, args.cluster
-        names = cluster.data_plane_identity(row)
+        names = cluster.federated_identity(row.field)
         identity = managed_identity(
             name,
             ManagedIdentityArgs(

@@ -10,7 +10,7 @@ from components.azure.credential_store import CredentialStore, vault_of
 from identity.outputs import StackOutputs
 from identity.settings import Settings
 from identity.settings.rules.authentication import refuse_changed_authentication
-from identity.settings.rules.credential_loss import losses, refuse_losses, without_effect
+from identity.settings.rules.credential_loss import find_losses, refuse_losses, unused_allowances
 
 
 def check_credential_losses(settings: Settings, shared: CredentialStore | None, last: StackOutputs[Any]) -> None:
@@ -20,9 +20,9 @@ def check_credential_losses(settings: Settings, shared: CredentialStore | None, 
     sign in in another way.
     """
     refuse_changed_authentication(settings, last)
-    lost = losses(settings, vault_of(settings, shared), last)
-    refuse_losses(settings, lost)
-    for name in without_effect(settings, lost):
+    losses = find_losses(settings, vault_of(settings, shared), last)
+    refuse_losses(settings, losses)
+    for name in unused_allowances(settings, losses):
         pulumi.log.warn(
             f"idstack:allowCredentialLoss names {name}, which loses nothing: remove it before it lets a mistake pass"
         )

@@ -1,8 +1,8 @@
 """Typed and validated configuration of a stack.
 
-`load_settings` takes Pulumi's raw configuration and returns settings that need no further check, or raises
-`ConfigurationError` with every problem at once. `schema/` has the keys
-and what their values look like, `rules/` what must fit together; `reference.py` writes the documentation.
+`load_settings` turns Pulumi's raw configuration into settings that need no further check, or raises
+`ConfigurationError` with every problem. `schema/` has the keys and the form of their values, `rules/` the rules between
+them; `reference.py` writes the documentation.
 """
 
 from identity.settings.load import load_settings

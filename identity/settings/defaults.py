@@ -1,4 +1,4 @@
-"""Fills in what follows from other values of the configuration, before it is validated."""
+"""Fills in the values that follow from others of the configuration, before it is validated."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from identity.settings.schema.problems import Place
 
 
 def fill_in(raw: dict[str, Any], local: LocalEnvironment | None) -> Mapping[Place, tuple[Place, ...]]:
-    """Complete `raw` in place. Returns the places filled in, each with the places its value follows from.
+    """Complete `raw` in place. Returns the places filled in, each with the places that its value follows from.
 
-    Where one of them is missing or of the wrong type, `INVALID` is filled in: only its own place is worth a complaint.
+    If one of them is missing or has the wrong type, `INVALID` is filled in: only the source is reported.
     """
     raw["cloud"] = _cloud(raw.get("cloud", DEFAULT_CLOUD), local)
     defaults = _Defaults(raw)
@@ -32,7 +32,7 @@ def fill_in(raw: dict[str, Any], local: LocalEnvironment | None) -> Mapping[Plac
 
 
 def _cloud(name: object, local: LocalEnvironment | None) -> object:
-    """The cloud of that name; anything else stays what it is and is refused with its reason later."""
+    """The cloud of that name; any other value stays and is refused later."""
     if name == LOCAL_CLOUD and local:
         return local_cloud(local)
     return CLOUDS.get(name, name) if isinstance(name, str) else name
@@ -73,7 +73,7 @@ class _Defaults:
         self._fill_in_identities(cluster, place)
 
     def _fill_in_infrastructure(self, cluster: dict[str, Any], place: Place) -> None:
-        """Name what the stack makes; `infraID` is filled in already."""
+        """Fill in the names of what the stack makes; `infraID` is there already."""
         name, infra_id, subscription = cluster.get("name"), cluster.get("infraID"), self.raw.get("subscriptionId")
         names: InfrastructureNames | None = None
         if isinstance(name, str) and isinstance(infra_id, str) and isinstance(subscription, str):
@@ -104,7 +104,7 @@ class _Defaults:
         has_credentials = cluster.get("authentication") != "workload-identities"
         for row in CONTROL_PLANE:
             if not has_credentials and row.field not in identities:
-                continue  # what is given is refused
+                continue  # a configured one is refused
             identity, at = identities.setdefault(row.field, {}), (*place, "identities", row.field)
             if not isinstance(identity, dict):
                 continue
@@ -120,7 +120,7 @@ class _Defaults:
 
 
 def _group(dns: object) -> object:
-    """Resource group of the public zone; `INVALID` if there is none, which is refused at its own place."""
+    """Resource group of the public zone; `INVALID` without one, which is refused at its own place."""
     try:
         return naming.parse_arm_id(str(dns["publicZoneID"])).resource_group if isinstance(dns, dict) else INVALID
     except (KeyError, ValueError):

@@ -52,9 +52,9 @@ def load_settings(
         config: the project's keys without their namespace; values as Pulumi hands them over, structures as JSON.
         secret_keys: the keys whose value is, or holds, a secret: nothing out of them appears in the report.
         local: the record of the local cloud, if there is one on this machine.
-        written: the values as YAML reads them in the stack's file, None if that is not at hand. It tells a boolean or a
-            number from a string in quotes; without it `true` and `false` are taken for booleans. What an example has
-            is refused in a file alone.
+        written: the values as YAML reads them in the stack's file, None without the file. It distinguishes a boolean or
+            a number from a string in quotes; without it `true` and `false` count as booleans. Placeholders of examples
+            are refused only in a file.
 
     Raises:
         ConfigurationError: with every problem of the configuration.
@@ -77,14 +77,14 @@ def load_settings(
 
 
 def _in_order(problem: Problem) -> tuple[int, int]:
-    """Unknown keys first, then as the settings stand in `model.py`; hosted clusters one after the other."""
+    """Unknown keys first, then the settings in the order of `model.py`; hosted clusters one after the other."""
     key, *rest = problem.place
     position = _SETTINGS.keys.index(str(key)) if key in _SETTINGS.keys else -1
     return position, next((step for step in rest if isinstance(step, int)), -1)
 
 
 def _parse(config: Mapping[str, str], written: Mapping[str, object] | None, report: ProblemReport) -> dict[str, Any]:
-    """Values by key, structures parsed; no keys that are left out or unknown, `INVALID` for what cannot be read."""
+    """Values by key with parsed structures, without empty and unknown keys; `INVALID` for what cannot be parsed."""
     raw: dict[str, Any] = {}
     for key, text in sorted(config.items()):
         node = _SETTINGS.step(key)
@@ -98,24 +98,24 @@ def _parse(config: Mapping[str, str], written: Mapping[str, object] | None, repo
 
 
 def _plain(key: str, text: str, written: Mapping[str, object] | None, node: SchemaNode) -> object:
-    """A value that is no structure. Where a string belongs, a boolean or number of YAML stays one, and is refused."""
+    """A scalar. Instead of a string, a boolean or number of YAML stays one, and is refused."""
     if node.annotation is bool or written is None:
         return _BOOLEANS.get(text, text)
-    found = written.get(key)
-    return found if isinstance(found, (bool, int, float)) else text
+    value = written.get(key)
+    return value if isinstance(value, (bool, int, float)) else text
 
 
 def _parse_structure(key: str, text: str, node: SchemaNode, report: ProblemReport) -> Any:
     """The mapping or list that Pulumi passes as JSON."""
-    found: object
+    value: object
     try:
         return json.loads(text, object_pairs_hook=_mapping) if text else None
     except _BrokenNameError as error:
-        found, reason = {}, str(error)
+        value, reason = {}, str(error)
     except (ValueError, RecursionError):  # RecursionError: thousands of brackets
-        found, reason = text, ""
-    fix = _fix((key,), node, found, report)
-    report.refuse((key,), found, rule=node.rule, accepted=node.accepted, fix=fix, reason=reason)
+        value, reason = text, ""
+    fix = _fix((key,), node, value, report)
+    report.refuse((key,), value, rule=node.rule, accepted=node.accepted, fix=fix, reason=reason)
     return INVALID
 
 
@@ -134,7 +134,7 @@ def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuses_name(error: ErrorDetails) -> bool:
-    """Whether a name in a mapping is refused, and not a value or a key that is called as pydantic marks such a name."""
+    """Whether a name in a mapping is refused, and not a value, or a key that is itself called `[key]`."""
     place = error["loc"]
     if len(place) < 2 or place[-1] != "[key]" or error["type"] == "extra_forbidden":
         return False
@@ -178,34 +178,34 @@ def _describe(errors: list[ErrorDetails], filled: Mapping[Place, tuple[Place, ..
             )
 
 
-def _fix(place: Place, node: SchemaNode, found: object, report: ProblemReport) -> str:
-    """The command that sets a right value at `place`, with a guess at what was meant where there is one."""
+def _fix(place: Place, node: SchemaNode, value: object, report: ProblemReport) -> str:
+    """The command that sets a valid value at `place`, with a suggestion if there is one."""
     if node.is_structure and not (node.spec and node.spec.hint):
         return f"write it as YAML at {path_of(place)} in the stack file"
-    if node.spec and _is_accepted_in_quotes(node, found) and not report.hides(place, found):
-        # Of `1.30` and `yes` the file's reader has left 1.3 and true.
-        command = to_set(place, str(found) if type(found) is int else node.spec.blank, options="--type string")
-        return f"{command}, or write it in quotes in the stack file: without them it is {kind_of(found)}"
-    guess = None if report.hides(place, found) else _guess(node, found)
+    if node.spec and _is_accepted_in_quotes(node, value) and not report.hides(place, value):
+        # YAML has turned `1.30` and `yes` into 1.3 and true.
+        command = to_set(place, str(value) if type(value) is int else node.spec.blank, options="--type string")
+        return f"{command}, or write it in quotes in the stack file: without them it is {kind_of(value)}"
+    guess = None if report.hides(place, value) else _guess(node, value)
     blank = node.spec.blank if node.spec else f"<{'|'.join(node.choices or ('true', 'false'))}>"
     hint = f"; {node.spec.hint}" if node.spec and node.spec.hint and not guess else ""
     return to_set(place, guess or blank) + hint
 
 
-def _is_accepted_in_quotes(node: SchemaNode, found: object) -> bool:
-    if node.annotation is not str or not node.spec or not isinstance(found, (bool, int, float)):
+def _is_accepted_in_quotes(node: SchemaNode, value: object) -> bool:
+    if node.annotation is not str or not node.spec or not isinstance(value, (bool, int, float)):
         return False
     try:
-        node.spec.check(json.dumps(found))
+        node.spec.check(json.dumps(value))
     except ValueError:
         return False
     return True
 
 
-def _guess(node: SchemaNode, found: object) -> str | None:
+def _guess(node: SchemaNode, value: object) -> str | None:
     if node.spec:
-        return node.spec.guessed(found)
-    return similar(str(found), node.choices)
+        return node.spec.guessed(value)
+    return similar(str(value), node.choices)
 
 
 def _refuse_name(place: Place, report: ProblemReport) -> None:
@@ -220,7 +220,7 @@ def _refuse_name(place: Place, report: ProblemReport) -> None:
 
 
 def _refuse_unknown_key(place: Place, report: ProblemReport) -> None:
-    """Refuse a key that nothing reads, with the key that was probably meant."""
+    """Refuse an unknown key, and suggest the key that was probably meant."""
     *parents, key = place
     holder = _SETTINGS.at(tuple(parents))
     known = holder.keys if holder else ()
@@ -239,7 +239,7 @@ def _refuse_unknown_key(place: Place, report: ProblemReport) -> None:
 
 
 def _without_invalid(raw: dict[str, Any], errors: list[ErrorDetails]) -> dict[str, Any]:
-    """`raw` (changed in place) with `INVALID` where the errors are, and without the keys that nothing reads."""
+    """`raw` (changed in place) with `INVALID` at the errors' places, and without unknown keys."""
     for error in errors:
         place = error["loc"]
         is_name = _refuses_name(error)

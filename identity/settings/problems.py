@@ -1,4 +1,4 @@
-"""What the user of a stack reads of a refused configuration: commands that can be typed as they are printed."""
+"""The report of a refused configuration with complete commands, which can be typed as they are printed."""
 
 from __future__ import annotations
 

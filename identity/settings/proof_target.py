@@ -1,4 +1,4 @@
-"""What the proof calls of a hosted cluster ask for, out of its settings."""
+"""The target of a hosted cluster's proof calls, from its settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from identity.settings import HostedClusterSettings, Settings
 
 
 def proof_target(settings: Settings, cluster: HostedClusterSettings) -> ProofTarget:
-    """What the proof calls of one hosted cluster ask for."""
+    """The target of one hosted cluster's proof calls."""
     kms, subnet = cluster.kms, parse_arm_id(cluster.subnet_id)
     target = ProofTarget(
         subscription=settings.subscription_id,

@@ -76,8 +76,8 @@ def page() -> str:
 
 def project_file(text: str) -> str:
     """`Pulumi.yaml` (its `text`) with a new schema of the configuration; the rest stays as it is."""
-    head, found, _ = text.partition(_CONFIG)
-    if not found:
+    head, separator, _ = text.partition(_CONFIG)
+    if not separator:
         raise ValueError('Pulumi.yaml has no line "config:"; restore it, the schema is written below it')
     schema = dump({"config": _schema()}, width=_WIDTH)
     return f"{head}\n{schema}"
@@ -144,7 +144,7 @@ def _accepted(node: SchemaNode) -> str:
         entry = node.step(0)
         return "a list of mappings" if entry is None or entry.model is not None else f"a list, each {entry.accepted}"
     if get_origin(node.annotation) is dict:
-        name, value = (SchemaNode.of(each) for each in get_args(node.annotation))
+        name, value = (SchemaNode.of(argument) for argument in get_args(node.annotation))
         words = ["a mapping", *([f"each name {name.spec.accepted}"] if name.spec else [])]
         return "; ".join([*words, *([f"each value {value.accepted}"] if value.spec else [])])
     return node.accepted
@@ -169,7 +169,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _filled_in(field: FieldInfo) -> FilledIn | None:
-    return next((each for each in field.metadata if isinstance(each, FilledIn)), None)
+    return next((item for item in field.metadata if isinstance(item, FilledIn)), None)
 
 
 def _heads(row: KeyReference, structures: set[str]) -> bool:

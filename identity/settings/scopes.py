@@ -12,30 +12,30 @@ from identity.settings.schema.model import Settings
 
 
 def control_plane_grant(settings: Settings, cluster: HostedClusterSettings, row: ControlPlaneIdentity) -> RoleGrant:
-    """The identity's role and scopes: those of `roles`, or the role that it keeps, at the same scopes."""
+    """The identity's role and scopes: those of `roles`, or its `customRole` at the same scopes."""
     grant, kept = row.grant(settings.roles), cluster.identity(row).custom_role
     return grant if kept is None else RoleGrant(Role(f"custom role of {row.field}", kept.lower()), grant.scopes)
 
 
 def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGrant) -> dict[str, str]:
-    """ARM ids of the grant's scopes by a short name of each, without what the hosted cluster does not have.
+    """ARM ids of the grant's scopes by short name, without those that the hosted cluster does not have.
 
-    A managed HSM is none: it assigns its roles itself (`hsm_keys`).
+    A managed HSM is not a scope: it assigns its roles itself (`hsm_keys`).
     """
     ids = _scope_ids(settings, cluster)
-    found: dict[str, str] = {}
+    scopes: dict[str, str] = {}
     for scope in grant.scopes:
         if scope is Scope.KMS_VAULT:
-            found |= _kms_vaults(settings, cluster)
+            scopes |= _kms_vaults(settings, cluster)
         elif scope is Scope.ZONES:
-            found |= _zones(cluster, ids[Scope.DNS])
+            scopes |= _zones(cluster, ids[Scope.DNS])
         elif scope in ids:
-            found[_word(scope)] = ids[scope]
-    return found
+            scopes[_word(scope)] = ids[scope]
+    return scopes
 
 
 def _scope_ids(settings: Settings, cluster: HostedClusterSettings) -> dict[Scope, str]:
-    """Of the scopes that are one resource or resource group each, and that the configuration names."""
+    """The ids of the scopes that are one configured resource or resource group."""
 
     def group(name: str) -> str:
         return resource_group_id(settings.subscription_id, name)
@@ -61,7 +61,7 @@ def _scope_ids(settings: Settings, cluster: HostedClusterSettings) -> dict[Scope
 
 
 def _zones(cluster: HostedClusterSettings, group: str) -> dict[str, str]:
-    """The zones; for a public one that the configuration does not name its resource group."""
+    """The zones; the resource group of the public zone if the configuration does not name the zone."""
     public, private = (None, None) if cluster.dns is None else (cluster.dns.public_zone_id, cluster.dns.private_zone_id)
     zones = {"public-zone": public, "private-zone": private, _word(Scope.DNS): None if public else group}
     return {word: arm_id for word, arm_id in zones.items() if arm_id is not None}
@@ -81,26 +81,28 @@ def _word(scope: Scope) -> str:
 
 
 def hsm_keys(cluster: HostedClusterSettings, grant: RoleGrant) -> list[tuple[str, str]]:
-    """The managed HSM and the name of each key on which the identity gets a role; none if the keys are in vaults.
+    """The managed HSM and the name of every key on which the identity gets a role; empty if the keys are in vaults.
 
-    Two versions of a key are one; names are alike in every case.
+    Two versions of a key count as one; case is ignored.
     """
     if Scope.KMS_VAULT not in grant.scopes or cluster.kms is None or not cluster.kms.is_managed_hsm:
         return []
-    found = {(each.key_vault_name.lower(), each.key_name.lower()): each for each in reversed(cluster.kms.keys)}
-    return [(each.key_vault_name, each.key_name) for each in reversed(found.values())]
+    keys = {(key.key_vault_name.lower(), key.key_name.lower()): key for key in reversed(cluster.kms.keys)}
+    return [(key.key_vault_name, key.key_name) for key in reversed(keys.values())]
 
 
 def kms_vault_word(vault: str) -> str:
-    """The short name of one key vault: with another active key the role in the vault before must stay for a while."""
+    """The short name of one key vault. It names the vault, because a rotation keeps the role on the previous one."""
     return f"kms-vault-{vault.lower()}"
 
 
 def outermost(scopes: Mapping[str, str]) -> dict[str, str]:
-    """The scopes without those at or inside of another one, where the role holds as well. Azure ignores case."""
-    found: dict[str, tuple[str, str]] = {}
+    """The scopes without those equal to or inside of another one, where the role holds as well. Azure ignores case."""
+    by_id: dict[str, tuple[str, str]] = {}
     for word, scope in scopes.items():
-        found.setdefault(scope.lower(), (word, scope))
-    return dict(
-        each for key, each in found.items() if not any(key.startswith(f"{other}/") for other in found if other != key)
-    )
+        by_id.setdefault(scope.lower(), (word, scope))
+    return {
+        word: scope
+        for key, (word, scope) in by_id.items()
+        if not any(key.startswith(f"{other}/") for other in by_id if other != key)
+    }

@@ -1,6 +1,6 @@
-"""What a stack's own file configures, as YAML reads it.
+"""The configuration in a stack's own file, as YAML reads it.
 
-Pulumi hands plain values over as text: `true`, `2024` and "true" in quotes arrive alike. The file tells them apart.
+Pulumi passes scalars as text: `true`, `2024` and "true" in quotes arrive alike. The file distinguishes them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from identity.settings.schema.problems import NAMESPACE
 def written(text: str) -> dict[str, Any]:
     """The values in the text of a stack's file, without the keys' namespace; raises yaml.YAMLError."""
     document = yaml.safe_load(text) or {}
-    found = document.get("config") or {}
-    return {key.removeprefix(f"{NAMESPACE}:"): value for key, value in found.items()}
+    config = document.get("config") or {}
+    return {key.removeprefix(f"{NAMESPACE}:"): value for key, value in config.items()}
 
 
 def written_for(stack: str, root: Path) -> dict[str, Any] | None:
-    """The same out of the stack's file in a project; None if there is none that can be read."""
+    """The values in the stack's file of a project; None if it cannot be read."""
     try:
         return written((root / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))
     except (OSError, ValueError, AttributeError, yaml.YAMLError):

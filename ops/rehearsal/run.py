@@ -14,7 +14,7 @@ from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.naming import vault_id
 from identity.outputs import StackOutputs
-from identity.settings.rules.credential_loss import losses
+from identity.settings.rules.credential_loss import find_losses
 from identity.settings.schema.problems import NAMESPACE
 from ops.rehearsal.configuration import Copied, Names, copied, families
 from ops.rehearsal.moves import moves
@@ -208,7 +208,7 @@ class _Run:
     def _compare(self, copy: Copied, last: StackOutputs[str]) -> None:
         """Note the credentials that the stack would lose (`identity/settings/rules/credential_loss.py`)."""
         settings = copy.settings
-        for loss in losses(settings, self._vault(copy), last):
+        for loss in find_losses(settings, self._vault(copy), last):
             is_approved = loss.successor is None and loss.cluster in settings.allow_credential_loss
             lines = tuple(self._own(line) for line in loss.lines)
             self._losses.append(CredentialLoss(loss.cluster, lines, is_approved))

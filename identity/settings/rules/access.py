@@ -1,4 +1,4 @@
-"""What must fit together in the way to the management cluster; see `stack.py`."""
+"""The rules of the access to the management cluster; see `stack.py`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from identity.settings.schema.access import AccessSettings
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import ProblemReport, to_remove, to_set
 
-# The keys that describe a login: what any kind of it can be made of.
+# The keys that describe a login of any kind.
 _LOGIN_ATTRIBUTES: Final = frozenset().union(*(row.needs | row.takes for row in LOGIN_KINDS.values()))
 
 
 def cluster_is_reached_in_one_way(settings: Settings, report: ProblemReport) -> None:
-    """A kubeconfig of the user's own, or the stack's; a context belongs to the former."""
+    """The kubeconfig is the user's own or the stack's; only the former has a context."""
     cluster = settings.management_cluster
     if cluster is None:
         return
@@ -32,7 +32,7 @@ def cluster_is_reached_in_one_way(settings: Settings, report: ProblemReport) -> 
 
 
 def login_is_described(settings: Settings, report: ProblemReport) -> None:
-    """What the login needs is given, and nothing that it has no use for."""
+    """The login has its required keys, and no others than it accepts."""
     access = settings.management_cluster.access if settings.management_cluster else None
     if access is None:
         return

@@ -1,4 +1,4 @@
-"""What must fit together in a management cluster that the stack makes; see `stack.py`."""
+"""The rules of a management cluster that the stack makes; see `stack.py`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GROUPS: Final = (*_PLACE, "adminGroupObjectIDs")
 
 
 def created_cluster_has_one_authority(settings: Settings, report: ProblemReport) -> None:
-    """Azure RBAC, or groups of administrators: AKS takes both at once, and then nobody knows which one decides."""
+    """Azure RBAC, or groups of administrators: AKS accepts both at once, and then it is unclear which one decides."""
     cluster = settings.management_cluster
     if cluster is None or cluster.create is None:
         return
@@ -39,7 +39,7 @@ def created_cluster_has_one_authority(settings: Settings, report: ProblemReport)
 
 
 def created_cluster_has_a_network_that_works(settings: Settings, report: ProblemReport) -> None:
-    """AKS refuses both once it is asked: a policy engine of another plugin, and more pods than there are addresses."""
+    """AKS itself would refuse a policy engine of another plugin, and more pods than there are addresses."""
     cluster = settings.management_cluster
     if cluster is None or cluster.create is None:
         return
@@ -75,7 +75,7 @@ def _every_pod_has_an_address(create: CreationSettings, report: ProblemReport) -
 
 
 def created_cluster_is_reached_through_entra(settings: Settings, report: ProblemReport) -> None:
-    """A cluster that is not there yet has no kubeconfig, and one without local accounts no static credential."""
+    """A cluster that does not exist yet has no kubeconfig, and one without local accounts no static credential."""
     cluster = settings.management_cluster
     if cluster is None or cluster.create is None:
         return

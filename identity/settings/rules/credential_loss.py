@@ -1,8 +1,7 @@
 """Which credentials in use a change of the configuration would drop.
 
-A credential is in use once a complete run of the stack has handed it over: it is among the stack's outputs. There its
-address is kept, made of what the configuration alone decides, so the next run knows before it begins which addresses
-it would leave behind. Decision record 0011.
+A credential is in use once it is among the outputs of a complete run. They have its address, which only the
+configuration decides, so the next run knows before it begins which addresses it would abandon. Decision record 0011.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ _READER: Final = "key-vault-user"
 
 @dataclass(frozen=True)
 class Loss:
-    """The credentials that one hosted cluster would lose, a line for each; or that all of them would, of the vault.
+    """The credentials that one hosted cluster would lose, one line for each; or the key-vault-user of all clusters.
 
-    `successor` is the index of a new cluster with its `infraID`: no run can replace the one by the other. `regions` are
-    those that keep what would be replaced only because its region is another, by the place in the configuration.
+    `successor` is the index of a new cluster with its `infraID`: one run cannot replace the one by the other. `regions`
+    are the previous regions, by place in the configuration, of identities that only another region would replace.
     """
 
     cluster: str
@@ -44,12 +43,12 @@ class Loss:
 
 
 def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str) -> dict[str, CredentialAddress]:
-    """By field: the secret (ARM id) and whose credential is in it, or the managed identity that the stack makes.
+    """By field: the secret (ARM id) with its principal, or the managed identity that the stack makes.
 
-    An address has whatever forces Azure's resource to be replaced: its id, and its region. Besides, `issuer` is the
-    storage account of an issuer that the stack makes, without which no token of a service account is good.
+    An address has what forces a replacement in Azure: id and region. `issuer` is the storage account of an issuer that
+    the stack makes, without which no token of a service account is valid.
     """
-    found: dict[str, CredentialAddress] = {
+    by_field: dict[str, CredentialAddress] = {
         row.field: {
             "secret": secret_id(vault_id, cluster.identity(row).secret_name),
             "principal": _principal(cluster.identity(row)),
@@ -59,15 +58,15 @@ def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str)
     }
     managed: tuple[DataPlaneIdentity | OptionalManagedIdentity, ...] = (*cluster.federated_rows, *cluster.optional_rows)
     for identity in managed:
-        found[identity.field] = {
+        by_field[identity.field] = {
             "principal": managed_identity_of(settings, cluster, identity),
             "location": _location(settings, cluster, identity.field),
         }
     if cluster.issuer == "create" and cluster.issuer_name is not None:
         account = ("Microsoft.Storage/storageAccounts", cluster.issuer_name)
         issuer = resource_id(settings.subscription_id, settings.resource_group, *account)
-        found[_ISSUER] = {"principal": issuer, "location": settings.location}
-    return found
+        by_field[_ISSUER] = {"principal": issuer, "location": settings.location}
+    return by_field
 
 
 def reader_address(settings: Settings) -> CredentialAddress | None:
@@ -79,15 +78,15 @@ def reader_address(settings: Settings) -> CredentialAddress | None:
     return {"principal": identity, "location": settings.location}
 
 
-def losses(settings: Settings, vault_id: str, outputs: StackOutputs[str]) -> list[Loss]:
-    """What the configuration would lose of what the stack's outputs have; `vault_id` is the vault's from now on.
+def find_losses(settings: Settings, vault_id: str, outputs: StackOutputs[str]) -> list[Loss]:
+    """What the configuration would lose of the credentials in the stack's outputs; `vault_id` is the new vault's.
 
-    A cluster that is gone altogether loses nothing: its own credentials go with it.
+    A removed cluster loses nothing: its credentials go with it.
     """
     before = outputs.get("hostedClusters") or {}
     now = {cluster.name: cluster for cluster in settings.hosted_clusters}
-    new = [(index, each) for index, each in enumerate(settings.hosted_clusters) if each.name not in before]
-    found = []
+    new = [(index, cluster) for index, cluster in enumerate(settings.hosted_clusters) if cluster.name not in before]
+    losses = []
     for name, described in sorted(before.items()):
         in_use = described["credentialsInUse"]
         loss = (
@@ -96,29 +95,29 @@ def losses(settings: Settings, vault_id: str, outputs: StackOutputs[str]) -> lis
             else _renamed(name, described, new)
         )
         if loss.lines and in_use:
-            found.append(loss)
+            losses.append(loss)
     if reader := outputs.get("keyVaultUserInUse"):
         address = reader_address(settings)
         known = {} if address is None else {_READER: address}
         loss = _loss(_READER, {_READER: reader}, known, lambda _: _LOCATION)
-        found += [loss] if loss.lines else []
-    return found
+        losses += [loss] if loss.lines else []
+    return losses
 
 
-def refuse_losses(settings: Settings, found: list[Loss]) -> None:
+def refuse_losses(settings: Settings, losses: list[Loss]) -> None:
     """Raise ConfigurationError with every loss that `allowCredentialLoss` does not name."""
     problems = [
         _problem(loss, settings) if loss.successor is None else _two_runs(loss.cluster, loss.successor, settings)
-        for loss in found
+        for loss in losses
         if loss.successor is not None or loss.cluster not in settings.allow_credential_loss
     ]
     if problems:
         raise ConfigurationError(problems)
 
 
-def without_effect(settings: Settings, found: list[Loss]) -> list[str]:
+def unused_allowances(settings: Settings, losses: list[Loss]) -> list[str]:
     """The clusters in `allowCredentialLoss` that lose nothing."""
-    losing = {loss.cluster for loss in found}
+    losing = {loss.cluster for loss in losses}
     return [name for name in settings.allow_credential_loss if name not in losing]
 
 
@@ -127,15 +126,14 @@ def _principal(identity: IdentitySettings) -> str:
 
 
 def _location(settings: Settings, cluster: HostedClusterSettings, field: str) -> str:
-    given = cluster.given_identity(field)
-    return given.location or settings.location
+    return cluster.federated_identity(field).location or settings.location
 
 
 def _location_place(settings: Settings, cluster: str, field: str) -> Place:
     """The key that the region of a managed identity, or of an issuer, is taken from."""
-    for index, each in enumerate(settings.hosted_clusters):
-        if each.name == cluster and each.given_identity(field).location is not None:
-            return ("hostedClusters", index, each.federated_key, field, "location")
+    for index, hosted_cluster in enumerate(settings.hosted_clusters):
+        if hosted_cluster.name == cluster and hosted_cluster.federated_identity(field).location is not None:
+            return ("hostedClusters", index, hosted_cluster.federated_key, field, "location")
     return _LOCATION
 
 
@@ -147,38 +145,37 @@ def _loss(
 ) -> Loss:
     lines, regions = [], {}
     fields = (*(row.field for row in (*CONTROL_PLANE, *DATA_PLANE, *OPTIONAL)), _ISSUER, _READER)
-    for each in (each for each in fields if each in before):
-        old, new = before[each], now.get(each)
+    for identity in filter(before.__contains__, fields):
+        old, new = before[identity], now.get(identity)
         pairs = zip(_parts(old), _parts(new), strict=True)
         if changed := next((pair for pair in pairs if pair[0].lower() != pair[1].lower()), None):
-            lines.append(f"{each}: {' -> '.join(_shortened(changed[0], changed[1] or 'nothing'))}")
+            lines.append(f"{identity}: {' -> '.join(_shortened(changed[0], changed[1] or 'nothing'))}")
         elif new is not None and (region := old.get("location", "")) != new.get("location", "") and region:
-            lines.append(
-                f"{each}: {old['principal'].rpartition('/')[2]} in {region} -> in {new.get('location', 'no region')}"
-            )
-            regions[place_of(each)] = region
+            name_in_azure = old["principal"].rpartition("/")[2]
+            lines.append(f"{identity}: {name_in_azure} in {region} -> in {new.get('location', 'no region')}")
+            regions[place_of(identity)] = region
     return Loss(name, tuple(lines), regions=regions)
 
 
 def _parts(address: CredentialAddress | None) -> tuple[str, str]:
-    """Secret and principal, the telling one first; empty if there is none."""
+    """Secret and principal, the more telling one first; empty if there is none."""
     return (address.get("secret", ""), address["principal"]) if address else ("", "")
 
 
 def _shortened(old: str, new: str) -> tuple[str, str]:
-    """The last names of two ids, or all of both where those are equal."""
+    """The last names of two ids, or both ids if the names are equal."""
     names = old.rpartition("/")[2], new.rpartition("/")[2]
     return names if names[0].lower() != names[1].lower() else (old, new)
 
 
 def _renamed(name: str, described: HostedClusterOutput[str], new: list[tuple[int, HostedClusterSettings]]) -> Loss:
-    """What a cluster that is gone loses to a new one that is the same HostedCluster; nothing if there is none."""
+    """What a removed cluster loses to a new one for the same HostedCluster; nothing if there is none."""
     spec = described["hostedClusterSpec"]
     for index, cluster in new:
         if spec["infraID"] == cluster.infra_id:
             return Loss(name, (f"all of it: {cluster.name} has its infraID",), index)
-    lines = (f"all of it: {each.name} has its issuerURL" for _, each in new if spec["issuerURL"] == each.issuer_url)
-    return Loss(name, tuple(lines))
+    successors = [cluster.name for _, cluster in new if spec["issuerURL"] == cluster.issuer_url]
+    return Loss(name, tuple(f"all of it: {successor} has its issuerURL" for successor in successors))
 
 
 def _problem(loss: Loss, settings: Settings) -> Problem:
@@ -191,7 +188,7 @@ def _problem(loss: Loss, settings: Settings) -> Problem:
         )
     return Problem(
         place=_PLACE,
-        found="".join((f"{loss.cluster} would lose credentials in use:", *(f"\n    - {each}" for each in loss.lines))),
+        found="\n    - ".join((f"{loss.cluster} would lose credentials in use:", *loss.lines)),
         rule="credential-loss",
         accepted=f"a configuration that keeps them, or {loss.cluster} named here",
         fix=f"{kept}; or, once nobody uses them, {to_set((*_PLACE, index), loss.cluster)}, "

@@ -1,4 +1,4 @@
-"""What must fit together in the domains and zones of a hosted cluster; see `stack.py`."""
+"""The rules of a hosted cluster's domains and zones; see `stack.py`."""
 
 from __future__ import annotations
 
@@ -99,14 +99,14 @@ def _zone_is_where_its_role_is(
     settings: Settings, cluster: HostedClusterSettings, at: Place, zone: str, report: ProblemReport
 ) -> None:
     """The groups of the ingress operator's role (`support/azureutil/azureutil.go:382-384`), or the zone itself."""
-    found = parse_arm_id(zone.lower())
+    arm_id = parse_arm_id(zone.lower())
     accepted = "a zone in the subscription of subscriptionId"
-    groups = [found.resource_group]
+    groups = [arm_id.resource_group]
     if settings.roles == "hypershift":
         network = parse_arm_id(cluster.vnet_id.lower()).resource_group
-        groups = [each.lower() for each in (cluster.resource_group, network, cluster.dns_zone_resource_group)]
+        groups = [group.lower() for group in (cluster.resource_group, network, cluster.dns_zone_resource_group)]
         accepted += ", in the resource group of dnsZoneResourceGroup, of resourceGroup or of vnetID"
-    if found.subscription != settings.subscription_id or found.resource_group not in groups:
+    if arm_id.subscription != settings.subscription_id or arm_id.resource_group not in groups:
         report.refuse(
             at,
             zone,

@@ -1,4 +1,4 @@
-"""What must fit together in the access to a hosted cluster's API server; see `stack.py`.
+"""The rules of the access to a hosted cluster's API server; see `stack.py`.
 
 The rules are those of the HostedCluster API (openshift/hypershift at 3ee9615, api/hypershift/v1beta1/azure.go:362-366,
 743-800), which would refuse the object only after everything else is there.

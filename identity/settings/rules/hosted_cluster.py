@@ -1,4 +1,4 @@
-"""What must fit together in a hosted cluster and in each of its identities; see `stack.py`."""
+"""The rules of a hosted cluster and its identities; see `stack.py`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_NAMESPACE: Final = 63
 def validate_cluster(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule to the hosted cluster at `place`."""
     apply(_RULES, settings, cluster, place, report)
-    apply(_RULES_OF_THE_CLUSTER_ALONE, cluster, place, report)
+    apply(_CLUSTER_RULES, cluster, place, report)
 
 
 def _validate_identities(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
@@ -47,7 +47,7 @@ def _federated_credentials_are_their_own(cluster: HostedClusterSettings, place: 
     for row in cluster.federated_rows:
         own = [subject.word for subject in row.subjects]
         with unless_refused():
-            for suffix, name in cluster.data_plane_identity(row).federated_credentials.items():
+            for suffix, name in cluster.federated_identity(row.field).federated_credentials.items():
                 if suffix not in own:
                     at = (*place, cluster.federated_key, row.field, "federatedCredentials", suffix)
                     report.refuse(
@@ -134,7 +134,7 @@ def _needed_identities_are_on(
 ) -> None:
     if not identity.enabled and not row.optional and row.setting is None:
         at = (*place, "enabled")
-        optional = enumerate_words((each.field for each in CONTROL_PLANE if each.optional), last="or")
+        optional = enumerate_words((row.field for row in CONTROL_PLANE if row.optional), last="or")
         accepted = f"true: a HostedCluster needs this identity; only {optional} may be switched off"
         report.refuse(at, False, rule="identity-required", accepted=accepted, fix=to_remove(at))
 
@@ -185,18 +185,18 @@ def _one_credential_is_imported(
     credential = identity.credential
     if credential is None:
         return
-    given = [
+    keys = [
         key for key, value in (("file", credential.file), ("secretName", credential.secret_name)) if value is not None
     ]
-    if len(given) != 1:
+    if len(keys) != 1:
         at = (*place, "credential")
         report.refuse(
             at,
             {},
             rule="one-imported-credential",
             accepted="exactly one of file and secretName",
-            fix=" or ".join(to_remove((*at, key)) for key in given) or to_set((*at, "file"), "<path>"),
-            reason=f"it holds {enumerate_words(given)}" if given else "it is empty",
+            fix=" or ".join(to_remove((*at, key)) for key in keys) or to_set((*at, "file"), "<path>"),
+            reason=f"it holds {enumerate_words(keys)}" if keys else "it is empty",
         )
 
 
@@ -215,7 +215,7 @@ def _existing_secrets_keep_their_name(
 def _kept_roles_assign_no_roles(
     row: ControlPlaneIdentity, identity: IdentitySettings, place: Place, report: ProblemReport
 ) -> None:
-    names = {each.guid: each.name for each in (OWNER_ROLE, RBAC_ADMINISTRATOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE)}
+    names = {role.guid: role.name for role in (OWNER_ROLE, RBAC_ADMINISTRATOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE)}
     if identity.custom_role is not None and (name := names.get(identity.custom_role.lower())):
         at = (*place, "customRole")
         report.refuse(
@@ -238,7 +238,7 @@ _RULES: Final = (
     validate_workloads,
     validate_optional_identities,
 )
-_RULES_OF_THE_CLUSTER_ALONE: Final = (
+_CLUSTER_RULES: Final = (
     _namespace_is_short_enough,
     _subnet_is_in_the_network,
     validate_endpoint_access,

@@ -1,4 +1,4 @@
-"""What must fit together in the infrastructure of hosted clusters; see `stack.py`."""
+"""The rules of hosted clusters' infrastructure; see `stack.py`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def validate_infrastructure(
 
 
 def created_groups_are_the_clusters_own(settings: Settings, report: ProblemReport) -> None:
-    """A group that the stack makes is deleted with all that is in it, so nothing else may be in it."""
+    """A group that the stack makes is deleted with its content, so nothing else may be in it."""
     for index, cluster in enumerate(settings.hosted_clusters):
         with unless_refused():
             if cluster.infrastructure == "existing":
                 continue
-            own = {each.lower(): each for each in cluster.names(settings.subscription_id).groups}
+            own = {group.lower(): group for group in cluster.names(settings.subscription_id).groups}
             for place, group in _other_groups(settings, index):
                 if group.lower() in own:
                     at: Place = ("hostedClusters", index, "infraID")
@@ -143,7 +143,7 @@ def _nothing_else_is_named(
     settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
 ) -> None:
     names = cluster.names(settings.subscription_id)
-    given: list[tuple[Place, str | None, str | None]] = [
+    values: list[tuple[Place, str | None, str | None]] = [
         ((*place, "resourceGroup"), cluster.resource_group, names.managed_group),
         ((*place, "vnetID"), cluster.vnet_id, names.network_id),
         ((*place, "subnetID"), cluster.subnet_id, names.subnet_id),
@@ -154,15 +154,15 @@ def _nothing_else_is_named(
     with unless_refused():
         if cluster.dns is not None:
             zone = names.private_zone_id(str(cluster.dns.base_domain))
-            given.append(((*place, "dns", "privateZoneID"), cluster.dns.private_zone_id, zone))
-    for at, value, made in given:
+            values.append(((*place, "dns", "privateZoneID"), cluster.dns.private_zone_id, zone))
+    for at, value, expected in values:
         with unless_refused():
-            if value != made:
+            if value != expected:
                 report.refuse(
                     at,
                     value,
                     rule="created-infrastructure-named",
                     accepted="nothing with infrastructure: create: the stack makes "
-                    + (f"{made}, as HyperShift names it" if made else "a subnet without it"),
+                    + (f"{expected}, as HyperShift names it" if expected else "a subnet without it"),
                     fix=f"{to_remove(at)}, or {to_set((*place, 'infrastructure'), 'existing')}",
                 )

@@ -1,4 +1,4 @@
-"""What must fit together in the keys of a hosted cluster's issuer and of its signing key; see `hosted_cluster.py`."""
+"""The rules of a hosted cluster's issuer and signing key; see `hosted_cluster.py`."""
 
 from __future__ import annotations
 
@@ -133,16 +133,16 @@ def _existing_key_is_not_numbered(key: SigningKeySettings, place: Place, report:
 
 
 def _existing_key_has_one_source(key: SigningKeySettings, place: Place, report: ProblemReport) -> None:
-    given = [name for name, attribute in _EXISTING_ONLY if getattr(key, attribute) is not None]
-    if len(given) != 1:
+    keys = [name for name, attribute in _EXISTING_ONLY if getattr(key, attribute) is not None]
+    if len(keys) != 1:
         report.refuse(
             place,
             {},
             rule="one-signing-key",
             accepted="exactly one of vaultSecretName and file",
-            fix=" or ".join(to_remove((*place, name)) for name in given)
+            fix=" or ".join(to_remove((*place, name)) for name in keys)
             or to_set((*place, "vaultSecretName"), "<secret>"),
-            reason=f"it holds {enumerate_words(given)}" if given else "it is empty",
+            reason=f"it holds {enumerate_words(keys)}" if keys else "it is empty",
         )
 
 

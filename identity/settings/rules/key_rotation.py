@@ -1,10 +1,10 @@
-"""What the KMS plugin still needs while the key that encrypts etcd changes, and what would take it away.
+"""The roles that the KMS plugin still needs while the key that encrypts etcd changes.
 
-In a vault that is the vault, whose role is about all its keys; in a managed HSM it is each key.
+In a key vault the role is on the vault with all its keys; in a managed HSM it is on each key.
 
-HyperShift decrypts with the key before until it has re-encrypted all data. It records how far it is in the
-HostedCluster's `status.secretEncryption`: `activeKey` has encrypted everything, `targetKey` is the one it is changing
-to, and is gone once `history[0].state` is Completed. Sources inside openshift/hypershift at 3ee9615:
+HyperShift decrypts with the previous key until it has re-encrypted all data. It records its progress in the
+HostedCluster's `status.secretEncryption`: `activeKey` has encrypted everything, `targetKey` is the next one, which is
+gone once `history[0].state` is Completed. Sources inside openshift/hypershift at 3ee9615:
 api/hypershift/v1beta1/hostedcluster_types.go:2467-2487,
 control-plane-operator/hostedclusterconfigoperator/controllers/reencryption/reencryption.go:108-180,440-460.
 """
@@ -24,10 +24,10 @@ _KEYS: Final = ("activeKey", "targetKey")
 
 
 def moved_keys(settings: Settings, outputs: StackOutputs[Any]) -> Iterator[Problem]:
-    """The clusters whose active key leaves its vault, or is another one in an HSM, and does not stay as backup key.
+    """The clusters whose active key moves to another vault or HSM key and is not kept as the backup key.
 
-    `outputs` are those of the last complete run. A cluster that gives KMS up altogether loses the credential of its
-    identity (`credential_loss.py`).
+    `outputs` are those of the last complete run. A cluster that drops KMS loses the credential of its identity
+    (`credential_loss.py`).
     """
     for index, cluster in enumerate(settings.hosted_clusters):
         last = encryption_keys(outputs, cluster.name)
@@ -43,14 +43,14 @@ def moved_keys(settings: Settings, outputs: StackOutputs[Any]) -> Iterator[Probl
             rule="kms-key-moved",
             found=f"{_none_there(cluster.kms, before)}, which has the key that encrypts etcd, while "
             f"activeKey moves to {cluster.kms.place_of(active.key_vault_name, active.key_name)}",
-            accepted="the key before, until HyperShift has re-encrypted everything: it needs its role on both "
+            accepted="the previous key, until HyperShift has re-encrypted everything: it needs its role on both "
             f"{'keys' if cluster.kms.is_managed_hsm else 'vaults'}",
             fix=f"{to_set(place, _url(settings, cluster.kms, before))}{group}",
         )
 
 
 def dropped_keys(settings: Settings, outputs: StackOutputs[Any]) -> Iterator[Problem]:
-    """The clusters whose etcd is encrypted with a key that the stack made, and would make no longer.
+    """The clusters whose etcd is encrypted with a key of the stack that the configuration no longer has.
 
     HyperShift decrypts with keys of one kind alone (openshift/hypershift at 3ee9615,
     control-plane-operator/controllers/hostedcontrolplane/v2/kas/secretencryption.go:48-65).
@@ -62,24 +62,24 @@ def dropped_keys(settings: Settings, outputs: StackOutputs[Any]) -> Iterator[Pro
         place: Place = ("hostedClusters", index)
         written = cluster.hosted_cluster
         if cluster.kms is not None:
-            at, found, fix = (*place, "kms"), "a key in Azure", to_remove((*place, "kms"))
+            at, encryption, fix = (*place, "kms"), "a key in Azure", to_remove((*place, "kms"))
         elif written is not None and written.etcd_encryption == "none":
             at = (*place, "hostedCluster", "etcdEncryption")
-            found, fix = "none", to_remove(at)
+            encryption, fix = "none", to_remove(at)
         else:
             at = (*place, "hostedCluster", "releaseImage")
-            found, fix = "nothing", to_set(at, "<image>")
+            encryption, fix = "nothing", to_set(at, "<image>")
         yield Problem(
             place=at,
             rule="etcd-encryption-changed",
-            found=f"{found}, while the etcd of {cluster.name} is encrypted with the key in the Secret {last}",
-            accepted="that key as long as the HostedCluster is there: without it nobody can read its etcd",
+            found=f"{encryption}, while the etcd of {cluster.name} is encrypted with the key in the Secret {last}",
+            accepted="that key as long as the HostedCluster exists: without it nobody can read its etcd",
             fix=fix,
         )
 
 
 def dropped_places(cluster: HostedClusterSettings, last: EncryptionKeys | None) -> list[str]:
-    """The vaults, or keys in HSMs, on which the role goes, compared with the keys of the last complete run."""
+    """The vaults, or keys in HSMs, that lose the role, compared with the keys of the last complete run."""
     if cluster.kms is None or last is None:
         return []
     before = [last["activeKey"], *([last["backupKey"]] if "backupKey" in last else [])]
@@ -87,7 +87,7 @@ def dropped_places(cluster: HostedClusterSettings, last: EncryptionKeys | None) 
 
 
 def unfinished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]) -> Iterator[Problem]:
-    """What HyperShift still needs according to the HostedCluster, and the configuration would take away."""
+    """The role that HyperShift still needs according to the HostedCluster, and that the configuration would remove."""
     cluster = settings.hosted_clusters[index]
     kms = cluster.kms
     if kms is None:
@@ -104,7 +104,7 @@ def unfinished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]
                 place=at,
                 rule="kms-rotation-unfinished",
                 found=f"{_none_there(kms, key)}, but HyperShift still uses the one there: {where}{_progress(status)}",
-                accepted="that key, until status.secretEncryption of the HostedCluster names it no more",
+                accepted="that key, until status.secretEncryption of the HostedCluster no longer names it",
                 fix=f"{to_set(at, _url(settings, kms, key))}; remove it once history[0].state is Completed",
             )
             return
@@ -113,15 +113,15 @@ def unfinished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]
         yield Problem(
             place=at,
             rule="kms-rotation-untracked",
-            found=f"a key in {kms.active_key.key_vault_name}, but this HyperShift does not record the key before "
-            "(status.secretEncryption.activeKey), and takes no backup key in another vault",
+            found=f"a key in {kms.active_key.key_vault_name}, but this HyperShift does not record the previous key "
+            "(status.secretEncryption.activeKey), and accepts no backup key in another vault",
             accepted=f"a key in {written['keyVaultName']}",
             fix=f"{to_set(at, _url(settings, kms, written))}, or bring HyperShift's operator up to date first",
         )
 
 
 def finished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]) -> str | None:
-    """What to tell somebody who may remove the backup key; None as long as it is needed, or if there is none."""
+    """The message that the backup key may be removed; None as long as it is needed, or if there is none."""
     cluster, status = settings.hosted_clusters[index], _status(hosted_cluster)
     kms, active = cluster.kms, _azure(status.get("activeKey"))
     if kms is None or kms.backup_key is None or active is None or status.get("targetKey"):
@@ -130,13 +130,13 @@ def finished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]) 
         return None
     return (
         f"HyperShift has encrypted the etcd of {cluster.name} with the active key: "
-        f"{to_remove(('hostedClusters', index, 'kms', 'backupKey'))} takes the role on the "
-        f"{'key' if kms.is_managed_hsm else 'vault'} before away"
+        f"{to_remove(('hostedClusters', index, 'kms', 'backupKey'))} removes the role on the previous "
+        f"{'key' if kms.is_managed_hsm else 'vault'}"
     )
 
 
 def _keeps(kms: KmsSettings, key: KmsKeySpec) -> bool:
-    kept = {kms.place_of(each.key_vault_name, each.key_name).lower() for each in kms.keys}
+    kept = {kms.place_of(key.key_vault_name, key.key_name).lower() for key in kms.keys}
     return _place(kms, key).lower() in kept
 
 
@@ -153,20 +153,20 @@ def _is_in(vault: str, key: KmsKeySpec) -> bool:
 
 
 def _status(hosted_cluster: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (hosted_cluster.get("status") or {}).get("secretEncryption") or {}
-    return found
+    status: Mapping[str, Any] = (hosted_cluster.get("status") or {}).get("secretEncryption") or {}
+    return status
 
 
 def _written(hosted_cluster: Mapping[str, Any]) -> KmsKeySpec | None:
-    """The active key that stands in the specification already: HyperShift may begin with it at any moment."""
+    """The active key in the specification: HyperShift may begin with it at any moment."""
     encryption = (hosted_cluster.get("spec") or {}).get("secretEncryption") or {}
-    found: KmsKeySpec | None = ((encryption.get("kms") or {}).get("azure") or {}).get("activeKey")
-    return found
+    active_key: KmsKeySpec | None = ((encryption.get("kms") or {}).get("azure") or {}).get("activeKey")
+    return active_key
 
 
 def _azure(key: Mapping[str, Any] | None) -> KmsKeySpec | None:
-    found: KmsKeySpec | None = (key or {}).get("azure")
-    return found
+    azure_key: KmsKeySpec | None = (key or {}).get("azure")
+    return azure_key
 
 
 def _progress(status: Mapping[str, Any]) -> str:

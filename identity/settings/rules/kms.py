@@ -1,4 +1,4 @@
-"""What must fit together in the encryption of a hosted cluster's etcd; see `stack.py`."""
+"""The rules of the encryption of a hosted cluster's etcd; see `stack.py`."""
 
 from __future__ import annotations
 

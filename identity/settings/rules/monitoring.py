@@ -1,4 +1,4 @@
-"""What must fit together in `monitoring`; see `stack.py`."""
+"""The rules of `monitoring`; see `stack.py`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import Place, ProblemReport, to_remove, to_set
 
-# Key Vault tells 30 days before the end, always (azure-docs `key-vault/general/event-grid-overview`).
-_TOLD_BEFORE_DAYS: Final = 30
+# Key Vault always sends its event 30 days before the end (azure-docs `key-vault/general/event-grid-overview`).
+_ALERT_BEFORE_DAYS: Final = 30
 _AT: Final[Place] = ("monitoring",)
 
 
@@ -39,7 +39,7 @@ def audit_log_goes_somewhere(settings: Settings, report: ProblemReport) -> None:
 
 
 def expiry_alerts_tell_somebody(settings: Settings, report: ProblemReport) -> None:
-    """Azure would raise alerts that nobody is told of."""
+    """Azure would raise alerts without a receiver."""
     alerts = None if settings.monitoring is None else settings.monitoring.expiry_alerts
     if alerts is not None and not alerts.action_group_ids:
         place = (*_AT, "expiryAlerts", "actionGroupIds")
@@ -53,16 +53,17 @@ def expiry_alerts_tell_somebody(settings: Settings, report: ProblemReport) -> No
 
 
 def expiry_alerts_come_after_the_renewal(settings: Settings, report: ProblemReport) -> None:
-    """With a renewal in the last 30 days each one would be preceded by an alert, and nobody would read them."""
+    """An alert would precede each renewal in the last 30 days, and nobody would read them."""
     alerts = None if settings.monitoring is None else settings.monitoring.expiry_alerts
     before = settings.credentials.renew_before_days
-    if alerts is not None and before <= _TOLD_BEFORE_DAYS:
+    if alerts is not None and before <= _ALERT_BEFORE_DAYS:
         place = ("credentials", "renewBeforeDays")
         report.refuse(
             place,
             before,
             rule="expiry-alert-before-renewal",
-            accepted=f"more than {_TOLD_BEFORE_DAYS} with monitoring.expiryAlerts: Key Vault tells {_TOLD_BEFORE_DAYS} "
-            "days before the end, so each certificate would raise an alert before its renewal is due",
+            accepted=f"more than {_ALERT_BEFORE_DAYS} with monitoring.expiryAlerts: Key Vault sends its event "
+            f"{_ALERT_BEFORE_DAYS} days before the end, so each certificate would raise an alert before its renewal is "
+            "due",
             fix=f"{to_set(place, '<days>')}, or {to_remove((*_AT, 'expiryAlerts'))}",
         )

@@ -1,4 +1,4 @@
-"""What the optional identities of a hosted cluster need: the resources where they have their roles; see `stack.py`."""
+"""The rules of a hosted cluster's optional identities: the resources where they have their roles; see `stack.py`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def validate_optional_identities(
 
 
 def used_once_is_switched_on_once(settings: Settings, report: ProblemReport) -> None:
-    """The hosted clusters of a stack are on one management cluster, so a second identity would be for nobody."""
+    """The hosted clusters of a stack are on one management cluster, so a second identity would be useless."""
     owners: dict[str, Place] = {}
     for index, cluster in enumerate(settings.hosted_clusters):
         with unless_refused():
@@ -56,7 +56,7 @@ def _resource_is_given(
         for row in CONTROL_PLANE
         if cluster.identity(row).enabled and scope in (*row.hypershift.scopes, *row.builtin.scopes)
     ]
-    users += [row.field for row in cluster.optional_rows if any(scope in each.scopes for each in row.grants)]
+    users += [row.field for row in cluster.optional_rows if any(scope in grant.scopes for grant in row.grants)]
     if users and cluster.optional_resource(scope) is None:
         report.refuse(
             at,

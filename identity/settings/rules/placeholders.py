@@ -1,7 +1,7 @@
-"""Refuses what only an example has: domains and networks of documentation, and the names of this project's samples.
+"""Refuses placeholders: domains and networks of documentation, and the names of this project's samples.
 
-The zeros of an id and of a key's version are refused with their own types. The local cloud has domains of documentation
-itself, so its stacks may name them.
+All-zero ids and key versions are refused by their own types. The local cloud uses domains of documentation itself, so
+its stacks may name them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from identity.settings.schema.value_spec import PLACEHOLDER
 
 # RFC 5737 and RFC 3849.
 _NETWORKS: Final = tuple(
-    ipaddress.ip_network(each) for each in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32")
+    ipaddress.ip_network(prefix) for prefix in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32")
 )
 # RFC 2606, section 3.
 _DOMAIN: Final = re.compile(r"(?:^|[./@])example\.(?:com|net|org)(?=$|[:/])", re.IGNORECASE)
@@ -27,14 +27,14 @@ SAMPLE_PREFIX: Final = "example"
 _SAMPLE: Final = re.compile(
     rf"(?:^|[-/]){SAMPLE_PREFIX}(?:$|[-/])|(?:^|[/=]){SAMPLE_PREFIX}(?:dev|stage|prod)[a-z0-9]*"
 )
-# Texts of the user's own, which name nothing.
+# Free texts, which name nothing.
 _FREE: Final = frozenset({"tag-name", "tag-value", "non-empty", "file-path", "document-path"})
 
 
 def refuse_placeholders(
     raw: Mapping[str, Any], filled: Collection[Place], schema: SchemaNode, report: ProblemReport
 ) -> None:
-    """Report every placeholder in the configuration of a stack on Azure; what is `filled` in follows from others."""
+    """Report every placeholder in the configuration of a stack on Azure, except in `filled` places."""
     cloud = raw.get("cloud")
     if isinstance(cloud, Cloud) and cloud.name == LOCAL_CLOUD:
         return
@@ -49,18 +49,18 @@ def refuse_placeholders(
 
 
 def _texts(value: Any, node: SchemaNode | None, place: Place) -> Iterator[tuple[Place, SchemaNode, str]]:
-    """Each text that has a rule, with its place."""
+    """Every text with a rule, and its place."""
     if node is None:
         return
     if isinstance(value, str):
         if node.spec is not None and node.spec.rule not in _FREE:
             yield place, node, value
     elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _texts(each, node.step(key), (*place, key))
+        for key, item in value.items():
+            yield from _texts(item, node.step(key), (*place, key))
     elif isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from _texts(each, node.step(index), (*place, index))
+        for index, item in enumerate(value):
+            yield from _texts(item, node.step(index), (*place, index))
 
 
 def _is_placeholder(text: str) -> bool:
@@ -70,4 +70,4 @@ def _is_placeholder(text: str) -> bool:
         network = ipaddress.ip_network(text, strict=False)
     except ValueError:
         return False
-    return any(network.version == each.version and network.overlaps(each) for each in _NETWORKS)
+    return any(network.version == example.version and network.overlaps(example) for example in _NETWORKS)

@@ -7,192 +7,155 @@ naming rules (learn.microsoft.com/azure/azure-resource-manager/management/resour
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, Final
 
-from identity.naming import RESOURCE_GROUP_PATTERN, RESOURCE_NAME_PATTERN, ArmId, split_arm_id
+from identity.naming import RESOURCE_GROUP_PATTERN, RESOURCE_NAME_PATTERN, split_arm_id
 from identity.settings.schema.value_spec import PLACEHOLDER, ZERO_UUID, ValueSpec, uuid
 
 
-@dataclass(frozen=True)
-class _ArmType:
-    rule: str
-    type: str
-    # Of each name in the id, in order.
-    names: tuple[str, ...]
-    longest: int
-    example: str
-    hint: str
+def _arm_id(
+    rule: str, type: str, patterns: tuple[str, ...], command: str, *, longest: int = 255, own_name: str = "<name>"
+) -> ValueSpec:
+    """The ids of a resource type with a pattern for every name in them; `command` shows such a resource."""
+    provider, *segments = type.split("/")
 
-    def check(self, text: str) -> str:
-        if len(text) > self.longest:
+    def check(text: str) -> str:
+        if len(text) > longest:
             raise ValueError(f"{len(text)} characters")
-        arm_id = self._parsed(text)
-        if arm_id.type.lower() != self.type.lower():
+        try:
+            arm_id = split_arm_id(text)
+        except ValueError:
+            raise ValueError from None
+        if arm_id.type.lower() != type.lower():
             raise ValueError(f"the id of a {arm_id.type}")
         if arm_id.subscription == ZERO_UUID:
             raise ValueError(f"the subscription is {PLACEHOLDER}")
         uuid(arm_id.subscription)
         for what, pattern, name in zip(
-            ("resource group", *self.type.split("/")[1:]),
-            (RESOURCE_GROUP_PATTERN, *self.names),
+            ("resource group", *segments),
+            (RESOURCE_GROUP_PATTERN, *patterns),
             (arm_id.resource_group, *arm_id.names),
             strict=True,
         ):
             if not re.fullmatch(pattern, name, re.ASCII):
-                raise ValueError(f'"{name}" is no name in {what}')
+                raise ValueError(f'"{name}" is not a valid name in {what}')
         return text
 
-    @staticmethod
-    def _parsed(text: str) -> ArmId:
-        try:
-            return split_arm_id(text)
-        except ValueError:
-            raise ValueError from None
-
-    @property
-    def spec(self) -> ValueSpec:
-        return ValueSpec(
-            rule=self.rule,
-            accepted=f"a resource id /subscriptions/<id>/resourceGroups/<name>/providers/{self.example}",
-            blank="<resource id>",
-            check=self.check,
-            hint=f"`{self.hint} --query id` prints it",
-        )
+    path = "/".join(f"{segment}/{own_name}" for segment in segments)
+    return ValueSpec(
+        rule=rule,
+        accepted=f"a resource id /subscriptions/<id>/resourceGroups/<name>/providers/{provider}/{path}",
+        blank="<resource id>",
+        check=check,
+        hint=f"`{command} --query id` prints it",
+    )
 
 
 _VNET_NAME: Final = r"[a-zA-Z0-9][\w.-]{0,62}\w"
 _SUBNET_NAME: Final = r"[a-zA-Z0-9]([\w.-]{0,78}\w)?"
 VnetId = Annotated[
     str,
-    _ArmType(
-        "vnet-id",
-        "Microsoft.Network/virtualNetworks",
-        (_VNET_NAME,),
-        255,
-        "Microsoft.Network/virtualNetworks/<name>",
-        "az network vnet show -g <group> -n <name>",
-    ).spec,
+    _arm_id("vnet-id", "Microsoft.Network/virtualNetworks", (_VNET_NAME,), "az network vnet show -g <group> -n <name>"),
 ]
 SubnetId = Annotated[
     str,
-    _ArmType(
+    _arm_id(
         "subnet-id",
         "Microsoft.Network/virtualNetworks/subnets",
         (_VNET_NAME, _SUBNET_NAME),
-        355,
-        "Microsoft.Network/virtualNetworks/<name>/subnets/<name>",
         "az network vnet subnet show -g <group> --vnet-name <name> -n <name>",
-    ).spec,
+        longest=355,
+    ),
 ]
 SecurityGroupId = Annotated[
     str,
-    _ArmType(
+    _arm_id(
         "security-group-id",
         "Microsoft.Network/networkSecurityGroups",
         (_SUBNET_NAME,),
-        255,
-        "Microsoft.Network/networkSecurityGroups/<name>",
         "az network nsg show -g <group> -n <name>",
-    ).spec,
+    ),
 ]
 RouteTableId = Annotated[
     str,
-    _ArmType(
+    _arm_id(
         "route-table-id",
         "Microsoft.Network/routeTables",
         (_SUBNET_NAME,),
-        255,
-        "Microsoft.Network/routeTables/<name>",
         "az network route-table show -g <group> -n <name>",
-    ).spec,
+    ),
 ]
 NatGatewayId = Annotated[
     str,
-    _ArmType(
+    _arm_id(
         "nat-gateway-id",
         "Microsoft.Network/natGateways",
         (_SUBNET_NAME,),
-        255,
-        "Microsoft.Network/natGateways/<name>",
         "az network nat gateway show -g <group> -n <name>",
-    ).spec,
+    ),
 ]
 _ZONE_NAME: Final = r"[\w-]{1,63}(\.[\w-]{1,63}){1,33}"
 DnsZoneId = Annotated[
     str,
-    _ArmType(
+    _arm_id(
         "dns-zone-id",
         "Microsoft.Network/dnsZones",
         (_ZONE_NAME,),
-        258,
-        "Microsoft.Network/dnsZones/<domain>",
         "az network dns zone show -g <group> -n <domain>",
-    ).spec,
+        longest=258,
+        own_name="<domain>",
+    ),
 ]
 PrivateDnsZoneId = Annotated[
     str,
-    _ArmType(
+    _arm_id(
         "private-dns-zone-id",
         "Microsoft.Network/privateDnsZones",
         (_ZONE_NAME,),
-        265,
-        "Microsoft.Network/privateDnsZones/<domain>",
         "az network private-dns zone show -g <group> -n <domain>",
-    ).spec,
+        longest=265,
+        own_name="<domain>",
+    ),
 ]
 ManagedIdentityId = Annotated[
     str,
-    _ArmType(
+    _arm_id(
         "managed-identity-id",
         "Microsoft.ManagedIdentity/userAssignedIdentities",
         (r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,127}",),
-        345,
-        "Microsoft.ManagedIdentity/userAssignedIdentities/<name>",
         "az identity show -g <group> -n <name>",
-    ).spec,
+        longest=345,
+    ),
 ]
 StorageAccountId = Annotated[
     str,
-    _ArmType(
+    _arm_id(
         "storage-account-id",
         "Microsoft.Storage/storageAccounts",
         (r"[a-z0-9]{3,24}",),
-        255,
-        "Microsoft.Storage/storageAccounts/<name>",
         "az storage account show -g <group> -n <name>",
-    ).spec,
+    ),
 ]
 WorkspaceId = Annotated[
     str,
-    _ArmType(
+    _arm_id(
         "workspace-id",
         "Microsoft.OperationalInsights/workspaces",
         (r"[a-zA-Z0-9]([a-zA-Z0-9-]{2,61})[a-zA-Z0-9]",),
-        255,
-        "Microsoft.OperationalInsights/workspaces/<name>",
         "az monitor log-analytics workspace show -g <group> -n <name>",
-    ).spec,
+    ),
 ]
 ActionGroupId = Annotated[
     str,
-    _ArmType(
+    _arm_id(
         "action-group-id",
         "Microsoft.Insights/actionGroups",
         (rf"(?=.{{1,260}}$)(?!.*\.$){RESOURCE_NAME_PATTERN}",),
-        455,
-        "Microsoft.Insights/actionGroups/<name>",
         "az monitor action-group show -g <group> -n <name>",
-    ).spec,
+        longest=455,
+    ),
 ]
 RegistryId = Annotated[
     str,
-    _ArmType(
-        "registry-id",
-        "Microsoft.ContainerRegistry/registries",
-        (r"[a-zA-Z0-9]{5,50}",),
-        255,
-        "Microsoft.ContainerRegistry/registries/<name>",
-        "az acr show -n <name>",
-    ).spec,
+    _arm_id("registry-id", "Microsoft.ContainerRegistry/registries", (r"[a-zA-Z0-9]{5,50}",), "az acr show -n <name>"),
 ]

@@ -1,4 +1,4 @@
-"""What every model of the configuration has in common."""
+"""The base of every model of the configuration."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from identity.settings.schema.invalid import INVALID
 
 @dataclass(frozen=True)
 class FilledIn:
-    """Metadata of a key whose default is no constant of its model: `default` describes it, for the reference."""
+    """Metadata of a key whose default is not a constant: `default` describes it, for the reference."""
 
     default: str
 
 
 class Model(BaseModel):
-    """Frozen, camelCase in the stack file, no unknown keys; `INVALID` passes wherever a value stood."""
+    """Frozen, camelCase in the stack file, no unknown keys; `INVALID` may replace every value."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
 

@@ -127,7 +127,7 @@ class HostedClusterObjectSettings(Model):
 
 
 class HostedClusterSettings(Model):
-    """One hosted cluster. Its resource groups, network and DNS zone exist already."""
+    """One hosted cluster."""
 
     name: types.ClusterName = Field(description="Name of the HostedCluster.")
     namespace: types.Namespace = Field("clusters", description="Namespace of the HostedCluster.")
@@ -275,7 +275,7 @@ class HostedClusterSettings(Model):
 
     @property
     def uses_vault(self) -> bool:
-        """Whether something of it is in the vault: credentials, a signing key, or a key of etcd."""
+        """Whether the vault has something of it: credentials, a signing key, or a key of etcd."""
         return self.has_credentials or self.signing_key is not None or self.encryption_key_secret is not None
 
     @property
@@ -300,7 +300,7 @@ class HostedClusterSettings(Model):
 
     @property
     def signing_key(self) -> SigningKeySettings | None:
-        """The signing key that the stack hands to the cluster; None if it knows of none."""
+        """The signing key that the stack gives to the cluster; None if it does not have one."""
         if self.issuer == "create":
             return self.service_account_signing_key or SigningKeySettings()
         return self.service_account_signing_key
@@ -316,7 +316,7 @@ class HostedClusterSettings(Model):
 
     @property
     def encryption_key_secret(self) -> str | None:
-        """Secret with the key that encrypts etcd, which the stack makes; None if it writes nothing of the kind."""
+        """Secret with the key that encrypts etcd, which the stack makes; None if it makes none."""
         written = self.hosted_cluster
         if written is None or written.release_image is None or self.kms is not None:
             return None
@@ -324,7 +324,7 @@ class HostedClusterSettings(Model):
 
     @property
     def disabled_capabilities(self) -> tuple[str, ...]:
-        """What must stand in `spec.capabilities.disabled`: the capabilities whose identity is switched off."""
+        """The required entries of `spec.capabilities.disabled`: the capabilities whose identity is off."""
         if not self.has_credentials:
             return ()  # the API requires each of the identities
         return tuple(
@@ -346,7 +346,7 @@ class HostedClusterSettings(Model):
 
     @property
     def signing_key_reference(self) -> str | None:
-        """The name in `spec.serviceAccountSigningKey`, as far as the configuration knows it."""
+        """The name in `spec.serviceAccountSigningKey`, if the configuration has it."""
         if self.signing_key is not None:
             return self.signing_key_secret
         return self.hosted_cluster.service_account_signing_key if self.hosted_cluster is not None else None
@@ -356,17 +356,13 @@ class HostedClusterSettings(Model):
         return InfrastructureNames(subscription_id, self.name, self.infra_id)
 
     def identity(self, row: ControlPlaneIdentity) -> IdentitySettings:
-        """The settings of one row of the catalogue; switched off in a cluster that has no credentials."""
+        """The settings of one row of the catalogue; disabled in a cluster without credentials."""
         return self.identities.get(row.field, _NO_CREDENTIAL)
 
-    def data_plane_identity(self, row: DataPlaneIdentity) -> DataPlaneIdentitySettings:
-        """The settings of one row of `federated_rows`, all of them defaults if there are none."""
-        return self.given_identity(row.field)
-
-    def given_identity(self, field: str) -> DataPlaneIdentitySettings:
-        """The same by field."""
-        given = self.data_plane_identities if self.has_credentials else self.workload_identities
-        return given.get(field, DataPlaneIdentitySettings())
+    def federated_identity(self, field: str) -> DataPlaneIdentitySettings:
+        """The settings of one row of `federated_rows`, with defaults if there are none."""
+        settings = self.data_plane_identities if self.has_credentials else self.workload_identities
+        return settings.get(field, DataPlaneIdentitySettings())
 
     @property
     def federated_key(self) -> str:
@@ -374,7 +370,7 @@ class HostedClusterSettings(Model):
         return "dataPlaneIdentities" if self.has_credentials else "workloadIdentities"
 
     def optional_resource(self, scope: Scope) -> str | None:
-        """ARM id of a scope's resource that only optional identities use; None if it is not given."""
+        """ARM id of a scope's resource that only optional identities use; None if it is not configured."""
         return {
             Scope.BACKUP_STORAGE: self.backup_storage_account_id,
             Scope.REGISTRY: self.container_registry_id,
@@ -383,5 +379,5 @@ class HostedClusterSettings(Model):
 
     @property
     def optional_rows(self) -> tuple[OptionalManagedIdentity, ...]:
-        """The rows of the managed identities that are on, in the catalogue's order."""
+        """The rows of the enabled managed identities, in the catalogue's order."""
         return tuple(row for row in OPTIONAL if row.field in self.managed_identities)

@@ -18,14 +18,14 @@ _LARGEST: Final = 8
 
 def _range(text: str) -> str:
     try:
-        found = IPv4Network(text)
+        network = IPv4Network(text)
     except ValueError:
         raise ValueError from None
-    if "/" not in text or not _LARGEST <= found.prefixlen <= _SMALLEST:
+    if "/" not in text or not _LARGEST <= network.prefixlen <= _SMALLEST:
         raise ValueError
-    if not found.is_private:
+    if not network.is_private:
         raise ValueError("not a range for private networks")
-    return str(found)
+    return str(network)
 
 
 AddressPrefix = Annotated[

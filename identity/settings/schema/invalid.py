@@ -1,4 +1,4 @@
-"""A stand-in for refused values, so that rules over the rest of the configuration can still be checked."""
+"""A placeholder for refused values, so that rules over the rest of the configuration can still be checked."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _Arguments = TypeVarTuple("_Arguments")
 
 
 class _DependsOnInvalidError(Exception):
-    """A rule needed a value that was refused already: there is nothing more to report."""
+    """A rule needed a value that was refused already, so there is nothing more to report."""
 
 
 class _Invalid:
-    """Whatever a rule does with it ends the rule: a second complaint about the same value helps nobody."""
+    """Every use of it ends the rule: a second complaint about the same value would not help."""
 
     def _end(self, *_: object) -> NoReturn:
         raise _DependsOnInvalidError
@@ -27,12 +27,12 @@ INVALID: Final = _Invalid()
 
 
 def unless_refused() -> AbstractContextManager[None]:
-    """Ends a rule, or one step of it, at the first value that was refused already."""
+    """End a rule, or one step of it, at the first value that was refused already."""
     return suppress(_DependsOnInvalidError)
 
 
 def apply(rules: Iterable[Callable[[*_Arguments], None]], *arguments: *_Arguments) -> None:
-    """Apply each rule; one that reads a refused value ends there, and those that do not are all applied."""
+    """Apply every rule; one that reads a refused value ends there."""
     for rule in rules:
         with unless_refused():
             rule(*arguments)

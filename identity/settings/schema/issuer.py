@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Final
 
 from pydantic import Field, StrictInt
@@ -21,7 +22,7 @@ IssuerName = Annotated[
         accepted="the name of a storage account, unique in Azure: 3-24 lower-case letters and digits",
         blank="<name>",
         check=matching(r"[a-z0-9]{3,24}"),
-        guess=lambda text: "".join(each for each in text.lower() if each.isascii() and each.isalnum()),
+        guess=lambda text: re.sub(r"[^a-z0-9]", "", text.lower()),
     ),
 ]
 

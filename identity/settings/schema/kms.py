@@ -70,10 +70,10 @@ class KmsSettings(Model):
     @property
     def vaults(self) -> dict[str, str]:
         """The vaults of both keys, each with its resource group."""
-        found = {self.active_key.key_vault_name: self.key_vault_resource_group}
+        vaults = {self.active_key.key_vault_name: self.key_vault_resource_group}
         if self.backup_key is not None:
-            found.setdefault(self.backup_key.key_vault_name, self.backup_key_vault_resource_group)
-        return found
+            vaults.setdefault(self.backup_key.key_vault_name, self.backup_key_vault_resource_group)
+        return vaults
 
     @property
     def keys(self) -> tuple[KmsKey, ...]:
@@ -95,7 +95,7 @@ class KmsSettings(Model):
     @field_validator("active_key", "backup_key", mode="before")
     @classmethod
     def _take_url_apart(cls, key: Any, info: ValidationInfo) -> Any:
-        """Read a key's URL; the validation's context is the stack's cloud, or what stands there instead."""
+        """Parse a key's URL; the validation's context is the stack's cloud, or another value that was refused."""
         if not isinstance(key, str):
             return key
         match = _KEY_URL.fullmatch(key)
@@ -112,14 +112,14 @@ class KmsSettings(Model):
 
 
 def _check_suffix(suffix: str, cloud: Cloud, key_vault_type: Any) -> None:
-    """Refuse the URL of another cloud, or of the other service; a type that was refused itself decides nothing."""
-    wanted = {"KeyVault": ("vaults", cloud.vault_suffix), "ManagedHSM": ("managed HSMs", cloud.managed_hsm_suffix)}
-    if isinstance(key_vault_type, str) and suffix != wanted[key_vault_type][1]:
-        what, where = wanted[key_vault_type]
+    """Refuse the URL of another cloud, or of the other service unless the type was refused itself."""
+    services = {"KeyVault": ("vaults", cloud.vault_suffix), "ManagedHSM": ("managed HSMs", cloud.managed_hsm_suffix)}
+    if isinstance(key_vault_type, str) and suffix != services[key_vault_type][1]:
+        what, where = services[key_vault_type]
         raise refused(f"the {what} of this cloud are at {where}")
 
 
 def key_vault_type_of(key: object) -> KeyVaultType:
-    """Which service has the key that the configuration names, as far as its URL says."""
+    """The service of the configured key, by its URL."""
     match = _KEY_URL.fullmatch(key) if isinstance(key, str) else None
     return "ManagedHSM" if match is not None and match[2].startswith("managedhsm.") else "KeyVault"

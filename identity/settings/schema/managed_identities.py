@@ -12,6 +12,6 @@ def managed_identity_of(
     settings: Settings, cluster: HostedClusterSettings, row: DataPlaneIdentity | OptionalManagedIdentity
 ) -> str:
     """ARM id of the managed identity that the stack makes for a row."""
-    given = cluster.data_plane_identity(row).name if isinstance(row, DataPlaneIdentity) else None
-    name = given or data_plane_identity_name(cluster.name, row.name, cluster.infra_id)
+    existing = cluster.federated_identity(row.field).name if isinstance(row, DataPlaneIdentity) else None
+    name = existing or data_plane_identity_name(cluster.name, row.name, cluster.infra_id)
     return managed_identity_id(settings.subscription_id, settings.resource_group, name)

@@ -1,4 +1,4 @@
-"""What a user reads when the configuration is refused: every problem, each as four facts."""
+"""The report of a refused configuration: every problem with place, found value, accepted values and fix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMESPACE: Final = "idstack"
 # The engine's CLI, with the backend, home and plugins of the stack.
 CLI: Final = "idstack pulumi --"
 _LONGEST_SHOWN: Final = 160
-# Of a Key Vault secret; no key is as short as that.
+# Of a Key Vault secret's name; every key is longer.
 _LONGEST_NAME: Final = 127
 
 
@@ -47,9 +47,8 @@ class ConfigurationError(Exception):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        report = "\n\n".join(
-            [f"The stack's configuration has {count}; nothing was changed.", *(str(each) for each in self.problems)]
-        )
+        head = f"The stack's configuration has {count}; nothing was changed."
+        report = "\n\n".join([head, *map(str, self.problems)])
         # JSON can spell halves of characters (\ud800), which no terminal takes.
         super().__init__(report.encode("utf-8", "backslashreplace").decode("utf-8"))
 
@@ -62,7 +61,7 @@ class ProblemReport:
     problems: list[Problem] = field(default_factory=list)
 
     def refuse(self, place: Place, value: object, *, rule: str, accepted: str, fix: str, reason: str = "") -> None:
-        """Refuse the value at `place` by a rule; a `reason` says what is wrong with it where `accepted` does not."""
+        """Refuse the value at `place` by a rule; a `reason` says what is wrong with it if `accepted` does not."""
         if self.hides(place, value) and isinstance(value, (str, int, float)):
             found = f"{kind_of(value)} that is not shown because it may be a secret"
         else:
@@ -70,8 +69,8 @@ class ProblemReport:
         self.problems.append(Problem(place=place, rule=rule, found=found, accepted=accepted, fix=fix))
 
     def hides(self, place: Place, value: object) -> bool:
-        """Whether `value` at `place` may be a secret, declared as one or not: somebody may have written a credential
-        document or a private key where its file's path belongs.
+        """Whether `value` at `place` may be a secret: it is declared as one, or somebody may have written a credential
+        document or a private key instead of its file's path.
         """
         is_short = isinstance(value, str) and len(value) <= _LONGEST_NAME
         is_credential = "credential" in place[-2:] and not is_short
@@ -96,7 +95,7 @@ def path_of(place: Place) -> str:
 
 
 def to_set(place: Place, value: str, *, options: str = "") -> str:
-    """The command that sets a value, in backticks; what is to be filled in stands in angle brackets."""
+    """The command that sets a value, in backticks; placeholders are in angle brackets."""
     return _command("set", options, place, value)
 
 
@@ -113,7 +112,7 @@ def _command(verb: str, options: str, place: Place, value: str) -> str:
 
 
 def show(value: object) -> str:
-    """A found value as a user can recognise it: a long string is cut, a structure only named."""
+    """A value as a user can recognise it: a long string is cut, a structure only named."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -127,7 +126,7 @@ def show(value: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What sort of value it is."""
+    """The kind of a value, in words."""
     match value:
         case None:
             return "nothing"

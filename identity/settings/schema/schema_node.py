@@ -1,4 +1,4 @@
-"""What the models expect at a place of the configuration, to report values that are missing, ill-typed or unknown."""
+"""The models' expectations by place in the configuration, to report missing, ill-typed or unknown values."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from identity.settings.schema.value_spec import ValueSpec
 
 @dataclass(frozen=True)
 class SchemaNode:
-    """A type without its wrappings, and the `ValueSpec` among them."""
+    """A type without `Annotated` and `| None`, and its `ValueSpec`."""
 
     annotation: Any
     spec: ValueSpec | None = None
 
     @classmethod
     def of(cls, annotation: Any, metadata: Iterable[object] = ()) -> SchemaNode:
-        """Take `Annotated` and `| None` off."""
-        spec = next((each for each in metadata if isinstance(each, ValueSpec)), None)
+        """Unwrap a type."""
+        spec = next((item for item in metadata if isinstance(item, ValueSpec)), None)
         if get_origin(annotation) is Annotated:
             annotation, *inner = get_args(annotation)
             return cls.of(annotation, [*([spec] if spec else []), *inner])
         if get_origin(annotation) in (Union, types.UnionType):
-            return cls.of(next(each for each in get_args(annotation) if each is not type(None)), [spec])
+            return cls.of(next(argument for argument in get_args(annotation) if argument is not type(None)), [spec])
         return cls(annotation, spec)
 
     @property
     def model(self) -> type[BaseModel] | None:
-        """The model, if this is the place of one."""
+        """The model, if the type is one."""
         return self.annotation if isinstance(self.annotation, type) and issubclass(self.annotation, BaseModel) else None
 
     @property
@@ -44,12 +44,12 @@ class SchemaNode:
 
     @property
     def is_mapping(self) -> bool:
-        """Whether the stack file holds a mapping here whose names have a rule, not those of a model."""
+        """Whether the stack file holds a mapping with free names here."""
         return get_origin(self.annotation) is dict
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words to choose from, if there is a choice."""
+        """The accepted words of an enumeration."""
         if isinstance(self.annotation, type) and issubclass(self.annotation, StrEnum):
             return tuple(self.annotation)
         return get_args(self.annotation) if get_origin(self.annotation) is Literal else ()
@@ -68,7 +68,7 @@ class SchemaNode:
 
     @property
     def rule(self) -> str:
-        """The id of the rule that a value here breaks: that of its `ValueSpec`, else its kind."""
+        """The id of the rule that a wrong value breaks: that of its `ValueSpec`, else its kind."""
         if self.spec:
             return self.spec.rule
         if self.choices:
@@ -98,7 +98,7 @@ class SchemaNode:
         return SchemaNode.of(arguments[1 if get_origin(self.annotation) is dict else 0]) if arguments else None
 
     def at(self, place: Place) -> SchemaNode | None:
-        """The node at `place` below this one; None if there is nothing of the kind."""
+        """The node at `place` below this one; None if there is none."""
         node: SchemaNode | None = self
         for key in place:
             node = node.step(key) if node else None

@@ -331,7 +331,7 @@ IssuerUrl = Annotated[
 ]
 
 # RFC 1918: Key Vault takes public addresses only.
-_PRIVATE: Final = tuple(ipaddress.IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+_PRIVATE: Final = tuple(ipaddress.IPv4Network(prefix) for prefix in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 
 
 def _ip_range(text: str) -> str:

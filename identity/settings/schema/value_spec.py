@@ -1,4 +1,4 @@
-"""The rule of a type of the configuration, the sentence a user reads when it is broken, and how to fix it."""
+"""The rule of a type of the configuration, with its message and its fix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 PLACEHOLDER: Final = "the placeholder of the example, still to be filled in"
 REFUSED: Final = "refused"
 CREDENTIAL: Final = "credential"
-"""The type of the error for a value that is not to be shown."""
+"""The type of the error for a value that must not be shown."""
 ZERO_UUID: Final = "00000000-0000-0000-0000-000000000000"
 
 
@@ -24,11 +24,11 @@ def refused(reason: str) -> PydanticCustomError:
 
 @dataclass(frozen=True, kw_only=True)
 class ValueSpec:
-    """What a value must look like, as metadata of an annotated type.
+    """The form of a value, as metadata of an annotated type.
 
-    `rule` is its id in `Problem`. `accepted` completes "accepted: ..."; `blank` stands for the value in the fixing
-    command, `hint` follows it.
-    `check` returns the value as it is kept; it raises ValueError with a reason, empty where `accepted` is enough.
+    `rule` is its id in `Problem`. `accepted` completes "accepted: ..."; `blank` is the placeholder in the fixing
+    command, which `hint` follows. `check` returns the normalized value; it raises ValueError with a reason, empty if
+    `accepted` is enough.
     """
 
     rule: str
@@ -50,11 +50,11 @@ class ValueSpec:
         except ValueError as error:
             raise refused(str(error)) from None
 
-    def guessed(self, found: object) -> str | None:
+    def guessed(self, text: object) -> str | None:
         """The value that was probably meant, if there is one."""
-        if self.guess is None or not isinstance(found, str):
+        if self.guess is None or not isinstance(text, str):
             return None
-        candidate = self.guess(found)
+        candidate = self.guess(text)
         try:
             self.check(candidate)
         except ValueError:
@@ -75,7 +75,7 @@ def matching(pattern: str) -> Callable[[str], str]:
 
 
 def without_credentials(pattern: str) -> Callable[[str], str]:
-    """A check that refuses a key or a signature in an address, and what does not match the whole pattern."""
+    """A check that refuses a key or a signature in an address, and a text that does not match the whole pattern."""
     matches = matching(pattern)
 
     def check(text: str) -> str:

@@ -25,7 +25,7 @@ def declared() -> Iterator[str]:
             for node in nodes(file):
                 if isinstance(node, ast.Call):
                     given = [each.value for each in node.keywords if each.arg == "rule"]
-                    if isinstance(node.func, ast.Name) and node.func.id in ("_ArmType", "_uuid_spec"):
+                    if isinstance(node.func, ast.Name) and node.func.id in ("_arm_id", "_uuid_spec"):
                         given.append(node.args[0])
                     yield from (
                         str(leaf.value)
