@@ -52,8 +52,8 @@ def test_an_identity_switched_off_is_all_that_a_preview_deletes(stack: LocalStac
         "hc1-image-registry",
         "hc1-image-registry-credential-secret",
         "hc1-image-registry-roles-managed",
-        "hc1-cluster-side-image-registry-class",
-        "hc1-cluster-side-probe-image-registry",
+        "hc1-cluster-side-image-registry-class-object",
+        "hc1-cluster-side-probe-image-registry-deployment",
     } <= set(steps)
 
 
@@ -80,7 +80,7 @@ def test_without_kms_a_preview_deletes_all_of_its_identity_and_nothing_else(stac
 
     assert set(steps.values()) == {"delete"}
     assert sorted(name for name in steps if "kms" not in name) == []
-    assert {"hc1-kms", "hc1-cluster-side-kms-class", "hc1-cluster-side-probe-kms-2"} <= set(steps)
+    assert {"hc1-kms", "hc1-cluster-side-kms-class-object", "hc1-cluster-side-probe-kms-2-deployment"} <= set(steps)
 
 
 def test_a_key_in_another_vault_leaves_the_role_on_the_vault_before(stack: LocalStack) -> None:
