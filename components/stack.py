@@ -25,17 +25,17 @@ from identity.settings.rules.credential_loss import addresses, reader_address
 
 
 class IdentityStack:
-    """Builds the components. They are at the top of the stack, so this class is no component itself.
+    """Builds the top-level components of the stack.
 
-    `providers` have the Kubernetes one, too, if something is in the cluster. `cluster` is the management cluster that
-    this stack makes; None if it exists already. `owner` is None in a run that leaves the stack's owner id, and the
-    tags, as they are.
+    `providers` include the Kubernetes provider if the stack has an object in the cluster. `cluster` is the management
+    cluster that this stack makes; None if it exists already. `owner` is None in a run that does not change the stack's
+    owner id and the tags.
     """
 
     def __init__(
         self,
         settings: Settings,
-        found: Preflight,
+        preflight: Preflight,
         providers: Providers,
         cluster: ManagementCluster | None,
         owner: StackOwner | None,
@@ -46,7 +46,8 @@ class IdentityStack:
         self._owner = owner
         self._attach_command: pulumi.Output[str] | None = None
         self._reader: pulumi.Output[str] | None = None
-        self._store = found.shared or self._own_store(found.prerequisites)
+        prerequisites = preflight.prerequisites
+        self._store = preflight.shared or self._own_store(prerequisites)
         self.hosted_clusters = {
             cluster.name: HostedCluster(
                 cluster.name,
@@ -54,13 +55,13 @@ class IdentityStack:
                     settings=settings,
                     cluster=cluster,
                     store=self._store,
-                    deployer=found.deployer,
-                    imported=found.prerequisites.imported_of(cluster.name),
-                    manifest=found.prerequisites.manifests.get(cluster.name),
-                    delivered=delivered(found.last, cluster.name),
+                    deployer=preflight.deployer,
+                    imported=prerequisites.imported_of(cluster.name),
+                    manifest=prerequisites.manifests.get(cluster.name),
+                    delivered=delivered(preflight.last, cluster.name),
                     connection=providers.connection,
-                    handed_over=found.handed_over.get(cluster.name),
-                    signing_key_file_id=found.prerequisites.signing_key_files.get(cluster.name),
+                    handed_over=preflight.handed_over.get(cluster.name),
+                    signing_key_file_id=prerequisites.signing_key_files.get(cluster.name),
                     stack_owner=self._owner_id,
                 ),
                 self._options,
@@ -73,7 +74,7 @@ class IdentityStack:
         outputs: StackOutputs[Leaf] = {
             "tenantId": self._settings.tenant_id,
             "clusterSide": self._settings.cluster_side,
-            "hostedClusters": {each.name: self._exported(each) for each in self._settings.hosted_clusters},
+            "hostedClusters": {cluster.name: self._exported(cluster) for cluster in self._settings.hosted_clusters},
         }
         if self._store.vault_id:
             outputs["keyVaultId"] = self._store.vault_id

@@ -6,11 +6,11 @@ stored in the state. `refresh` and `destroy`, which do not run the program, woul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import pulumi
 from pulumi_azure_native import containerservice
+from pulumi_azure_native.provider import Provider as AzureProvider
 
 from components.azure.management_cluster import ManagementCluster
 from components.plugin.resources import ClusterGate
@@ -29,51 +29,37 @@ PUBLIC_FQDN: Final = "public"
 _NEW_CLUSTER_SECONDS: Final = 900
 
 
-@dataclass(frozen=True, kw_only=True)
-class AksAccessArgs:
-    """Inputs of `AksAccess`. `name` is the AKS cluster's: of all its outputs the one that previews know.
+def aks_kubeconfig(
+    settings: Settings, cluster: ManagementClusterSettings, name: pulumi.Input[str], provider: AzureProvider
+) -> pulumi.Output[str]:
+    """A kubeconfig (secret) with server and certificate authority from AKS, and with a user that signs in by itself.
 
-    With `cluster.access.admin` the administrators' static credential replaces the sign-in by `login`: for the day on
-    which Entra ID is down.
+    It is JSON with sorted keys, the same string in every run; unknown in a preview before the cluster exists. `name` is
+    the AKS cluster's: of all its outputs the one that previews know. Every run asks AKS, so a new address takes effect
+    without a change.
+
+    With `cluster.access.admin` it has the administrators' static credential: for the day on which Entra ID is down.
+    Raises AccessError.
     """
-
-    cluster: ManagementClusterSettings
-    name: pulumi.Input[str]
-    login: Login
-
-
-class AksAccess(pulumi.ComponentResource):
-    """A kubeconfig with server and certificate authority from AKS, and with a user that signs in by itself.
-
-    Outputs: `kubeconfig` (Output[str], secret, JSON with sorted keys: the same string in every run). It is unknown in a
-    preview before the cluster exists. Every run reads it from AKS, so a new address takes effect without a change.
-    """
-
-    def __init__(self, name: str, args: AksAccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("idstack:azure:AksAccess", name, None, opts)
-        options = pulumi.InvokeOptions(parent=self)
-        access = args.cluster.access
-        where = {"resource_group_name": args.cluster.resource_group, "resource_name": args.name}
-        fqdn = PUBLIC_FQDN if access.public_fqdn else None
-        if access.admin:
-            pulumi.warn(
-                "managementCluster.access.admin: the stack reaches the cluster with the administrators' static "
-                "credential, past Entra ID and without a name in the audit log. Switch it off as soon as possible, "
-                "and rotate the cluster's certificates.",
-                resource=self,
-            )
-            value = containerservice.list_managed_cluster_admin_credentials_output(
-                **where, server_fqdn=fqdn, opts=options
-            ).apply(lambda answer: answer.kubeconfigs[0].value)
-        else:
-            value = containerservice.list_managed_cluster_user_credentials_output(
-                **where, server_fqdn=fqdn, opts=options
-            ).apply(lambda answer: answer.kubeconfigs[0].value)
-        login = None if access.admin else args.login
-        self.kubeconfig: pulumi.Output[str] = pulumi.Output.secret(
-            value.apply(lambda skeleton: signed_in(skeleton, login, access.flavour).to_json())
+    access = cluster.access
+    login = None if access.admin else cluster_login(settings, cluster)
+    where = {"resource_group_name": cluster.resource_group, "resource_name": name}
+    fqdn = PUBLIC_FQDN if access.public_fqdn else None
+    options = pulumi.InvokeOptions(provider=provider)
+    if access.admin:
+        pulumi.warn(
+            "managementCluster.access.admin: the stack reaches the cluster with the administrators' static credential, "
+            "past Entra ID and without a name in the audit log. Switch it off as soon as possible, and rotate the "
+            "cluster's certificates."
         )
-        self.register_outputs({"kubeconfig": self.kubeconfig})
+        value = containerservice.list_managed_cluster_admin_credentials_output(
+            **where, server_fqdn=fqdn, opts=options
+        ).apply(lambda answer: answer.kubeconfigs[0].value)
+    else:
+        value = containerservice.list_managed_cluster_user_credentials_output(
+            **where, server_fqdn=fqdn, opts=options
+        ).apply(lambda answer: answer.kubeconfigs[0].value)
+    return pulumi.Output.secret(value.apply(lambda skeleton: signed_in(skeleton, login, access.flavour).to_json()))
 
 
 def signed_in(value: str, login: Login | None, flavour: Flavour) -> Kubeconfig:
@@ -86,18 +72,12 @@ def signed_in(value: str, login: Login | None, flavour: Flavour) -> Kubeconfig:
     return skeleton.only(context, user=skeleton.entries("users")[user])
 
 
-def access_args(
-    settings: Settings, cluster: ManagementClusterSettings, created: ManagementCluster | None = None
-) -> AksAccessArgs:
-    """The inputs of `AksAccess`; `created` is the cluster if the stack makes it. Raises AccessError."""
-    return AksAccessArgs(
-        cluster=cluster,
-        name=cluster.name if created is None else created.name,
-        login=login_of(cluster.access, settings.tenant_id, settings.cloud.authority_host),
-    )
+def cluster_login(settings: Settings, cluster: ManagementClusterSettings) -> Login:
+    """How the stack signs in to the cluster; raises AccessError."""
+    return login_of(cluster.access, settings.tenant_id, settings.cloud.authority_host)
 
 
-def access_gate(settings: Settings, access: AksAccess, cluster: ManagementCluster) -> ClusterGate:
+def access_gate(settings: Settings, kubeconfig: pulumi.Output[str], cluster: ManagementCluster) -> ClusterGate:
     """The gate after which a new cluster can be used: the deployer has its permissions, the add-on's kinds are served.
 
     It logs what it waits for. It waits again only if the cluster is replaced or reached in another way.
@@ -107,10 +87,10 @@ def access_gate(settings: Settings, access: AksAccess, cluster: ManagementCluste
         clusterId=cluster.cluster_id,
         clusterUid=cluster.uid,
         hasAzureRbac=cluster.has_azure_rbac,
-        kubeconfig=access.kubeconfig,
+        kubeconfig=kubeconfig,
         kinds=[kind.path for kind in required_kinds(settings)],
         timeoutSeconds=_NEW_CLUSTER_SECONDS,
-        opts=pulumi.ResourceOptions(parent=access, depends_on=cluster.ready),
+        opts=pulumi.ResourceOptions(depends_on=cluster.ready),
     )
 
 

@@ -44,13 +44,11 @@ Leaf: TypeAlias = pulumi.Input[str | None]
 class HostedClusterArgs:
     """Inputs of `HostedCluster`.
 
-    `imported` has the managed identities by field; `manifest` is the HostedCluster without
-    the stack's part, None if the stack does not apply one; `delivered` has by field the generation of the certificate
-    that the last complete run left in the vault; `last_key_vault` is the vault of the key that encrypted etcd then.
-    `connection` leads to the management cluster, None if the stack has nothing there. A run that leaves the control
-    plane's namespace, which the stack has made, to HyperShift has in `handed_over` the names of the Kubernetes
-    resources in the state, and None any other. `signing_key_file_id` is the id of the
-    signing key in the file that the settings name, `stack_owner` the stack's owner id (None in a run that only renews).
+    `imported` has the managed identities by field; `manifest` is the HostedCluster without the stack's part, None if
+    the stack does not apply one; `delivered` has by field the generation of the certificate that the last complete run
+    left in the vault. `connection` is None if the stack has no object on the management cluster. `handed_over` is as in
+    `ClusterSideArgs`. `signing_key_file_id` is the id of the signing key in the file that the settings name,
+    `stack_owner` the stack's owner id (None in a run that only renews).
     """
 
     settings: Settings
@@ -223,13 +221,10 @@ class HostedCluster(pulumi.ComponentResource):
         row: catalogue_rows.OptionalManagedIdentity,
         identities: Mapping[str, ControlPlaneIdentityComponent | DataPlaneIdentityComponent],
     ) -> OptionalIdentityComponent:
-        attachers = (each for each in CONTROL_PLANE if each.field == row.attached_by)
-        attacher = next(
-            (
-                AttacherArgs(component=each.component, principal_id=identities[each.field].principal_id)
-                for each in attachers
-            ),
-            None,
+        attachers = (
+            AttacherArgs(component=other.component, principal_id=identities[other.field].principal_id)
+            for other in CONTROL_PLANE
+            if other.field == row.attached_by
         )
         return OptionalIdentityComponent(
             f"{self._name}-{row.name}",
@@ -237,7 +232,7 @@ class HostedCluster(pulumi.ComponentResource):
                 row=row,
                 settings=self._args.settings,
                 cluster=self._args.cluster,
-                attacher=attacher,
+                attacher=next(attachers, None),
                 stack_owner=self._args.stack_owner,
                 infrastructure=self._infrastructure,
             ),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pulumi
 from pulumi_kubernetes.provider import Provider as KubernetesProvider
 
-from components.azure.aks_access import AksAccess, access_args, access_gate
+from components.azure.aks_access import access_gate, aks_kubeconfig
 from components.azure.management_cluster import ManagementCluster
 from components.azure.providers import ClusterConnection, Providers, management_cluster_id
 from components.plugin.resources import ClusterGate
@@ -32,9 +32,9 @@ def with_kubernetes_provider(
         # The content, because a path in the state would mean another file on the next machine.
         kubeconfig = pulumi.Output.secret(file_content(cluster, Path(cluster.kubeconfig)))
     else:
-        access = AksAccess("cluster-access", access_args(settings, cluster, created), providers.options())
-        kubeconfig = access.kubeconfig
-        gate = None if created is None else access_gate(settings, access, created)
+        name = cluster.name if created is None else created.name
+        kubeconfig = aks_kubeconfig(settings, cluster, name, providers.azure)
+        gate = None if created is None else access_gate(settings, kubeconfig, created)
     full_id = management_cluster_id(settings, cluster)
     return replace(
         providers,

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import pulumi
 
-from components.azure.aks_access import PUBLIC_FQDN, access_args, signed_in
+from components.azure.aks_access import PUBLIC_FQDN, cluster_login, signed_in
 from components.azure.providers import Providers, management_cluster_id, provider_error
 from components.kubernetes.provider import file_content
 from identity.access.api_server import ApiServer
@@ -52,7 +52,7 @@ class ClusterReader:
         cluster = self._cluster
         if cluster.kubeconfig is not None:
             return Kubeconfig.parse(file_content(cluster, Path(cluster.kubeconfig)), cluster.kubeconfig)
-        args, access = access_args(self._settings, cluster), cluster.access
+        login, access = cluster_login(self._settings, cluster), cluster.access
         who = "Admin" if access.admin else "User"
         inputs: dict[str, Any] = {"resourceGroupName": cluster.resource_group, "resourceName": cluster.name}
         try:
@@ -68,7 +68,7 @@ class ClusterReader:
                 f'AKS does not hand out the kubeconfig of "{cluster.name}": {reason.rstrip(".")}'
                 f"{fix if _DENIED in reason else ''}"
             ) from None
-        return signed_in(answer["kubeconfigs"][0]["value"], None if access.admin else args.login, access.flavour)
+        return signed_in(answer["kubeconfigs"][0]["value"], None if access.admin else login, access.flavour)
 
 
 def cluster_reader(settings: Settings, providers: Providers, aks: AksCluster | None) -> ClusterReader | None:

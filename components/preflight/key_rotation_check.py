@@ -1,4 +1,4 @@
-"""Refuses an update or a preview that takes the role on a vault away whose key HyperShift still needs."""
+"""Refuses an update or a preview that removes the role on a vault while HyperShift still needs a key in it."""
 
 from __future__ import annotations
 
@@ -24,24 +24,26 @@ async def check_key_rotations(settings: Settings, last: StackOutputs[Any], reade
     """
     if problems := [*moved_keys(settings, last), *dropped_keys(settings, last)]:
         raise ConfigurationError(problems)
-    asked = {index: each for index, each in enumerate(settings.hosted_clusters) if _is_asked(settings, each, last)}
-    if not asked:
+    clusters = {
+        index: cluster for index, cluster in enumerate(settings.hosted_clusters) if _is_asked(settings, cluster, last)
+    }
+    if not clusters:
         return
     try:
-        found = await _fetch_hosted_clusters(settings, reader, asked)
+        documents = await _fetch_hosted_clusters(settings, reader, clusters)
     except AccessError as error:
-        for each in asked.values():
-            for place in dropped_places(each, encryption_keys(last, each.name)):
+        for cluster in clusters.values():
+            for place in dropped_places(cluster, encryption_keys(last, cluster.name)):
                 pulumi.log.warn(
-                    f"the KMS identity of {each.name} loses its role on {place}, and whether HyperShift still needs "
+                    f"the KMS identity of {cluster.name} loses its role on {place}, and whether HyperShift still needs "
                     f"the key there cannot be seen ({error}): status.secretEncryption of the "
                     "HostedCluster must say Completed"
                 )
         return
-    problems = [problem for index, document in found.items() for problem in unfinished(settings, index, document)]
+    problems = [problem for index, document in documents.items() for problem in unfinished(settings, index, document)]
     if problems:
         raise ConfigurationError(problems)
-    for index, document in found.items():
+    for index, document in documents.items():
         if (text := finished(settings, index, document)) is not None:
             pulumi.log.info(text)
 
@@ -54,7 +56,7 @@ def _is_asked(settings: Settings, cluster: HostedClusterSettings, last: StackOut
 
 
 async def _fetch_hosted_clusters(
-    settings: Settings, reader: ClusterReader | None, asked: Mapping[int, HostedClusterSettings]
+    settings: Settings, reader: ClusterReader | None, clusters: Mapping[int, HostedClusterSettings]
 ) -> dict[int, Mapping[str, Any]]:
     """The HostedClusters that exist, by index; raises AccessError."""
     if settings.management_cluster is None:
@@ -63,7 +65,9 @@ async def _fetch_hosted_clusters(
         return {}  # the stack makes the cluster, and it is not there, or nothing can run there yet
 
     def read(server: ApiServer) -> dict[int, Mapping[str, Any]]:
-        found = {index: server.read(_PATH.format(each.namespace, each.name)) for index, each in asked.items()}
-        return {index: document for index, document in found.items() if document is not None}
+        documents = {
+            index: server.read(_PATH.format(cluster.namespace, cluster.name)) for index, cluster in clusters.items()
+        }
+        return {index: document for index, document in documents.items() if document is not None}
 
     return await reader.ask(read)

@@ -1,4 +1,4 @@
-"""The control planes' namespaces in this stack's state: of a run that failed or was interrupted as well."""
+"""The control planes' namespaces in this stack's state, also after a failed or interrupted run."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from components.preflight.shared_stack import this_stack
 from identity import resource_types
 from identity.naming import cluster_side_name, namespace_guard_name
 
-# Type and outputs of each resource in a stack's last snapshot, by its URN, but of those that wait for their deletion
+# Type and outputs of the resources in a stack's last snapshot, by URN, without those that wait for their deletion
 # (pulumi/pulumi v3.259.0, `pkg/backend/backend.go`, GetStackResourceOutputs).
 READ_STACK_RESOURCE_OUTPUTS: Final = "pulumi:pulumi:readStackResourceOutputs"
-_OF_A_NAMESPACE: Final = cluster_side_name("") + "-namespace"
+_NAMESPACE_SUFFIX: Final = cluster_side_name("") + "-namespace"
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnNamespaces:
-    """What the state has in the management cluster.
+    """The Kubernetes resources in the state.
 
-    `names` are the namespaces by hosted cluster, without those that a run has left to HyperShift already; `objects` are
+    `names` are the namespaces by hosted cluster, without those that a run has already left to HyperShift; `objects` are
     the names of all Kubernetes resources.
     """
 
@@ -30,19 +30,19 @@ class OwnNamespaces:
 
 
 async def own_namespaces() -> OwnNamespaces:
-    """Look into the state; raises RunError if it cannot be read."""
+    """Read the state; raises RunError if that fails."""
     outputs = await of_own_state(
         READ_STACK_RESOURCE_OUTPUTS, {"stackName": this_stack()}, "state, which has the namespaces that it made,"
     )
-    resources: dict[str, Mapping[str, Any]] = {urn.rpartition("::")[2]: each for urn, each in outputs.items()}
-    made = {
-        name.removesuffix(_OF_A_NAMESPACE): str(each["outputs"]["metadata"]["name"])
-        for name, each in resources.items()
-        if each["type"] == resource_types.NAMESPACE
+    resources: dict[str, Mapping[str, Any]] = {urn.rpartition("::")[2]: resource for urn, resource in outputs.items()}
+    namespaces = {
+        name.removesuffix(_NAMESPACE_SUFFIX): str(resource["outputs"]["metadata"]["name"])
+        for name, resource in resources.items()
+        if resource["type"] == resource_types.NAMESPACE
     }
     return OwnNamespaces(
-        names={cluster: name for cluster, name in made.items() if not _is_handed_over(resources, cluster)},
-        objects=frozenset(name for name, each in resources.items() if each["type"].startswith("kubernetes:")),
+        names={cluster: name for cluster, name in namespaces.items() if not _is_handed_over(resources, cluster)},
+        objects=frozenset(name for name, resource in resources.items() if resource["type"].startswith("kubernetes:")),
     )
 
 

@@ -1,4 +1,4 @@
-"""What Azure has to grant before a stack is brought up, previewed or renewed: roles, scopes, and their condition.
+"""The role assignments that an identity needs in Azure to bring a stack up, to preview it or to renew.
 
 The deployer assigns roles, but only those of the catalogue and only to service principals: Role Based Access Control
 Administrator under a condition (learn.microsoft.com/azure/role-based-access-control/delegate-role-assignments-examples,
@@ -39,7 +39,7 @@ _CLUSTERS: Final = "Microsoft.ContainerService/managedClusters"
 
 @dataclass(frozen=True)
 class AzureGrant:
-    """A role at one scope (an ARM id), and for what; `condition` of version 2.0, None for none."""
+    """A role at a scope (an ARM id) with the reason for it; `condition` has version 2.0."""
 
     role: Role
     scope: str
@@ -49,14 +49,14 @@ class AzureGrant:
 
 @dataclass(frozen=True)
 class AssignedRole:
-    """A role that the stack itself assigns, and where."""
+    """A role that the stack assigns at a scope."""
 
     role: Role
     scope: str
 
 
 def catalogue_roles() -> tuple[Role, ...]:
-    """Every role that a stack of any configuration assigns, by name."""
+    """Every role that a stack can assign, sorted by name."""
     grants = [
         *(grant for row in (*CONTROL_PLANE, *DATA_PLANE) for grant in (row.hypershift, row.builtin)),
         *(grant for row in OPTIONAL for grant in row.grants),
@@ -71,16 +71,16 @@ def catalogue_roles() -> tuple[Role, ...]:
 
 
 def assigned(settings: Settings) -> list[AssignedRole]:
-    """What the stack assigns: as `components/` does, each once."""
-    found = list(_assigned_to_identities(settings))
+    """The stack's own role assignments, without duplicates, as `components/` makes them."""
+    roles = list(_assigned_to_identities(settings))
     own = resource_group_id(settings.subscription_id, settings.resource_group)
     if settings.has_key_vault_user:
-        found.append(AssignedRole(KEY_VAULT_SECRETS_USER_ROLE, own))
+        roles.append(AssignedRole(KEY_VAULT_SECRETS_USER_ROLE, own))
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is not None and cluster.create.azure_rbac:
         group = resource_group_id(settings.subscription_id, cluster.resource_group)
-        found.append(AssignedRole(AKS_RBAC_CLUSTER_ADMIN_ROLE, group))
-    return list(dict.fromkeys(found))
+        roles.append(AssignedRole(AKS_RBAC_CLUSTER_ADMIN_ROLE, group))
+    return list(dict.fromkeys(roles))
 
 
 def _assigned_to_identities(settings: Settings) -> Iterator[AssignedRole]:
@@ -104,11 +104,11 @@ def _grants(settings: Settings, cluster: HostedClusterSettings) -> Iterator[Role
 
 
 def condition(written: Iterable[Role], deleted: Iterable[Role]) -> str:
-    """The condition under which roles may be assigned (`written`) and taken away (`deleted`), of service principals."""
+    """The condition that limits assignments (`written`) and their deletion (`deleted`) to these roles."""
     return " AND ".join(
         f"((!(ActionMatches{{'{_ASSIGNMENTS}/{action}'}})) OR "
         f"(@{source}[{_ASSIGNMENTS}:RoleDefinitionId] ForAnyOfAnyValues:GuidEquals "
-        f"{{{', '.join(each.guid for each in roles)}}} AND "
+        f"{{{', '.join(role.guid for role in roles)}}} AND "
         f"@{source}[{_ASSIGNMENTS}:PrincipalType] ForAnyOfAnyValues:StringEqualsIgnoreCase {{'ServicePrincipal'}}))"
         for action, source, roles in (("write", "Request", written), ("delete", "Resource", deleted))
     )
@@ -117,30 +117,34 @@ def condition(written: Iterable[Role], deleted: Iterable[Role]) -> str:
 def deployer_grants(settings: Settings) -> list[AzureGrant]:
     """What the identity needs that runs `up` and `down`.
 
-    It may take away every role of the catalogue, also those that only an earlier configuration assigned.
+    It may delete assignments of every role of the catalogue: an earlier configuration may have assigned others.
     """
     subscription = settings.subscription_id
     own = resource_group_id(subscription, settings.resource_group)
-    found = [AzureGrant(CONTRIBUTOR_ROLE, each, "makes what the stack has there") for each in _written_groups(settings)]
+    grants = [
+        AzureGrant(CONTRIBUTOR_ROLE, group, "makes what the stack has there") for group in _written_groups(settings)
+    ]
     if settings.vault is not None or settings.uses_vault:
-        found.append(
+        grants.append(
             AzureGrant(KEY_VAULT_SECRETS_OFFICER_ROLE, own, "lists, disables and deletes secrets in the vault")
         )
-    uses = assigned(settings)
-    written = _sorted(each.role for each in uses)
-    only = condition(written, _sorted([*catalogue_roles(), *written]))
-    scopes = [subscription_id(subscription)] if _makes_groups(settings) else _outermost(each.scope for each in uses)
-    found += [AzureGrant(RBAC_ADMINISTRATOR_ROLE, each, "assigns the identities' roles", only) for each in scopes]
+    assignments = assigned(settings)
+    written = _sorted(assignment.role for assignment in assignments)
+    limit = condition(written, _sorted([*catalogue_roles(), *written]))
+    scopes = _outermost(assignment.scope for assignment in assignments)
+    if _makes_groups(settings):
+        scopes = [subscription_id(subscription)]
+    grants += [AzureGrant(RBAC_ADMINISTRATOR_ROLE, scope, "assigns the identities' roles", limit) for scope in scopes]
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is None:
         group = resource_group_id(subscription, cluster.resource_group)
-        found.append(AzureGrant(READER_ROLE, group, "looks up the management cluster"))
-    return [*found, *_subnet_grants(settings), *_monitoring_grants(settings), *_cluster_grants(settings)]
+        grants.append(AzureGrant(READER_ROLE, group, "looks up the management cluster"))
+    return [*grants, *_subnet_grants(settings), *_monitoring_grants(settings), *_cluster_grants(settings)]
 
 
 def reader_grants(settings: Settings) -> list[AzureGrant]:
     """What the identity needs that previews (`docs/guides/pull-requests.md`)."""
-    groups = [*_written_groups(settings), *(each.scope for each in assigned(settings))]
+    groups = [*_written_groups(settings), *(assignment.scope for assignment in assigned(settings))]
     if settings.management_cluster is not None:
         groups.append(resource_group_id(settings.subscription_id, settings.management_cluster.resource_group))
     readable = _outermost(_group_of(each) for each in groups)
@@ -150,7 +154,7 @@ def reader_grants(settings: Settings) -> list[AzureGrant]:
 
 def renewal_role(settings: Settings) -> dict[str, Any]:
     """A custom role for renewals alone, as `az role definition create` takes it: assigns no role, deletes nothing."""
-    groups = [each.scope for each in reader_grants(settings) if each.role is READER_ROLE]
+    groups = [grant.scope for grant in reader_grants(settings) if grant.role is READER_ROLE]
     return {
         "Name": f"idstack renewals {settings.resource_group}",
         "Description": "Renews certificates: reads everything, writes secrets, disables their old versions.",
@@ -170,7 +174,7 @@ def renewal_role(settings: Settings) -> dict[str, Any]:
 
 
 def _makes_groups(settings: Settings) -> bool:
-    return any(each.infrastructure == "create" for each in settings.hosted_clusters)
+    return any(cluster.infrastructure == "create" for cluster in settings.hosted_clusters)
 
 
 def _written_groups(settings: Settings) -> list[str]:
@@ -180,12 +184,12 @@ def _written_groups(settings: Settings) -> list[str]:
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is not None:
         names.append(cluster.resource_group)
-    return [resource_group_id(settings.subscription_id, each) for each in dict.fromkeys(names)]
+    return [resource_group_id(settings.subscription_id, name) for name in dict.fromkeys(names)]
 
 
 def _subnet_grants(settings: Settings) -> Iterator[AzureGrant]:
-    for each in settings.vault.allowed_subnet_ids if settings.vault is not None else ():
-        yield AzureGrant(NETWORK_CONTRIBUTOR_ROLE, each, "lets the subnet reach the vault (a linked action)")
+    for subnet_id in settings.vault.allowed_subnet_ids if settings.vault is not None else ():
+        yield AzureGrant(NETWORK_CONTRIBUTOR_ROLE, subnet_id, "lets the subnet reach the vault (a linked action)")
 
 
 def _monitoring_grants(settings: Settings) -> Iterator[AzureGrant]:
@@ -197,8 +201,8 @@ def _monitoring_grants(settings: Settings) -> Iterator[AzureGrant]:
     if log is not None and log.storage_account_id is not None:
         reason = "sends the vault's audit log there (a linked action, which lists its keys)"
         yield AzureGrant(STORAGE_KEY_OPERATOR_ROLE, log.storage_account_id, reason)
-    for each in () if alerts is None else alerts.action_group_ids:
-        yield AzureGrant(MONITORING_CONTRIBUTOR_ROLE, each, "has alerts told there (a linked action)")
+    for action_group_id in () if alerts is None else alerts.action_group_ids:
+        yield AzureGrant(MONITORING_CONTRIBUTOR_ROLE, action_group_id, "sends alerts there (a linked action)")
 
 
 def _cluster_grants(settings: Settings) -> Iterator[AzureGrant]:
@@ -212,13 +216,13 @@ def _group_of(scope: str) -> str:
     """The resource group of a resource; a group or a subscription as it is."""
     if "/providers/" not in scope:
         return scope
-    found = parse_arm_id(scope)
-    return resource_group_id(found.subscription, found.resource_group)
+    arm_id = parse_arm_id(scope)
+    return resource_group_id(arm_id.subscription, arm_id.resource_group)
 
 
 def _outermost(scopes: Iterable[str]) -> list[str]:
-    return list(outermost({each: each for each in scopes}))
+    return list(outermost({scope: scope for scope in scopes}))
 
 
 def _sorted(roles: Iterable[Role]) -> tuple[Role, ...]:
-    return tuple(sorted(set(roles), key=lambda each: each.name))
+    return tuple(sorted(set(roles), key=lambda role: role.name))

@@ -1,6 +1,6 @@
-"""The custom kinds of the stack's objects on the management cluster, and what brings each to a plain AKS cluster.
+"""The custom kinds of the stack's objects on the management cluster, and what installs them on a plain AKS cluster.
 
-A kind whose definition is missing fails the first object of it, after minutes of waiting in the Kubernetes provider.
+Without its definition, a kind's first object fails after minutes of waiting in the Kubernetes provider.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HYPERSHIFT_CRDS: Final = "`hypershift install --install-scope=crds --limit-crd-
 
 @dataclass(frozen=True)
 class CustomKind:
-    """A kind by `version` (group/version) and `plural`; `source` is what brings its definition, None if unknown."""
+    """A kind by `version` (group/version) and `plural`; `source` is what installs its definition, None if unknown."""
 
     version: str
     plural: str
@@ -53,11 +53,11 @@ def required_kinds(*, makes_cluster_side: bool, applies_hosted_clusters: bool) -
 def kind_of(path: str) -> CustomKind:
     """The kind with this `<group>/<version>/<plural>`, also one that is not in the table."""
     version, _, plural = path.rpartition("/")
-    return next((each for each in _ALL if each.path == path), CustomKind(version, plural))
+    return next((kind for kind in _ALL if kind.path == path), CustomKind(version, plural))
 
 
 def sources(missing: Collection[CustomKind]) -> Iterator[str]:
-    """What brings the missing kinds, one phrase for each source."""
-    for source in dict.fromkeys(each.source for each in missing):
-        names = " and ".join(each.plural for each in missing if each.source == source)
+    """What installs the missing kinds, one phrase for each source."""
+    for source in dict.fromkeys(kind.source for kind in missing):
+        names = " and ".join(kind.plural for kind in missing if kind.source == source)
         yield f"{names} come with {source or 'what defines them'}"

@@ -1,7 +1,7 @@
-"""What the deployer does on the management cluster: the verbs the stack needs, where it needs them, and no others.
+"""The verbs that the deployer needs on the management cluster.
 
-One table for the Roles of single namespaces, or the ClusterRole, that grant them (`idstack rbac`), the check before the
-first resource, and the local cluster's own roles. `identity/access/stack_rights.py` tells what a configuration needs.
+One table for the Roles of namespaces or the ClusterRole that grant them (`idstack rbac`), the check before the first
+resource, and the local cluster's roles. `identity/access/stack_rights.py` decides what a configuration needs.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Final
 ROLE_NAME: Final = "idstack:deployer"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _MANAGE: Final = ("get", "list", "watch", "create", "patch", "delete")
-_LOOK: Final = ("get", "list", "watch")
-# Of a Secret. RBAC cannot limit `create` to a name: nothing has one yet when that is asked.
+_READ: Final = ("get", "list", "watch")
+# Of a Secret. RBAC cannot limit `create` to a name: the request has none.
 _CREATE: Final = ("create",)
 # The kubernetes provider reads, writes and deletes by name, and watches a single object by its name
 # (pulumi/pulumi-kubernetes `provider/pkg/await/await.go`); it lists no Secrets.
@@ -30,7 +30,7 @@ class PolicyRule:
     verbs: tuple[str, ...]
     names: tuple[str, ...] = ()
 
-    def each(self, namespace: str = "") -> Iterator[Permission]:
+    def permissions(self, namespace: str = "") -> Iterator[Permission]:
         """One permission for each resource, verb and name."""
         for resource in self.resources:
             for verb in self.verbs:
@@ -38,14 +38,14 @@ class PolicyRule:
                     yield Permission(self.group, resource, verb, namespace, name)
 
     def manifest(self) -> dict[str, Any]:
-        """The rule as a Role has it."""
+        """The rule as in a Role."""
         named = {"resourceNames": list(self.names)} if self.names else {}
         return {"apiGroups": [self.group], "resources": list(self.resources), "verbs": list(self.verbs), **named}
 
 
 @dataclass(frozen=True, order=True)
 class Permission:
-    """One verb on one resource: in a namespace, everywhere without one; on the object of a name, on all without one."""
+    """One verb on one resource; without `namespace` in all namespaces, without `name` on all objects."""
 
     group: str
     resource: str
@@ -66,13 +66,13 @@ class Permission:
     @property
     def attributes(self) -> dict[str, str]:
         """The `resourceAttributes` of an access review."""
-        found = {"group": self.group, "resource": self.resource, "verb": self.verb}
-        return found | {key: text for key in ("namespace", "name") if (text := getattr(self, key))}
+        attributes = {"group": self.group, "resource": self.resource, "verb": self.verb}
+        return attributes | {key: text for key in ("namespace", "name") if (text := getattr(self, key))}
 
 
 @dataclass(frozen=True)
 class NamespaceRights:
-    """What a stack does in one namespace; `is_made`: the namespace is the stack's own."""
+    """What a stack does in one namespace; `is_made`: the stack makes the namespace."""
 
     namespace: str
     rules: tuple[PolicyRule, ...]
@@ -98,7 +98,7 @@ def in_namespace(
     elif secrets:
         rules.append(PolicyRule("", ("secrets",), _CREATE))
         rules.append(PolicyRule("", ("secrets",), _BY_NAME, tuple(secrets)))
-    return NamespaceRights(namespace, (*rules, *_LOOKS), is_made=cluster_side)
+    return NamespaceRights(namespace, (*rules, *_READS), is_made=cluster_side)
 
 
 _CLUSTER_SIDE: Final = (
@@ -108,55 +108,55 @@ _CLUSTER_SIDE: Final = (
     PolicyRule("policy", ("poddisruptionbudgets",), _MANAGE),
     PolicyRule("secrets-store.csi.x-k8s.io", ("secretproviderclasses",), _MANAGE),
     PolicyRule("infrastructure.cluster.x-k8s.io", ("azureclusteridentities",), _MANAGE),
-    # The kubernetes provider waits for a Deployment by watching these as well, and for as long as it may not
-    # (pulumi/pulumi-kubernetes `provider/pkg/await/deployment.go`).
-    PolicyRule("apps", ("replicasets",), _LOOK),
-    PolicyRule("", ("persistentvolumeclaims",), _LOOK),
+    # The kubernetes provider watches these too while it waits for a Deployment (pulumi/pulumi-kubernetes
+    # `provider/pkg/await/deployment.go`).
+    PolicyRule("apps", ("replicasets",), _READ),
+    PolicyRule("", ("persistentvolumeclaims",), _READ),
 )
 _NETWORK_POLICIES: Final = PolicyRule("networking.k8s.io", ("networkpolicies",), _MANAGE)
 _HOSTED_CLUSTERS: Final = PolicyRule("hypershift.openshift.io", ("hostedclusters",), _MANAGE)
-_LOOKS: Final = (
-    # How it went: why a pod is not ready, what is mounted.
-    PolicyRule("", ("pods", "events"), _LOOK),
-    PolicyRule("secrets-store.csi.x-k8s.io", ("secretproviderclasspodstatuses",), _LOOK),
-    # Whether HyperShift has a control plane in a namespace, which then is never deleted.
-    PolicyRule("hypershift.openshift.io", ("hostedcontrolplanes",), _LOOK),
+_READS: Final = (
+    # Why a pod is not ready, and what it mounts.
+    PolicyRule("", ("pods", "events"), _READ),
+    PolicyRule("secrets-store.csi.x-k8s.io", ("secretproviderclasspodstatuses",), _READ),
+    # A namespace with a control plane of HyperShift is never deleted.
+    PolicyRule("hypershift.openshift.io", ("hostedcontrolplanes",), _READ),
 )
 # Which kinds there are.
-_KINDS: Final = PolicyRule("apiextensions.k8s.io", ("customresourcedefinitions",), _LOOK)
+_KINDS: Final = PolicyRule("apiextensions.k8s.io", ("customresourcedefinitions",), _READ)
 _NAMESPACES: Final = ("namespaces",)
 # What any stack may need, in any namespace.
 _ANYWHERE: Final = in_namespace("", cluster_side=True, network_policies=True, hosted_clusters=True, secrets=None)
 
 
 def permissions() -> tuple[Permission, ...]:
-    """All that any stack may need, everywhere: what the deployer of a new cluster has as its administrator."""
+    """All that any stack may need: what the deployer of a new cluster has as its administrator."""
     rules = (PolicyRule("", _NAMESPACES, _MANAGE), *_ANYWHERE.rules, _KINDS)
-    return tuple(permission for rule in rules for permission in rule.each())
+    return tuple(permission for rule in rules for permission in rule.permissions())
 
 
 def needed(rights: Sequence[NamespaceRights]) -> tuple[Permission, ...]:
-    """What a stack with these rights asks for, each where it needs it."""
-    whole = (permission for rule in _of_the_cluster(rights) for permission in rule.each())
-    inside = (permission for each in rights for rule in each.rules for permission in rule.each(each.namespace))
-    return (*whole, *inside)
+    """The permissions that a stack with these rights needs, in the cluster and in its namespaces."""
+    cluster_wide = (permission for rule in _of_the_cluster(rights) for permission in rule.permissions())
+    namespaced = (permission for own in rights for rule in own.rules for permission in rule.permissions(own.namespace))
+    return (*cluster_wide, *namespaced)
 
 
 def manifests(
     rights: Sequence[NamespaceRights], stack: str, *, group: str | None = None, user: str | None = None
 ) -> list[dict[str, Any]]:
-    """A Role and its binding in each namespace, which is made if it is missing: for an Entra group, or for a user or
-    service principal, by object id. The names have the stack's: stacks may share the namespace of HostedClusters.
+    """A Role and its binding in each namespace, and the namespace if it is missing: for an Entra group, or for a user
+    or service principal, by object id. Names end in the stack's, as stacks may share the namespace of HostedClusters.
 
-    What belongs to no namespace stays in a ClusterRole: kinds may be looked at, and of the namespaces the stack's own
-    changed. RBAC cannot name what does not exist yet, so a namespace of any name may be created.
+    A ClusterRole lets it read the kinds and change the stack's own namespaces. RBAC cannot limit `create` to a name, so
+    it may create a namespace of any name.
     """
     subjects, name = _subjects(group, user), f"{ROLE_NAME}:{stack}"
-    found: list[dict[str, Any]] = []
-    for each in rights:
-        found.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each.namespace}})
-        found += _role("Role", {"name": name, "namespace": each.namespace}, each.rules, subjects)
-    return [*found, *_role("ClusterRole", {"name": name}, _of_the_cluster(rights), subjects)]
+    documents: list[dict[str, Any]] = []
+    for own in rights:
+        documents.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": own.namespace}})
+        documents += _role("Role", {"name": name, "namespace": own.namespace}, own.rules, subjects)
+    return [*documents, *_role("ClusterRole", {"name": name}, _of_the_cluster(rights), subjects)]
 
 
 def cluster_wide_manifests(
@@ -166,26 +166,27 @@ def cluster_wide_manifests(
     group: str | None = None,
     user: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The same as one ClusterRole and its binding, for namespaces of every name; Secrets keep their names.
+    """The same as one ClusterRole and its binding, for all namespaces; Secrets stay limited to their names.
 
-    By default of all that any stack may need: the local cluster's deployer has it.
+    By default all that any stack may need, which the local cluster's deployer has.
     """
     rules: dict[tuple[str, tuple[str, ...], tuple[str, ...]], PolicyRule] = {}
-    for rule in (rule for each in rights for rule in each.rules):
+    for rule in (rule for own in rights for rule in own.rules):
         key = (rule.group, rule.resources, rule.verbs)
         known = rules.setdefault(key, rule).names
         both = dict.fromkeys((*known, *rule.names)) if known and rule.names else ()
         rules[key] = replace(rule, names=tuple(both))
-    whole = [PolicyRule("", _NAMESPACES, _MANAGE)] if any(each.is_made for each in rights) else []
+    namespaces = [PolicyRule("", _NAMESPACES, _MANAGE)] if any(own.is_made for own in rights) else []
     name = ROLE_NAME if stack is None else f"{ROLE_NAME}:{stack}"
-    return _role("ClusterRole", {"name": name}, [*whole, *rules.values(), _KINDS], _subjects(group, user))
+    return _role("ClusterRole", {"name": name}, [*namespaces, *rules.values(), _KINDS], _subjects(group, user))
 
 
 def _of_the_cluster(rights: Sequence[NamespaceRights]) -> list[PolicyRule]:
-    own = tuple(each.namespace for each in rights if each.is_made)
-    named = tuple(each for each in _MANAGE if each not in _CREATE)
-    made = [PolicyRule("", _NAMESPACES, _CREATE), PolicyRule("", _NAMESPACES, named, own)] if own else []
-    return [*made, _KINDS]
+    names = tuple(own.namespace for own in rights if own.is_made)
+    by_name = tuple(verb for verb in _MANAGE if verb not in _CREATE)
+    if not names:
+        return [_KINDS]
+    return [PolicyRule("", _NAMESPACES, _CREATE), PolicyRule("", _NAMESPACES, by_name, names), _KINDS]
 
 
 def _subjects(group: str | None, user: str | None) -> list[dict[str, str]]:
@@ -213,6 +214,6 @@ def _role(
             "kind": f"{kind}Binding",
             "metadata": dict(metadata),
             "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
-            "subjects": [dict(each) for each in subjects],
+            "subjects": [dict(subject) for subject in subjects],
         },
     ]

@@ -9,7 +9,7 @@ from identity.access.permissions import NamespaceRights, in_namespace
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import HostedClusterSettings, Settings
 
-# Of the consumers. All of them: of an identity that is switched off the next `up` deletes them.
+# Of all consumers: the next `up` deletes those of a disabled identity.
 _CONFIGURATIONS: Final = tuple(
     dict.fromkeys(
         file.secret
@@ -24,10 +24,10 @@ _CONFIGURATIONS: Final = tuple(
 def rights_of(settings: Settings) -> tuple[NamespaceRights, ...]:
     """The rights in each namespace in which the stack has objects; none if it has none on the management cluster."""
     homes: dict[str, list[HostedClusterSettings]] = {}
-    for each in settings.hosted_clusters:
-        if each.hosted_cluster is not None:  # without it the stack knows of a signing key, and writes it nowhere
-            homes.setdefault(each.namespace, []).append(each)
-    return (*_cluster_sides(settings), *(_home(namespace, found) for namespace, found in homes.items()))
+    for cluster in settings.hosted_clusters:
+        if cluster.hosted_cluster is not None:  # without it the stack writes no Secret, not even of a signing key
+            homes.setdefault(cluster.namespace, []).append(cluster)
+    return (*_cluster_sides(settings), *(_home(namespace, clusters) for namespace, clusters in homes.items()))
 
 
 def _cluster_sides(settings: Settings) -> Iterator[NamespaceRights]:
@@ -41,7 +41,7 @@ def _cluster_sides(settings: Settings) -> Iterator[NamespaceRights]:
 
 
 def _home(namespace: str, clusters: list[HostedClusterSettings]) -> NamespaceRights:
-    """Of the namespace of HostedClusters, where the Secrets with their keys are."""
-    keys = [each.signing_key_secret for each in clusters if each.signing_key is not None]
-    keys += [each.encryption_key_secret for each in clusters if each.encryption_key_secret is not None]
+    """The rights in a namespace of HostedClusters, which has the Secrets with their keys."""
+    keys = [cluster.signing_key_secret for cluster in clusters if cluster.signing_key is not None]
+    keys += [cluster.encryption_key_secret for cluster in clusters if cluster.encryption_key_secret is not None]
     return in_namespace(namespace, hosted_clusters=True, secrets=keys)

@@ -105,7 +105,7 @@ def test_a_clusters_stack_makes_its_own_and_neither_vault_nor_its_user(shapes: S
     for name, change in (("hc1", shapes.first), ("hc2", shapes.second)):
         assert change.names("create") == set(change.steps)
         strangers = {each for each in change.steps if each != name and not each.startswith(f"{name}-")}
-        assert strangers <= {f"idstack-local-{name}", "azure", "entra", "kubernetes", "cluster-access", "owner"}
+        assert strangers <= {f"idstack-local-{name}", "azure", "entra", "kubernetes", "owner"}
         assert change.removed == frozenset()
 
 

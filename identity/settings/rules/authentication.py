@@ -1,7 +1,7 @@
-"""What must fit together in the way in which a hosted cluster's identities sign in; see `hosted_cluster.py`.
+"""The rules of a hosted cluster's `authentication`; see `hosted_cluster.py`.
 
 Source: openshift/hypershift at 3ee9615, api/hypershift/v1beta1/azure.go:362-366, 1006-1051, whose rules would refuse
-the object only after everything else is there.
+the object only after everything else exists.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from identity.settings.schema.problems import (
 )
 
 _MANAGED, _WORKLOAD = AUTHENTICATION_TYPES
-# The keys of each way that the other has no use for, with the attributes of the settings.
+# The keys that only one of the two types uses, with the attributes of the settings.
 _KEYS_OF: Final[Mapping[str, Mapping[str, str]]] = {
     _MANAGED: {
         "objectEncoding": "object_encoding",

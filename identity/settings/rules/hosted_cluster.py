@@ -29,7 +29,7 @@ _LONGEST_NAMESPACE: Final = 63
 def validate_cluster(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule to the hosted cluster at `place`."""
     apply(_RULES, settings, cluster, place, report)
-    apply(_CLUSTER_RULES, cluster, place, report)
+    apply(_RULES_OF_THE_CLUSTER_ALONE, cluster, place, report)
 
 
 def _validate_identities(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
@@ -238,7 +238,7 @@ _RULES: Final = (
     validate_workloads,
     validate_optional_identities,
 )
-_CLUSTER_RULES: Final = (
+_RULES_OF_THE_CLUSTER_ALONE: Final = (
     _namespace_is_short_enough,
     _subnet_is_in_the_network,
     validate_endpoint_access,

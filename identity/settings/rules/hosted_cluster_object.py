@@ -1,4 +1,4 @@
-"""What must fit together in a HostedCluster that the stack applies; see `hosted_cluster.py`."""
+"""The rules of a HostedCluster that the stack applies; see `hosted_cluster.py`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def _side_is_hypershifts(settings: Settings, at: Place, report: ProblemReport) -
         )
 
 
-def _users_part_is_given_once(given: HostedClusterObjectSettings, at: Place, report: ProblemReport) -> None:
-    if given.manifest is not None and given.file is not None:
+def _users_part_is_given_once(applied: HostedClusterObjectSettings, at: Place, report: ProblemReport) -> None:
+    if applied.manifest is not None and applied.file is not None:
         report.refuse(
             at,
             {},
@@ -43,7 +43,12 @@ def _users_part_is_given_once(given: HostedClusterObjectSettings, at: Place, rep
             fix=to_remove((*at, "manifest")),
             reason="it holds both",
         )
-    elif given.manifest is None and given.file is None and given.release_image is None and given.pull_secret is None:
+    elif (
+        applied.manifest is None
+        and applied.file is None
+        and applied.release_image is None
+        and applied.pull_secret is None
+    ):
         report.refuse(
             at,
             {},
@@ -55,10 +60,10 @@ def _users_part_is_given_once(given: HostedClusterObjectSettings, at: Place, rep
         )
 
 
-def _release_comes_with_a_pull_secret(given: HostedClusterObjectSettings, at: Place, report: ProblemReport) -> None:
+def _release_comes_with_a_pull_secret(applied: HostedClusterObjectSettings, at: Place, report: ProblemReport) -> None:
     for key, value, other, blank in (
-        ("releaseImage", given.release_image, given.pull_secret, "<image>"),
-        ("pullSecret", given.pull_secret, given.release_image, "<secret>"),
+        ("releaseImage", applied.release_image, applied.pull_secret, "<image>"),
+        ("pullSecret", applied.pull_secret, applied.release_image, "<secret>"),
     ):
         if value is None and other is not None:
             report.refuse(
@@ -71,9 +76,9 @@ def _release_comes_with_a_pull_secret(given: HostedClusterObjectSettings, at: Pl
 
 
 def _written_cluster_has_its_domains(
-    cluster: HostedClusterSettings, given: HostedClusterObjectSettings, place: Place, report: ProblemReport
+    cluster: HostedClusterSettings, applied: HostedClusterObjectSettings, place: Place, report: ProblemReport
 ) -> None:
-    if given.release_image is None:
+    if applied.release_image is None:
         return
     for at, value, blank in (
         ((*place, "dns", "baseDomain"), cluster.dns and cluster.dns.base_domain, "<domain>"),
@@ -92,10 +97,10 @@ def _written_cluster_has_its_domains(
 
 
 def _written_cluster_has_its_host_names(
-    cluster: HostedClusterSettings, given: HostedClusterObjectSettings, place: Place, report: ProblemReport
+    cluster: HostedClusterSettings, applied: HostedClusterObjectSettings, place: Place, report: ProblemReport
 ) -> None:
     at = (*place, "externalDnsDomain")
-    if given.release_image is not None and cluster.external_dns_domain is None and cluster.needs_host_names:
+    if applied.release_image is not None and cluster.external_dns_domain is None and cluster.needs_host_names:
         report.refuse(
             at,
             None,
@@ -108,19 +113,19 @@ def _written_cluster_has_its_host_names(
 
 
 def _signing_key_is_named(
-    cluster: HostedClusterSettings, given: HostedClusterObjectSettings, place: Place, report: ProblemReport
+    cluster: HostedClusterSettings, applied: HostedClusterObjectSettings, place: Place, report: ProblemReport
 ) -> None:
     at = (*place, "hostedCluster", "serviceAccountSigningKey")
-    if cluster.signing_key is not None and given.service_account_signing_key is not None:
+    if cluster.signing_key is not None and applied.service_account_signing_key is not None:
         report.refuse(
             at,
-            given.service_account_signing_key,
+            applied.service_account_signing_key,
             rule="signing-key-named-twice",
             accepted=f"nothing: the stack itself makes the Secret, {cluster.signing_key_secret}",
             fix=to_remove(at),
         )
     # A manifest may name the Secret: it is read later (`components/preflight/hosted_cluster_manifest.py`).
-    elif cluster.signing_key_reference is None and given.manifest is None and given.file is None:
+    elif cluster.signing_key_reference is None and applied.manifest is None and applied.file is None:
         report.refuse(
             at,
             None,
@@ -133,18 +138,20 @@ def _signing_key_is_named(
 
 
 def _etcd_is_encrypted_once(
-    cluster: HostedClusterSettings, given: HostedClusterObjectSettings, place: Place, report: ProblemReport
+    cluster: HostedClusterSettings, applied: HostedClusterObjectSettings, place: Place, report: ProblemReport
 ) -> None:
     at = (*place, "hostedCluster", "etcdEncryption")
-    if given.etcd_encryption is None:
+    if applied.etcd_encryption is None:
         return
-    if given.release_image is None:
-        accepted = "nothing without releaseImage: the HostedCluster that you give says it"
-        report.refuse(at, given.etcd_encryption, rule="etcd-encryption-of-given", accepted=accepted, fix=to_remove(at))
+    if applied.release_image is None:
+        accepted = "nothing without releaseImage: your own HostedCluster has its encryption"
+        report.refuse(
+            at, applied.etcd_encryption, rule="etcd-encryption-of-given", accepted=accepted, fix=to_remove(at)
+        )
     elif cluster.kms is not None:
         report.refuse(
             at,
-            given.etcd_encryption,
+            applied.etcd_encryption,
             rule="etcd-encryption-twice",
             accepted=f"nothing with {path_of((*place, 'kms'))}, which encrypts etcd",
             fix=f"{to_remove(at)}, or {to_remove((*place, 'kms'))}",

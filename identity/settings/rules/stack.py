@@ -1,4 +1,4 @@
-"""What must fit together in a stack. A rule ends where it meets a value that was refused for itself already."""
+"""The rules of a stack. A rule ends where it meets a value that was already refused by itself."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ def _subscription_fits_cloud(settings: Settings, report: ProblemReport) -> None:
     _reserved_id_fits_cloud(settings, "subscriptionId", settings.subscription_id, LOCAL_SUBSCRIPTION_ID, report)
 
 
-def _reserved_id_fits_cloud(settings: Settings, key: str, found: str, reserved: str, report: ProblemReport) -> None:
+def _reserved_id_fits_cloud(settings: Settings, key: str, value: str, reserved: str, report: ProblemReport) -> None:
     is_local = settings.cloud.name == LOCAL_CLOUD
-    if is_local and found != reserved:
+    if is_local and value != reserved:
         report.refuse(
             (key,),
-            found,
+            value,
             rule="local-cloud-id-required",
             accepted=f"{reserved} with cloud: local, which has no other",
             fix=f"{to_set((key,), reserved)}, or name a real cloud with {to_set(('cloud',), '<cloud>')}",
         )
-    if not is_local and found == reserved:
+    if not is_local and value == reserved:
         report.refuse(
             (key,),
-            found,
+            value,
             rule="local-cloud-id-reserved",
             accepted="an id of your own: this one is reserved for cloud: local",
             fix=f"{to_set((key,), '<uuid>')}, or use the local cloud with {to_set(('cloud',), LOCAL_CLOUD)}",
@@ -136,16 +136,16 @@ def _vault_and_key_vault_user_are_here_or_shared(settings: Settings, report: Pro
                 fix=f"{to_remove(('keyVaultUser',))}, or {to_set(('vault', 'name'), '<vault>')}",
             )
         return
-    for key, is_given, found in (
+    for key, is_set, value in (
         ("vault", settings.vault is not None, {}),
         ("keyVaultUser", "key_vault_user" in settings.model_fields_set, {}),
         ("readerScope", settings.reader_scope != "vault", settings.reader_scope),
     ):
-        if is_given:
+        if is_set:
             accepted = "nothing with sharedStack, which has the vault and the key-vault-user"
             report.refuse(
                 (key,),
-                found,
+                value,
                 rule="vault-of-shared-stack",
                 accepted=accepted,
                 fix=f"{to_remove((key,))}, or {to_remove(('sharedStack',))}",
@@ -199,7 +199,7 @@ def _key_vault_user_is_described_by_its_source(settings: Settings, report: Probl
     if not settings.has_key_vault_user:
         return
     user = settings.key_vault_user
-    wanted = {"aks-addon": (), "existing": ("clientId", "objectId"), "created": ("name",)}[user.source]
+    required = {"aks-addon": (), "existing": ("clientId", "objectId"), "created": ("name",)}[user.source]
     for key, value, what in (
         ("clientId", user.client_id, "the client id of the identity with which the CSI driver reads the vault"),
         (
@@ -210,7 +210,7 @@ def _key_vault_user_is_described_by_its_source(settings: Settings, report: Probl
         ("name", user.name, "the name of the managed identity to create"),
     ):
         place = ("keyVaultUser", key)
-        if key in wanted and value is None:
+        if key in required and value is None:
             report.refuse(
                 place,
                 None,
@@ -218,7 +218,7 @@ def _key_vault_user_is_described_by_its_source(settings: Settings, report: Probl
                 accepted=what,
                 fix=to_set(place, "<name>" if key == "name" else "<uuid>"),
             )
-        if key not in wanted and value is not None:
+        if key not in required and value is not None:
             fix = f"{to_remove(place)}, or choose another keyVaultUser.source"
             report.refuse(
                 place, value, rule="key-vault-user-key-unused", accepted=f"nothing with source: {user.source}", fix=fix

@@ -1,4 +1,4 @@
-"""What must fit together in the workloads of a hosted cluster; see `stack.py`."""
+"""The rules of a hosted cluster's workloads; see `stack.py`."""
 
 from __future__ import annotations
 

@@ -287,18 +287,18 @@ class Settings(Model):
     @property
     def uses_vault(self) -> bool:
         """Whether the stack keeps something in a vault; one without hosted clusters has it for other stacks."""
-        return not self.hosted_clusters or any(each.uses_vault for each in self.hosted_clusters)
+        return not self.hosted_clusters or any(cluster.uses_vault for cluster in self.hosted_clusters)
 
     @property
     def has_key_vault_user(self) -> bool:
-        """Whether the stack has a key-vault-user of its own, because somebody mounts what is in its vault.
+        """Whether the stack has a key-vault-user of its own, because pods mount what is in its vault.
 
-        A vault for other stacks alone has one where the configuration describes it.
+        With a vault for other stacks alone it has one if the configuration describes it.
         """
         if self.shared_stack is not None:
             return False
         is_described = self.vault is not None and "key_vault_user" in self.model_fields_set
-        mounts = not self.hosted_clusters or any(each.has_credentials for each in self.hosted_clusters)
+        mounts = not self.hosted_clusters or any(cluster.has_credentials for cluster in self.hosted_clusters)
         return is_described or mounts
 
     @property

@@ -20,7 +20,7 @@ from plugin.log import logging_to
 from provider.cluster_gate import ClusterGateResource
 from tests.unit.access_world import CLASSES, TENANT, FakeApiServer, program, skeleton
 
-URN = "urn:pulumi:dev::idstack::idstack:azure:AksAccess$idstack:index:ClusterGate::cluster-access-gate"
+URN = "urn:pulumi:dev::idstack::idstack:index:ClusterGate::cluster-access-gate"
 KINDS = [f"{CLASSES}/secretproviderclasses"]
 GIVEN: Props = {
     "clusterId": "/subscriptions/s/resourceGroups/g/providers/Microsoft.ContainerService/managedClusters/mgmt",

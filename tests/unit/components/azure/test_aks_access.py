@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.azure.aks_access import access_args
+from components.azure.aks_access import cluster_login
 from tests.unit.access_world import TENANT
 from tests.unit.components.existing_cluster import ADMIN, USER, ExistingClusterScenario
 from tests.unit.components.recorder import RecordingMonitor
@@ -73,7 +73,7 @@ def test_kubelogin_makes_the_tokens_where_it_is_asked_to(existing_cluster: Exist
 def test_each_cloud_has_its_authority_and_all_the_same_server_app(cloud: str, authority: str) -> None:
     configured = settings(cloud=cloud, hostedClusters=[])
     assert configured.management_cluster is not None
-    login = access_args(configured, configured.management_cluster).login
+    login = cluster_login(configured, configured.management_cluster)
     assert (login.authority_host, login.scope) == (authority, "6dae42f8-4368-4678-94ff-3960e28e3630/.default")
 
 
@@ -86,7 +86,7 @@ def test_the_admin_credential_is_used_only_on_request_and_with_a_warning(
     existing_cluster: ExistingClusterScenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warned: list[str] = []
-    monkeypatch.setattr(pulumi, "warn", lambda text, resource: warned.append(text))
+    monkeypatch.setattr(pulumi, "warn", warned.append)
     assert ADMIN not in {each.function for each in existing_cluster.run().invoked}
     assert warned == []
 

@@ -218,9 +218,9 @@ def test_what_a_preview_alone_would_replace_is_no_harm(principal: str, reasons: 
 @pytest.mark.parametrize("token", [_COMPONENT, "pulumi:providers:kubernetes"])
 def test_what_is_made_in_the_state_alone_is_no_harm(token: str) -> None:
     target = second()
-    target.steps = [step("create", "cluster-access", token)]
+    target.steps = [step("create", "kubernetes", token)]
 
-    assert splitting.changes(target.engine) == {"cluster-access": "create"}
+    assert splitting.changes(target.engine) == {"kubernetes": "create"}
 
 
 @pytest.mark.parametrize("operation", ["create", "delete", "replace", "create-replacement"])
