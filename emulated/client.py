@@ -56,7 +56,7 @@ class Retry:
 
 def _ended_at_once(error: httpx.TransportError) -> bool:
     """Whether a connection was taken and ended before a request could be sent; no certificate was refused."""
-    return isinstance(error, httpx.ConnectError) and not any(each in str(error) for each in _NOT_AGAIN)
+    return isinstance(error, httpx.ConnectError) and not any(phrase in str(error) for phrase in _NOT_AGAIN)
 
 
 def never(_: httpx.Response) -> bool:

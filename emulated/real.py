@@ -1,7 +1,7 @@
-"""Starts a provider plugin that is not ours so that Azure's public names are the local cloud's, for local stacks.
+"""Starts a real provider plugin for local stacks, with the local cloud behind Azure's public names.
 
 `python -m emulated.real run <executable> [argument ...]` becomes that plugin, and
-`python -m emulated.real version <executable>` prints which version it states.
+`python -m emulated.real version <executable>` prints its version.
 
 The emulated plugins refuse every tenant but the local cloud's. A real one would serve any, also in `refresh` and
 `destroy`, which do not run the program. So whatever it asks for by name goes to the local cloud's proxy, which reaches
@@ -42,21 +42,21 @@ class NotAPluginError(RuntimeError):
 
 
 def variables(executable: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the plugin, made from the engine's, in which the local cloud's record is named.
+    """The environment of the plugin, from the engine's, which names the local cloud's record.
 
-    Raises OSError or ValueError if there is no local cloud.
+    Raises OSError or ValueError without a local cloud.
     """
     environment = LocalEnvironment.from_file(Path(environ[LOCAL_ENVIRONMENT_VARIABLE]))
-    found = {**environ, **network(environment)}
+    variables = {**environ, **network(environment)}
     if executable.name == _TAKES_PKCS12:
         pem = Path(environment.deployer_certificate)
         file = pem.with_suffix(".pfx")
         write_private(file, as_pkcs12(parse(pem.read_bytes())))
-        found |= {"ARM_CLIENT_CERTIFICATE_PATH": str(file), "ARM_CLIENT_CERTIFICATE_PASSWORD": ""}
+        variables |= {"ARM_CLIENT_CERTIFICATE_PATH": str(file), "ARM_CLIENT_CERTIFICATE_PASSWORD": ""}
     if executable.name == _OF_A_CLUSTER:
-        # In case that a provider names none: not the one of the user's own cluster.
-        found["KUBECONFIG"] = environment.kubeconfig
-    return found
+        # If a provider names none, it must not use the user's own cluster.
+        variables["KUBECONFIG"] = environment.kubeconfig
+    return variables
 
 
 def version(executable: Path) -> str:
@@ -82,7 +82,7 @@ def version(executable: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Do what the command line says; what goes wrong is printed, with exit code 1."""
+    """Run the command line; an error is printed, with exit code 1."""
     match arguments:
         case ["version", executable]:
             try:

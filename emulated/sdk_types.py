@@ -42,8 +42,8 @@ class PropertyType:
     classes: tuple[tuple[str, _Class], ...] = ()
 
     def of(self, value: Mapping[str, Value]) -> PropertyType | None:
-        """The type of an object in a union, None if nothing in it names a class."""
-        named = [cls for name, cls in self.classes if name in (unwrap(each) for each in value.values())]
+        """The type of an object in a union, None if it names no class."""
+        named = [cls for name, cls in self.classes if name in (unwrap(item) for item in value.values())]
         return PropertyType("object", named[0]) if named else None
 
 
@@ -52,7 +52,7 @@ def properties(cls: type) -> Mapping[str, PropertyType]:
     """Wire names of a generated class (arguments, outputs or a resource) and the type of each."""
     if issubclass(cls, pulumi.Resource):
         hints = sdk.resource_types(cls)
-        # Of the class itself only: `id` and `urn` are the engine's.
+        # Only those of the class itself: `id` and `urn` are the engine's.
         return {name: _shape(hint) for name, hint in hints.items() if name not in {"id", "urn"}}
     hints = sdk.input_type_types(cls) if sdk.is_input_type(cls) else sdk.output_type_types(cls)
     return {name: _shape(hint) for name, hint in hints.items()}
@@ -134,11 +134,11 @@ def _item(shape: PropertyType) -> PropertyType:
 
 
 def _shape(hint: Any) -> PropertyType:
-    members = [each for each in _members(hint) if not typing.is_typeddict(each)]
-    enums = [each for each in members if isinstance(each, type) and issubclass(each, enum.Enum)]
+    members = [member for member in _members(hint) if not typing.is_typeddict(member)]
+    enums = [member for member in members if isinstance(member, type) and issubclass(member, enum.Enum)]
     if enums:
-        return PropertyType("scalar", str, choices=tuple(str(each.value) for each in enums[0]))
-    objects = [each for each in members if isinstance(each, type) and sdk.is_input_type(each)]
+        return PropertyType("scalar", str, choices=tuple(str(member.value) for member in enums[0]))
+    objects = [member for member in members if isinstance(member, type) and sdk.is_input_type(member)]
     if len(objects) > 1:
         return PropertyType("union", classes=_by_name(objects))
     for member in members:
@@ -149,16 +149,16 @@ def _shape(hint: Any) -> PropertyType:
             return PropertyType("list", item=_shape(typing.get_args(member)[0]))
         if isinstance(member, type) and (sdk.is_input_type(member) or sdk.is_output_type(member)):
             return PropertyType("object", member)
-    scalars = [each for each in members if each in _SCALARS]
+    scalars = [member for member in members if member in _SCALARS]
     return PropertyType("scalar", scalars[0]) if scalars else PropertyType("any")
 
 
 def _by_name(classes: list[type]) -> tuple[tuple[str, type], ...]:
     """Classes of a union by the value that names each: what differs in their names."""
-    names = [each.__name__ for each in classes]
+    names = [cls.__name__ for cls in classes]
     ends = zip(*(reversed(name) for name in names), strict=False)
     shared = len(list(itertools.takewhile(lambda letters: len(set(letters)) == 1, ends)))
-    return tuple((name[:-shared], each) for name, each in zip(names, classes, strict=True))
+    return tuple((name[:-shared], cls) for name, cls in zip(names, classes, strict=True))
 
 
 def _members(hint: Any) -> Iterator[Any]:

@@ -1,6 +1,6 @@
 """Whether the emulated plugins serve a provider, and how it signs in.
 
-An emulated plugin that lies on PATH would serve any stack: `refresh` and `destroy` never run the program, so the plugin
+An emulated plugin on PATH would serve any stack: `refresh` and `destroy` never run the program, so the plugin
 itself is the last place to distinguish a stack on real Azure from the local one. The rule is applied in CheckConfig
 (`up`, `preview`) and again in Configure (every command).
 """
@@ -16,7 +16,7 @@ from typing import Final
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LOCAL_TENANT_ID, LocalEnvironment
 from plugin import UNKNOWN, CheckFailure, PluginError, Props, Value, unwrap
 
-# Provider input and the variable the real providers read when it is not set.
+# Provider input, and the variable that the real providers read without it.
 _VARIABLES: Final[Mapping[str, str]] = {
     "tenantId": "ARM_TENANT_ID",
     "clientId": "ARM_CLIENT_ID",
@@ -67,9 +67,9 @@ def _refusal(plugin: str, inputs: Props, environ: Mapping[str, str]) -> str | No
     """Why this provider is not served and how to fix it; None if it is the local cloud's."""
     tenant = _setting("tenantId", inputs, environ)
     if tenant is not UNKNOWN and tenant != LOCAL_TENANT_ID:
-        found = f"has the tenant {tenant}" if tenant else "names no tenant"
+        problem = f"has the tenant {tenant}" if tenant else "names no tenant"
         return (
-            f"this provider {found}, but the {plugin} plugin in this PULUMI_HOME is emulated and serves only the "
+            f"this provider {problem}, but the {plugin} plugin in this PULUMI_HOME is emulated and serves only the "
             f"local cloud's tenant {LOCAL_TENANT_ID}. Nothing was changed. For a stack on Azure run with a PULUMI_HOME "
             "of your own, so that the engine takes the real plugin (`make up STACK=<name>` does); "
             f"for the local stack set tenantId to {LOCAL_TENANT_ID}."

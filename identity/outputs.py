@@ -12,6 +12,8 @@ from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar
 from identity.naming import control_plane_namespace
 
 Leaf = TypeVar("Leaf")
+# Who makes the objects of a control plane: this program, or HyperShift's operators.
+ClusterSide = Literal["stack", "hypershift"]
 
 
 class ControlPlaneIdentityOutput(TypedDict, Generic[Leaf]):
@@ -202,7 +204,7 @@ class StackOutputs(TypedDict, Generic[Leaf], total=False):
     keyVaultUserObjectId: Leaf
     keyVaultUserInUse: CredentialAddress
     tenantId: str
-    clusterSide: Literal["stack", "hypershift"]
+    clusterSide: ClusterSide
     hostedClusters: dict[str, HostedClusterOutput[Leaf]]  # by name
     managementClusterId: str  # ARM id
     keyVaultUserAttachCommand: Leaf
@@ -222,12 +224,18 @@ def delivered(outputs: StackOutputs[Any], cluster: str) -> dict[str, str]:
     return {field: generation for field, row in rows.items() if (generation := row.get("generation"))}
 
 
+def cluster_side(outputs: StackOutputs[Any], cluster: HostedClusterOutput[Any]) -> ClusterSide:
+    """Who makes the objects of this control plane; of one without certificates it is always HyperShift."""
+    return outputs.get("clusterSide", "stack") if cluster["controlPlane"] else "hypershift"
+
+
 def owned_namespaces(outputs: StackOutputs[Any]) -> dict[str, str]:
-    """The control planes' namespaces that the stack made, by hosted cluster; none with `clusterSide: hypershift`."""
-    if outputs.get("clusterSide") != "stack":
-        return {}
-    clusters = outputs.get("hostedClusters") or {}
-    return {name: control_plane_namespace(each["namespace"], name) for name, each in clusters.items()}
+    """The control planes' namespaces that the stack made, by hosted cluster."""
+    return {
+        name: control_plane_namespace(cluster["namespace"], name)
+        for name, cluster in (outputs.get("hostedClusters") or {}).items()
+        if cluster_side(outputs, cluster) == "stack"
+    }
 
 
 def encryption_keys(outputs: StackOutputs[Any], cluster: str) -> EncryptionKeys | None:

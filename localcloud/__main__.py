@@ -264,17 +264,19 @@ def requests(
     from localcloud.core import request_log
 
     _environment(context)
-    found = (
-        each
-        for each in request_log.read(context.obj.requests_file)
-        if service in ("", each.service) and client.lower() in each.client.lower()
+    matching = (
+        request
+        for request in request_log.read(context.obj.requests_file)
+        if service in ("", request.service) and client.lower() in request.client.lower()
     )
-    for each in deque(found, maxlen=last):
+    for request in deque(matching, maxlen=last):
         if as_json:
-            typer.echo(json.dumps(vars(each)))
+            typer.echo(json.dumps(vars(request)))
         else:
-            product = each.client.partition(" ")[0]
-            typer.echo(f"{each.time}  {each.service:10}  {each.status}  {each.method:6}  {each.path}  {product}")
+            product = request.client.partition(" ")[0]
+            typer.echo(
+                f"{request.time}  {request.service:10}  {request.status}  {request.method:6}  {request.path}  {product}"
+            )
 
 
 @cli.command()

@@ -97,6 +97,6 @@ def access_gate(settings: Settings, kubeconfig: pulumi.Output[str], cluster: Man
 def required_kinds(settings: Settings) -> tuple[kinds.CustomKind, ...]:
     """The custom kinds of the stack's objects, which the API server must serve."""
     return kinds.required_kinds(
-        makes_cluster_side=settings.cluster_side == "stack",
+        makes_cluster_side=settings.makes_cluster_sides,
         applies_hosted_clusters=any(each.hosted_cluster for each in settings.hosted_clusters),
     )

@@ -125,7 +125,7 @@ class HostedCluster(pulumi.ComponentResource):
         managed = [*data_plane.values(), *optional.values()]
         usable = [each for identity in identities.values() for each in identity.usable]
         everything = [*usable, *managed, *args.store.key_vault_user, *self._infrastructure, *issuer]
-        if args.settings.cluster_side == "stack" or args.handed_over is not None:
+        if args.settings.makes_cluster_side(args.cluster) or args.handed_over is not None:
             self._cluster_side(identities, everything)
         if args.manifest is not None:
             secrets = [

@@ -30,9 +30,8 @@ async def check_control_planes(settings: Settings, own: OwnNamespaces, reader: C
     update cannot see that. A preview goes on with a warning, as the preview identity may not reach the cluster.
     """
     owned = own.names
-    is_stack = settings.cluster_side == "stack"
-    configured = {each.name: each.namespace_name for each in settings.hosted_clusters}
-    namespaces = {*owned.values(), *(configured.values() if is_stack else ())}
+    made = (cluster.namespace_name for cluster in settings.hosted_clusters if settings.makes_cluster_side(cluster))
+    namespaces = {*owned.values(), *made}
     if not namespaces:
         return frozenset()
     if settings.management_cluster is None:
@@ -40,7 +39,7 @@ async def check_control_planes(settings: Settings, own: OwnNamespaces, reader: C
     if reader is None:
         return frozenset()
     found = await _seen(reader, sorted(namespaces))
-    if problems := list(_problems(settings, configured, owned, found)):
+    if problems := list(_problems(settings, owned, found)):
         raise ConfigurationError(problems)
     handed_over = frozenset(name for name, namespace in owned.items() if namespace in found)
     for name in sorted(handed_over):
@@ -67,12 +66,10 @@ async def _fetch_control_planes(reader: ClusterReader, namespaces: list[str]) ->
     return await reader.ask(lambda server: control_planes(server, namespaces))
 
 
-def _problems(
-    settings: Settings, configured: Mapping[str, str], owned: Mapping[str, str], found: Mapping[str, str]
-) -> Iterator[Problem]:
-    is_stack = settings.cluster_side == "stack"
+def _problems(settings: Settings, owned: Mapping[str, str], found: Mapping[str, str]) -> Iterator[Problem]:
+    configured = {cluster.name: cluster.namespace_name for cluster in settings.hosted_clusters}
     for index, cluster in enumerate(settings.hosted_clusters):
-        if is_stack and (namespace := cluster.namespace_name) in found:
+        if settings.makes_cluster_side(cluster) and (namespace := cluster.namespace_name) in found:
             holds = described({namespace: found[namespace]})
             yield Problem(
                 place=("hostedClusters", index, "name"),

@@ -50,7 +50,7 @@ async def check_key_rotations(settings: Settings, last: StackOutputs[Any], reade
 
 def _is_asked(settings: Settings, cluster: HostedClusterSettings, last: StackOutputs[Any]) -> bool:
     """Whether HyperShift's status of the cluster counts: the stack writes its keys, or takes a role away."""
-    if settings.cluster_side != "hypershift" or cluster.kms is None:
+    if settings.makes_cluster_side(cluster) or cluster.kms is None:
         return False
     return cluster.hosted_cluster is not None or bool(dropped_places(cluster, encryption_keys(last, cluster.name)))
 

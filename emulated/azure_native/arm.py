@@ -49,7 +49,7 @@ class ArmClient:
         return _json(self._send("GET", resource_id, api_version), {200})
 
     def find(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
-        """The resource, None when it is gone. A 404 with another code than those of ARM itself is an error."""
+        """The resource, None if it does not exist. A 404 with a code that is not ARM's own is an error."""
         try:
             return self.get(resource_id, api_version)
         except RefusalError as refused:
@@ -58,7 +58,7 @@ class ArmClient:
             raise
 
     def refuse_existing(self, resource_id: str, api_version: str) -> None:
-        """Raise PluginError unless the resource can be created: azure-native never takes over what it finds."""
+        """Raise PluginError unless the resource can be created: azure-native never takes over an existing one."""
         response = self._send("GET", resource_id, api_version)
         if response.status_code == httpx.codes.OK:
             raise PluginError(f"cannot create already existing resource '{resource_id}'")

@@ -1,4 +1,4 @@
-"""The rows of what monitors the vault: a diagnostic setting, a system topic of Event Grid and its subscription.
+"""The rows of the vault's monitoring: a diagnostic setting, a system topic of Event Grid and its subscription.
 
 Sources: `x-ms-mutability` of `location` in EventGrid.json 2025-02-15 (TrackedResource) and
 diagnosticsSettings_API.json 2021-05-01-preview, where nothing has any. A changed source is an update, which Event Grid

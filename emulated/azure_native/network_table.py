@@ -1,4 +1,4 @@
-"""The rows of what a hosted cluster's infrastructure is made of: groups, networks, load balancers, private DNS zones.
+"""The rows of a hosted cluster's infrastructure: groups, networks, load balancers, private DNS zones.
 
 Sources: `provider/pkg/gen/replacement.go` of pulumi/pulumi-azure-native (PublicIPAddress, VirtualNetwork,
 ResourceGroup), and `x-ms-mutability` of `location` in privatedns.json 2024-06-01. A load balancer's or security group's

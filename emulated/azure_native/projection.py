@@ -31,7 +31,7 @@ _WIRE_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 # Lists of the SDK that are objects for ARM, with the items as keys (`IsStringSet` in `gen/properties.go`).
 _STRING_SETS: Final = frozenset({"userAssignedIdentities"})
-# Classes whose arguments lie in `properties` of the request, one level down, although the SDK shows no such level.
+# Classes whose arguments are in `properties` of the request, a level that the SDK does not show.
 _FLATTENED: Final = frozenset(
     {"BackendAddressPoolArgs", "FrontendIPConfigurationArgs", "InboundNatPoolArgs", "InboundNatRuleArgs"}
     | {"LoadBalancingRuleArgs", "NetworkSecurityGroupArgs", "OutboundRuleArgs", "ProbeArgs", "PublicIPAddressArgs"}
@@ -40,7 +40,7 @@ _FLATTENED: Final = frozenset(
 _BESIDE_PROPERTIES: Final = frozenset({"id", "name", "type", "location", "tags", "sku", "zones", "extendedLocation"})
 # Of Event Grid: beside `properties` in a destination, whose members the SDK shows on one level (EventGrid.json).
 _DESTINATION: Final = "endpointType"
-# Members of every ARM resource beside `properties`.
+# Members of every ARM resource other than `properties`.
 _ENVELOPE: Final = frozenset(
     {"location", "tags", "properties", "identity", "sku", "kind", "extendedLocation", "managedBy"}
 )
@@ -60,7 +60,7 @@ def request_body(row: ResourceRow, inputs: Props) -> dict[str, Any]:
 
 def outputs(cls: type, response: Mapping[str, Any]) -> Props:
     """The part of a response that the SDK's class has properties for."""
-    found: Props = {}
+    props: Props = {}
     shapes = properties(cls)
     inner = response.get("properties")
     flattened: Mapping[str, Any] = inner if isinstance(inner, dict) and "properties" not in shapes else {}
@@ -68,12 +68,12 @@ def outputs(cls: type, response: Mapping[str, Any]) -> Props:
         wire_name = _wire_name(cls, name)
         value = response.get(wire_name, flattened.get(wire_name))
         if value is not None:
-            found[name] = _from_wire(shape, value)
-    return found
+            props[name] = _from_wire(shape, value)
+    return props
 
 
 def preview(cls: type, inputs: Mapping[str, Value]) -> Props:
-    """Outputs as a preview knows them: what is given, and UNKNOWN for all that the service decides."""
+    """Outputs as a preview knows them: the inputs, and UNKNOWN for all that the service decides."""
     return {
         name: _preview_value(shape, inputs[name]) if name in inputs else UNKNOWN
         for name, shape in properties(cls).items()
@@ -140,7 +140,7 @@ def _to_wire(shape: PropertyType, value: Value) -> Value:
         shapes = properties(shape.type)
         sent = {
             _wire_name(shape.type, name): (
-                {each: {} for each in item} if name in _STRING_SETS else _to_wire(shapes[name], item)
+                {name: {} for name in item} if name in _STRING_SETS else _to_wire(shapes[name], item)
             )
             for name, item in value.items()
         }
@@ -186,8 +186,8 @@ def _wire_name(cls: type, name: str) -> str:
 def _without_empty(value: Value) -> Value:
     """The value without empty objects and arrays at any depth; None if nothing is left."""
     if isinstance(value, dict):
-        kept = {name: item for name, each in value.items() if (item := _without_empty(each)) is not None}
+        kept = {name: item for name, member in value.items() if (item := _without_empty(member)) is not None}
         return kept or None
     if isinstance(value, list):
-        return [item for each in value if (item := _without_empty(each)) is not None] or None
+        return [item for member in value if (item := _without_empty(member)) is not None] or None
     return value

@@ -20,7 +20,7 @@ _CLIENT_TOKEN: Final = "azure-native:authorization:getClientToken"
 
 
 class AzureNative(Provider):
-    """The provider: resource types and functions of the table, and the two functions about the client itself."""
+    """The provider: the table's resource types and functions, and the two functions about the client itself."""
 
     name = "azure-native"
     version = metadata.version("pulumi-azure-native")
@@ -51,10 +51,10 @@ class AzureNative(Provider):
         return self._get(FUNCTIONS[token], plain)
 
     def _get(self, row: FunctionRow, args: Props) -> Props:
-        given = {name for name, value in args.items() if value is not None}
-        if missing := [name for name in row.parameters if name not in given]:
+        arguments = {name for name, value in args.items() if value is not None}
+        if missing := [name for name in row.parameters if name not in arguments]:
             raise PluginError(f"{row.token}: missing required property '{missing[0]}'")
-        if unknown := sorted(given - set(row.inputs)):
+        if unknown := sorted(arguments - set(row.inputs)):
             raise PluginError(
                 f"{row.token}: the argument '{unknown[0]}' is not emulated; it takes {', '.join(row.inputs)}"
             )
@@ -64,13 +64,13 @@ class AzureNative(Provider):
             if row.action is None:
                 response = session.arm.get(resource_id, row.api_version)
             else:
-                options = {query: str(args[name]) for name, query in row.options.items() if name in given}
+                options = {query: str(args[name]) for name, query in row.options.items() if name in arguments}
                 response = session.arm.post(resource_id, row.action, row.api_version, options)
         except RefusalError as refused:
             raise PluginError(f"request failed {resource_id}: {refused}") from None
-        found = projection.outputs(row.outputs, response)
+        outputs = projection.outputs(row.outputs, response)
         has_version = projection.API_VERSION in sdk_types.properties(row.outputs)
-        return {**found, projection.API_VERSION: row.api_version} if has_version else found
+        return {**outputs, projection.API_VERSION: row.api_version} if has_version else outputs
 
     def _open_session(self) -> ArmSession:
         if self._session is None:

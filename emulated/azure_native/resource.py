@@ -1,8 +1,8 @@
 """Any azure-native resource type: the provider's protocol over ARM, driven by a row of the table.
 
 The steps are those of `provider/pkg/provider/provider.go` and `provider/pkg/provider/crud/crud.go` in
-pulumi/pulumi-azure-native. Two differences are on purpose: a missing name is an error instead of a made-up one, and an
-input that the SDK does not have is refused here, because no SDK sends it.
+pulumi/pulumi-azure-native. Two differences are on purpose: a missing name is an error instead of a generated one, and
+an input that the SDK does not have is refused.
 """
 
 from __future__ import annotations
@@ -145,8 +145,10 @@ class ArmResource(Resource):
         if not isinstance(group, str):
             return None
         session = self._session()
-        found = session.arm.find(f"/subscriptions/{session.subscription_id}/resourceGroups/{group}", _GROUP_API_VERSION)
-        return found["location"] if found else None
+        resource_group = session.arm.find(
+            f"/subscriptions/{session.subscription_id}/resourceGroups/{group}", _GROUP_API_VERSION
+        )
+        return resource_group["location"] if resource_group else None
 
     def _with_consequence(
         self, path: str, change: PropertyChange, old_state: Props, new_inputs: Props
@@ -203,16 +205,16 @@ def _insignificant(path: str, old: Props, new: Props) -> bool:
 
 
 def _same_sku(before: Any, after: Any) -> bool:
-    if not all(isinstance(each, dict) and each.keys() == {"name", "tier"} for each in (before, after)):
+    if not all(isinstance(sku, dict) and sku.keys() == {"name", "tier"} for sku in (before, after)):
         return False
     return all({before[name], after[name]} in ({after[name]}, _SKU_NAMES[name]) for name in ("name", "tier"))
 
 
 def _get(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    found: Any = values
+    value: Any = values
     for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _set_default(body: dict[str, Any], path: tuple[str, ...], value: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a row of the emulated azure-native's table holds: the provider's metadata of a type, which the SDK lacks."""
+"""A row of the emulated azure-native's table: the provider's metadata of a type, which the SDK lacks."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from functools import cache, cached_property
 from typing import Any, Final, Literal
 
 IN_A_GROUP: Final = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}"
-# Parameters at the begin of a path that are a complete id.
+# Parameters at the beginning of a path that are a complete id.
 SCOPES: Final = frozenset({"scope", "resourceUri"})
 _LOADING: Final = threading.Lock()
 
 
 @cache
 def _sdk_class(module: str, name: str) -> type:
-    """A class of the SDK. Its module loads at first use, under a lock, because other threads would see half of it."""
+    """A class of the SDK. Its module loads at first use, under a lock, so that no thread sees an incomplete module."""
     with _LOADING:
-        found: type = getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
-        return found
+        cls: type = getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
+        return cls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +59,8 @@ class ResourceRow(_TypeRow):
     """A resource type.
 
     Attributes:
-        name_input: the input that names it; the real provider makes one up, the emulated one demands it.
-        flattened: whether the SDK's arguments lie in `properties` of the request although the SDK shows no such level.
+        name_input: the input that names it; the real provider generates one, the emulated one requires it.
+        flattened: whether the SDK's arguments are in `properties` of the request, a level that the SDK does not show.
         force_new: inputs of the body, or dotted paths in them, whose change replaces; those of the path always do.
         patterns: what an input must look like, refused before any request.
         sub_resources: arrays that are resources of their own, as paths of inputs: `[]` on create and left alone on
@@ -97,7 +97,7 @@ class ResourceRow(_TypeRow):
     def replaces(self, path: str, kind: Literal["add", "delete", "update"] = "update") -> bool:
         """Whether a change of this kind at this property path replaces the resource (`calculateValueDiff` in diff.go).
 
-        An object that replaces does so for each value in it that becomes another one, not for one that comes or goes.
+        An object that replaces does so for each changed value in it, not for one that is added or removed.
         Elements of an array replace nothing, except inside such an object.
         """
         names = re.sub(r"\[\d+\]", "[]", path).split(".")

@@ -71,7 +71,7 @@ class ArmSession:
         }
 
     def client_token(self, endpoint: str) -> Props:
-        """`getClientToken`: a token for the endpoint as given, ARM's when it is empty."""
+        """`getClientToken`: a token for the endpoint, by default ARM's."""
         return {"token": self.sign_in.token(f"{endpoint or 'https://management.azure.com/'}/.default")}
 
 

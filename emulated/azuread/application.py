@@ -45,23 +45,23 @@ class ApplicationResource(GraphResource):
         computed=("clientId", "objectId", "publisherDomain", "logoUrl", "disabledByMicrosoft", *NAMED_IDS),
     )
 
-    def made(self, inputs: Props) -> tuple[str, Props]:
+    def created(self, inputs: Props) -> tuple[str, Props]:
         session = self.session()
         name = self.schema.value(inputs, "displayName")
         self._refuse_duplicate(inputs, but="")
         owners = self.schema.value(inputs, "owners") or []
-        # The caller is the first owner until the end; if it is not in `owners`, it is then removed.
+        # The caller is the first owner; at the end it is removed unless it is in `owners`.
         others = [owner for owner in owners if owner != session.object_id]
-        bound = [session.graph.reference(each) for each in (session.object_id, *others)]
+        bound = [session.graph.reference(owner) for owner in (session.object_id, *others)]
         body = {"tags": [], **self.schema.graph_body(inputs), "owners@odata.bind": bound}
         try:
             application = session.graph.post("/applications", body)
         except RefusalError as error:
             raise failed("Could not create application", error) from None
         path = f"{PREFIX}{application['id']}"
-        for each in (f"TERRAFORM_UPDATE_{uuid.uuid4()}", name):
+        for display_name in (f"TERRAFORM_UPDATE_{uuid.uuid4()}", name):
             try:
-                session.graph.patch(path, {"displayName": each}, retry_if=_not_replicated)
+                session.graph.patch(path, {"displayName": display_name}, retry_if=_not_replicated)
             except RefusalError as error:
                 raise failed(
                     f'Failed to patch application with object ID "{application["id"]}" after creating', error
@@ -72,11 +72,11 @@ class ApplicationResource(GraphResource):
 
     def live(self, id: str, state: Props) -> Props | None:
         session = self.session()
-        found = session.graph.find(checked_id(id, PREFIX))
-        if found is None:
+        application = session.graph.find(checked_id(id, PREFIX))
+        if application is None:
             return None
         return {
-            **application_state(found),
+            **application_state(application),
             "owners": session.graph.owner_ids(id),
             "preventDuplicateNames": self.schema.value(state, "preventDuplicateNames"),
         }
@@ -105,33 +105,33 @@ class ApplicationResource(GraphResource):
             return
         name = self.schema.value(inputs, "displayName")
         quoted = name.replace("'", "''")
-        for each in self.session().graph.matching("/applications", f"displayName eq '{quoted}'"):
-            if each["id"] != but:
+        for application in self.session().graph.matching("/applications", f"displayName eq '{quoted}'"):
+            if application["id"] != but:
                 raise PluginError(
-                    f'An existing "azuread_application" with name "{name}" (ID: "{each["id"]}") was found and '
+                    f'An existing "azuread_application" with name "{name}" (ID: "{application["id"]}") was found and '
                     "`prevent_duplicate_names` was specified: To be managed via Terraform, this resource needs to be "
                     'imported into the State. Please see the resource documentation for "azuread_application" for more '
                     "information."
                 )
 
 
-def application_state(found: dict[str, Any]) -> Props:
+def application_state(application: dict[str, Any]) -> Props:
     """The provider's state of an application, from Graph's JSON: null becomes the empty string."""
     return {
-        "clientId": found["appId"],
-        "objectId": found["id"],
-        "displayName": found["displayName"],
-        "description": found.get("description") or "",
-        "deviceOnlyAuthEnabled": bool(found.get("isDeviceOnlyAuthSupported")),
-        "disabledByMicrosoft": found.get("disabledByMicrosoftStatus") or "",
-        "fallbackPublicClientEnabled": bool(found.get("isFallbackPublicClient")),
-        "identifierUris": found.get("identifierUris") or [],
-        "logoUrl": (found.get("info") or {}).get("logoUrl") or "",
-        "notes": found.get("notes") or "",
-        "publisherDomain": found.get("publisherDomain") or "",
-        "serviceManagementReference": found.get("serviceManagementReference") or "",
-        "signInAudience": found.get("signInAudience") or "",
-        "tags": found.get("tags") or [],
+        "clientId": application["appId"],
+        "objectId": application["id"],
+        "displayName": application["displayName"],
+        "description": application.get("description") or "",
+        "deviceOnlyAuthEnabled": bool(application.get("isDeviceOnlyAuthSupported")),
+        "disabledByMicrosoft": application.get("disabledByMicrosoftStatus") or "",
+        "fallbackPublicClientEnabled": bool(application.get("isFallbackPublicClient")),
+        "identifierUris": application.get("identifierUris") or [],
+        "logoUrl": (application.get("info") or {}).get("logoUrl") or "",
+        "notes": application.get("notes") or "",
+        "publisherDomain": application.get("publisherDomain") or "",
+        "serviceManagementReference": application.get("serviceManagementReference") or "",
+        "signInAudience": application.get("signInAudience") or "",
+        "tags": application.get("tags") or [],
         **{name: {} for name in NAMED_IDS},
     }
 
@@ -149,5 +149,5 @@ def printed_id(id: str) -> str:
 
 
 def _not_replicated(response: httpx.Response) -> bool:
-    """`applicationUpdateRetryFunc`: the replica asked does not know the application yet."""
+    """`applicationUpdateRetryFunc`: this replica does not know the application yet."""
     return response.status_code in {httpx.codes.NOT_FOUND, httpx.codes.CONFLICT}

@@ -30,7 +30,7 @@ _KIND: Final = "certificate"
 class ApplicationCertificateResource(GraphResource):
     """A certificate registered on an application. Its id is `<object id>/certificate/<key id>`.
 
-    Graph has no call for one certificate: the whole list is read and written again, so the calls for one application
+    Graph has no call for one certificate: the whole list is read and written, so the calls for one application
     wait for each other. Any change replaces. Read and delete fail when the application itself is gone, as the real
     provider's do.
     """
@@ -53,7 +53,7 @@ class ApplicationCertificateResource(GraphResource):
         super().__init__(session)
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
-    def made(self, inputs: Props) -> tuple[str, Props]:
+    def created(self, inputs: Props) -> tuple[str, Props]:
         plain = unwrap(inputs)
         key_id = plain.get("keyId") or str(uuid.uuid4())
         path = plain["applicationId"]
@@ -69,7 +69,7 @@ class ApplicationCertificateResource(GraphResource):
         }
         with self._locks[object_id]:
             current = self._credentials(path)
-            if any(each["keyId"].lower() == key_id.lower() for each in current):
+            if any(certificate["keyId"].lower() == key_id.lower() for certificate in current):
                 raise exists_already("azuread_application_certificate", id)
             added = {name: value for name, value in credential.items() if value is not None}
             self._write(path, [*current, added], f"Adding certificate for {application.printed_id(path)}")
@@ -83,8 +83,8 @@ class ApplicationCertificateResource(GraphResource):
     def live(self, id: str, state: Props) -> Props | None:
         object_id, key_id = _parsed(id)
         path = f"{application.PREFIX}{object_id}"
-        found = self._find(path, key_id)
-        if found is None:
+        credential = self._find(path, key_id)
+        if credential is None:
             return None
         kept: Props = {name: state[name] for name in ("value", "encoding") if name in state}
         return {
@@ -92,9 +92,9 @@ class ApplicationCertificateResource(GraphResource):
             **kept,
             "applicationId": path,
             "keyId": key_id,
-            "type": found.get("type") or "",
-            "startDate": found["startDateTime"],
-            "endDate": found["endDateTime"],
+            "type": credential.get("type") or "",
+            "startDate": credential["startDateTime"],
+            "endDate": credential["endDateTime"],
         }
 
     def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
@@ -119,10 +119,10 @@ class ApplicationCertificateResource(GraphResource):
 
     def _credentials(self, path: str) -> list[dict[str, Any]]:
         try:
-            found: list[dict[str, Any]] = self.session().graph.get(path)["keyCredentials"]
+            credentials: list[dict[str, Any]] = self.session().graph.get(path)["keyCredentials"]
         except RefusalError as error:
             raise failed(f"Retrieving {application.printed_id(path)}", error) from None
-        return found
+        return credentials
 
     def _write(self, path: str, credentials: list[dict[str, Any]], doing: str) -> None:
         try:
@@ -156,7 +156,7 @@ def _pem_base64(value: str, encoding: str) -> str:
 
 
 def _seconds(date: str | None) -> str | None:
-    """The date again, in Go's RFC3339: whole seconds."""
+    """The date in Go's RFC3339: whole seconds."""
     if date is None:
         return None
     return datetime.fromisoformat(date).replace(microsecond=0).isoformat().replace("+00:00", "Z")

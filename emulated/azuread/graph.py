@@ -1,7 +1,7 @@
 """Microsoft Graph as the azuread provider calls it: retries, error messages, waiting for replicas.
 
 Sources in hashicorp/terraform-provider-azuread: the vendored `go-azure-sdk/sdk/client/client.go` (retries, error text),
-`internal/helpers/consistency/consistency.go` and the resources' own StateChangeConf (five looks in a row).
+`internal/helpers/consistency/consistency.go` and the resources' own StateChangeConf (five reads in a row).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class GraphClient:
         self._sleep = sleep
 
     def reference(self, object_id: str) -> str:
-        """The URL by which one directory object refers to another."""
+        """The URL with which one directory object refers to another."""
         return f"{self._rest.base_url}/v1.0/directoryObjects/{object_id}"
 
     def get(self, path: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class GraphClient:
         return body
 
     def find(self, path: str) -> dict[str, Any] | None:
-        """One object, None when there is none."""
+        """One object, None if it does not exist."""
         try:
             return self.get(path)
         except RefusalError as refused:
@@ -57,13 +57,13 @@ class GraphClient:
     def matching(self, path: str, condition: str | None = None) -> list[dict[str, Any]]:
         """A collection, filtered by an OData condition."""
         params = {"$filter": condition} if condition else {}
-        found: list[dict[str, Any]] = self._send("GET", path, {200}, params=params).json()["value"]
-        return found
+        objects: list[dict[str, Any]] = self._send("GET", path, {200}, params=params).json()["value"]
+        return objects
 
     def post(self, path: str, body: dict[str, Any], retry_if: RetryIf = never) -> dict[str, Any]:
         """Create; raises RefusalError."""
-        made: dict[str, Any] = self._send("POST", path, {201}, body=body, also_retry=retry_if).json()
-        return made
+        document: dict[str, Any] = self._send("POST", path, {201}, body=body, also_retry=retry_if).json()
+        return document
 
     def patch(self, path: str, body: dict[str, Any], retry_if: RetryIf = never) -> None:
         """Change; raises RefusalError."""
@@ -75,14 +75,14 @@ class GraphClient:
 
     def owner_ids(self, path: str) -> list[str]:
         """Object ids of an application's or service principal's owners."""
-        return [str(each["id"]) for each in self.matching(f"{path}/owners")]
+        return [str(owner["id"]) for owner in self.matching(f"{path}/owners")]
 
     def change_owners(self, path: str, wanted: list[str]) -> None:
         """Add the owners that are missing, then remove the surplus ones."""
         current = self.owner_ids(path)
-        for owner in (each for each in wanted if each not in current):
+        for owner in (owner for owner in wanted if owner not in current):
             self._send("POST", f"{path}/owners/$ref", {204}, body={"@odata.id": self.reference(owner)})
-        for owner in (each for each in current if each not in wanted):
+        for owner in (owner for owner in current if owner not in wanted):
             self.remove_owner(path, owner)
 
     def remove_owner(self, path: str, owner: str) -> None:

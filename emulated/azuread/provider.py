@@ -37,7 +37,7 @@ class AzureAd(Provider):
 
     def __init__(self) -> None:
         self._session: GraphSession | None = None
-        self._resources = {token: made(self._open_session) for token, made in RESOURCES.items()}
+        self._resources = {token: factory(self._open_session) for token, factory in RESOURCES.items()}
         self._functions: Mapping[str, Callable[[Props], Props]] = {
             "azuread:index/getApplication:getApplication": self._get_application,
             "azuread:index/getClientConfig:getClientConfig": self._get_client_config,
@@ -48,7 +48,7 @@ class AzureAd(Provider):
         return Checked(new, check_settings(self.name, new))
 
     def configure(self, inputs: Props) -> None:
-        # The real provider signs in here too: it wants to know its own object id (`internal/clients/client.go`).
+        # The real provider signs in here too, for its own object id (`internal/clients/client.go`).
         settings = AzureProviderSettings.load(self.name, inputs)
         environment = settings.environment
         sign_in = DeployerCredential(settings)
@@ -77,12 +77,12 @@ class AzureAd(Provider):
         }
 
     def _get_application(self, args: Props) -> Props:
-        found = self._only("application", "/applications", args)
-        return {"id": f"{APPLICATION_PREFIX}{found['id']}", **application_state(found)}
+        application = self._only("application", "/applications", args)
+        return {"id": f"{APPLICATION_PREFIX}{application['id']}", **application_state(application)}
 
     def _get_service_principal(self, args: Props) -> Props:
-        found = self._only("service principal", "/servicePrincipals", args)
-        return {"id": f"{PRINCIPAL_PREFIX}{found['id']}", **principal_state(found)}
+        principal = self._only("service principal", "/servicePrincipals", args)
+        return {"id": f"{PRINCIPAL_PREFIX}{principal['id']}", **principal_state(principal)}
 
     def _only(self, kind: str, path: str, args: Props) -> dict[str, Any]:
         """The one object that the arguments select; raises PluginError for none or several."""
@@ -91,12 +91,12 @@ class AzureAd(Provider):
             raise PluginError(f"looking up an {kind}: give exactly one of {', '.join(_SELECTORS)}")
         name = selectors[0]
         quoted = str(args[name]).replace("'", "''")
-        found = self._open_session().graph.matching(path, f"{_SELECTORS[name]} eq '{quoted}'")
-        if not found:
+        objects = self._open_session().graph.matching(path, f"{_SELECTORS[name]} eq '{quoted}'")
+        if not objects:
             raise PluginError(f"No {kind} found with {name}: {args[name]}")
-        if len(found) > 1:
+        if len(objects) > 1:
             raise PluginError(f"Found multiple {kind}s with {name}: {args[name]}")
-        return found[0]
+        return objects[0]
 
     def _open_session(self) -> GraphSession:
         if self._session is None:

@@ -1,4 +1,4 @@
-"""What the azuread resource types have in common: check, plan and refresh by schema, the rest by type."""
+"""The common part of the azuread resource types: check, plan and refresh by schema."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class GraphResource(Resource):
         # Inputs that come from a state, as in an import, have the names of the defaults among them.
         inputs = {name: value for name, value in new.items() if value is not None and name != DEFAULTS}
         of_the_sdk = [*sdk_types.problems(self.arguments_type, inputs)]
-        failures = [CheckFailure("", each) for each in of_the_sdk or self.schema.problems(inputs)]
+        failures = [CheckFailure("", problem) for problem in of_the_sdk or self.schema.problems(inputs)]
         return Checked(self.schema.with_defaults(inputs), failures)
 
     def diff(self, urn: str, id: str, old_inputs: Props, old_state: Props, new_inputs: Props) -> Diff:
@@ -50,7 +50,7 @@ class GraphResource(Resource):
     def create(self, urn: str, inputs: Props, *, preview: bool) -> Created:
         if preview:
             return Created("", self.schema.planned(inputs, {}))
-        id, state = self.made(inputs)
+        id, state = self.created(inputs)
         return Created(id, self._marked(state, inputs))
 
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
@@ -68,7 +68,7 @@ class GraphResource(Resource):
         return self._marked(self.changed(id, old_state, new_inputs), new_inputs)
 
     @abstractmethod
-    def made(self, inputs: Props) -> tuple[str, Props]:
+    def created(self, inputs: Props) -> tuple[str, Props]:
         """Create; returns id and state."""
 
     @abstractmethod

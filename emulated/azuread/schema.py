@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from plugin import UNKNOWN, PropertyChange, Props, Secret, Value, unwrap
 
-# Input in which the bridge lists those that Check has filled in.
+# Input in which the bridge lists the defaults of Check.
 DEFAULTS: Final = "__defaults"
 _UUID: Final = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _RFC3339: Final = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})"
@@ -47,9 +47,9 @@ class Argument:
     """One argument.
 
     Attributes:
-        graph: the property in Graph that it is, if it is one.
-        default: the value when it is not given.
-        computed: when it is not given the service decides, and its decision is not a difference.
+        graph: its property in Graph, if it has one.
+        default: the value of an absent input.
+        computed: the service decides the value of an absent input, which is then no difference.
         force_new: its change replaces the resource.
         unordered: a set; the order of its elements is not a difference.
         secret: marked secret in the state.
@@ -78,7 +78,7 @@ class Schema:
             if argument is None:
                 yield f"the emulated azuread plugin does not have '{name}'; it has {', '.join(self.arguments)}"
             elif argument.rule is not None:
-                texts = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+                texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
                 if not all(re.fullmatch(argument.rule.pattern, text) for text in texts):
                     yield f"expected '{name}' to be {argument.rule.expected}"
 
@@ -95,7 +95,7 @@ class Schema:
         return {**inputs, **missing, DEFAULTS: sorted(missing)}
 
     def value(self, inputs: Props, name: str) -> Value:
-        """The value of an argument, defaults counted; plain."""
+        """The plain value of an argument, or its default."""
         return unwrap(inputs.get(name, self.arguments[name].default))
 
     def graph_body(self, inputs: Props) -> Props:
@@ -107,16 +107,16 @@ class Schema:
         }
 
     def changes(self, state: Props, inputs: Props) -> dict[str, PropertyChange]:
-        """The plan: what differs between the state and the inputs."""
-        found = {}
+        """The plan: the differences between state and inputs."""
+        changes = {}
         for name, argument in self.arguments.items():
             if argument.computed and name not in inputs:
                 continue
             old, new = unwrap(state.get(name)), self.value(inputs, name)
             if not _same(old, new, argument):
                 # The bridge calls no difference one of the inputs: it compares with the state.
-                found[name] = PropertyChange(_kind(old, new), replace=argument.force_new, input=False)
-        return found
+                changes[name] = PropertyChange(_kind(old, new), replace=argument.force_new, input=False)
+        return changes
 
     def planned(self, inputs: Props, state: Props) -> Props:
         """State as a preview knows it: inputs and defaults, the rest as it was, UNKNOWN on a create."""
@@ -136,10 +136,10 @@ class Schema:
         }
 
     def refreshed_inputs(self, inputs: Props, state: Props) -> Props:
-        """Inputs after a read: as live for what was given; on import all that is not empty or a default."""
+        """Inputs after a read: live values of the earlier inputs; on import all that is not empty or a default."""
         if inputs:
             kept = {name: _kept(value, state.get(name)) for name, value in inputs.items() if name in self.arguments}
-            # One that has become another value is none any more (`extractInputsObject` in the same file of the bridge).
+            # A changed one is no longer a default (`extractInputsObject` in the same file of the bridge).
             filled_in = [name for name in inputs.get(DEFAULTS, ()) if kept[name] == inputs[name]]
             return {**kept, DEFAULTS: filled_in} if DEFAULTS in inputs else kept
         return {
@@ -159,7 +159,7 @@ def _kind(old: Value, new: Value) -> Literal["add", "delete", "update"]:
 
 
 def _kept(value: Value, live: Value) -> Value:
-    """The live value with the secret mark of the given one; a value that no read returns stays as given."""
+    """The live value with the secret mark of the input; a value that no read returns is the input's."""
     if live is None:
         return value
     return Secret(unwrap(live)) if isinstance(value, Secret) else live

@@ -49,7 +49,7 @@ class ServicePrincipalResource(GraphResource):
         ),
     )
 
-    def made(self, inputs: Props) -> tuple[str, Props]:
+    def created(self, inputs: Props) -> tuple[str, Props]:
         session = self.session()
         client_id = self.schema.value(inputs, "clientId")
         current = session.graph.matching("/servicePrincipals", f"appId eq '{client_id}'")
@@ -64,7 +64,7 @@ class ServicePrincipalResource(GraphResource):
             "tags": [],
             **self.schema.graph_body(inputs),
             "description": f"TERRAFORM_UPDATE_{uuid.uuid4()}",
-            "owners@odata.bind": [session.graph.reference(each) for each in (session.object_id, *others)],
+            "owners@odata.bind": [session.graph.reference(owner) for owner in (session.object_id, *others)],
         }
         try:
             principal = session.graph.post("/servicePrincipals", body, retry_if=_not_replicated)
@@ -81,11 +81,11 @@ class ServicePrincipalResource(GraphResource):
 
     def live(self, id: str, state: Props) -> Props | None:
         session = self.session()
-        found = session.graph.find(checked_id(id, PREFIX))
-        if found is None:
+        principal = session.graph.find(checked_id(id, PREFIX))
+        if principal is None:
             return None
         return {
-            **principal_state(found),
+            **principal_state(principal),
             "owners": session.graph.owner_ids(id),
             "useExisting": self.schema.value(state, "useExisting"),
         }
@@ -112,22 +112,24 @@ class ServicePrincipalResource(GraphResource):
         graph.wait(f"deletion of {id}", lambda: graph.find(id) is None)
 
 
-def principal_state(found: dict[str, Any]) -> Props:
+def principal_state(principal: dict[str, Any]) -> Props:
     """The provider's state of a service principal, from Graph's JSON: null becomes the empty string."""
     return {
-        "clientId": found["appId"],
-        "objectId": found["id"],
-        "displayName": found["displayName"],
-        "accountEnabled": bool(found.get("accountEnabled")),
-        "appRoleAssignmentRequired": bool(found.get("appRoleAssignmentRequired")),
-        "applicationTenantId": found.get("appOwnerOrganizationId") or "",
-        "description": found.get("description") or "",
-        "notes": found.get("notes") or "",
+        "clientId": principal["appId"],
+        "objectId": principal["id"],
+        "displayName": principal["displayName"],
+        "accountEnabled": bool(principal.get("accountEnabled")),
+        "appRoleAssignmentRequired": bool(principal.get("appRoleAssignmentRequired")),
+        "applicationTenantId": principal.get("appOwnerOrganizationId") or "",
+        "description": principal.get("description") or "",
+        "notes": principal.get("notes") or "",
         # The application's own id is left out, as the provider does.
-        "servicePrincipalNames": [each for each in found.get("servicePrincipalNames") or [] if each != found["appId"]],
-        "signInAudience": found.get("signInAudience") or "",
-        "tags": found.get("tags") or [],
-        "type": found.get("servicePrincipalType") or "",
+        "servicePrincipalNames": [
+            name for name in principal.get("servicePrincipalNames") or [] if name != principal["appId"]
+        ],
+        "signInAudience": principal.get("signInAudience") or "",
+        "tags": principal.get("tags") or [],
+        "type": principal.get("servicePrincipalType") or "",
         **{name: {} for name in NAMED_IDS},
     }
 

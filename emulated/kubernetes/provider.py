@@ -39,11 +39,11 @@ class Kubernetes(Provider):
         self._is_configured = True
 
     def resource(self, type_token: str) -> Resource:
-        found = _TOKEN.fullmatch(type_token)
-        if found is None:
+        match = _TOKEN.fullmatch(type_token)
+        if match is None:
             raise PluginError(f'the emulated kubernetes plugin does not have the resource type "{type_token}"')
-        group, version = found["group"], found["version"]
-        return ObjectResource(version if group == "core" else f"{group}/{version}", found["kind"], self._open_session)
+        group, version = match["group"], match["version"]
+        return ObjectResource(version if group == "core" else f"{group}/{version}", match["kind"], self._open_session)
 
     def _open_session(self) -> ClusterSession | None:
         if not self._is_configured:

@@ -1,7 +1,7 @@
 """Which fields of which kind replace the object when they change.
 
 Source: the table `forceNew` of pulumi/pulumi-kubernetes `provider/pkg/provider/diff.go` (v4.32), without the API
-versions that Kubernetes has given up. `[*]` stands for any index. A field brings all that lies under it along.
+versions that Kubernetes has removed. `[*]` is any index. A field includes everything below it.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def replacing_fields(
     """The fields of this object that replace it; data of Secrets and ConfigMaps only unless it may change in place."""
     kind = (document.get("apiVersion", ""), document.get("kind", ""))
     is_immutable = document.get("immutable") is True
-    found: tuple[str, ...]
+    fields: tuple[str, ...]
     if kind == ("v1", "Secret"):
-        found = ("type",) if is_secret_mutable and not is_immutable else ("type", "stringData", "data")
+        fields = ("type",) if is_secret_mutable and not is_immutable else ("type", "stringData", "data")
     elif kind == ("v1", "ConfigMap"):
-        found = () if is_config_map_mutable and not is_immutable else ("binaryData", "data")
+        fields = () if is_config_map_mutable and not is_immutable else ("binaryData", "data")
     else:
-        found = _BY_KIND.get(kind, ())
-    return (*EVERY_KIND, *found)
+        fields = _BY_KIND.get(kind, ())
+    return (*EVERY_KIND, *fields)

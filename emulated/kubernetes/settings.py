@@ -50,10 +50,10 @@ class KubernetesProviderSettings:
             return None
         if problem := refusal(inputs, environ):
             raise PluginError(problem)
-        found = connection(plain["kubeconfig"], plain.get("context"))
+        server = connection(plain["kubeconfig"], plain.get("context"))
         return cls(
-            connection=found,
-            namespace=plain.get("namespace") or found.namespace,
+            connection=server,
+            namespace=plain.get("namespace") or server.namespace,
             is_secret_mutable=_flag(plain.get("enableSecretMutable")),
             is_config_map_mutable=_flag(plain.get("enableConfigMapMutable")),
         )

@@ -34,23 +34,23 @@ def wait_until_ready(api: Api, collection: Collection, live: Object) -> Object:
         if (left := deadline - time.monotonic()) <= 0:
             raise AwaitError(live, _reasons(api, live))
         _await_change(api, collection, live, left)
-        found = api.get(collection, live["metadata"]["namespace"], live["metadata"]["name"])
-        if found is None:
+        current = api.get(collection, live["metadata"]["namespace"], live["metadata"]["name"])
+        if current is None:
             raise AwaitError(live, ["the Deployment was deleted while it was waited for"])
-        live = found
+        live = current
     return live
 
 
 def wait_until_gone(api: Api, collection: Collection, live: Object) -> None:
-    """Wait until the object with this uid is gone; raises `AwaitError` if it stays."""
+    """Wait until the object with this uid is deleted; raises `AwaitError` if it stays."""
     metadata = live["metadata"]
     deadline = time.monotonic() + float(metadata.get("annotations", {}).get(TIMEOUT, _TIMEOUT))
-    while (found := api.get(collection, metadata.get("namespace"), metadata["name"])) is not None:
-        if found["metadata"]["uid"] != metadata["uid"]:
+    while (current := api.get(collection, metadata.get("namespace"), metadata["name"])) is not None:
+        if current["metadata"]["uid"] != metadata["uid"]:
             return
         if (left := deadline - time.monotonic()) <= 0:
-            raise AwaitError(found, [f"finalizers {found['metadata'].get('finalizers', [])} hold it"])
-        _await_change(api, collection, found, left)
+            raise AwaitError(current, [f"finalizers {current['metadata'].get('finalizers', [])} hold it"])
+        _await_change(api, collection, current, left)
 
 
 def _await_change(api: Api, collection: Collection, live: Object, left: float) -> None:
@@ -61,7 +61,7 @@ def is_ready(deployment: Object) -> bool:
     """Whether the newest generation is rolled out and available."""
     status: dict[str, Any] = deployment.get("status", {})
     wanted = deployment["spec"].get("replicas", 1)
-    conditions = {each["type"]: each for each in status.get("conditions", [])}
+    conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
     progressing = conditions.get("Progressing", {})
     return bool(
         status.get("observedGeneration", 0) >= deployment["metadata"]["generation"]

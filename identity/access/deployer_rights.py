@@ -149,7 +149,7 @@ def reader_grants(settings: Settings) -> list[AzureGrant]:
         groups.append(resource_group_id(settings.subscription_id, settings.management_cluster.resource_group))
     readable = _outermost(_group_of(each) for each in groups)
     found = [AzureGrant(READER_ROLE, each, "looks up what there is") for each in readable]
-    return [*found, *(_cluster_grants(settings) if settings.cluster_side == "stack" else ())]
+    return [*found, *(_cluster_grants(settings) if settings.makes_cluster_sides else ())]
 
 
 def renewal_role(settings: Settings) -> dict[str, Any]:

@@ -31,9 +31,9 @@ def rights_of(settings: Settings) -> tuple[NamespaceRights, ...]:
 
 
 def _cluster_sides(settings: Settings) -> Iterator[NamespaceRights]:
-    for each in settings.hosted_clusters if settings.cluster_side == "stack" else ():
+    for cluster in filter(settings.makes_cluster_side, settings.hosted_clusters):
         yield in_namespace(
-            each.namespace_name,
+            cluster.namespace_name,
             cluster_side=True,
             network_policies=settings.block_instance_metadata,
             secrets=_CONFIGURATIONS,

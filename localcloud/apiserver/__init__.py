@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane in the place of the built-in API: etcd, kube-apiserver, kube-controller-manager.
+"""A real Kubernetes control plane instead of the built-in API: etcd, kube-apiserver, kube-controller-manager.
 
 `python -m localcloud start --cluster apiserver` chooses it, once per local cloud. Admission, RBAC, custom
 resource definitions with their CEL rules, strict validation, namespace deletion, service accounts and garbage

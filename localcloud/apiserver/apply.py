@@ -28,7 +28,7 @@ _PAUSE: Final = 0.05
 
 
 class NotAppliedError(RuntimeError):
-    """The API server refuses an object, does not answer, or is not done in time."""
+    """The API server refuses an object, does not answer, or is too slow."""
 
 
 class Administrator:
@@ -60,11 +60,11 @@ class Administrator:
         return new
 
     def without_other_managers(self, documents: Iterable[Object]) -> list[Object]:
-        """Those that nobody else has applied or changed, as `hypershift install` does with definitions of its own."""
+        """Those that no other manager has applied or changed; `hypershift install` applies its own definitions."""
         return [document for document in documents if self._managers(document) <= {_MANAGER}]
 
     def _managers(self, document: Object) -> set[str]:
-        """Who manages fields of the object that is there, its status aside; nobody if there is none."""
+        """The managers of the existing object's fields, without its status; none if there is no object."""
         path = f"{_PATHS[document['kind']]}/{document['metadata']['name']}"
         answer = self._call("GET", path)
         if answer.status_code == httpx.codes.NOT_FOUND:

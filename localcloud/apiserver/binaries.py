@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 _VARIABLE: Final = "LOCALCLOUD_BINARIES"
-# Not resolved: a project directory may be made of links to another checkout.
+# Not resolved: a project directory may consist of links to another checkout.
 _RECORD: Final = Path(__file__).absolute().parents[2] / ".tools/cluster.json"
 
 

@@ -1,4 +1,4 @@
-"""The command lines of the control plane. All listen on loopback or on a socket of this user's alone."""
+"""The command lines of the control plane. All listen on loopback or on a socket of this user only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ETCD = "etcd"
 API_SERVER = "kube-apiserver"
 CONTROLLER_MANAGER = "kube-controller-manager"
 _LOOPBACK = "127.0.0.1"
-# The endpoint of the Service `kubernetes`, which network policies are made of. No loopback address is allowed there, so
+# The endpoint of the Service `kubernetes`, which network policies name. No loopback address is allowed there, so
 # it is one of those for documentation (RFC 5737); the kubelet leads the Service's own address to the API server.
 _ADVERTISED = "192.0.2.1"
 # Where the kubelet listens for Services: pods have their addresses from 127.64.0.1 on.
@@ -40,7 +40,7 @@ def etcd(state: StateDirectory, binaries: Binaries) -> list[str]:
         f"--listen-peer-urls={_NOBODY}",
         f"--initial-advertise-peer-urls={_NOBODY}",
         f"--initial-cluster=default={_NOBODY}",
-        # Without fsync a killed process loses nothing; a power failure may lose data, and the stack can be made again.
+        # Without fsync a killed process loses nothing; after a power failure the stack can be deployed again.
         "--unsafe-no-fsync",
         "--log-level=warn",
     ]
@@ -86,7 +86,7 @@ def service_addresses(port: int) -> str:
 
 
 def kube_controller_manager(state: StateDirectory, binaries: Binaries) -> list[str]:
-    """kube-controller-manager with the few controllers that something here waits for."""
+    """kube-controller-manager with the few controllers that are needed here."""
     return [
         binaries.path(CONTROLLER_MANAGER),
         f"--kubeconfig={state.controller_manager_kubeconfig}",

@@ -19,7 +19,7 @@ from localcloud.core.store import Store
 
 _KIND: Final = "apiserver"
 _AES_KEY_BYTES: Final = 32
-# Without a token: health and version, and nothing else.
+# Without a token: only health and version.
 _FOR_EVERYBODY: Final = ("/livez", "/readyz", "/healthz", "/version")
 
 
@@ -38,7 +38,7 @@ class Authorities:
 
 
 def write(state: StateDirectory, store: Store, authorities: Authorities) -> None:
-    """Write every file that is missing or differs; keys and tokens are made once and kept sealed in the store."""
+    """Write every file that is missing or differs; keys and tokens are created once and kept sealed in the store."""
     for file, text in (
         (state.control_plane / "tokens.csv", _tokens(store)),
         (state.control_plane / "service-account.pem", _kept(store, "service-account-key", _service_account_key)),
@@ -81,7 +81,7 @@ def _authentication(authorities: Authorities, state: StateDirectory) -> dict[str
 
 
 def _webhook(url: str, state: StateDirectory) -> dict[str, Any]:
-    """The kubeconfig by which kube-apiserver finds a webhook."""
+    """The kubeconfig with which kube-apiserver finds a webhook."""
     cluster = {"server": url, "certificate-authority": str(state.ca_file)}
     return {
         "apiVersion": "v1",
@@ -102,7 +102,7 @@ def _tokens(store: Store) -> str:
 
 
 def _encryption(key: str) -> str:
-    """Secrets are encrypted in etcd, which lies on the disk; what was there before stays readable (`identity`)."""
+    """Secrets are encrypted in etcd, which is on the disk; what was there before stays readable (`identity`)."""
     providers = [{"aesgcm": {"keys": [{"name": "local", "secret": key}]}}, {"identity": {}}]
     return yaml.safe_dump(
         {

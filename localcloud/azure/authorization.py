@@ -54,7 +54,7 @@ class RoleDefinition:
 
 @cache
 def built_in_roles() -> Mapping[str, RoleDefinition]:
-    """Every built-in role the local cloud knows, by GUID in lower case."""
+    """Every built-in role of the local cloud, by GUID in lower case."""
     document = yaml.safe_load(Path(__file__).with_name("roles.yaml").read_text(encoding="utf-8"))
     return MappingProxyType(
         {
@@ -81,7 +81,7 @@ def role_definition(store: Store, definition_id: str) -> RoleDefinition | None:
 
 
 def custom_role(document: Document) -> RoleDefinition:
-    """A custom role out of its ARM document."""
+    """A custom role from its ARM document."""
     properties = document["properties"]
     [permission] = properties["permissions"]
     return RoleDefinition(
@@ -96,7 +96,7 @@ def custom_role(document: Document) -> RoleDefinition:
 
 @dataclass(frozen=True)
 class Attributes:
-    """What conditions may ask about besides the action: attributes of the request and of the resource, by name."""
+    """The attributes of the request and of the resource that conditions may use, by name."""
 
     request: Mapping[str, str] = field(default_factory=dict)
     resource: Mapping[str, str] = field(default_factory=dict)
@@ -123,17 +123,21 @@ class Authorization:
     ) -> bool:
         """Whether the principal may perform `action` at `scope` (an ARM id; `data`: on the data plane).
 
-        `attributes` is what conditions are asked about; None takes every condition for fulfilled, which the caller then
+        `attributes` are for conditions; with None every condition counts as fulfilled, which the caller then
         checks by itself.
         """
-        granting = (each for role, each in self._grants(object_id, scope) if role.grants(action, data=data))
-        return any(each is None or attributes is None or _holds(each, action, attributes) for each in granting)
+        granting = (condition for role, condition in self._grants(object_id, scope) if role.grants(action, data=data))
+        return any(
+            condition is None or attributes is None or _holds(condition, action, attributes) for condition in granting
+        )
 
     def has_any_role(self, object_id: str, scope: str) -> bool:
         """Whether the principal has a role at `scope`, above or below it."""
-        below = (each for key, each in self._store.items("arm", f"{scope.lower()}/") if ASSIGNMENT_SEGMENT in key)
+        below = (
+            assignment for key, assignment in self._store.items("arm", f"{scope.lower()}/") if ASSIGNMENT_SEGMENT in key
+        )
         return any(True for _ in self._grants(object_id, scope)) or any(
-            each["properties"]["principalId"].lower() == object_id.lower() for each in below
+            assignment["properties"]["principalId"].lower() == object_id.lower() for assignment in below
         )
 
     def require(self, object_id: str, action: str, scope: str, attributes: Attributes | None = _NO_ATTRIBUTES) -> None:

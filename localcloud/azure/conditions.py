@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 # Longest condition (azure-docs `conditions-faq.md`).
 MAX_LENGTH: Final = 8 * 1024
-# Deeper than anybody writes; keeps a hostile condition from the interpreter's stack.
+# Deeper than any real condition; protects the interpreter's stack.
 _MAX_DEPTH: Final = 50
 
 REQUEST: Final = "Request"
@@ -28,12 +28,12 @@ _ATTRIBUTE: Final = "Microsoft.Authorization/roleAssignments:"
 
 
 class InvalidConditionError(ValueError):
-    """Text that is no condition, or uses what is not known."""
+    """Text that is not a condition, or uses something unknown."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a condition is asked about: the action, and attributes (`PrincipalType`: `User`) by source."""
+    """The facts for a condition: the action, and attributes (`PrincipalType`: `User`) by source."""
 
     action: str
     request: Mapping[str, str]
@@ -69,10 +69,10 @@ class Comparison:
 
     def holds(self, facts: Facts) -> bool:
         """Evaluate."""
-        found = facts.value(self.source, self.attribute)
-        if found is None:
+        actual = facts.value(self.source, self.attribute)
+        if actual is None:
             return False
-        is_among = found.lower() in {value.lower() for value in self.values}
+        is_among = actual.lower() in {value.lower() for value in self.values}
         return is_among is not ("Not" in self.operator)
 
     def __str__(self) -> str:
@@ -118,16 +118,16 @@ _GUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNOR
 
 def _guid(text: str) -> str:
     if _GUID.fullmatch(text) is None:
-        raise InvalidConditionError(f"{text!r} is no GUID")
+        raise InvalidConditionError(f"{text!r} is not a GUID")
     return text
 
 
-_PRINCIPAL_TYPES: Final = {each.lower(): each for each in ("User", "Group", "ServicePrincipal")}
+_PRINCIPAL_TYPES: Final = {name.lower(): name for name in ("User", "Group", "ServicePrincipal")}
 
 
 def _principal_type(text: str) -> str:
     if text.lower() not in _PRINCIPAL_TYPES:
-        raise InvalidConditionError(f"{text!r} is no principal type")
+        raise InvalidConditionError(f"{text!r} is not a principal type")
     return text
 
 
@@ -148,8 +148,8 @@ _STRINGS: Final = (
     "ForAnyOfAllValues:StringNotEqualsIgnoreCase",
 )
 _ATTRIBUTES: Final = {
-    f"{_ATTRIBUTE}{each.name}".lower(): each
-    for each in (
+    f"{_ATTRIBUTE}{attribute.name}".lower(): attribute
+    for attribute in (
         _Attribute("RoleDefinitionId", _GUIDS, _guid),
         _Attribute("PrincipalId", _GUIDS, _guid),
         _Attribute("PrincipalType", _STRINGS, _principal_type),
@@ -238,12 +238,12 @@ class _Parser:
         match = re.fullmatch(r"@([A-Za-z]+)\[(.*)\]", self._take())
         if match is None:
             raise InvalidConditionError("an attribute, ActionMatches or a parenthesis is expected")
-        source = {each.lower(): each for each in (REQUEST, RESOURCE)}.get(match[1].lower())
+        source = {source.lower(): source for source in (REQUEST, RESOURCE)}.get(match[1].lower())
         attribute = _ATTRIBUTES.get(match[2].lower())
         if source is None or attribute is None:
             raise InvalidConditionError(f"the attribute {match[0]} is not known")
         asked = self._take()
-        operator = {each.lower(): each for each in attribute.operators}.get(asked.lower())
+        operator = {operator.lower(): operator for operator in attribute.operators}.get(asked.lower())
         if operator is None:
             raise InvalidConditionError(f"{attribute.name} has no operator {asked!r}")
         values = self._listed() if operator.startswith("For") else (self._take(),)
@@ -279,7 +279,7 @@ class _Parser:
 
 def _string(token: str) -> str:
     if len(token) < len("''") or token[0] != "'":
-        raise InvalidConditionError(f"{token!r} is no string in single quotes")
+        raise InvalidConditionError(f"{token!r} is not a string in single quotes")
     return token[1:-1]
 
 

@@ -1,4 +1,4 @@
-"""What every service of the local Azure is built from, and how it is put together over a store."""
+"""The parts of every service of the local Azure, and their assembly over a store."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The one store of ARM resources: documents by lower-cased id, as the resource's GET answers them.
+"""The one store of ARM resources: documents by lower-cased id, as the resource's GET returns them.
 
 A document has `id`, `name`, `type` and, as the type has it, `location`, `tags`, `properties`, `identity`. Some members
-stay inside the local cloud: `seeded`, true for what the seed created and no stack owns, and when it was made and
+stay inside the local cloud: `seeded`, true for what the seed created and no stack owns, and when it was created and
 changed, which the list of resources shows on request.
 """
 

@@ -1,4 +1,4 @@
-"""What every part of the local cloud uses: its store, state directory, clock, processes, TLS and HTTP server.
+"""The base of the local cloud: store, state directory, clock, processes, TLS and HTTP server.
 
 Nothing here imports another part of the local cloud.
 """

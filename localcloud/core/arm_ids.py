@@ -21,7 +21,7 @@ def resource_id(subscription: str, resource_group: str, resource_type: str, *nam
 
 
 def in_lower_case(full_id: str) -> str:
-    """An ARM id as managed identities and AKS print it: `resourcegroups` where others have `resourceGroups`."""
+    """An ARM id as managed identities and AKS print it, with `resourcegroups` instead of `resourceGroups`."""
     return full_id.replace("/resourceGroups/", "/resourcegroups/")
 
 

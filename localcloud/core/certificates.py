@@ -21,13 +21,13 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 KEY_SIZES: Final = (2048, 3072, 4096)
-# A certificate is valid from this long before its issue, so that a host with a slow clock does not refuse it.
+# A certificate is valid from this long before its issue, for hosts with a slow clock.
 CLOCK_SKEW: Final = timedelta(minutes=5)
 PEM_BEGINS: Final = b"-----BEGIN"
 
 
 class UnreadableKeyMaterialError(ValueError):
-    """Neither PEM nor PKCS#12 with one RSA key and its certificate; the message shows nothing of it."""
+    """Neither PEM nor PKCS#12 with one RSA key and its certificate; the message does not contain it."""
 
 
 class ForeignKeyKindError(UnreadableKeyMaterialError):
@@ -49,7 +49,7 @@ class KeyMaterial:
     def pem(self) -> bytes:
         """Key (PKCS#8) and chain as one PEM bundle, the form azure-identity takes."""
         key = self.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        return key + b"".join(each.public_bytes(Encoding.PEM) for each in self.chain)
+        return key + b"".join(certificate.public_bytes(Encoding.PEM) for certificate in self.chain)
 
 
 def issue(common_name: str, *, key_size: int = KEY_SIZES[0], not_before: datetime, lifetime: timedelta) -> KeyMaterial:
@@ -76,11 +76,11 @@ def parse(data: bytes, password: bytes | None = None) -> KeyMaterial:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise UnreadableKeyMaterialError("neither PEM nor PKCS#12 with a key and a certificate") from None
     if not isinstance(key, RSAPrivateKey):
-        raise ForeignKeyKindError("the private key is no RSA key")
+        raise ForeignKeyKindError("the private key is not an RSA key")
     own = [certificate for certificate in certificates if certificate.public_key() == key.public_key()]
     if not own:
         raise UnreadableKeyMaterialError("no certificate belongs to the private key")
-    return KeyMaterial(key, (*own, *(each for each in certificates if each not in own)))
+    return KeyMaterial(key, (*own, *(certificate for certificate in certificates if certificate not in own)))
 
 
 def thumbprint(certificate: x509.Certificate) -> str:
@@ -93,10 +93,10 @@ def _from_pem(data: bytes) -> tuple[object, Sequence[x509.Certificate]]:
 
 
 def _from_pkcs12(data: bytes, password: bytes | None) -> tuple[object, Sequence[x509.Certificate]]:
-    # Writers disagree on what "no password" means: absent, or the empty string.
-    for each in (password,) if password else (None, b""):
+    # Writers disagree whether "no password" is absent or the empty string.
+    for candidate in (password,) if password else (None, b""):
         try:
-            key, certificate, others = pkcs12.load_key_and_certificates(data, each)
+            key, certificate, others = pkcs12.load_key_and_certificates(data, candidate)
         except ValueError:
             continue
         return key, [*([certificate] if certificate else []), *others]

@@ -1,4 +1,4 @@
-"""The variables by which clients of Azure, unmodified, find the local cloud under Azure's public names."""
+"""The variables with which unmodified clients of Azure reach the local cloud by Azure's public names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from cryptography.hazmat.primitives.serialization import NoEncryption, pkcs12
 from localcloud.core.certificates import KeyMaterial
 from localcloud.core.clouds import LocalEnvironment
 
-# Of this machine, so not of the proxy.
+# Local addresses, which bypass the proxy.
 _DIRECT: Final = ("localhost", "127.0.0.1", "::1")
 
 
 def network(environment: LocalEnvironment) -> dict[str, str]:
-    """The proxy, in both letter cases because some clients read one only, and the certificate authority."""
+    """The proxy, in both letter cases because some clients read only one, and the certificate authority."""
     proxies = {"https_proxy": environment.proxy_endpoint, "http_proxy": environment.proxy_endpoint}
     proxies["no_proxy"] = ",".join(_DIRECT)
     return {

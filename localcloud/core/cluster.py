@@ -67,7 +67,7 @@ _DISPLAY_NAMES: Final = {ClusterKind.BUILT_IN: "the built-in server", ClusterKin
 
 
 def token(store: Store, cluster: ClusterKind, user: KubernetesUser) -> str:
-    """The user's bearer token, made on the first call and kept sealed; the built-in API knows the deployer's alone."""
+    """The user's bearer token, created once and kept sealed; the built-in API knows only the deployer's."""
     owner = user if cluster is ClusterKind.API_SERVER else DEPLOYER
     key = f"kubernetes-token-{owner.name}"
     with store.transaction():

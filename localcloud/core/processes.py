@@ -83,8 +83,8 @@ def alive(pids: Path, name: str) -> RecordedProcess | None:
         document = json.loads(file.read_text())
     except (FileNotFoundError, ValueError):
         return None  # cut off by a loss of power, which has ended the process, too
-    found = RecordedProcess(file, document["pid"], document["startTime"])
-    return found if found.is_alive() else None
+    process = RecordedProcess(file, document["pid"], document["startTime"])
+    return process if process.is_alive() else None
 
 
 @contextmanager

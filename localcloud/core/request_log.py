@@ -73,8 +73,8 @@ class RequestLog:
 
 
 def read(file: Path) -> Iterator[LoggedRequest]:
-    """The requests of a log, oldest first; none if there is no file. A line that is being written is left out."""
-    for each in (file.with_name(file.name + ".1"), file):
-        if each.exists():
-            with each.open(encoding="utf-8") as lines:
+    """The requests of a log, oldest first; none without a file. An incomplete last line is left out."""
+    for log in (file.with_name(file.name + ".1"), file):
+        if log.exists():
+            with log.open(encoding="utf-8") as lines:
                 yield from (LoggedRequest(**json.loads(line)) for line in lines if line.endswith("\n"))

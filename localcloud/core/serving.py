@@ -30,7 +30,7 @@ DROP: Final = "localcloud.drop"
 
 
 class ServiceServer(uvicorn.Server):
-    """Serves `app`, over TLS if `server_file`, which holds key and certificate, is given.
+    """Serves `app`, over TLS with a `server_file`, which has key and certificate.
 
     While `has_expired` returns true, a handshake shows the expired certificate beside `server_file` instead; it is
     asked at each one, so connections that are open go on.

@@ -16,7 +16,7 @@ from localcloud.core.files import write_if_changed
 from localcloud.core.store import Store, seal_key
 
 DEFAULT = Path(".localcloud")
-_TMPFS = Path("/dev/shm")  # noqa: S108  # a directory of our own is made in it, 0700
+_TMPFS = Path("/dev/shm")  # noqa: S108  # a directory of our own is created in it, 0700
 _PREFIX = "localcloud-"
 # In a directory on tmpfs: the state directory whose `run` leads to it.
 _OWNER = "owner"
@@ -65,7 +65,7 @@ class StateDirectory:
 
     @property
     def run(self) -> Path:
-        """A link to a directory on tmpfs; what is in it is lost with a reboot and made again."""
+        """A link to a directory on tmpfs; its content is lost with a reboot and created again."""
         return self.root / "run"
 
     @property
@@ -110,7 +110,7 @@ class StateDirectory:
 
     @property
     def owner_file(self) -> Path:
-        """The owner's, likewise; created at the first sign-in as the owner."""
+        """The owner's credential; created at the first sign-in as the owner."""
         return self.run / "owner.pem"
 
     def log(self, name: str) -> Path:
@@ -174,19 +174,19 @@ def _remove_left_over() -> None:
     """Delete this user's directories on tmpfs whose state directory is gone, as one that was removed by hand.
 
     One that a daemon uses stays, also where its state directory cannot be seen from here (another container), and one
-    that does not say whose it is.
+    that does not name its owner.
     """
-    for found in _TMPFS.glob(f"{_PREFIX}*"):
+    for directory in _TMPFS.glob(f"{_PREFIX}*"):
         with suppress(OSError):
-            status = found.lstat()
+            status = directory.lstat()
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
                 continue
-            owner = Path((found / _OWNER).read_text(encoding="utf-8"))
-            if (owner / "run").resolve() == found.resolve():
+            owner = Path((directory / _OWNER).read_text(encoding="utf-8"))
+            if (owner / "run").resolve() == directory.resolve():
                 continue
-            with _opened(found) as directory:
-                fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(found)
+            with _opened(directory) as descriptor:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(directory)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ Document = dict[str, Any]
 """A JSON object."""
 
 SEAL_KEY_BYTES = 32
-_NONCE_BYTES = 12  # NIST SP 800-38D: 96 bits is the length AES-GCM is made for
+_NONCE_BYTES = 12  # NIST SP 800-38D: 96 bits is the recommended length for AES-GCM
 _BEYOND_EVERY_KEY = chr(0x10FFFF)
 _SCHEMA = """CREATE TABLE IF NOT EXISTS documents (
     kind TEXT, key TEXT, document TEXT NOT NULL, PRIMARY KEY (kind, key)
@@ -36,7 +36,7 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS documents (
 class Store:
     """Documents in `path`, opened or created; usable from several threads.
 
-    Every method raises `StoreDamagedError` for a file that is no sound database; those that write raise
+    Every method raises `StoreDamagedError` for a damaged file; those that write raise
     `StoreNotWrittenError` if the disk does not take it, and nothing of it, or of the transaction it is in, has happened
     then.
 
@@ -61,9 +61,9 @@ class Store:
     def check(self) -> None:
         """Read all of the file; raises `StoreDamagedError`."""
         with self._lock, in_words(self._path):
-            found = [row[0] for row in self._connection.execute("PRAGMA quick_check(1)").fetchall()]
-        if found != ["ok"]:
-            raise StoreDamagedError(self._path, "; ".join(found))
+            results = [row[0] for row in self._connection.execute("PRAGMA quick_check(1)").fetchall()]
+        if results != ["ok"]:
+            raise StoreDamagedError(self._path, "; ".join(results))
 
     def fail_writes(self, disk_error: Callable[[], int | None]) -> None:
         """Let every write fail for as long as `disk_error` returns an error (errno(3)), as if it were the disk's."""
@@ -153,7 +153,7 @@ class Store:
         return base64.b64encode(nonce + self._cipher.encrypt(nonce, text.encode(), None)).decode()
 
     def unseal(self, sealed: str) -> str:
-        """The string that `seal` was given; raises ValueError for a tampered value or another store's key."""
+        """The string that was sealed; raises ValueError for a tampered value or another store's key."""
         raw = base64.b64decode(sealed)
         try:
             return self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], None).decode()
@@ -169,7 +169,7 @@ class StoreChanges:
         self._seen = self._version()
 
     def since_last(self) -> bool:
-        """Whether anything was written since the last call, or since this object was made."""
+        """Whether anything was written since the last call, or since this object was created."""
         before, self._seen = self._seen, self._version()
         return self._seen != before
 
@@ -184,13 +184,13 @@ class StoreChanges:
 
 
 def seal_key(path: Path) -> bytes:
-    """The key in `path`; made on the first call, mode 0600. Two processes that call it at once get the same key.
+    """The key in `path`, created on the first call, mode 0600. Two processes that call it at once get the same key.
 
     Raises `StoreDamagedError` for a file of another length.
     """
     if not path.exists():
         files.write_once(path, os.urandom(SEAL_KEY_BYTES))
-    found = path.read_bytes()
-    if len(found) != SEAL_KEY_BYTES:
-        raise StoreDamagedError(path, f"{len(found)} bytes, {SEAL_KEY_BYTES} are expected")
-    return found
+    key = path.read_bytes()
+    if len(key) != SEAL_KEY_BYTES:
+        raise StoreDamagedError(path, f"{len(key)} bytes, {SEAL_KEY_BYTES} are expected")
+    return key

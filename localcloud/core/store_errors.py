@@ -2,7 +2,7 @@
 
 - `StoreError`: each of them has the HTTP status and code with which the services answer.
   - `StoreNotWrittenError`: the disk does not take it; nothing of the write has happened, and reads go on.
-  - `StoreDamagedError`: the file is no sound database any more.
+  - `StoreDamagedError`: the file is damaged.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class StoreNotWrittenError(StoreError):
 
 
 class StoreDamagedError(StoreError):
-    """The file is no sound database: truncated, or overwritten."""
+    """The file is damaged: truncated, or overwritten."""
 
     status = 500
     code = "StoreDamagedError"

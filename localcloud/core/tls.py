@@ -52,7 +52,7 @@ def ensure_certificate(ca_file: Path, server_file: Path) -> None:
 
 
 def expired_file(server_file: Path) -> Path:
-    """The server's key with a certificate that has expired a day before it was made, 0600."""
+    """The server's key with a certificate that expired a day before its creation, 0600."""
     return server_file.with_name(f"expired-{server_file.name}")
 
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 def problems(error: ValidationError) -> list[str]:
     """One line for each problem: `vaults[0].name: Field required`."""
-    return [f"{place(each['loc'])}: {each['msg']}" for each in error.errors(include_url=False)]
+    return [f"{place(problem['loc'])}: {problem['msg']}" for problem in error.errors(include_url=False)]
 
 
 def place(parts: tuple[str | int, ...]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from ipaddress import IPv4Address
 from typing import Final
 
-# 127.64.0.1 and up: the low addresses of 127/8 are in use for other things (127.0.0.1, 127.0.0.53, 127.0.1.1).
+# 127.64.0.1 and up: other programs use the low addresses of 127/8 (127.0.0.1, 127.0.0.53, 127.0.1.1).
 _FIRST: Final = int(IPv4Address("127.64.0.1"))
 _COUNT: Final = int(IPv4Address("127.254.255.254")) - _FIRST
 

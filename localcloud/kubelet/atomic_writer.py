@@ -41,11 +41,11 @@ Payload = Mapping[str, File]
 
 
 class InvalidPayloadError(ValueError):
-    """A path that may not be written into a volume."""
+    """A path that must not be written into a volume."""
 
 
 def write(directory: Path, payload: Payload) -> bool:
-    """Make the files of `directory` those of `payload`; returns whether anything had to change.
+    """Replace the files of `directory` by those of `payload`; returns whether anything changed.
 
     Raises:
         InvalidPayloadError: a path is absolute, too long, or begins with or contains `..`. Nothing is written.

@@ -46,7 +46,7 @@ class MountedObject:
 
 
 class AzureProvider:
-    """Fetches what a SecretProviderClass names.
+    """Fetches the objects of a SecretProviderClass.
 
     Args:
         cloud: whose vaults are asked.
@@ -73,16 +73,16 @@ class AzureProvider:
         return files
 
     async def _challenge(self, request: MountRequest, item: VaultObject) -> str:
-        """The resource a token is needed for, out of the vault's answer to a call without one."""
+        """The resource that needs a token, from the vault's answer to a call without one."""
         response = await self._vault_call(request.vault, item, {})
         header = response.headers.get("www-authenticate", "")
-        found = re.search(r'resource="([^"]+)"', header)
-        if response.status_code != HTTPStatus.UNAUTHORIZED or found is None:
+        match = re.search(r'resource="([^"]+)"', header)
+        if response.status_code != HTTPStatus.UNAUTHORIZED or match is None:
             raise item.failure(_refusal(self._object_url(request.vault, item), response))
-        host = httpx.URL(found[1]).host
+        host = httpx.URL(match[1]).host
         if not f".{self._cloud.vault_suffix}".endswith(f".{host}"):
             raise item.failure(f'challenge resource "{host}" doesn\'t match the requested domain')
-        return found[1]
+        return match[1]
 
     async def _token(self, request: MountRequest, resource: str, item: VaultObject) -> str:
         query = {"api-version": _IMDS_VERSION, "resource": resource}
@@ -117,7 +117,7 @@ class AzureProvider:
 
     async def _vault_call(self, vault: str, item: VaultObject, headers: Mapping[str, str]) -> httpx.Response:
         base, vault_headers = self._cloud.vault_request(vault)
-        # With the trailing slash when no version is asked for: azsecrets puts it there.
+        # Without a version the path ends in a slash, as azsecrets writes it.
         url = f"{base.rstrip('/')}/{_PLURALS[item.object_type]}/{item.object_name}/{item.object_version}"
         try:
             return await self._http.get(
@@ -131,7 +131,7 @@ class AzureProvider:
 
 
 def _content(bundle: Mapping[str, Any], item: VaultObject) -> str:
-    """The value of a secret; that of a certificate as PEM, but for PKCS#12 that is asked for (`provider.go`)."""
+    """The value of a secret; that of a certificate as PEM, unless PKCS#12 is requested (`provider.go`)."""
     value: str = bundle["value"]
     kind = bundle.get("contentType")
     if not bundle.get("kid") or kind == _PEM or (kind == _PKCS12 and item.object_format.lower() == "pfx"):

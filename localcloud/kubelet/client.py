@@ -52,7 +52,7 @@ POD_STATUSES: Final = ApiResource(
 
 
 class ApiClient:
-    """Calls to one API server; failures are `ApiError`, or httpx's own when there is no answer."""
+    """Calls to one API server; failures are `ApiError`, or httpx's own without an answer."""
 
     def __init__(self, connection: Connection) -> None:
         self._http = httpx.AsyncClient(
@@ -91,8 +91,8 @@ class ApiClient:
     async def create_token(self, namespace: str, service_account: str, spec: Object) -> Object:
         """A token of the ServiceAccount as the TokenRequest's status has it. Raises `ApiError`."""
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
-        made = await self._call("POST", SERVICE_ACCOUNTS.path(namespace, service_account, "token"), body)
-        status: Object = made["status"]
+        answer = await self._call("POST", SERVICE_ACCOUNTS.path(namespace, service_account, "token"), body)
+        status: Object = answer["status"]
         return status
 
     async def merge(
@@ -103,7 +103,7 @@ class ApiClient:
         return await self._call("PATCH", resource.path(namespace, name, subresource), patch, headers)
 
     async def bind(self, pod: Object, node: str) -> None:
-        """Assign a pod to a node; nothing happens if it is gone, another one or assigned. Raises `ApiError`."""
+        """Assign a pod to a node, unless it is gone, replaced or assigned already. Raises `ApiError`."""
         metadata = pod["metadata"]
         body = {
             "apiVersion": "v1",

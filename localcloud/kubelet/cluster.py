@@ -50,19 +50,19 @@ class ClusterCache:
                 group.create_task(reflector.run())
 
     async def secret(self, namespace: str, name: str) -> Object | None:
-        """A Secret, None if there is none."""
+        """The Secret, None if it does not exist."""
         return await self._one(SECRETS, self._secrets, namespace, name)
 
     async def config_map(self, namespace: str, name: str) -> Object | None:
-        """A ConfigMap, None if there is none."""
+        """The ConfigMap, None if it does not exist."""
         return await self._one(CONFIG_MAPS, self._config_maps, namespace, name)
 
     async def secret_provider_class(self, namespace: str, name: str) -> Object | None:
-        """A SecretProviderClass, None if there is none."""
+        """The SecretProviderClass, None if it does not exist."""
         return await self._one(SECRET_PROVIDER_CLASSES, self._classes, namespace, name)
 
     async def _one(self, resource: ApiResource, copy: Reflector, namespace: str, name: str) -> Object | None:
-        # Each collection has a watch of its own: a new pod may be known before what it mounts, which was there first.
+        # Each collection has its own watch: a new pod may arrive before the older objects that it mounts.
         known = copy.objects.get((namespace, name))
         return known if known or not name else await self.client.get(resource, namespace, name)
 

@@ -1,4 +1,4 @@
-"""A container's command line and environment, made to run on this machine."""
+"""A container's command line and environment, adapted to this machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True)
 class Machine:
-    """What every container of this machine gets.
+    """The common environment of all containers on this machine.
 
     Attributes:
         ca_file: the authority of the local cloud's certificates.
@@ -40,11 +40,11 @@ class Machine:
     programs: Path | None = None
 
     def program(self, command: str) -> str | None:
-        """The program of the images that an absolute path leads to by its name, None if there is none."""
+        """The program with the name of an absolute path, None if there is none."""
         if self.programs is None or not command.startswith("/"):
             return None
-        found = self.programs / Path(command).name
-        return str(found) if found.exists() else None
+        path = self.programs / Path(command).name
+        return str(path) if path.exists() else None
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ async def build(
 
 
 def localiser(mount_paths: Sequence[str], tree: Path) -> Callable[[str], str]:
-    """A function that puts `tree` before each path in a string that is, or lies under, a mount path.
+    """A function that puts `tree` before each path in a string that is a mount path or below one.
 
     A path begins at the start of the string or after one of `= : , ; " '` and blanks, so a URL's path stays as it is.
     """
@@ -101,16 +101,16 @@ def localiser(mount_paths: Sequence[str], tree: Path) -> Callable[[str], str]:
         return lambda text: text
     alternatives = "|".join(re.escape(path.rstrip("/")) for path in sorted(mount_paths, key=len, reverse=True))
     pattern = re.compile(rf"(?:(?<![^\s=:,;\"'])|(?<=file://))(?:{alternatives})(?=[/\s:,;\"']|$)")
-    return lambda text: pattern.sub(lambda found: f"{tree}{found[0]}", text)
+    return lambda text: pattern.sub(lambda match: f"{tree}{match[0]}", text)
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
     """`$(NAME)` by its value; unknown names stay, `$$` is a dollar (`third_party/forked/golang/expansion`)."""
 
-    def value(found: re.Match[str]) -> str:
-        if found[1] == "$":
+    def value(match: re.Match[str]) -> str:
+        if match[1] == "$":
             return "$"
-        return variables.get(found[2], found[0])
+        return variables.get(match[2], match[0])
 
     return _REFERENCE.sub(value, text)
 
@@ -139,19 +139,19 @@ async def _referred(pod: Object, source: dict[str, Any], cluster: ClusterCache) 
             raise ConfigError(f"field reference {reference['fieldPath']}: the pod has no such string field")
         return value
     if reference := source.get("secretKeyRef"):
-        found = await cluster.secret(namespace, reference.get("name", ""))
-        encoded = _key(found, "secret", namespace, reference)
+        document = await cluster.secret(namespace, reference.get("name", ""))
+        encoded = _key(document, "secret", namespace, reference)
         return None if encoded is None else base64.b64decode(encoded).decode()
     if reference := source.get("configMapKeyRef"):
-        found = await cluster.config_map(namespace, reference.get("name", ""))
-        return _key(found, "configmap", namespace, reference)
+        document = await cluster.config_map(namespace, reference.get("name", ""))
+        return _key(document, "configmap", namespace, reference)
     raise ConfigError(f"the local kubelet has no variables from {', '.join(source)}")
 
 
-def _key(found: Object | None, kind: str, namespace: str, reference: Mapping[str, Any]) -> str | None:
-    value: str | None = None if found is None else found.get("data", {}).get(reference["key"])
+def _key(document: Object | None, kind: str, namespace: str, reference: Mapping[str, Any]) -> str | None:
+    value: str | None = None if document is None else document.get("data", {}).get(reference["key"])
     if value is not None or reference.get("optional"):
         return value
-    if found is None:
+    if document is None:
         raise ConfigError(f'{kind} "{reference.get("name", "")}" not found')
     raise ConfigError(f"couldn't find key {reference['key']} in {kind} {namespace}/{reference.get('name', '')}")

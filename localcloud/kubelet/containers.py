@@ -19,14 +19,14 @@ from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.processes import ContainerProcess
 from localcloud.kubernetes.calls import ApiError, Object
 
-# The most a container gets to end in, in seconds, whatever its terminationGracePeriodSeconds: nothing here drains
+# The longest grace period of a container, in seconds, whatever its terminationGracePeriodSeconds: nothing here drains
 # connections, and `stop` gives the kubelet itself ten.
 _LONGEST_GRACE: Final = 5
 
 
 @dataclass(frozen=True)
 class Node:
-    """What every container on this machine shares."""
+    """The shared settings of all containers on this machine."""
 
     cluster: ClusterCache
     recorder: EventRecorder
@@ -56,7 +56,7 @@ class ContainerStatus:
         return {
             "name": self.name,
             "image": self.image,
-            # The reference itself: no image is pulled that would have an id.
+            # The reference itself: images are not pulled, so they have no id.
             "imageID": self.image,
             "state": self.state,
             "lastState": self.last_state,
@@ -89,7 +89,7 @@ class Container:
         self.has_started = asyncio.Event()
 
     async def run(self) -> None:
-        """Start the container, and again whenever it ends, as its restart policy asks."""
+        """Start the container, and restart it as its restart policy says."""
         waits = pauses.growing(*self._node.intervals.restart)
         while True:
             try:
@@ -157,12 +157,12 @@ class Container:
         return code
 
     def _probes(self, process: ContainerProcess) -> list[Coroutine[Any, Any, None]]:
-        found: list[Coroutine[Any, Any, None]] = []
+        loops: list[Coroutine[Any, Any, None]] = []
         if probe := probes.HttpProbe.of(self._pod, self._spec, "readinessProbe"):
-            found.append(probe.run(self._node.http, self._readiness, eager=True))
+            loops.append(probe.run(self._node.http, self._readiness, eager=True))
         if probe := probes.HttpProbe.of(self._pod, self._spec, "livenessProbe"):
-            found.append(self._live(probe, process))
-        return found
+            loops.append(self._live(probe, process))
+        return loops
 
     def _readiness(self, is_ready: bool, _: str) -> None:
         self.status.is_ready = is_ready

@@ -72,7 +72,7 @@ class DeploymentController:
                 asyncio.get_running_loop().call_later(_RETRY, self.deployment_changed, key)
 
     async def settle(self) -> None:
-        """Write every status once more, after the pods were stopped."""
+        """Write every status again, after the pods have stopped."""
         for deployment in list(self._cluster.deployments.objects.values()):
             sets = self._replica_sets_of(deployment)
             pods = [await self._cluster.client.get(PODS, *_key(pod)) for pod in self._pods_of(deployment, sets)]
@@ -87,7 +87,7 @@ class DeploymentController:
         pods = self._pods_of(deployment, sets)
         if is_terminating(deployment):
             await self._write_statuses(deployment, sets, pods)
-            return  # the garbage collector has the rest
+            return  # the garbage collector deletes the rest
         present = replica_sets.current(deployment, sets)
         current, old = _split(present, pods)
         step = rollout.plan(deployment, current, old)
@@ -111,37 +111,43 @@ class DeploymentController:
         await self._scale(deployment, sets, len(left) + step.create)
         await self._write_statuses(deployment, sets, self._pods_of(deployment, sets))
         name = replica_sets.name_of(deployment)
-        for each in replica_sets.expired(deployment, [each for each in sets if each["metadata"]["name"] != name]):
-            await self._delete(REPLICA_SETS, self._cluster.replica_sets, each)
+        for replica_set in replica_sets.expired(
+            deployment, [replica_set for replica_set in sets if replica_set["metadata"]["name"] != name]
+        ):
+            await self._delete(REPLICA_SETS, self._cluster.replica_sets, replica_set)
 
     async def _clear(self, deployment: Key) -> None:
-        """Delete what a Deployment has left behind: the API server's garbage collector does it where there is one."""
-        gone = [each for each in self._cluster.replica_sets.objects.values() if _was_kept_by(each, deployment)]
-        uids = {each["metadata"]["uid"] for each in gone}
+        """Delete the remains of a Deployment, as a real cluster's garbage collector does."""
+        gone = [
+            replica_set
+            for replica_set in self._cluster.replica_sets.objects.values()
+            if _was_kept_by(replica_set, deployment)
+        ]
+        uids = {replica_set["metadata"]["uid"] for replica_set in gone}
         for pod in [pod for pod in self._cluster.pods.objects.values() if _controller(pod) in uids]:
             await self._delete(PODS, self._cluster.pods, pod)
-        for each in gone:
-            await self._delete(REPLICA_SETS, self._cluster.replica_sets, each)
+        for replica_set in gone:
+            await self._delete(REPLICA_SETS, self._cluster.replica_sets, replica_set)
 
     async def _delete(self, resource: ApiResource, copy: Reflector, document: Object) -> None:
         await self._cluster.client.delete(resource, *_key(document))
         copy.forget(_key(document))
 
     async def _scale(self, deployment: Object, sets: list[Object], replicas: int) -> None:
-        """Write what the ReplicaSets shall have, and which of them is the present one.
+        """Write the replicas of the ReplicaSets, and which one is current.
 
-        The present one has the highest revision, also after a return to an earlier template; the others get as many
+        The current one has the highest revision, also after a return to an earlier template; the others get as many
         replicas as they have pods left.
         """
         present = replica_sets.current(deployment, sets)
         pods = self._pods_of(deployment, sets)
-        for each in sets:
-            if each is not present:
-                kept = sum(_controller(pod) == each["metadata"]["uid"] for pod in pods)
-                await self._change(REPLICA_SETS, self._cluster.replica_sets, each, {"spec": {"replicas": kept}})
+        for replica_set in sets:
+            if replica_set is not present:
+                kept = sum(_controller(pod) == replica_set["metadata"]["uid"] for pod in pods)
+                await self._change(REPLICA_SETS, self._cluster.replica_sets, replica_set, {"spec": {"replicas": kept}})
         if present is None:
             return
-        others = [each for each in sets if each is not present]
+        others = [replica_set for replica_set in sets if replica_set is not present]
         revision = max(replica_sets.revision_of(present), replica_sets.next_revision(others))
         annotations = replica_sets.annotations_of(deployment, revision)
         wanted = {"metadata": {"annotations": annotations}, "spec": {"replicas": replicas}}
@@ -150,11 +156,11 @@ class DeploymentController:
         await self._change(DEPLOYMENTS, self._cluster.deployments, deployment, wanted)
 
     async def _write_statuses(self, deployment: Object, sets: list[Object], pods: list[Object]) -> None:
-        for each in sets:
-            mine = [pod for pod in pods if _controller(pod) == each["metadata"]["uid"]]
-            each = self._cluster.replica_sets.objects.get(_key(each), each)
-            wanted = {"status": replica_sets.status(each, mine)}
-            await self._change(REPLICA_SETS, self._cluster.replica_sets, each, wanted, subresource="status")
+        for replica_set in sets:
+            mine = [pod for pod in pods if _controller(pod) == replica_set["metadata"]["uid"]]
+            replica_set = self._cluster.replica_sets.objects.get(_key(replica_set), replica_set)
+            wanted = {"status": replica_sets.status(replica_set, mine)}
+            await self._change(REPLICA_SETS, self._cluster.replica_sets, replica_set, wanted, subresource="status")
         current, old = _split(replica_sets.current(deployment, sets), pods)
         wanted = {"status": rollout.status(deployment, current, old, clock.rfc3339(clock.now()))}
         await self._change(DEPLOYMENTS, self._cluster.deployments, deployment, wanted, subresource="status")
@@ -174,11 +180,11 @@ class DeploymentController:
     def _replica_sets_of(self, deployment: Object) -> list[Object]:
         uid = deployment["metadata"]["uid"]
         every = self._cluster.replica_sets.objects.values()
-        return [each for each in every if _controller(each) == uid and not is_terminating(each)]
+        return [item for item in every if _controller(item) == uid and not is_terminating(item)]
 
     def _pods_of(self, deployment: Object, sets: list[Object]) -> list[Object]:
-        # Those that belong to the Deployment itself were made by a kubelet of before there were ReplicaSets.
-        owners = {each["metadata"]["uid"] for each in (deployment, *sets)}
+        # Pods of the Deployment itself come from an earlier kubelet, which had no ReplicaSets.
+        owners = {owner["metadata"]["uid"] for owner in (deployment, *sets)}
         every = self._cluster.pods.objects.values()
         return [pod for pod in every if _controller(pod) in owners and not is_terminating(pod)]
 

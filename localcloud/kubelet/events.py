@@ -24,7 +24,7 @@ class EventRecorder:
     def __init__(self, client: ApiClient) -> None:
         self._client = client
         self._counts: dict[str, int] = {}
-        # A kubelet counts from one; another one's events about the same keep their own names.
+        # A kubelet counts from one; events of another kubelet keep their own names.
         self._run = secrets.token_hex(4)
 
     async def normal(self, pod: Object, reason: str, message: str) -> None:

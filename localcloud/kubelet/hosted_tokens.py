@@ -1,4 +1,4 @@
-"""Tokens of a hosted cluster's service accounts, in the place of HyperShift's `token-minter`.
+"""Tokens of a hosted cluster's service accounts, instead of HyperShift's `token-minter`.
 
 That sidecar asks the API server of the hosted cluster for a token and writes it into a volume of its pod (hypershift
 `token-minter/tokenminter.go`). No such server runs here: a volume of the driver `DRIVER` names the cluster's signing
@@ -32,7 +32,7 @@ _KEYS: Final = ("vaultName", "secretName", "issuer", "subject", "audience", "pat
 
 
 class HostedClusterTokens:
-    """Signs the tokens of one pod's volumes, and each again before it ends."""
+    """Signs the tokens of one pod's volumes, and renews each before it expires."""
 
     def __init__(self, state: StateDirectory) -> None:
         self._state = state
@@ -44,9 +44,9 @@ class HostedClusterTokens:
         `attributes` name the signing key (`vaultName`, `secretName`), the claims (`issuer`, `subject`, `audience`) and
         the file (`path`). Raises `MountError`.
         """
-        if missing := [each for each in _KEYS if not attributes.get(each)]:
+        if missing := [key for key in _KEYS if not attributes.get(key)]:
             raise MountError(f"volumeAttributes without {', '.join(missing)}")
-        asked = tuple(attributes[each] for each in _KEYS)
+        asked = tuple(attributes[key] for key in _KEYS)
         token, until = self._known.get(asked, ("", clock.now()))
         if until <= clock.now():
             token = _signed(self._key(attributes["vaultName"], attributes["secretName"]), attributes)
@@ -56,14 +56,14 @@ class HostedClusterTokens:
     def _key(self, vault_name: str, secret_name: str) -> RSAPrivateKey:
         with closing(self._state.open_store()) as store:
             vault = Vaults(Resources(store)).named(vault_name)
-            found = Secrets(store).find(vault, secret_name) if vault else None
-            if found is None:
+            secret = Secrets(store).find(vault, secret_name) if vault else None
+            if secret is None:
                 raise MountError(f"the vault {vault_name} has no signing key {secret_name}")
-            pem = Secrets(store).value(found.current)
+            pem = Secrets(store).value(secret.current)
         try:
             return cast(RSAPrivateKey, load_pem_private_key(pem.encode(), password=None))
         except ValueError:
-            raise MountError(f"the secret {secret_name} in the vault {vault_name} is no private key") from None
+            raise MountError(f"the secret {secret_name} in the vault {vault_name} is not a private key") from None
 
 
 def _signed(key: RSAPrivateKey, attributes: Mapping[str, str]) -> str:

@@ -1,6 +1,6 @@
-"""GET requests as the kubelet's probes make them: a connection each, and nothing of the answer but its status.
+"""GET requests as the kubelet's probes make them: one connection each, and only the status of the answer.
 
-A whole HTTP client would cost ten times the CPU of what is asked, many times a minute on a cluster at rest. The rules
+A whole HTTP client would cost ten times the CPU, many times a minute on an idle cluster. The rules
 are those of kubernetes `pkg/probe/http` (any certificate, `Connection: close`, at most 10 KiB of the body, the default
 headers); a redirect is not followed, because it is a success already.
 """
@@ -20,7 +20,7 @@ _LONGEST_ANSWER: Final = 10 * 1024
 _STATUS_LINE: Final = re.compile(rb"HTTP/1\.[01] ([1-9]\d\d)(?: [^\r\n]*)?\r?\n")
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _NOT_IN_A_VALUE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-# What a path may hold beside letters and digits, or holds already as an escape; all else is escaped.
+# Characters of a path beside letters and digits, and existing escapes; everything else is escaped.
 _UNESCAPED: Final = "%/:=&?~+!$,;'@()*[]"
 
 
@@ -30,7 +30,7 @@ class NoAnswerError(Exception):
 
 @dataclass(frozen=True)
 class HttpGet:
-    """A request that can be sent again and again."""
+    """A reusable request."""
 
     host: str
     port: int
@@ -55,7 +55,7 @@ class HttpGet:
 
 
 class HttpGetter:
-    """Sends requests. Any certificate will do, for no CA is known that a container's own comes from."""
+    """Sends requests. Any certificate is accepted, because the CA of a container is unknown."""
 
     def __init__(self) -> None:
         self._tls = ssl.create_default_context()
@@ -84,14 +84,14 @@ class HttpGetter:
             raise NoAnswerError(_reason(error)) from None
         if not answer:
             raise NoAnswerError("EOF")
-        found = _STATUS_LINE.match(answer)
-        if found is None:
+        match = _STATUS_LINE.match(answer)
+        if match is None:
             raise NoAnswerError("malformed HTTP response")
-        return int(found[1])
+        return int(match[1])
 
 
 class _Exchange(asyncio.Protocol):
-    """One connection: the request is sent, and `ended` gets the answer once it is all there or long enough."""
+    """One connection: sends the request, and `ended` gets the answer once it is complete or long enough."""
 
     def __init__(self, message: bytes, ended: asyncio.Future[bytes]) -> None:
         self._message = message

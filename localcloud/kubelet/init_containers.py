@@ -1,4 +1,4 @@
-"""A pod's containers in their order: its init containers one after the other, then all others at once."""
+"""A pod's containers in their order: init containers one after the other, then all others at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def restart_policy(pod: Object, container: dict[str, Any], *, is_init: bool) -> 
 
 
 def is_sidecar(container: dict[str, Any]) -> bool:
-    """Whether an init container runs on beside the others (`restartPolicy: Always`)."""
+    """Whether an init container keeps running beside the others (`restartPolicy: Always`)."""
     return container.get("restartPolicy") == "Always"
 
 
@@ -30,7 +30,7 @@ async def run_in_order(
 ) -> bool:
     """Run the init containers, each after the one before has succeeded; False if one has failed for good.
 
-    A sidecar goes on in `group`; the next container starts once it has started.
+    A sidecar keeps running in `group`; the next container starts once it has started.
     """
     for spec, container in zip(specs, containers, strict=True):
         if is_sidecar(spec):

@@ -65,7 +65,7 @@ async def serve(environment: LocalEnvironment, kubeconfig: Path, stopped: asynci
 
 
 class _Kubelet:
-    """Reflectors, pod workers and the Deployment controller, and which change wakes which of them."""
+    """Reflectors, pod workers and the Deployment controller, and which change wakes which."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class _Kubelet:
                 group.create_task(self._follow_store())
 
     async def _follow_store(self) -> None:
-        # A real driver polls the vault of each mount. Here ten mounts of a cluster at rest would keep the vault busy.
+        # A real driver polls the vault of each mount. Here ten mounts of an idle cluster would keep the vault busy.
         with closing(StoreChanges(self._store)) as changes:
             while True:
                 await asyncio.sleep(self._intervals.change)
@@ -141,7 +141,7 @@ def _programs() -> Path | None:
 
 
 def _clear(mounts: Path) -> None:
-    """Empty the mounts directory: it belongs to the kubelet alone, and a killed one may have left files."""
+    """Empty the mounts directory: only the kubelet uses it, and a killed one may have left files."""
     mounts.mkdir(mode=0o700, parents=True, exist_ok=True)
     for entry in mounts.iterdir():
         shutil.rmtree(entry, ignore_errors=True)

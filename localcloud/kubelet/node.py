@@ -39,7 +39,7 @@ class PodManager:
         self._binding: dict[str, asyncio.Task[None]] = {}
 
     def pod_changed(self, key: Key) -> None:
-        """Start or stop the worker of this pod, as its object in the cache asks."""
+        """Start or stop the worker of this pod, as its cached object says."""
         pod = self._node.cluster.pods.objects.get(key)
         worker = self._workers.get(key)
         if worker is not None and (pod is None or pod["metadata"]["uid"] != worker.uid or is_terminating(pod)):
@@ -55,7 +55,7 @@ class PodManager:
         if not is_terminating(pod):
             self._workers[key] = PodWorker(self._node, self._provider, pod, PodPlace(self._address(pod), self._mounts))
         elif pod["metadata"]["uid"] not in self._stopping:
-            # Nothing of it runs here: an earlier kubelet was killed.
+            # None of its processes runs: an earlier kubelet was killed.
             self._begin(pod["metadata"]["uid"], self._confirm(key, pod["metadata"]["uid"]))
 
     def content_changed(self, namespace: str) -> None:
@@ -65,7 +65,7 @@ class PodManager:
                 worker.wake()
 
     def vault_changed(self) -> None:
-        """Poll the vaults of all mounts: a secret may have changed, or who may read it."""
+        """Poll the vaults of all mounts: a secret or its roles may have changed."""
         for worker in self._workers.values():
             if worker.rotates:
                 worker.wake()
@@ -82,7 +82,7 @@ class PodManager:
         self._workers.clear()
 
     def _is_unscheduled(self, pod: Object) -> bool:
-        """Whether the pod waits for the scheduler, which this node is as well: there is one node."""
+        """Whether the pod waits for the scheduler, which is this node too."""
         spec = pod["spec"]
         is_ours = spec.get("schedulerName", _SCHEDULER) == _SCHEDULER and not spec.get("schedulingGates")
         return is_ours and not spec.get("nodeName") and not is_terminating(pod)
@@ -119,7 +119,7 @@ class PodManager:
         await self._confirm((metadata["namespace"], metadata["name"]), worker.uid)
 
     async def _confirm(self, key: Key, uid: str) -> None:
-        """Take a pod out of the API whose deletion has waited for the end of its processes."""
+        """Delete a pod from the API whose processes have ended."""
         pod = self._node.cluster.pods.objects.get(key)
         if pod is None or pod["metadata"]["uid"] != uid:
             return  # it was deleted without waiting

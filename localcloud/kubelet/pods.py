@@ -1,4 +1,4 @@
-"""One pod on this machine: its volumes, then its containers, and its status from the start."""
+"""One pod on this machine: its volumes, then its containers, and its status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PodPlace:
-    """Where a pod lives: its address, and its file tree under the mounts directory."""
+    """A pod's address, and its file tree under the mounts directory."""
 
     address: str
     mounts: Path
@@ -84,7 +84,7 @@ class PodWorker:
         return self._volumes.rotate
 
     def wake(self) -> None:
-        """Bring the volumes up to date now: something that one of them comes from has changed."""
+        """Update the volumes now, because a source of one has changed."""
         self._woken.set()
 
     def _container(self, spec: dict[str, Any], *, is_init: bool) -> Container:
@@ -92,7 +92,7 @@ class PodWorker:
         return Container(self._node, self._pod, spec, self._tree, self._status_changed, restart_policy=policy)
 
     async def stop(self, *, is_gone: bool) -> None:
-        """End the processes and remove the mounts; a pod that stays in the API gets the status that it does not run."""
+        """End the processes and remove the mounts; a pod that stays in the API gets the status of a stopped pod."""
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
@@ -143,7 +143,7 @@ class PodWorker:
             await self._woken_within(pause)
 
     async def _keep_volumes(self) -> None:
-        """Swap changed content in. The driver masks a failed rotation from the kubelet: the old files stay."""
+        """Swap in changed content. The driver hides a failed rotation from the kubelet: the old files stay."""
         intervals = self._node.intervals
         pause = intervals.rotation
         while True:
@@ -195,10 +195,10 @@ class PodWorker:
     def _status(self) -> dict[str, Any]:
         containers = [container.status for container in self._containers]
         first = [container.status for container in self._init_containers]
-        sidecars = [each for spec, each in zip(self._init_specs, first, strict=True) if is_sidecar(spec)]
-        unready = [each.name for each in (*sidecars, *containers) if not each.is_ready]
+        sidecars = [container for spec, container in zip(self._init_specs, first, strict=True) if is_sidecar(spec)]
+        unready = [container.name for container in (*sidecars, *containers) if not container.is_ready]
         is_ready = not unready
-        incomplete = [each.name for each in first if not self._is_initialized and not each.is_ready]
+        incomplete = [container.name for container in first if not self._is_initialized and not container.is_ready]
         not_initialized = (
             {
                 "reason": "ContainersNotInitialized",
@@ -212,7 +212,9 @@ class PodWorker:
             if is_ready
             else {"reason": "ContainersNotReady", "message": f"containers with unready status: [{' '.join(unready)}]"}
         )
-        phase = _phase([each.state for each in containers], [each.last_state for each in containers])
+        phase = _phase(
+            [container.state for container in containers], [container.last_state for container in containers]
+        )
         return {
             "phase": "Failed" if self._has_failed else phase,
             "conditions": [
@@ -225,8 +227,8 @@ class PodWorker:
             "podIP": self._place.address,
             "podIPs": [{"ip": self._place.address}],
             "startTime": self._started_at,
-            "containerStatuses": [each.document() for each in containers],
-            **({"initContainerStatuses": [each.document() for each in first]} if first else {}),
+            "containerStatuses": [container.document() for container in containers],
+            **({"initContainerStatuses": [container.document() for container in first]} if first else {}),
         }
 
     def _condition(self, type_: str, holds: bool, reason: dict[str, str]) -> dict[str, Any]:

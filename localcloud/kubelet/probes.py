@@ -87,5 +87,5 @@ def unsupported(container: dict[str, Any]) -> str | None:
 def _port(container: dict[str, Any], port: int | str) -> int:
     if isinstance(port, int) or port.isdecimal():
         return int(port)
-    ports: dict[str, int] = {each.get("name", ""): each["containerPort"] for each in container.get("ports", [])}
+    ports: dict[str, int] = {port.get("name", ""): port["containerPort"] for port in container.get("ports", [])}
     return ports[port]

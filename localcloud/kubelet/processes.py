@@ -1,4 +1,4 @@
-"""A container is a process group on this machine."""
+"""A container as a process group on this machine."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ContainerProcess:
         return self._process.pid
 
     async def wait(self) -> int:
-        """Wait for the command's end, end what it left behind; returns its exit code, 128 + signal if one ended it."""
+        """Wait for the command, then end its remaining processes; returns the exit code, 128 + signal if signalled."""
         code = await self._process.wait()
         self._ended()
         return code if code >= 0 else 128 - code
@@ -66,7 +66,7 @@ class ContainerProcess:
     async def stop(self, grace: float) -> None:
         """End the group: SIGTERM, and SIGKILL after `grace` seconds."""
         if self._is_over:
-            return  # the id may be another process's by now
+            return  # the id may belong to another process by now
         self._signal(signal.SIGTERM)
         with suppress(TimeoutError):
             async with asyncio.timeout(grace):
@@ -82,7 +82,7 @@ class ContainerProcess:
             return log.read().decode(errors="replace").strip()
 
     def _ended(self) -> None:
-        self._signal(signal.SIGKILL)  # what the command left behind in its group
+        self._signal(signal.SIGKILL)  # remaining processes of its group
         self._is_over = True
         if self._recorded is not None:
             self._recorded.file.unlink(missing_ok=True)

@@ -39,16 +39,16 @@ class Reflector:
         return MappingProxyType(self._objects)
 
     def remember(self, document: Object) -> None:
-        """Take an object this process has just written into the copy, without waiting for the watch.
+        """Add an object that this process has just written, without waiting for the watch.
 
-        Nothing happens if the watch is further already: it has brought this write and all that came of it.
+        Nothing happens if the watch is ahead: it has delivered this write and later ones.
         """
         if _version(document) > self._version:
             self._objects[_key(document)] = document
             self._changed(_key(document))
 
     def forget(self, key: Key) -> None:
-        """Take an object this process has just deleted out of the copy."""
+        """Remove an object that this process has just deleted."""
         if self._objects.pop(key, None) is not None:
             self._changed(key)
 
@@ -67,9 +67,9 @@ class Reflector:
 
     async def _list(self) -> None:
         items, version = await self._client.list(self._resource)
-        found = {_key(item): item for item in items}
-        differing = {key for key in {*found, *self._objects} if found.get(key) != self._objects.get(key)}
-        self._objects = found
+        objects = {_key(item): item for item in items}
+        differing = {key for key in {*objects, *self._objects} if objects.get(key) != self._objects.get(key)}
+        self._objects = objects
         self._version = int(version)
         self.synced.set()
         for key in differing:

@@ -30,7 +30,7 @@ def name_of(deployment: Object) -> str:
 
 
 def current(deployment: Object, replica_sets: Collection[Object]) -> Object | None:
-    """The one of the Deployment's template, None if there is none yet."""
+    """The ReplicaSet of the Deployment's template, None if there is none yet."""
     name = name_of(deployment)
     return next((replica_set for replica_set in replica_sets if replica_set["metadata"]["name"] == name), None)
 
@@ -69,12 +69,12 @@ def replica_set_of(deployment: Object, others: Collection[Object], replicas: int
 
 
 def next_revision(replica_sets: Collection[Object]) -> int:
-    """The revision that follows those of these."""
+    """The next revision after those of these ReplicaSets."""
     return 1 + max(map(revision_of, replica_sets), default=0)
 
 
 def annotations_of(deployment: Object, revision: int) -> dict[str, str]:
-    """The annotations of the present ReplicaSet: the Deployment's and its revision."""
+    """The annotations of the current ReplicaSet: the Deployment's and its revision."""
     annotations: Mapping[str, str] = deployment["metadata"].get("annotations", {})
     return {key: text for key, text in annotations.items() if key not in _NOT_COPIED} | {REVISION: str(revision)}
 
@@ -108,8 +108,12 @@ def status(replica_set: Object, pods: Sequence[Object]) -> dict[str, Any]:
 
 
 def expired(deployment: Object, old: Collection[Object]) -> list[Object]:
-    """Old ReplicaSets without pods, more than `revisionHistoryLimit`; those of the first revisions go first."""
-    idle = [each for each in old if not each["spec"]["replicas"] and not each.get("status", {}).get("replicas")]
+    """Old ReplicaSets without pods beyond `revisionHistoryLimit`, the first revisions first."""
+    idle = [
+        replica_set
+        for replica_set in old
+        if not replica_set["spec"]["replicas"] and not replica_set.get("status", {}).get("replicas")
+    ]
     surplus = len(old) - int(deployment["spec"].get("revisionHistoryLimit", 10))
     return sorted(idle, key=revision_of)[: max(0, surplus)]
 

@@ -26,7 +26,7 @@ class RolloutStep:
 
 
 def plan(deployment: Object, current: Sequence[Object], old: Sequence[Object]) -> RolloutStep:
-    """The next step from the existing pods to those that the Deployment asks for."""
+    """The next step from the existing pods to those of the Deployment's spec."""
     spec = deployment["spec"]
     wanted = spec["replicas"]
     present = len(current) + len(old)
@@ -45,7 +45,7 @@ def plan(deployment: Object, current: Sequence[Object], old: Sequence[Object]) -
 
 
 def status(deployment: Object, current: Sequence[Object], old: Sequence[Object], now: str) -> dict[str, Any]:
-    """The Deployment's status; times of conditions that hold as before are kept."""
+    """The Deployment's status; unchanged conditions keep their times."""
     spec = deployment["spec"]
     wanted = spec["replicas"]
     present = len(current) + len(old)

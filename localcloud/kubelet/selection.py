@@ -27,7 +27,7 @@ def field_at(document: Object, path: str) -> str | None:
 def condition(document: Object, type_: str) -> dict[str, Any]:
     """A status condition, empty if there is none."""
     conditions: list[dict[str, Any]] = document.get("status", {}).get("conditions", [])
-    return next((each for each in conditions if each["type"] == type_), {})
+    return next((condition for condition in conditions if condition["type"] == type_), {})
 
 
 def is_ready(pod: Object) -> bool:

@@ -1,4 +1,4 @@
-"""Services on loopback: what a connection to a Service's cluster IP meets is one of its ready pods (kube-proxy's part).
+"""Services on loopback: a connection to a Service's cluster IP reaches one of its ready pods (kube-proxy's part).
 
 The cluster IPs of the local kube-apiserver are in 127.32.0.0/11, all of which are loopback addresses on Linux. A pod's
 address is a loopback address as well, which the API refuses in Endpoints, so pods are selected here.
@@ -30,7 +30,7 @@ Address = tuple[str, int]
 
 
 class ServiceProxy:
-    """Listens at the cluster IP of each Service, TCP alone, as long as the Service is there."""
+    """Listens at the cluster IP of each Service, on TCP only, as long as the Service exists."""
 
     def __init__(self, cluster: ClusterCache, api_server: str) -> None:
         self._cluster = cluster
@@ -75,7 +75,7 @@ class ServiceProxy:
         try:
             return await asyncio.start_server(connected, *address)
         except OSError as error:
-            # Such as a port below 1024, which not every user may listen at.
+            # Such as a port below 1024, which needs a privilege.
             _log.warning("service %s/%s does not answer at %s:%s: %s", *key, *address, error)
             raise
 
@@ -92,19 +92,19 @@ class ServiceProxy:
                 to_target.close()
 
     def _target(self, key: Key, port: int) -> Address | None:
-        """One of the pods that are ready, None if there is none."""
+        """A ready pod, None if there is none."""
         service = self._services.objects.get(key)
         if key == _API:
             return self._api_server
         if service is None:
             return None
         pods = [pod for pod in self._cluster.pods.objects.values() if selects(service, pod)]
-        found = [target for pod in pods if (target := target_of(service, port, pod)) is not None]
-        return random.choice(found) if found else None
+        targets = [target for pod in pods if (target := target_of(service, port, pod)) is not None]
+        return random.choice(targets) if targets else None
 
 
 def addresses_of(service: Object | None) -> set[Address]:
-    """Where a Service answers: its cluster IP with each of its TCP ports; nowhere if it has none."""
+    """The addresses of a Service: its cluster IP with each of its TCP ports; none without a cluster IP."""
     spec: Mapping[str, Any] = (service or {}).get("spec", {})
     address = spec.get("clusterIP", "None")
     if address == "None" or not address:
@@ -129,10 +129,10 @@ def selects(service: Object, pod: Object) -> bool:
 
 def target_of(service: Object, port: int, pod: Object) -> Address | None:
     """The pod's address behind a port of the Service, None for a named port that the pod does not have."""
-    chosen = next(each for each in service["spec"]["ports"] if each["port"] == port)
+    chosen = next(candidate for candidate in service["spec"]["ports"] if candidate["port"] == port)
     target = chosen.get("targetPort", port)
     if isinstance(target, str):
-        ports = {each.get("name"): each for c in pod["spec"]["containers"] for each in c.get("ports", [])}
+        ports = {declared.get("name"): declared for c in pod["spec"]["containers"] for declared in c.get("ports", [])}
         if target not in ports:
             return None
         target = ports[target]["containerPort"]

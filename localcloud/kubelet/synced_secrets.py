@@ -1,4 +1,4 @@
-"""`secretObjects` of a SecretProviderClass: Kubernetes Secrets made of mounted files.
+"""`secretObjects` of a SecretProviderClass: Kubernetes Secrets from mounted files.
 
 Words and rules are the driver's: `controllers/secretproviderclasspodstatus_controller.go`, `pkg/util/secretutil`,
 `pkg/rotation/reconciler.go` (a changed file changes the Secret). A Secret belongs to the owners of its pods, and goes
@@ -47,7 +47,7 @@ class SyncedSecrets:
         self._told: set[str] = set()
 
     async def sync(self, class_name: str, files: Sequence[MountedObject]) -> None:
-        """Make or change the Secrets of a class; a wrong entry is an event, once. Raises `ApiError`."""
+        """Create or change the Secrets of a class; a wrong entry is one event. Raises `ApiError`."""
         for entry in await self._entries(class_name):
             try:
                 await self._write(class_name, entry, {file.path: file.file.data for file in files})
@@ -62,9 +62,9 @@ class SyncedSecrets:
             return
         for entry in await self._entries(class_name):
             name = str(entry.get("secretName") or "").strip()
-            found = await self._cluster.secret(self._namespace, name)
-            if name and found is not None and _is_managed(found):
-                await self._cluster.client.delete(SECRETS, self._namespace, name, uid=found["metadata"]["uid"])
+            secret = await self._cluster.secret(self._namespace, name)
+            if name and secret is not None and _is_managed(secret):
+                await self._cluster.client.delete(SECRETS, self._namespace, name, uid=secret["metadata"]["uid"])
 
     async def _entries(self, class_name: str) -> Sequence[Mapping[str, Any]]:
         document = await self._cluster.secret_provider_class(self._namespace, class_name)
@@ -85,17 +85,17 @@ class SyncedSecrets:
                 f"failed to get data in spc {self._namespace}/{class_name} for secret {name}, err: {error}"
             ) from None
         encoded = {key: base64.b64encode(content).decode() for key, content in data.items()}
-        found = await self._cluster.secret(self._namespace, name)
-        if found is None:
+        secret = await self._cluster.secret(self._namespace, name)
+        if secret is None:
             await self._create(name, kind, encoded, entry)
-        elif _is_managed(found) and (change := self._change(found, encoded)):
+        elif _is_managed(secret) and (change := self._change(secret, encoded)):
             await self._cluster.client.merge(SECRETS, self._namespace, name, change)
 
     def _change(self, secret: Object, data: Mapping[str, str]) -> Object:
-        """What of an existing Secret is not as the pod needs it: its data, or who it belongs to."""
+        """The changes that an existing Secret needs for the pod: data and owners."""
         owners = secret["metadata"].get("ownerReferences") or []
         known = {owner["uid"] for owner in owners}
-        missing = [each for each in _owners(self._pod) if each["uid"] not in known]
+        missing = [owner for owner in _owners(self._pod) if owner["uid"] not in known]
         change: Object = {"metadata": {"ownerReferences": [*owners, *missing]}} if missing else {}
         return {**change, "data": dict(data)} if secret.get("data") != data else change
 
@@ -115,12 +115,12 @@ class SyncedSecrets:
                 raise
 
     def _mounts(self, other: Object, class_name: str) -> bool:
-        """Whether another pod that stays mounts the class."""
+        """Whether another remaining pod mounts the class."""
         if other["metadata"]["uid"] == self._pod["metadata"]["uid"] or is_terminating(other):
             return False
-        named = (each.get("csi", {}).get("volumeAttributes", {}) for each in other["spec"].get("volumes", []))
+        named = (volume.get("csi", {}).get("volumeAttributes", {}) for volume in other["spec"].get("volumes", []))
         is_here = other["metadata"]["namespace"] == self._namespace
-        return is_here and any(each.get("secretProviderClass") == class_name for each in named)
+        return is_here and any(attributes.get("secretProviderClass") == class_name for attributes in named)
 
     @property
     def _namespace(self) -> str:
@@ -133,11 +133,11 @@ def _is_managed(secret: Object) -> bool:
 
 
 def _owners(pod: Object) -> list[dict[str, str]]:
-    """The owners of a pod, a ReplicaSet as a rule, or the pod itself."""
+    """The owners of a pod, usually a ReplicaSet, or the pod itself."""
     metadata = pod["metadata"]
     itself = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
-    found = metadata.get("ownerReferences") or [itself]
-    return [{key: each[key] for key in ("apiVersion", "kind", "name", "uid")} for each in found]
+    references = metadata.get("ownerReferences") or [itself]
+    return [{key: owner[key] for key in ("apiVersion", "kind", "name", "uid")} for owner in references]
 
 
 def _data(entries: Sequence[Mapping[str, Any]], kind: str, files: Mapping[str, bytes]) -> dict[str, bytes]:

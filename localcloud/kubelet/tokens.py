@@ -19,7 +19,7 @@ _OLDEST: Final = timedelta(hours=24)
 
 
 class ServiceAccountTokens:
-    """Requests the pod's tokens, and renews each before it ends."""
+    """Requests the pod's tokens, and renews each before it expires."""
 
     def __init__(self, client: ApiClient, pod: Object) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""Where the pods' file trees lie: `<mounts>/<namespace>/<workload>` leads to the newest pod of the workload.
+"""The pods' file trees: `<mounts>/<namespace>/<workload>` leads to the newest pod of the workload.
 
 Each pod has a tree of its own, `<mounts>/<namespace>/.<pod>`, so that two pods of a workload (replicas, a rollout) do
 not write into each other's files; the workload's name is a link.
@@ -14,13 +14,13 @@ from localcloud.kubernetes.calls import Object
 
 
 def tree_of(mounts: Path, pod: Object) -> Path:
-    """The pod's own tree. No Kubernetes name begins with a dot, so it meets no workload's."""
+    """The pod's own tree. No Kubernetes name begins with a dot, so it differs from every workload's."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     return mounts / str(namespace) / f".{name}"
 
 
 def link(mounts: Path, pod: Object) -> None:
-    """Make the workload's name lead to this pod's tree, in one step."""
+    """Point the workload's name to this pod's tree, in one step."""
     tree = tree_of(mounts, pod)
     draft = tree.with_name(f"{tree.name}.link")
     draft.unlink(missing_ok=True)

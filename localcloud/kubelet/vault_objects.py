@@ -1,4 +1,4 @@
-"""What a SecretProviderClass asks the Azure provider for, read as strictly as the provider reads it.
+"""The parameters of a SecretProviderClass, read as strictly as the Azure provider reads them.
 
 Words and rules: Azure/secrets-store-csi-driver-provider-azure `pkg/provider/{provider,validate}.go`,
 `pkg/provider/types/parameters.go`.
@@ -60,7 +60,7 @@ class VaultObject:
         return f"{self.object_type}/{self.object_name}"
 
     def mode(self, default: int) -> int:
-        """Permission bits of the file; `default` if the object gives none, and no bit if what it gives is not octal.
+        """Permission bits of the file; `default` if the object gives none, and no bit if its value is not octal.
 
         The provider drops that error (Azure/secrets-store-csi-driver-provider-azure v1.8.2 `pkg/provider/provider.go`).
         """
@@ -76,14 +76,14 @@ class VaultObject:
         )
 
     def content(self, value: str) -> bytes:
-        """The file's bytes for the vault's value: decoded if an encoding is given."""
+        """The file's bytes for the vault's value: decoded if the object names an encoding."""
         if self.object_type.lower() != "secret":
             return value.encode()
         try:
             match self.object_encoding.lower():
                 case "base64":
                     return _standard_base64(value.encode())
-                case "hex":  # Go's hex knows no blanks and no line ends
+                case "hex":  # Go's hex accepts no blanks and no line ends
                     return binascii.unhexlify(value)
         except ValueError as error:
             raise ProviderError(f"{self.object_encoding} decoding of {self.object_name} failed: {error}") from None
@@ -132,7 +132,7 @@ def parse(parameters: Mapping[str, str]) -> MountRequest:
 
 
 def _standard_base64(data: bytes) -> bytes:
-    """Go's base64.StdEncoding, of which line ends are no part; raises binascii.Error."""
+    """Go's base64.StdEncoding, which has no line ends; raises binascii.Error."""
     digits = data.translate(None, b"\r\n")
     # Python's strict mode takes one padding character too many, and whole quanta of them behind the last full one.
     if len(digits) % 4 or digits.endswith(b"==="):
@@ -149,7 +149,7 @@ def _flag(name: str, text: str) -> bool:
 
 
 def _other_identity(modes: list[str], value: Mapping[str, str]) -> ProviderError:
-    """A local node has a VM identity and nothing else: every other way fails as on a node that lacks it."""
+    """A local node has a VM identity only: every other kind fails as on a node that lacks it."""
     if modes:
         return ProviderError(
             f"failed to build auth config: this node has neither pod identities nor a token proxy ({modes[0]})"
@@ -198,11 +198,11 @@ class _GoLoader(yaml.BaseLoader):
 
 
 def _member(document: object, name: str) -> object:
-    """A list of a document; empty where there is none, None where the document is no map."""
+    """A list of a document: empty if it has none, None if the document is not a map."""
     if document is None:
         return []
-    found = document.get(name) if isinstance(document, dict) else ""
-    return [] if found is None else found
+    value = document.get(name) if isinstance(document, dict) else ""
+    return [] if value is None else value
 
 
 def _object(text: str, index: int) -> VaultObject:
@@ -212,7 +212,7 @@ def _object(text: str, index: int) -> VaultObject:
     except yaml.YAMLError as error:
         raise ProviderError(f"{failed} {error}") from None
     document = {} if document is None else document
-    if not isinstance(document, dict) or not all(isinstance(each, str | None) for each in document.values()):
+    if not isinstance(document, dict) or not all(isinstance(value, str | None) for value in document.values()):
         raise ProviderError(f"{failed} yaml: cannot unmarshal into types.KeyVaultObject")
     known = {_camel_case(field.name): field.name for field in fields(VaultObject)}
     item = VaultObject(**{known[name]: (value or "").strip() for name, value in document.items() if name in known})

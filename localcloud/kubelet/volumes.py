@@ -1,4 +1,4 @@
-"""A pod's volumes: where they lie on this machine and what is in them.
+"""A pod's volumes: where they are on this machine, and their content.
 
 A pod's file tree is a directory; its mount path `/mnt/certs` is `<tree>/mnt/certs`. All containers of a pod share the
 tree, so two that mount different volumes at one path are refused.
@@ -26,7 +26,7 @@ from localcloud.kubelet.tokens import ServiceAccountTokens
 from localcloud.kubernetes.calls import Object
 
 _DEFAULT_MODE: Final = 0o644
-# Volumes that are mounted by subPath only have no place of their own in the tree.
+# Volumes that are mounted by subPath only have no directory in the tree.
 _ASIDE: Final = ".volumes"
 
 
@@ -41,16 +41,16 @@ class VolumeMount:
 
 def mounts_of(pod: Object) -> list[VolumeMount]:
     """Every distinct mount of the pod's containers, outer paths first. Raises `MountError` for a clash."""
-    found: dict[str, VolumeMount] = {}
+    mounts: dict[str, VolumeMount] = {}
     for container in (*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]):
-        for each in container.get("volumeMounts", []):
-            mount = VolumeMount(each["mountPath"].rstrip("/") or "/", each["name"], each.get("subPath", ""))
-            if (other := found.setdefault(mount.path, mount)) != mount:
+        for entry in container.get("volumeMounts", []):
+            mount = VolumeMount(entry["mountPath"].rstrip("/") or "/", entry["name"], entry.get("subPath", ""))
+            if (other := mounts.setdefault(mount.path, mount)) != mount:
                 raise MountError(
                     f'volumes "{other.volume}" and "{mount.volume}" are both mounted at {mount.path}: on a local node '
                     "the containers of a pod share one file tree; mount them at different paths"
                 )
-    return [found[path] for path in sorted(found)]
+    return [mounts[path] for path in sorted(mounts)]
 
 
 class Volumes:
@@ -76,17 +76,17 @@ class Volumes:
 
     @property
     def rotate(self) -> bool:
-        """Whether a volume comes from a vault, or has a token that ends: no watch of the cluster reports either."""
+        """Whether a volume comes from a vault, or has a token that expires: no watch of the cluster reports either."""
         return any("csi" in volume for volume in self._volumes)
 
     @property
     def have_tokens(self) -> bool:
-        """Whether a volume has tokens of the pod's ServiceAccount, which end."""
+        """Whether a volume has tokens of the pod's ServiceAccount, which expire."""
         sources = (part for volume in self._volumes for part in volume.get("projected", {}).get("sources", []))
         return any("serviceAccountToken" in part for part in sources)
 
     async def set_up(self) -> list[str]:
-        """Bring every volume up to date; returns the names of those that changed.
+        """Update every volume; returns the names of those that changed.
 
         Raises:
             MountError: a volume cannot be set up now; volumes that were set up before keep their content.
@@ -96,7 +96,7 @@ class Volumes:
         mounts = mounts_of(self._pod)
         for volume in self._volumes:
             directory = self._directory(volume["name"], mounts)
-            # The driver's tmpfs mount point is the pod's alone.
+            # The driver's tmpfs mount point belongs to the pod only.
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 if await self._fill(volume, directory):
@@ -107,7 +107,7 @@ class Volumes:
         return changed
 
     async def tear_down(self) -> None:
-        """Remove the file tree and what was reported about it."""
+        """Remove the file tree and its reported status."""
         shutil.rmtree(self._tree, ignore_errors=True)
         for volume in self._volumes:
             if volume["name"] in self._versions:
@@ -124,7 +124,7 @@ class Volumes:
         return self._tree / (whole.lstrip("/") if whole else f"{_ASIDE}/{volume}")
 
     def _link(self, mounts: Sequence[VolumeMount]) -> None:
-        """Make the further mounts of a volume, and parts of volumes, links to its one directory."""
+        """Link the further mounts of a volume, and parts of volumes, to its one directory."""
         for mount in mounts:
             source = self._directory(mount.volume, mounts) / mount.sub_path
             place = self._tree / mount.path.lstrip("/")
@@ -195,17 +195,19 @@ class Volumes:
         return payload
 
     async def _secret(self, name: str, source: Mapping[str, Any]) -> Payload:
-        found = await self._cluster.secret(self._pod["metadata"]["namespace"], name)
-        if found is None:
+        secret = await self._cluster.secret(self._pod["metadata"]["namespace"], name)
+        if secret is None:
             return _absent(f'secret "{name}" not found', source)
-        return _items({key: base64.b64decode(value) for key, value in found.get("data", {}).items()}, name, source)
+        return _items({key: base64.b64decode(value) for key, value in secret.get("data", {}).items()}, name, source)
 
     async def _config_map(self, name: str, source: Mapping[str, Any]) -> Payload:
-        found = await self._cluster.config_map(self._pod["metadata"]["namespace"], name)
-        if found is None:
+        config_map = await self._cluster.config_map(self._pod["metadata"]["namespace"], name)
+        if config_map is None:
             return _absent(f'configmap "{name}" not found', source)
-        binary = {key: base64.b64decode(value) for key, value in found.get("binaryData", {}).items()}
-        return _items({**{key: text.encode() for key, text in found.get("data", {}).items()}, **binary}, name, source)
+        binary = {key: base64.b64decode(value) for key, value in config_map.get("binaryData", {}).items()}
+        return _items(
+            {**{key: text.encode() for key, text in config_map.get("data", {}).items()}, **binary}, name, source
+        )
 
 
 def _absent(reason: str, source: Mapping[str, Any]) -> Payload:

@@ -45,9 +45,9 @@ _ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews
 
 
 def app(store: Store, token: str, entra: Tokens | None = None) -> Starlette:
-    """The API over `store`; every request but health and version needs a bearer: `token`, or one of Entra ID for AKS.
+    """The API over `store`; requests except health and version need a bearer: `token`, or one of Entra ID for AKS.
 
-    A bearer allows everything: there is no RBAC here, and an access review answers accordingly.
+    A bearer allows everything, because there is no RBAC; access reviews say so.
     """
     api = _Api(Objects(store))
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -141,10 +141,10 @@ class _Api:
         body = await _body(request)
         manager = request.query_params.get("fieldManager") or request.headers.get("user-agent", "").partition("/")[0]
         entry = applied.managed(body, manager, "Update")
-        made = self._objects.create(
+        created = self._objects.create(
             target.kind, target.namespace, body, managed=entry, dry_run=options.dry_run, strict=options.strict
         )
-        return _written(made, options)
+        return _written(created, options)
 
     async def _patch(self, target: _Target, name: str, request: Request) -> Response:
         content_type = request.headers.get("content-type", "").split(";")[0].strip()
@@ -252,8 +252,8 @@ class _Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in _OPEN_PATHS:
-            given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-            if not hmac.compare_digest(given, self._expected) and not self._is_of_entra(given):
+            header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+            if not hmac.compare_digest(header, self._expected) and not self._is_of_entra(header):
                 await JSONResponse(unauthorized().status(), status_code=401)(scope, receive, send)
                 return
             if any(name.startswith(_IMPERSONATE) for name, _ in scope["headers"]):
@@ -262,11 +262,11 @@ class _Authentication:
                 return
         await self._app(scope, receive, send)
 
-    def _is_of_entra(self, given: bytes) -> bool:
+    def _is_of_entra(self, header: bytes) -> bool:
         if self._entra is None:
             return False
         try:
-            self._entra.verify(given.decode(errors="replace").removeprefix("Bearer "), [AKS_SERVER_APP_ID])
+            self._entra.verify(header.decode(errors="replace").removeprefix("Bearer "), [AKS_SERVER_APP_ID])
         except InvalidTokenError:
             return False
         return True
@@ -280,7 +280,7 @@ async def _allow(request: Request) -> Response:
 def _target(path: dict[str, str]) -> _Target:
     steps = path["rest"].strip("/").split("/")
     namespace: str | None = None
-    # namespaces/<name>/<plural>/... is a place; namespaces/<name> and namespaces/<name>/status are a namespace.
+    # namespaces/<name>/<plural>/... is in a namespace; namespaces/<name> and namespaces/<name>/status are one.
     if steps[0] == NAMESPACE.plural and len(steps) > 2 and steps[2] != _STATUS:
         namespace, steps = steps[1], steps[2:]
     kind = find_kind(path.get("group", ""), path["version"], steps[0])
@@ -349,7 +349,7 @@ def _document(make: Callable[[dict[str, str]], dict[str, Any] | None]) -> Callab
 async def _openapi_v2(request: Request) -> Response:
     """As protobuf for clients that accept it: client-go reads nothing else."""
     accept = request.headers.get("accept", "")
-    if any(each in accept for each in openapi_v2.PROTOBUF_ASKED):
+    if any(media_type in accept for media_type in openapi_v2.PROTOBUF_ASKED):
         return Response(openapi_v2.as_protobuf(), media_type=openapi_v2.PROTOBUF)
     return JSONResponse(openapi_v2.document())
 

@@ -1,7 +1,7 @@
-"""Server-side apply and `managedFields`: what a manager applied before and applies no more goes.
+"""Server-side apply and `managedFields`: what a manager no longer applies is removed.
 
-Written down are the fields that an object was created with, and those that each manager applies. A list is one field:
-it is applied whole. What other requests change changes no owner, and there are no conflicts (COVERAGE.md).
+Recorded are the fields that an object was created with, and those that each manager applies. A list is one field:
+it is applied whole. Other requests change no owner, and there are no conflicts (COVERAGE.md).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from localcloud.kubernetes.patches import merge
 Fields: TypeAlias = dict[str, "Fields"]
 """The places of fields, as nested objects; one without members is a whole field."""
 
-# These name the object, and are not applied to it.
+# These identify the object, and are not applied to it.
 _IDENTITY: Final = ("apiVersion", "kind")
 _NAMES: Final = ("name", "namespace")
 # Before the name of a field in `fieldsV1` (structured-merge-diff `fieldpath/serialize-pe.go`).
@@ -30,10 +30,10 @@ def fields_of(document: dict[str, Any]) -> Fields:
 
 
 def apply(live: dict[str, Any], document: dict[str, Any], manager: str) -> dict[str, Any]:
-    """`document` merged into a copy of `live`, without what only this manager has applied and applies no more."""
+    """`document` merged into a copy of `live`, without what only this manager has applied and no longer applies."""
     entries = live.get("metadata", {}).get("managedFields", [])
     before = _own(entries, manager)
-    others = [_decoded(each.get("fieldsV1", {})) for each in entries if each is not before]
+    others = [_decoded(entry.get("fieldsV1", {})) for entry in entries if entry is not before]
     kept = [fields_of(document), *others]
     left = _without(live, _decoded(before.get("fieldsV1", {})) if before else {}, kept)
     applied: dict[str, Any] = merge(left, document)
@@ -80,10 +80,10 @@ def _without(live: Any, before: Fields, kept: list[Fields]) -> Any:
         if key not in left:
             continue
         if inner and isinstance(left[key], dict):
-            left[key] = _without(left[key], inner, [each.get(key, {}) for each in kept])
+            left[key] = _without(left[key], inner, [fields.get(key, {}) for fields in kept])
             is_gone = not left[key]
         else:
             is_gone = True
-        if is_gone and not any(key in each for each in kept):
+        if is_gone and not any(key in fields for fields in kept):
             del left[key]
     return left

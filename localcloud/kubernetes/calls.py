@@ -1,4 +1,4 @@
-"""What clients of an API server have in common: the URL paths of objects, and the errors."""
+"""The common part of API clients: URL paths of objects, and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ApiError(Exception):
 
     @classmethod
     def of(cls, response: httpx.Response) -> ApiError:
-        """The error in an HTTP response, whose body may be anything."""
+        """The error in an HTTP response with any body."""
         try:
             status = response.json()
         except ValueError:

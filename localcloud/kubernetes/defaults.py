@@ -9,7 +9,7 @@ _FILE_MODE = 0o644
 
 
 def fill_in(document: dict[str, Any]) -> None:
-    """Set what the document leaves open, in place; kinds without defaults stay as they are."""
+    """Set the absent fields, in place; kinds without defaults stay unchanged."""
     match document["kind"]:
         case "Namespace":
             document["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = document["metadata"]["name"]

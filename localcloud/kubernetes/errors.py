@@ -92,7 +92,7 @@ def invalid_options(kind: str, causes: Sequence[Cause]) -> StatusError:
 
 
 def patch_refused(cause: str) -> StatusError:
-    """A JSON patch that the object does not let apply; kube-apiserver tells no more than that either."""
+    """A JSON patch that cannot be applied to the object; kube-apiserver says no more either."""
     message = "the server rejected our request due to an error in our request"
     return StatusError(422, "Invalid", message, {"causes": [{"reason": "UnexpectedServerResponse", "message": cause}]})
 
@@ -139,7 +139,7 @@ def _sentences(causes: Sequence[Cause]) -> str:
 
 
 def _documents(causes: Sequence[Cause]) -> list[dict[str, str]]:
-    return [{"reason": each.reason, "message": each.message, "field": each.field} for each in causes]
+    return [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
 
 
 def _details(kind: ResourceKind, name: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class ExecPlugin(httpx.Auth):
             raise ValueError(f'exec plugin: invalid apiVersion "{api_version}"')
         if api_version == _SUPPORTED[0] and not block.get("interactiveMode"):
             raise ValueError(f"exec plugin: interactiveMode must be specified for {api_version}")
-        variables = {each["name"]: each["value"] for each in block.get("env") or []}
+        variables = {variable["name"]: variable["value"] for variable in block.get("env") or []}
         plugin = cls(block["command"], list(block.get("args") or []), variables, api_version)
         plugin._hint = block.get("installHint") or ""
         return plugin

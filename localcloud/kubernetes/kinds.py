@@ -11,7 +11,7 @@ from localcloud.kubernetes.definitions import Definition, definitions, version
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceKind:
-    """One kind as `group/version`; everything the server does differently for it is a field here."""
+    """One kind as `group/version`; everything that the server does differently for it is a field."""
 
     group: str = ""
     version: str = "v1"

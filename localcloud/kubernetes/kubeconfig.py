@@ -49,11 +49,11 @@ class Connection:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers of every request; a plugin's token comes on top, see `ExecPlugin`."""
+        """Headers of every request; `ExecPlugin` adds a plugin's token."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     def verification(self) -> ssl.SSLContext | bool:
-        """What httpx takes as `verify`."""
+        """The value of httpx's `verify`."""
         if not self.server.startswith("https:"):
             return True
         context = ssl.create_default_context(cadata=self.ca)
@@ -111,7 +111,7 @@ def cluster_entry(kubeconfig: str, context: str | None = None) -> Mapping[str, A
 
 
 def text_of(kubeconfig: str) -> str:
-    """A kubeconfig's content, given as content or as a path; as in the real provider, an existing file is a path."""
+    """A kubeconfig's content, from content or from a path; as in the real provider, an existing file is a path."""
     if "\n" not in kubeconfig and not kubeconfig.lstrip().startswith("{"):
         path = Path(kubeconfig).expanduser()
         if path.is_file():

@@ -38,7 +38,7 @@ class WriteResult:
 
 
 class Objects:
-    """All objects of the API; makes the namespaces every cluster has."""
+    """All objects of the API; creates the namespaces of every cluster."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -62,8 +62,8 @@ class Objects:
     def list(self, kind: ResourceKind, namespace: str | None, wanted: Callable[[Object], bool]) -> list[Object]:
         """The objects of one namespace, or of all."""
         prefix = _key(kind, namespace, "")
-        found = (self._unsealed(kind, document) for _, document in self._store.items(_STORED, prefix))
-        return [document for document in found if wanted(document)]
+        objects = (self._unsealed(kind, document) for _, document in self._store.items(_STORED, prefix))
+        return [document for document in objects if wanted(document)]
 
     def create(
         self,
@@ -75,7 +75,7 @@ class Objects:
         dry_run: bool = False,
         strict: bool = False,
     ) -> WriteResult:
-        """Create; `managed` is the entry of who does it; raises 404 for a missing namespace, 409 AlreadyExists, 422."""
+        """Create; `managed` is the manager's entry; raises 404 for a missing namespace, 409 AlreadyExists, 422."""
         metadata = dict(body.get("metadata") or {})
         if not metadata.get("name"):
             if not metadata.get("generateName"):
@@ -116,7 +116,7 @@ class Objects:
         dry_run: bool = False,
         strict: bool = False,
     ) -> WriteResult:
-        """Put `body` in the place of `old`, or only its status; raises 409 Conflict for a stale version, 422."""
+        """Replace `old` by `body`, or only its status; raises 409 Conflict for a stale version, 422."""
         name = old["metadata"]["name"]
         metadata = dict(body.get("metadata") or {})
         if metadata.setdefault("name", name) != name:
@@ -170,7 +170,7 @@ class Objects:
     def delete(
         self, kind: ResourceKind, namespace: str | None, name: str, *, orphan: bool = False, dry_run: bool = False
     ) -> Object:
-        """Delete an object, what it owns (unless `orphan`), what is in it (a namespace); returns what it was."""
+        """Delete an object, its dependents (unless `orphan`), and a namespace's content; returns the object."""
         document = self.get(kind, namespace, name)
         if dry_run:
             return document
@@ -178,7 +178,7 @@ class Objects:
             self._store.delete(_STORED, _key(kind, namespace, name))
             self.broker.publish(WatchEvent(self._next_version(document), "DELETED", kind, document))
             if kind is NAMESPACE:
-                for inner in (each for each in KINDS if each.namespaced):
+                for inner in (kind for kind in KINDS if kind.namespaced):
                     for item in self.list(inner, name, lambda _: True):
                         self.delete(inner, name, item["metadata"]["name"])
             elif not orphan:
@@ -187,14 +187,14 @@ class Objects:
 
     def _delete_owned(self, owner: Object) -> None:
         uid, namespace = owner["metadata"]["uid"], owner["metadata"].get("namespace")
-        for kind in (each for each in KINDS if each.namespaced):
-            for item in self.list(kind, namespace, lambda each: _is_owned_by(each, uid)):
+        for kind in (kind for kind in KINDS if kind.namespaced):
+            for item in self.list(kind, namespace, lambda item: _is_owned_by(item, uid)):
                 others = [reference for reference in item["metadata"]["ownerReferences"] if reference["uid"] != uid]
                 if others:
                     # The garbage collector deletes with the last owner, and drops the reference to one that is gone.
                     left = {**item, "metadata": {**item["metadata"], "ownerReferences": others}}
                     self.replace(kind, item, left, status=False)
-                # An earlier deletion of this loop may have taken it along.
+                # An earlier deletion of this loop may have included it.
                 elif self._store.get(_STORED, _key(kind, namespace, item["metadata"]["name"])) is not None:
                     self.delete(kind, namespace, item["metadata"]["name"])
 
@@ -202,7 +202,7 @@ class Objects:
         if kind.lifetime is None:
             return
         oldest = clock.rfc3339(clock.now() - kind.lifetime)
-        for item in self.list(kind, namespace, lambda each: each["metadata"]["creationTimestamp"] < oldest):
+        for item in self.list(kind, namespace, lambda item: item["metadata"]["creationTimestamp"] < oldest):
             self.delete(kind, namespace, item["metadata"]["name"])
 
     def _require_namespace(self, name: str) -> None:

@@ -15,7 +15,7 @@ from localcloud.kubernetes.discovery import VERSION
 from localcloud.kubernetes.kinds import KINDS
 from localcloud.kubernetes.schemas import REFERENCE, Schema, components
 
-# The second is client-go's, which is no media type of RFC 6838 (kube-openapi `pkg/handler/handler.go`).
+# The second is client-go's, which is not a media type of RFC 6838 (kube-openapi `pkg/handler/handler.go`).
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 PROTOBUF_ASKED: Final = (PROTOBUF, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
 
@@ -28,15 +28,15 @@ _LENGTH: Final = 2
 @cache
 def document() -> dict[str, Any]:
     """The document; a kind is found by the extension `x-kubernetes-group-version-kind` of its definition."""
-    found = {name: _converted(schema) for name, schema in components().items()}
+    definitions = {name: _converted(schema) for name, schema in components().items()}
     for kind in KINDS:
         gvk = {"group": kind.group, "kind": kind.kind, "version": kind.version}
-        found[kind.kind] = {**found[kind.kind], _GROUP_VERSION_KIND: [gvk]}
+        definitions[kind.kind] = {**definitions[kind.kind], _GROUP_VERSION_KIND: [gvk]}
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": VERSION["gitVersion"]},
         "paths": {},
-        "definitions": found,
+        "definitions": definitions,
     }
 
 
@@ -50,7 +50,7 @@ def as_protobuf() -> bytes:
 
 
 def _converted(schema: Schema) -> Schema:
-    """A schema of version 3 in version 2, which has no other place for what may be anything than no type at all.
+    """A schema of version 3 in version 2, where a value of any type has no type.
 
     So does kube-apiserver for custom kinds (apiextensions-apiserver `pkg/controller/openapi/v2/conversion.go`).
     """
@@ -58,14 +58,14 @@ def _converted(schema: Schema) -> Schema:
         return {"$ref": f"{_DEFINITIONS}{reference.removeprefix(REFERENCE)}"}
     if schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-int-or-string"):
         return {}
-    found: Schema = {key: schema[key] for key in ("type", "format", "required") if key in schema}
+    converted: Schema = {key: schema[key] for key in ("type", "format", "required") if key in schema}
     if "properties" in schema:
-        found["properties"] = {name: _converted(each) for name, each in schema["properties"].items()}
+        converted["properties"] = {name: _converted(member) for name, member in schema["properties"].items()}
     if "items" in schema:
-        found["items"] = _converted(schema["items"])
+        converted["items"] = _converted(schema["items"])
     if isinstance(schema.get("additionalProperties"), dict):
-        found["additionalProperties"] = _converted(schema["additionalProperties"])
-    return found
+        converted["additionalProperties"] = _converted(schema["additionalProperties"])
+    return converted
 
 
 def _schema(schema: Schema) -> bytes:
@@ -79,7 +79,7 @@ def _schema(schema: Schema) -> bytes:
     if "items" in schema:
         parts.append(_message(23, _message(1, _schema(schema["items"]))))
     if "properties" in schema:
-        members = (_message(1, _named(name, each)) for name, each in schema["properties"].items())
+        members = (_message(1, _named(name, member)) for name, member in schema["properties"].items())
         parts.append(_message(25, b"".join(members)))
     if _GROUP_VERSION_KIND in schema:
         value = _text(2, json.dumps(schema[_GROUP_VERSION_KIND]))  # `Any.yaml`, of which JSON is a part

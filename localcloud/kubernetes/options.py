@@ -26,13 +26,13 @@ _TOO_OLD_PAGE: Final = (
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"
-# Of a token that goes on with what there is now (apiserver `pkg/storage/continue.go`).
+# Of a token that continues with the current list (apiserver `pkg/storage/continue.go`).
 _ANY_VERSION: Final = -1
 
 
 @dataclass(frozen=True)
 class ListOptions:
-    """What a list or a watch asks for; `version` is None where any will do, and `timeout` is in seconds."""
+    """The options of a list or watch; `version` is None for any, `timeout` is in seconds."""
 
     labels: str
     fields: str
@@ -40,12 +40,12 @@ class ListOptions:
     version: int | None
     limit: int
     timeout: int | None
-    # After this key of an object; only of a page that goes on.
+    # After this key of an object; only of a following page.
     after: str = ""
 
     @classmethod
     def of(cls, query: QueryParams, newest: int) -> ListOptions:
-        """Those of a query; `newest` is the resource version now. Raises 400, 410, 422 and 504 `StatusError`."""
+        """Read a query; `newest` is the current resource version. Raises 400, 410, 422 and 504 `StatusError`."""
         is_watch, version = _boolean(query, "watch"), _version(query, newest)
         _check_list(query, is_watch=is_watch)
         if _first(query, "resourceVersionMatch") == "Exact" and version is not None and version < newest:
@@ -66,7 +66,7 @@ class ListOptions:
         )
 
     def page(self, items: list[dict[str, Any]], newest: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """The objects of this page, out of all in the order of their keys, and the metadata of the list."""
+        """The objects of this page, from all in the order of their keys, and the metadata of the list."""
         left = [item for item in items if _key(item) > self.after]
         metadata: dict[str, Any] = {"resourceVersion": str(newest)}
         if not 0 < self.limit < len(left):
@@ -80,16 +80,16 @@ class ListOptions:
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """What a write asks for."""
+    """The options of a write."""
 
     dry_run: bool
     strict: bool
-    # Whether the client wants to hear of what was dropped.
+    # Whether the client wants warnings about dropped fields.
     warns: bool
 
     @classmethod
     def of(cls, query: QueryParams, kind: str) -> WriteOptions:
-        """Those of a query, which are of `kind`, such as PatchOptions; raises a 422 `StatusError`."""
+        """Read a query of `kind`, such as PatchOptions; raises a 422 `StatusError`."""
         validation, manager = _first(query, "fieldValidation"), _first(query, "fieldManager")
         causes = [*_dry_run_causes(query.getlist("dryRun"))]
         if validation not in _VALIDATIONS:
@@ -107,7 +107,7 @@ class WriteOptions:
 
 @dataclass(frozen=True)
 class DeleteOptions:
-    """What a deletion asks for; an object is gone at once, whatever the grace period."""
+    """The options of a deletion; an object is deleted at once, whatever the grace period."""
 
     dry_run: bool
     orphan: bool
@@ -115,7 +115,7 @@ class DeleteOptions:
 
     @classmethod
     def of(cls, query: QueryParams, body: Mapping[str, Any]) -> DeleteOptions:
-        """Those of the body, or of the query if there is none; raises a 400 or 422 `StatusError`."""
+        """Read the body, or the query without one; raises a 400 or 422 `StatusError`."""
         policy, orphan = body.get("propagationPolicy"), body.get("orphanDependents")
         dry_run = body.get("dryRun") or []
         if not body:
@@ -136,7 +136,7 @@ class DeleteOptions:
 
 
 def check_get(query: QueryParams, newest: int) -> None:
-    """Raise a 400 or 504 `StatusError` for a resource version that is none, or that has not been yet."""
+    """Raise a 400 or 504 `StatusError` for an invalid or future resource version."""
     _version(query, newest)
 
 
@@ -153,7 +153,7 @@ def _check_list(query: QueryParams, *, is_watch: bool) -> None:
     match, version = _first(query, "resourceVersionMatch"), _first(query, "resourceVersion")
     causes: list[Cause] = []
     if "sendInitialEvents" in query:
-        # A watch gets the words of a server without the feature, upon which clients list and watch instead.
+        # A watch gets the message of a server without the feature, so clients list and watch instead.
         gate = "watch unless the WatchList feature gate is enabled" if is_watch else "list"
         causes.append(_forbidden("sendInitialEvents", f"sendInitialEvents is forbidden for {gate}"))
     elif match and is_watch:
@@ -176,7 +176,7 @@ def _check_list(query: QueryParams, *, is_watch: bool) -> None:
 
 
 def _version(query: QueryParams, newest: int) -> int | None:
-    """None for none, and for "0", which any version is good for."""
+    """None without a version, and for "0", which means any."""
     text = _first(query, "resourceVersion")
     if not text.isascii() or not text.isdecimal():
         if text:
@@ -191,10 +191,10 @@ def _version(query: QueryParams, newest: int) -> int | None:
 
 def _after(token: str, newest: int) -> str:
     try:
-        found = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        version, after = int(found["rv"]), str(found["start"]).removesuffix("\0")
-        if found["v"] != _TOKEN_VERSION:
-            raise ValueError(found["v"])
+        position = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        version, after = int(position["rv"]), str(position["start"]).removesuffix("\0")
+        if position["v"] != _TOKEN_VERSION:
+            raise ValueError(position["v"])
     except (ValueError, KeyError, TypeError):
         raise bad_request("continue key is not valid: it is not a token that this server has answered") from None
     if version not in {newest, _ANY_VERSION}:
@@ -236,7 +236,7 @@ def _dry_run_causes(values: list[Any]) -> list[Cause]:
 
 
 def _unsupported(field: str, value: object, supported: tuple[str, ...]) -> Cause:
-    listed = ", ".join(f'"{each}"' for each in supported)
+    listed = ", ".join(f'"{value}"' for value in supported)
     return Cause(field, f'Unsupported value: "{value}": supported values: {listed}', "FieldValueNotSupported")
 
 

@@ -31,18 +31,18 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 @cache
 def components() -> dict[str, Schema]:
     """Every schema by name; a kind's own schema has the kind's name."""
-    found: dict[str, Schema] = json.loads((_HERE / "builtin_schemas.json").read_text(encoding="utf-8"))
+    schemas: dict[str, Schema] = json.loads((_HERE / "builtin_schemas.json").read_text(encoding="utf-8"))
     for definition in definitions():
         schema = version(definition)["schema"]["openAPIV3Schema"]
-        # As in every definition, `metadata` stands there as any object.
+        # As in every definition, `metadata` is any object.
         metadata = {"metadata": {"$ref": f"{REFERENCE}V1ObjectMeta"}}
-        found[definition["spec"]["names"]["kind"]] = {**schema, "properties": {**schema["properties"], **metadata}}
-    return found
+        schemas[definition["spec"]["names"]["kind"]] = {**schema, "properties": {**schema["properties"], **metadata}}
+    return schemas
 
 
 @dataclass
 class Findings:
-    """What is wrong with an object: unknown fields (an error only under strict validation) and the rest."""
+    """The problems of an object: unknown fields (an error only under strict validation) and others."""
 
     unknown: list[str] = field(default_factory=list)
     causes: list[Cause] = field(default_factory=list)
@@ -70,7 +70,7 @@ def _check(schema: Schema, value: Any, path: str, findings: Findings) -> Any:
         )
         return value
     if "enum" in schema and value not in schema["enum"]:
-        supported = ", ".join(f'"{each}"' for each in schema["enum"])
+        supported = ", ".join(f'"{value}"' for value in schema["enum"])
         findings.causes.append(
             Cause(path, f'Unsupported value: "{value}": supported values: {supported}', "FieldValueNotSupported")
         )
@@ -98,7 +98,7 @@ def _check_text(schema: Schema, value: str, path: str, findings: Findings) -> No
 
 
 def _check_object(schema: Schema, value: dict[str, Any], path: str, findings: Findings) -> dict[str, Any]:
-    defaults = {name: each["default"] for name, each in schema.get("properties", {}).items() if "default" in each}
+    defaults = {name: member["default"] for name, member in schema.get("properties", {}).items() if "default" in member}
     value = {**deepcopy(defaults), **{key: item for key, item in value.items() if item is not None}}
     for name in schema.get("required", ()):
         if value.get(name) is None:

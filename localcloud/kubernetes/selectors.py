@@ -33,19 +33,19 @@ def field_selector(kind: ResourceKind, text: str) -> Matches:
     supported = ("metadata.name", *(("metadata.namespace",) if kind.namespaced else ()), *kind.selectable)
     tests: list[Matches] = []
     for part in filter(None, (piece.strip() for piece in text.split(","))):
-        found = _EQUALITY.match(part)
-        if found is None:
+        match = _EQUALITY.match(part)
+        if match is None:
             raise bad_request(f"invalid field selector: '{part}'; can't understand it")
-        if found["key"] not in supported:
+        if match["key"] not in supported:
             raise bad_request(
-                f'field label "{found["key"]}" not supported for {kind.kind}: known are {", ".join(supported)}'
+                f'field label "{match["key"]}" not supported for {kind.kind}: known are {", ".join(supported)}'
             )
-        tests.append(_field_test(found["key"], found["value"], equal=found["operator"] != "!="))
+        tests.append(_field_test(match["key"], match["value"], equal=match["operator"] != "!="))
     return lambda document: all(test(document) for test in tests)
 
 
 def field_at(document: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path, None where it leads nowhere."""
+    """The value at a dotted path, None if there is none."""
     value: Any = document
     for step in path.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None
@@ -57,14 +57,14 @@ def _field_test(path: str, wanted: str, *, equal: bool) -> Matches:
 
 
 def _label_test(part: str) -> Matches:
-    if found := _SET.match(part):
-        key, values = found["key"], {value.strip() for value in found["values"].split(",")}
-        if found["operator"] == "in":
+    if match := _SET.match(part):
+        key, values = match["key"], {value.strip() for value in match["values"].split(",")}
+        if match["operator"] == "in":
             return lambda labels: labels.get(key) in values
         return lambda labels: labels.get(key) not in values
-    if found := _LABEL_EQUALITY.fullmatch(part):
-        key, value = found["key"], found["value"]
-        if found["operator"] == "!=":
+    if match := _LABEL_EQUALITY.fullmatch(part):
+        key, value = match["key"], match["value"]
+        if match["operator"] == "!=":
             return lambda labels: labels.get(key) != value
         return lambda labels: labels.get(key) == value
     if re.fullmatch(r"!\s*[\w./-]+", part):

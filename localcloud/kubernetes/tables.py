@@ -15,13 +15,13 @@ _Cell = Callable[[dict[str, Any]], Any]
 def rendered(
     kind: ResourceKind, documents: Sequence[dict[str, Any]], accept: str, included: str
 ) -> dict[str, Any] | None:
-    """A `Table` of the objects if the client asks for one, else None; `included` is what it has of each object.
+    """A `Table` of the objects if the client asks for one, else None; `included` is the part of each object in it.
 
-    Raises a 400 `StatusError` if that is none of None, Metadata and Object.
+    Raises a 400 `StatusError` if that is not None, Metadata or Object.
     """
     if "as=Table" not in accept or "v=v1;" not in accept.replace(" ", "") + ";":
         return None
-    columns = {"Name": lambda each: each["metadata"]["name"], **_COLUMNS.get(kind.kind, {}), "Age": _age}
+    columns = {"Name": lambda item: item["metadata"]["name"], **_COLUMNS.get(kind.kind, {}), "Age": _age}
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
@@ -68,18 +68,18 @@ def _age(document: dict[str, Any]) -> str:
 
 def _ready_containers(pod: dict[str, Any]) -> str:
     statuses = pod["status"].get("containerStatuses", [])
-    return f"{sum(each['ready'] for each in statuses)}/{len(pod['spec']['containers'])}"
+    return f"{sum(status['ready'] for status in statuses)}/{len(pod['spec']['containers'])}"
 
 
 def _pod_status(pod: dict[str, Any]) -> str:
-    for each in pod["status"].get("containerStatuses", []):
-        if reason := each.get("state", {}).get("waiting", {}).get("reason"):
+    for status in pod["status"].get("containerStatuses", []):
+        if reason := status.get("state", {}).get("waiting", {}).get("reason"):
             return str(reason)
     return str(pod["status"].get("phase", ""))
 
 
 def _restarts(pod: dict[str, Any]) -> str:
-    return str(sum(each["restartCount"] for each in pod["status"].get("containerStatuses", [])))
+    return str(sum(status["restartCount"] for status in pod["status"].get("containerStatuses", [])))
 
 
 def _ready_replicas(deployment: dict[str, Any]) -> str:
@@ -92,24 +92,24 @@ def _involved(event: dict[str, Any]) -> str:
 
 
 _COLUMNS: Final[dict[str, dict[str, _Cell]]] = {
-    "Namespace": {"Status": lambda each: each["status"]["phase"]},
-    "Secret": {"Type": lambda each: each["type"], "Data": lambda each: str(len(each.get("data", {})))},
-    "ConfigMap": {"Data": lambda each: str(len(each.get("data", {})))},
+    "Namespace": {"Status": lambda item: item["status"]["phase"]},
+    "Secret": {"Type": lambda item: item["type"], "Data": lambda item: str(len(item.get("data", {})))},
+    "ConfigMap": {"Data": lambda item: str(len(item.get("data", {})))},
     "Pod": {"Ready": _ready_containers, "Status": _pod_status, "Restarts": _restarts},
     "Deployment": {
         "Ready": _ready_replicas,
-        "Up-to-date": lambda each: str(each["status"].get("updatedReplicas", 0)),
-        "Available": lambda each: str(each["status"].get("availableReplicas", 0)),
+        "Up-to-date": lambda item: str(item["status"].get("updatedReplicas", 0)),
+        "Available": lambda item: str(item["status"].get("availableReplicas", 0)),
     },
     "ReplicaSet": {
-        "Desired": lambda each: str(each["spec"]["replicas"]),
-        "Current": lambda each: str(each["status"].get("replicas", 0)),
-        "Ready": lambda each: str(each["status"].get("readyReplicas", 0)),
+        "Desired": lambda item: str(item["spec"]["replicas"]),
+        "Current": lambda item: str(item["status"].get("replicas", 0)),
+        "Ready": lambda item: str(item["status"].get("readyReplicas", 0)),
     },
     "Event": {
-        "Type": lambda each: each.get("type", ""),
-        "Reason": lambda each: each.get("reason", ""),
+        "Type": lambda item: item.get("type", ""),
+        "Reason": lambda item: item.get("reason", ""),
         "Object": _involved,
-        "Message": lambda each: each.get("message", ""),
+        "Message": lambda item: item.get("message", ""),
     },
 }

@@ -23,7 +23,7 @@ _SUBDOMAIN_RULE: Final = (
 
 
 def problems(kind: ResourceKind, document: dict[str, Any], old: dict[str, Any] | None) -> list[Cause]:
-    """What is wrong with a document that fits its schema; `old` is the object before an update."""
+    """The problems of a document that fits its schema; `old` is the object before an update."""
     causes = _name_problems(kind, document["metadata"]["name"])
     if old is not None:
         for path in kind.immutable:
@@ -43,7 +43,7 @@ def problems(kind: ResourceKind, document: dict[str, Any], old: dict[str, Any] |
 
 
 def merge_string_data(document: dict[str, Any]) -> None:
-    """A Secret's write-only `stringData` goes over its `data`, in place (`pkg/apis/core/v1/conversion.go`)."""
+    """A Secret's write-only `stringData` replaces its `data`, in place (`pkg/apis/core/v1/conversion.go`)."""
     for key, text in document.pop("stringData", {}).items():
         document.setdefault("data", {})[key] = base64.b64encode(text.encode()).decode()
 

@@ -40,17 +40,17 @@ _QUANTITIES: Final = {
 
 def schemas() -> dict[str, Any]:
     """Schema by model name, with the model of each built-in kind under the kind's own name."""
-    found: dict[str, Any] = {}
+    collected: dict[str, Any] = {}
     for kind in KINDS:
         if not kind.custom:
-            found[kind.kind] = _model(_MODELS.get(kind.kind, f"V1{kind.kind}"), found)
-    return dict(sorted(found.items()))
+            collected[kind.kind] = _model(_MODELS.get(kind.kind, f"V1{kind.kind}"), collected)
+    return dict(sorted(collected.items()))
 
 
-def _model(name: str, found: dict[str, Any]) -> dict[str, Any]:
+def _model(name: str, collected: dict[str, Any]) -> dict[str, Any]:
     model = getattr(client, name)
     properties = {
-        model.attribute_map[attribute]: _type(name, model.attribute_map[attribute], type_, found)
+        model.attribute_map[attribute]: _type(name, model.attribute_map[attribute], type_, collected)
         for attribute, type_ in model.openapi_types.items()
     }
     required = sorted(model.attribute_map[name] for name, field in model.model_fields.items() if field.is_required())
@@ -60,18 +60,18 @@ def _model(name: str, found: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _type(model: str, property_: str, type_: str, found: dict[str, Any]) -> dict[str, Any]:
+def _type(model: str, property_: str, type_: str, collected: dict[str, Any]) -> dict[str, Any]:
     if (model, property_) in _QUANTITIES:
         return {"type": "object", "additionalProperties": {}}
     if inner := re.fullmatch(r"[Ll]ist\[(.+)\]", type_):
-        return {"type": "array", "items": _type(model, property_, inner[1], found)}
+        return {"type": "array", "items": _type(model, property_, inner[1], collected)}
     if inner := re.fullmatch(r"[Dd]ict\[str, (.+)\]", type_):
-        return {"type": "object", "additionalProperties": _type(model, property_, inner[1], found)}
+        return {"type": "object", "additionalProperties": _type(model, property_, inner[1], collected)}
     if type_ in _SCALARS:
         return _SCALARS[type_]
-    if type_ not in found:
-        found[type_] = {}  # stands in while a model that contains itself is read
-        found[type_] = _model(type_, found)
+    if type_ not in collected:
+        collected[type_] = {}  # placeholder while a recursive model is read
+        collected[type_] = _model(type_, collected)
     return {"$ref": f"#/components/schemas/{type_}"}
 
 

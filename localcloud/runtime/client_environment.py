@@ -1,4 +1,4 @@
-"""The environment in which clients of Azure, unmodified, reach the local cloud by Azure's public names, signed in."""
+"""The environment in which unmodified clients of Azure reach the local cloud by Azure's public names, signed in."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from localcloud.core.files import write_private
 from localcloud.runtime.deployer import ensure_owner
 from localcloud.runtime.environment import Prepared
 
-# What every Java has as the password of its trust store, which holds nothing secret.
+# Java's default password of the trust store, which has nothing secret.
 _TRUST_PASSWORD: Final = "changeit"
 NOT_FOUND: Final = 127
 _CHECKOUT: Final = Path(__file__).resolve().parents[2]
 
 
 class UnknownClientError(LookupError):
-    """Nobody can sign in as this: there is no such credential document."""
+    """No credential document has this name."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Client:
 
 
 def deployer(environment: LocalEnvironment) -> Client:
-    """The application that brings stacks up."""
+    """The application that deploys stacks."""
     material = parse(Path(environment.deployer_certificate).read_bytes())
     return Client(environment.deployer_client_id, environment.tenant_id, material)
 
@@ -60,30 +60,30 @@ def owner(prepared: Prepared) -> Client:
     return Client(principal.app_id, cloud.tenant_id, parse(credential.read_bytes()))
 
 
-def holder_of(cloud: LocalAzure, secret: str) -> Client:
+def holder_of(cloud: LocalAzure, path: str) -> Client:
     """The identity whose credential document is in a vault: `<secret>` of the stack's own, or `<vault>/<secret>`.
 
     Raises UnknownClientError.
     """
-    vault_name, _, name = secret.rpartition("/")
+    vault_name, _, name = path.rpartition("/")
     vaults = Vaults(Resources(cloud.store))
     vault = vaults.named(vault_name) if vault_name else vaults.stacks_own()
     if vault is None:
         several = "there is no stack, or there are several: name the vault as well, <vault>/<secret>"
         raise UnknownClientError(f"no vault {vault_name}" if vault_name else several)
-    found = Secrets(cloud.store).find(vault, name)
-    if found is None:
+    secret = Secrets(cloud.store).find(vault, name)
+    if secret is None:
         raise UnknownClientError(f"no secret {name} in {vault.name}")
     try:
-        document = read(Secrets(cloud.store).value(found.current))
+        document = read(Secrets(cloud.store).value(secret.current))
     except NoCredentialDocumentError:
-        raise UnknownClientError(f"the secret {name} in {vault.name} is no credential document") from None
+        raise UnknownClientError(f"the secret {name} in {vault.name} is not a credential document") from None
     return Client(document.client_id, document.tenant_id, document.key_material)
 
 
 @contextmanager
 def client_environment(environment: LocalEnvironment, client: Client) -> Iterator[Mapping[str, str]]:
-    """The variables for a child process, whose files are there until the end of the block.
+    """The variables for a child process; their files exist until the end of the block.
 
     They name the proxy, the certificate authority (in each form that clients read), the client's sign-in as Azure's
     SDKs and HashiCorp's providers take it, the Azure CLI's own directory, in which the client is signed in if there is
@@ -139,7 +139,7 @@ def _sign_in(environment: LocalEnvironment, client: Client, folder: Path) -> dic
 
 
 def _sign_in_to_cli(client: Client, variables: Mapping[str, str]) -> None:
-    """Let `az` find itself signed in, if it is on PATH; what it prints is shown if it fails."""
+    """Sign `az` in, if it is on PATH; its output is shown if it fails."""
     az = shutil.which("az")
     if az is None:
         return
@@ -158,8 +158,8 @@ def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
 
 
 def _child(variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a child: clients in Python must not find the modules of this checkout."""
+    """The environment of a child: clients in Python must not import the modules of this checkout."""
     searched = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    own = os.pathsep.join(each for each in searched if each and Path(each) != _CHECKOUT)
+    own = os.pathsep.join(path for path in searched if path and Path(path) != _CHECKOUT)
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return {**inherited, **({"PYTHONPATH": own} if own else {}), **variables}

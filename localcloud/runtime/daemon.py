@@ -48,9 +48,9 @@ _APPS: dict[str, Callable[[Prepared], Starlette]] = {
 }
 
 
-# Not Azure's, and asked all the time by the kubelet.
+# Not Azure's, and called all the time by the kubelet.
 _NOT_LOGGED: Final = ("kubernetes",)
-# For what the proxy alone connects to.
+# For services that only the proxy connects to.
 _ANY_PORT: Final = 0
 
 

@@ -1,4 +1,4 @@
-"""Who works on the local cloud: the application that deploys, as a pipeline's does, and the subscription's owner."""
+"""The principals that work on the local cloud: the deployer's application, and the subscription's owner."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SINCE = timedelta(days=1)
 
 
 def ensure_deployer(store: Store, directory: Directory, credential: Path) -> ServicePrincipal:
-    """The deployer's service principal; made on the first call, with Graph's `Application.ReadWrite.OwnedBy`.
+    """The deployer's service principal, created on the first call, with Graph's `Application.ReadWrite.OwnedBy`.
 
     Writes key and certificate to `credential` (PEM, 0600), again when it is lost or about to expire; the certificate
     registered before is then removed.
@@ -39,8 +39,8 @@ def ensure_deployer(store: Store, directory: Directory, credential: Path) -> Ser
 
 
 def ensure_owner(store: Store, directory: Directory, subscription: str, credential: Path) -> ServicePrincipal:
-    """The owner's service principal; made on the first call, with the roles of an owner on the subscription and Graph's
-    `Application.ReadWrite.All`. Its credential is kept as the deployer's is.
+    """The owner's service principal, created on the first call, with the roles of an owner on the subscription and
+    Graph's `Application.ReadWrite.All`. Its credential is kept as the deployer's is.
     """
     with store.transaction():
         principal = _ensure(_OWNER, WRITE_ALL, store, directory, credential)
@@ -51,7 +51,7 @@ def ensure_owner(store: Store, directory: Directory, subscription: str, credenti
 
 def role_assignment(subscription: str, principal: str, role: str, condition: str | None = None) -> Document:
     """A built-in role of a service principal on the subscription, long in effect; raises KeyError for another."""
-    guids = {each.role_name: guid for guid, each in built_in_roles().items()}
+    guids = {role.role_name: guid for guid, role in built_in_roles().items()}
     scope, since = subscription_id(subscription), (clock.now() - _SINCE).isoformat()
     type_name, name = (
         "Microsoft.Authorization/roleAssignments",
@@ -115,5 +115,5 @@ def _is_good(credential: Path, application: Application) -> bool:
     if not credential.exists():
         return False
     key = KeyCredential.of(x509.load_pem_x509_certificate(credential.read_bytes()))
-    registered = {each.thumbprint for each in application.key_credentials}
+    registered = {key.thumbprint for key in application.key_credentials}
     return key.thumbprint in registered and key.end - _RENEWED_BEFORE > clock.now()

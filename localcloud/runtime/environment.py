@@ -1,6 +1,6 @@
 """Prepares a state directory: ports, TLS, the deployer, the kubeconfig, and the record of all this for clients.
 
-Everything is made once and kept, so that a restart changes no address and no identity; files on tmpfs are made again.
+Everything is created once and kept, so that a restart changes no address and no identity; files on tmpfs are rewritten.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ KUBERNETES = "kubernetes"
 AKS_WEBHOOKS = "aks-webhooks"
 PROXY = "proxy"
 SERVICES = ("entra", "arm", "graph", "keyvault", "blob", "imds", AKS_WEBHOOKS, KUBERNETES)
-# Each kind of Kubernetes API needs all but one of them: the built-in one verifies tokens itself, the other is served
+# Each kind of Kubernetes API needs all except one of them: the built-in one verifies tokens itself, the other is served
 # by kube-apiserver.
 _NOT_SERVED = {ClusterKind.BUILT_IN: AKS_WEBHOOKS, ClusterKind.API_SERVER: KUBERNETES}
 _PLAIN_TEXT = frozenset({"imds", PROXY})
-# Below the ports that Linux gives to outgoing connections (ip_local_port_range starts at 32768), which could take ours.
-# A local cloud has neighbouring ports: so it seldom has one of another that is down for a moment.
+# Below the ports of outgoing connections (Linux' ip_local_port_range starts at 32768), which could occupy ours.
+# A local cloud has neighbouring ports, so it seldom takes a port of another one that restarts.
 _BLOCKS = range(20000, 32000, 16)
 _BLOCKS_TRIED = 100
-# Sockets on the ports that this process has just picked: until they are served, no other local cloud may pick the same.
+# Sockets on the ports that this process has just picked; until they are served, no other local cloud may pick them.
 _picked: Final[dict[int, socket.socket]] = {}
 _KIND = "environment"
 
@@ -94,7 +94,7 @@ def _prepare(state: StateDirectory, wanted: Seed | None) -> Prepared:
     seed = choose_seed(store, wanted)
     cluster = choose(store)
     ports = _ports(store)
-    # The service that another process serves, if anybody does.
+    # The service that another process serves.
     _let_go([ports[_NOT_SERVED[cluster]]])
     ensure_certificate(state.ca_file, state.server_file)
     cloud = assemble(
@@ -159,7 +159,7 @@ def _listener(service: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((ADDRESS, port))
-        # With SO_REUSEADDR two sockets may have one port for as long as neither listens.
+        # With SO_REUSEADDR two sockets may have one port as long as neither listens.
         listener.listen()
     except OSError as error:
         listener.close()
@@ -187,7 +187,7 @@ def _ports(store: Store) -> dict[str, int]:
 
 def _free_port(service: str, taken: set[int]) -> int:
     """A port that is held from now on (`_picked`), in a block of those in `taken` if there is one."""
-    own = {each - each % _BLOCKS.step for each in taken}
+    own = {port - port % _BLOCKS.step for port in taken}
     for block in (*own, *(secrets.choice(_BLOCKS) for _ in range(_BLOCKS_TRIED))):
         for port in range(block, block + _BLOCKS.step):
             if port not in taken:

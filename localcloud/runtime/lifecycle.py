@@ -32,7 +32,7 @@ DAEMON = readiness.DAEMON
 KUBELET = "kubelet"
 _LONGER_THAN_A_START = timedelta(minutes=10)
 # The kubelet ends its containers, for which it needs an API; kube-apiserver needs its etcd.
-_STOPPED_IN_ORDER = {  # with the seconds each one is given; a pod's own grace period is 30
+_STOPPED_IN_ORDER = {  # with the seconds that each may take; a pod's own grace period is 30
     KUBELET: 45.0,
     CONTROLLER_MANAGER: 10.0,
     API_SERVER: 15.0,
@@ -43,25 +43,25 @@ _STOPPED_IN_ORDER = {  # with the seconds each one is given; a pod's own grace p
 
 @dataclass(frozen=True)
 class _Program:
-    """One process of the local cloud: its command line, and how to wait until it does its work."""
+    """One process of the local cloud: its command line, and how to wait until it is ready."""
 
     name: str
     command: Sequence[str]
     wait: Wait
-    # Programs of this project record their processes themselves, also when they are run in the foreground.
+    # Programs of this project record their processes themselves, also in the foreground.
     records_itself: bool = True
 
 
 def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed | None = None) -> list[str]:
-    """Start what does not run and wait until every service answers; returns the names of those started.
+    """Start missing processes and wait until every service answers; returns the names of those started.
 
-    Processes that another release started are ended first: they lack what this one's clients ask for. Pods run in the
+    Processes that another release started are ended first: they lack what this one's clients need. Pods run in the
     current directory, which is what their images would hold.
 
     Raises:
         readiness.NotStartedError, environment.PortTakenError, PermissionError: as their messages state.
         seed_file.SeedConflictError: `seed` has another tenant than this local cloud.
-        cluster.ClusterKindConflictError: this local cloud was made with the other kind of Kubernetes API.
+        cluster.ClusterKindConflictError: this local cloud was created with the other kind of Kubernetes API.
         store_errors.StoreError: the store is damaged, or its disk does not take a write.
         binaries.NotBuiltError: kube-apiserver is wanted and is not on this machine.
     """
@@ -72,7 +72,7 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed |
         chosen, kind = _choices(state, wanted, seed)
         if kind is ClusterKind.BUILT_IN:
             return [*_start(state, [_daemon(state)]), *_start(state, [_kubelet(state)])]
-        # kube-apiserver reads Entra ID's signing keys as it starts, then every ten seconds: the daemon goes first.
+        # kube-apiserver reads Entra ID's signing keys as it starts, then every ten seconds: the daemon starts first.
         started = [*_start(state, [_daemon(state)]), *_start(state, _control_plane(state))]
         with Administrator(state.administrator_kubeconfig) as administrator:
             administrator.apply([*chosen.kubernetes_objects, *roles()])
@@ -80,7 +80,7 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed |
 
 
 def stop(state: StateDirectory) -> list[str]:
-    """End every process, the kubelet with its containers first; returns the names of those that ran."""
+    """End every process, first the kubelet with its containers; returns the names of those that ran."""
     with state.lock("lifecycle"):
         return _stop(state)
 
@@ -91,7 +91,7 @@ def _stop(state: StateDirectory) -> list[str]:
 
 
 def _is_of_another_release(state: StateDirectory) -> bool:
-    """Whether the record has other members than this release's, which tells nothing about a record that is missing."""
+    """Whether an existing record has other members than this release's."""
     try:
         LocalEnvironment.from_file(state.environment_file)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""An HTTP proxy that answers Azure's public names from the services of this machine, and reaches no other host.
+"""An HTTP proxy that answers Azure's public names from the services of this machine, and connects to no other host.
 
 Clients use it unmodified: they open a tunnel (CONNECT, RFC 9110 9.3.6) to `management.azure.com:443`, and the service
 at its end has a certificate of that name. IMDS is asked in plain text, so its requests come as they are.
@@ -76,12 +76,12 @@ class Proxy:
             service_writer.close()
 
     def _port_of(self, method: str, target: str) -> int | None:
-        """The port of the service that is meant, None for a host that is not Azure's."""
+        """The port of the requested service, None for a host that is not Azure's."""
         if method != "CONNECT":
             return self._ports["imds"] if urlsplit(target).hostname == IMDS else None
         host, _, port = target.rpartition(":")
-        found = named(host)
-        return self._ports[found.service] if found is not None and port == str(_TLS_PORT) else None
+        cloud = named(host)
+        return self._ports[cloud.service] if cloud is not None and port == str(_TLS_PORT) else None
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -91,7 +91,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def _first_of(*copies: Coroutine[None, None, None]) -> None:
-    """Run all of them until one ends: a connection that one side has closed is of no use to the other."""
+    """Run all of them until one ends: if one side closes its connection, the other is closed too."""
     tasks = [asyncio.ensure_future(copy) for copy in copies]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

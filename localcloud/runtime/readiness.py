@@ -70,7 +70,7 @@ def api_server(token: str) -> Wait:
 
 
 def service_accounts(state: StateDirectory, spawned: Spawned) -> None:
-    """Wait until the controllers have made the default service account; raises `NotStartedError`."""
+    """Wait until the controllers have created the default service account; raises `NotStartedError`."""
     _wait_until_found(state, CONTROLLER_MANAGER, spawned, "/api/v1/namespaces/default/serviceaccounts/default")
 
 

@@ -1,4 +1,4 @@
-"""Creates what the seed has: what exists in the local subscription from the start. What is there stays as it is."""
+"""Creates the seed: what exists in the local subscription from the start. Existing resources stay unchanged."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def seed(prepared: Prepared) -> int:
         seeder.resources()
         seeder.clusters()
         seeder.vaults()
-        identities = [seeder.managed_identity(each) for each in wanted.managed_identities]
+        identities = [seeder.managed_identity(identity) for identity in wanted.managed_identities]
         seeder.people()
         seeder.deployer_roles()
-    for each, identity in zip(wanted.managed_identities, identities, strict=True):
-        if each.credential:
+    for wanted_identity, identity in zip(wanted.managed_identities, identities, strict=True):
+        if wanted_identity.credential:
             credential = issue_credential(prepared.cloud, identity["id"])
-            file = prepared.state.msi / f"{each.name}.json"
+            file = prepared.state.msi / f"{wanted_identity.name}.json"
             if not file.exists() or file.read_text() != credential:
                 write_private(file, credential.encode())
     if prepared.cluster is ClusterKind.API_SERVER:
@@ -70,7 +70,7 @@ class _Seeder:
 
     def groups(self) -> None:
         nodes = ((self._node_group(cluster), "") for cluster in self._seed.clusters)
-        for name, location in (*((each.name, each.location or "") for each in self._seed.resource_groups), *nodes):
+        for name, location in (*((group.name, group.location or "") for group in self._seed.resource_groups), *nodes):
             group = resource_group_id(self._subscription, name)
             properties = {"provisioningState": "Succeeded"}
             self._ensure(group, "Microsoft.Resources/resourceGroups", properties, location=location)
@@ -80,7 +80,7 @@ class _Seeder:
             is_child = "/" in resource.name
             location = resource.location or (None if is_child else self._seed.location)
             full_id = self._id(resource.resource_group, resource.type, *resource.name.split("/"))
-            found = self._ensure(
+            document = self._ensure(
                 full_id,
                 resource.type,
                 resource.properties,
@@ -88,9 +88,9 @@ class _Seeder:
                 identity=resource.identity,
                 sku=resource.sku,
             )
-            if location is None and found["properties"] != resource.properties:
-                # The seed has changed since, as when a subnet gets a security group.
-                self._resources.put({**found, "properties": resource.properties})
+            if location is None and document["properties"] != resource.properties:
+                # The seed has changed, for instance a subnet's security group.
+                self._resources.put({**document, "properties": resource.properties})
 
     def clusters(self) -> None:
         for cluster in self._seed.clusters:
@@ -119,8 +119,8 @@ class _Seeder:
             identity={
                 "type": "UserAssigned",
                 "userAssignedIdentities": {
-                    each["id"]: {name: each["properties"][name] for name in ("clientId", "principalId")}
-                    for each in attached
+                    identity["id"]: {name: identity["properties"][name] for name in ("clientId", "principalId")}
+                    for identity in attached
                 },
             },
         )
@@ -150,12 +150,12 @@ class _Seeder:
     def vaults(self) -> None:
         """Vaults with their keys."""
         vaults, keys = Vaults(self._resources), Keys(self._cloud.store)
-        for each in self._seed.vaults:
-            vault = vaults.named(each.name)
+        for seeded_vault in self._seed.vaults:
+            vault = vaults.named(seeded_vault.name)
             if vault is None:
-                vault = vaults.put(self._vault(each))
+                vault = vaults.put(self._vault(seeded_vault))
                 self.added += 1
-            for key in each.keys:
+            for key in seeded_vault.keys:
                 keys.add(vault, key.name, version=key.version)
 
     def _vault(self, seeded: SeededVault) -> Document:
@@ -199,7 +199,7 @@ class _Seeder:
     def people(self) -> None:
         """The users, and the groups with their members."""
         people = self._cloud.people
-        users = [people.create_user(each.user_principal_name, each.display_name) for each in self._seed.users]
+        users = [people.create_user(user.user_principal_name, user.display_name) for user in self._seed.users]
         ids = {DEPLOYER: self._deployer, **{user.user_principal_name: user.object_id for user in users}}
         for group in self._seed.groups:
             people.create_group(
@@ -208,8 +208,8 @@ class _Seeder:
 
     def deployer_roles(self) -> None:
         """The roles on the subscription with which a pipeline deploys stacks."""
-        for each in self._seed.deployer_roles:
-            role, condition = (each, None) if isinstance(each, str) else (each.role, each.condition)
+        for entry in self._seed.deployer_roles:
+            role, condition = (entry, None) if isinstance(entry, str) else (entry.role, entry.condition)
             assignment = role_assignment(self._subscription, self._deployer, role, condition)
             self._ensure(assignment["id"], assignment["type"], assignment["properties"], location=None)
 
@@ -223,7 +223,7 @@ class _Seeder:
         identity: Mapping[str, Any] | None = None,
         sku: Mapping[str, str] | None = None,
     ) -> Document:
-        """The resource, written unless it is there; "" is the seed's location, None is no location."""
+        """The resource, created if it is missing; the location "" is the seed's, None means no location."""
         current = self._resources.get(full_id)
         if current is not None:
             return current

@@ -25,7 +25,7 @@ _KEY: Final = "seed"
 
 
 class InvalidSeedError(ValueError):
-    """A file that is no seed; the message names the file and each place in it."""
+    """A file that is not a seed; the message names the file and each place in it."""
 
 
 class SeedConflictError(ValueError):
@@ -65,7 +65,7 @@ def _named(group: object) -> object:
 class SeededIdentity(_Part):
     """A user-assigned managed identity; with `credential`, its document is issued to `run/msi/<name>.json`.
 
-    Its ids are new ones unless they are given. `on_nodes`: it is attached to the nodes of every seeded cluster, so that
+    Without ids it gets new ones. `on_nodes`: it is attached to the nodes of every seeded cluster, so that
     IMDS issues its tokens.
     """
 
@@ -104,7 +104,7 @@ class SeededVault(_Part):
 
 
 class SeededResource(_Part):
-    """A document of ARM as it is; a child's `type` and `name` have a segment for each parent.
+    """A verbatim document of ARM; a child's `type` and `name` have a segment for each parent.
 
     Without a location, a child has none and any other resource has the seed's.
     """
@@ -155,9 +155,9 @@ class Seed(_Part):
     resources: tuple[SeededResource, ...] = ()
     users: tuple[SeededUser, ...] = ()
     groups: tuple[SeededGroup, ...] = ()
-    # Cluster roles, their bindings and custom resource definitions, which a real kube-apiserver is given.
+    # Cluster roles, their bindings and custom resource definitions, for a real kube-apiserver.
     kubernetes_objects: tuple[dict[str, Any], ...] = ()
-    # What is held from each start that names this file.
+    # Faults that are held after each start with this file.
     faults: HeldFaults | None = None
 
 
@@ -200,23 +200,23 @@ def _tenancy(seed: Seed) -> tuple[str, str]:
 
 
 def _dangling(seed: Seed) -> Iterator[str]:
-    """What refers to nothing."""
+    """Dangling references."""
     groups = {group.name.lower() for group in seed.resource_groups}
     for key in ("managed_identities", "clusters", "vaults", "resources"):
-        for index, each in enumerate(getattr(seed, key)):
-            if each.resource_group.lower() not in groups:
+        for index, entry in enumerate(getattr(seed, key)):
+            if entry.resource_group.lower() not in groups:
                 where = place((to_camel(key), index, "resourceGroup"))
-                yield f"{where}: {each.resource_group!r} is not among resourceGroups"
+                yield f"{where}: {entry.resource_group!r} is not among resourceGroups"
     for index, resource in enumerate(seed.resources):
         if resource.type.count("/") != resource.name.count("/") + 1:
             where = place(("resources", index, "name"))
             yield f"{where}: {resource.name!r} has not one name for each segment of {resource.type}"
     known = {role.role_name for role in built_in_roles().values()}
-    for index, each in enumerate(seed.deployer_roles):
-        name = each if isinstance(each, str) else each.role
+    for index, entry in enumerate(seed.deployer_roles):
+        name = entry if isinstance(entry, str) else entry.role
         if name not in known:
             where = place(("deployerRoles", index))
-            yield f"{where}: {name!r} is no built-in role that is emulated; {', '.join(sorted(known))} are"
+            yield f"{where}: {name!r} is not an emulated built-in role; accepted: {', '.join(sorted(known))}"
     members = {DEPLOYER, *(user.user_principal_name for user in seed.users)}
     for index, group in enumerate(seed.groups):
         for number, member in enumerate(group.members):

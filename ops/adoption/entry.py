@@ -14,7 +14,6 @@ from ops.adoption.existing import FoundIdentity, FoundResources
 from ops.adoption.files import ControlPlaneFile
 from ops.stack.errors import CommandError
 
-_CLUSTER_SIDE: Final = "hypershift"
 # The key of the hosted cluster with the names of identities, by their kind.
 _KEYS: Final = {"data-plane": "dataPlaneIdentities", "workload": "workloadIdentities"}
 _PRIVATE: Final = frozenset(row.field for row in CONTROL_PLANE if row.workload and row.workload.private)
@@ -35,7 +34,7 @@ def values(
     """
     vault, properties = existing.known_vault, existing.known_vault["properties"]
     entry = _Entry(written)
-    entry.follow(("clusterSide",), _CLUSTER_SIDE, "because HyperShift's operators run the control plane")
+    entry.follow(("clusterSide",), "hypershift", "because HyperShift's operators run the control plane")
     if not written.get("sharedStack"):
         entry.follow(("resourceGroup",), existing.vault_id.resource_group, "the resource group of the vault")
         entry.follow(("location",), vault["location"], "the region of the vault")
@@ -70,7 +69,6 @@ def values_of_workload_identities(
     first = next(iter(existing.managed.values()))
     issuers = {issuer for each in existing.managed.values() for issuer, _ in each.federated}
     entry = _Entry(written)
-    entry.follow(("clusterSide",), _CLUSTER_SIDE, "because HyperShift's operators run the control plane")
     entry.follow(("resourceGroup",), first.id.resource_group, "the resource group of the managed identities")
     entry.follow(("location",), first.location, "the region of the managed identities")
     place = entry.cluster(cluster, known)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from identity.outputs import StackOutputs, owned_namespaces
+from identity.outputs import owned_namespaces
 from identity.similar import did_you_mean
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.outputs import hypershift as cli
@@ -55,8 +56,8 @@ def hypershift(
             f"the stack {stack} has no hosted cluster {cluster}; it has {', '.join(known)}"
             f"{did_you_mean(cluster, known)}"
         )
-    if owned_namespaces(outputs):
-        raise CommandError(_owned(stack, outputs))
+    if owned := {name: home for name, home in owned_namespaces(outputs).items() if cluster in (None, name)}:
+        raise CommandError(_owned(stack, owned, set(known).difference(owned)))
     wanted = [each for name, each in known.items() if cluster in (None, name)]
     _check(wanted)
     try:
@@ -104,13 +105,13 @@ def hypershift(
     screen.console.print("\n" + "\n\n".join(steps), markup=False)
 
 
-def _owned(stack: str, outputs: StackOutputs[str]) -> str:
-    namespaces = ", ".join(owned_namespaces(outputs).values())
+def _owned(stack: str, owned: Mapping[str, str], others: Collection[str]) -> str:
+    rest = f"; --cluster exports {', '.join(sorted(others))}" if others else ""
     return (
-        f"the stack {stack} was brought up with `clusterSide: stack`, so it owns {namespaces}, where HyperShift puts "
-        "the control plane: the two would overwrite each other's objects. Nothing was written. Leave the namespace to "
-        f"HyperShift first: `idstack pulumi --stack {stack} -- config set clusterSide hypershift`, "
-        f"`make up STACK={stack}`, then export again"
+        f"the stack {stack} was brought up with `clusterSide: stack`, so it owns {', '.join(owned.values())}, where "
+        "HyperShift puts the control plane: the two would overwrite each other's objects. Nothing was written. Leave "
+        f"the namespace to HyperShift first: `idstack pulumi --stack {stack} -- config set clusterSide hypershift`, "
+        f"`make up STACK={stack}`, then export again{rest}"
     )
 
 

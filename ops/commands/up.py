@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import typer
 from rich.console import Console
@@ -28,9 +29,9 @@ from ops.commands.options import (
 from ops.commands.status import show
 from ops.commands.token_probes import apply, remove
 from ops.guards.infra_ids import refuse_duplicates
-from ops.outputs.rows import has_probes, rows
-from ops.outputs.tables import sign_ins, with_caption
-from ops.outputs.token_rows import TokenProbe, token_probes, token_rows
+from ops.outputs.rows import Row, has_probes, rows
+from ops.outputs.tables import sign_ins, tokens, with_caption
+from ops.outputs.token_rows import TokenProbe, TokenRow, token_probes, token_rows
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -41,8 +42,6 @@ from ops.stack.settings import require_sound_configuration, settings_of
 from ops.world import probes
 from ops.world.probes import ProbeResult
 from ops.world.whose import told
-
-T = TypeVar("T")
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores
 # Between two looks at the probes, in seconds.
@@ -80,23 +79,60 @@ def up(
     with told(engine, environment):
         engine.up(arguments)
     outputs = engine.outputs()
-    kubeconfig = Path(environment.kubeconfig)
-    if not has_probes(outputs):
-        _prove_tokens(engine, environment, outputs, screen)
+    accounts = _play_control_planes(engine, environment, outputs)
+    if not accounts and not has_probes(outputs):
+        screen.step("credentials: HyperShift's operators create the pods, so there are no probes")
         show(engine, screen)
         return
     screen.step("credential probes")
-    found = _wait_until_green(lambda: rows(outputs, probes.read(kubeconfig)), lambda row: row.probes, screen.console)
-    if as_json:
+    signed = _wait_until_green(lambda: _read_sign_ins(outputs, accounts, environment), screen.console)
+    if has_probes(outputs):
+        _show_sign_ins(stack, signed, environment, screen)
+    else:
+        show(engine, screen)
+
+
+@dataclass(frozen=True)
+class ProbeRows:
+    """The rows of the probes that a local stack has: of its certificates, and of its clusters' service accounts."""
+
+    certificates: list[Row]
+    accounts: list[TokenRow]
+
+    @property
+    def probes(self) -> list[ProbeResult]:
+        """The reports of all rows."""
+        return [*(probe for row in self.certificates for probe in row.probes), *(row.probe for row in self.accounts)]
+
+
+def _read_sign_ins(
+    outputs: StackOutputs[str], accounts: Iterable[TokenProbe], environment: LocalEnvironment
+) -> ProbeRows:
+    results = probes.read(Path(environment.kubeconfig))
+    certificates = rows(outputs, results) if has_probes(outputs) else []
+    return ProbeRows(certificates, token_rows(accounts, results))
+
+
+def _show_sign_ins(stack: str, signed: ProbeRows, environment: LocalEnvironment, screen: Screen) -> None:
+    """Print the tables of the probes; raises CommandError if one is not green."""
+    if screen.as_json:
         now = datetime.now(UTC)
-        kinds = {each.name: each.kind for each in plugins.installed()}
-        screen.document({"stack": stack, "providers": kinds, "rows": [row.to_json(now) for row in found]})
-    elif not found:
+        kinds = {plugin.name: plugin.kind for plugin in plugins.installed()}
+        document = {"stack": stack, "providers": kinds, "rows": [row.to_json(now) for row in signed.certificates]}
+        if signed.accounts:
+            document["serviceAccounts"] = [row.to_json() for row in signed.accounts]
+        screen.document(document)
+    elif not signed.probes:
         screen.console.print("none: the stack has no hosted cluster; other stacks may name it in their sharedStack")
     else:
-        table = sign_ins(found, Path(environment.mounts_dir), screen.console.width)
-        screen.console.print(with_caption(table, plugins.describe(plugins.installed())))
-    failing = [row.identity for row in found if not row.is_green]
+        mounts, width = Path(environment.mounts_dir), screen.console.width
+        tables = [sign_ins(signed.certificates, mounts, width)] if signed.certificates else []
+        if signed.accounts:
+            tables.append(tokens(signed.accounts, mounts, width))
+        with_caption(tables[-1], plugins.describe(plugins.installed()))
+        screen.console.print(*tables, sep="\n")
+    failing = [row.identity for row in signed.certificates if not row.is_green]
+    failing += [row.of.subject for row in signed.accounts if not row.probe.is_ready]
     if failing:
         raise CommandError(f"not every sign-in works: {', '.join(failing)}")
     screen.console.print(_next_steps(stack, environment))
@@ -115,42 +151,28 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
     return environment
 
 
-def _prove_tokens(engine: Engine, environment: LocalEnvironment, outputs: StackOutputs[str], screen: Screen) -> None:
-    """Let the local cloud play the control planes of clusters with workload identities, until their probes are ready.
-
-    `show` has their table.
-    """
-    found: list[TokenProbe] = []
+def _play_control_planes(engine: Engine, environment: LocalEnvironment, outputs: StackOutputs[str]) -> list[TokenProbe]:
+    """Let the local cloud play the control planes of clusters with workload identities; returns their probes."""
     if token_probes(outputs):
-        found = apply(environment, engine.stack, settings_of(engine), outputs)
-    else:
-        remove(environment, engine.stack)
-    clusters = {each.cluster for each in found}
-    if clusters != set(outputs.get("hostedClusters", {})):
-        screen.step("credentials: HyperShift's operators create the pods, so there are no probes")
-    if found:
-        screen.step(f"probes of service accounts: {', '.join(sorted(clusters))}")
-        kubeconfig = Path(environment.kubeconfig)
-        _wait_until_green(lambda: token_rows(found, probes.read(kubeconfig)), lambda row: [row.probe], screen.console)
+        return apply(environment, engine.stack, settings_of(engine), outputs)
+    remove(environment, engine.stack)
+    return []
 
 
-def _wait_until_green(
-    look: Callable[[], list[T]], probes_of: Callable[[T], Iterable[ProbeResult]], console: Console
-) -> list[T]:
+def _wait_until_green(look: Callable[[], ProbeRows], console: Console) -> ProbeRows:
     """The rows once every one is green, or as they are after the timeout."""
     deadline, backoff = time.monotonic() + _TIMEOUT, Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
     shown = ""
     with console.status("waiting for the probes") as spinner:
         while True:
-            found = look()
-            mounts = [probe for row in found for probe in probes_of(row)]
-            ready = sum(probe.is_ready for probe in mounts)
-            if shown != (shown := f"{ready} of {len(mounts)} probes ready"):
+            signed = look()
+            ready = sum(probe.is_ready for probe in signed.probes)
+            if shown != (shown := f"{ready} of {len(signed.probes)} probes ready"):
                 spinner.update(shown)
                 if not console.is_terminal:
                     console.print(shown)
-            if ready == len(mounts) or time.monotonic() > deadline:
-                return found
+            if ready == len(signed.probes) or time.monotonic() > deadline:
+                return signed
             time.sleep(backoff.next())
 
 

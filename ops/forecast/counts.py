@@ -144,7 +144,7 @@ def subscription_reads(stack: ForecastStack) -> Iterator[Taken]:
 
 def mounted_secrets(stack: ForecastStack, cluster: HostedClusterSettings) -> int:
     """Secrets mounted in pods, at most one for each pod that has it."""
-    if stack.settings.cluster_side == "hypershift":
+    if not stack.settings.makes_cluster_side(cluster):
         return MOST_REPLICAS * sum(len(row.mounts) for row in _enabled(cluster))
     probes = sum(len(row.mounts) for row in _enabled(cluster))
     return probes + sum(workload.replicas * len(workload.identities) for workload in cluster.workloads)

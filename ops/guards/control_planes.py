@@ -9,7 +9,7 @@ from identity import resource_types
 from identity.access.control_planes import control_planes, identities_in_use, refusal, unreadable
 from identity.access.errors import AccessError
 from identity.naming import control_plane_namespace
-from identity.outputs import StackOutputs
+from identity.outputs import StackOutputs, cluster_side
 from ops.access.management_cluster import api_server
 from ops.guards.ended_credentials import ended_credentials
 from ops.stack.engine import Engine
@@ -65,7 +65,10 @@ def _served_namespaces(outputs: StackOutputs[Any], applied: Collection[str]) -> 
 
     A HostedCluster in the state goes first, with its control plane. Without a management cluster nobody can look.
     """
-    if outputs.get("clusterSide") != "hypershift" or "managementClusterId" not in outputs:
+    if "managementClusterId" not in outputs:
         return []
-    clusters = outputs.get("hostedClusters") or {}
-    return [control_plane_namespace(each["namespace"], name) for name, each in clusters.items() if name not in applied]
+    return [
+        control_plane_namespace(cluster["namespace"], name)
+        for name, cluster in (outputs.get("hostedClusters") or {}).items()
+        if name not in applied and cluster_side(outputs, cluster) == "hypershift"
+    ]

@@ -12,7 +12,6 @@ from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import control_plane_namespace
 from identity.outputs import HostedClusterOutput, StackOutputs
-from ops.outputs.rows import has_probes
 from ops.world.probes import ProbeResult, ProbeResults
 
 
@@ -50,12 +49,8 @@ class TokenRow:
 
 
 def token_probes(outputs: StackOutputs[str]) -> list[TokenProbe]:
-    """One for each service account of the stack's clusters with workload identities, in the catalogue's order.
-
-    Only with `clusterSide: hypershift` there are such clusters.
-    """
-    clusters = {} if has_probes(outputs) else outputs.get("hostedClusters", {})
-    return [each for name, cluster in clusters.items() for each in _of_cluster(name, cluster)]
+    """One for each service account of the stack's clusters with workload identities, in the catalogue's order."""
+    return [each for name, cluster in outputs.get("hostedClusters", {}).items() for each in _of_cluster(name, cluster)]
 
 
 def _of_cluster(name: str, cluster: HostedClusterOutput[str]) -> Iterator[TokenProbe]:

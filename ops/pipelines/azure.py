@@ -84,7 +84,7 @@ class PipelineIdentity:
         yield from self._granted_on_state()
         if self.purpose is Purpose.DEPLOYER:
             yield from _permission()
-            if self.stack.settings.cluster_side == "stack":
+            if self.stack.settings.makes_cluster_sides:
                 yield (
                     "# on the management cluster: what `idstack rbac <object id> --principal-type ServicePrincipal "
                     f"--stack {self.stack.name}` prints"

@@ -60,7 +60,8 @@ def _kinds(configuration: Mapping[str, Any]) -> tuple[CustomKind, ...]:
     """The custom kinds of the stack's objects, by its configuration without secrets."""
     clusters = configuration.get("hostedClusters") or ()
     side = configuration.get("clusterSide", Settings.model_fields["cluster_side"].default)
+    have_credentials = any(cluster.get("authentication") != "workload-identities" for cluster in clusters)
     return required_kinds(
-        makes_cluster_side=side == "stack",
+        makes_cluster_side=side == "stack" and have_credentials,
         applies_hosted_clusters=any(each.get("hostedCluster") for each in clusters),
     )

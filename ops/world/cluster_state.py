@@ -17,7 +17,7 @@ from identity.access.api_server import ApiServer
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AccessError
 from identity.naming import control_plane_namespace
-from identity.outputs import HostedClusterOutput, StackOutputs
+from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side, owned_namespaces
 from ops.access.azure import deployer
 from ops.access.management_cluster import api_server
 from ops.stack import local_cloud
@@ -160,7 +160,7 @@ def read_cluster_state(engine: Engine, outputs: StackOutputs[str]) -> ClusterSta
     if not outputs.get("hostedClusters"):
         return None
     if "managementClusterId" not in outputs:
-        if outputs.get("clusterSide") != "hypershift":
+        if len(owned_namespaces(outputs)) == len(outputs["hostedClusters"]):
             return None
         return ClusterState(unread=("the management cluster: the stack's configuration has no managementCluster",))
     try:
@@ -192,7 +192,7 @@ def read(server: ApiServer, outputs: StackOutputs[str], version_of: VersionOf) -
     unread: list[str] = []
     for name, cluster in outputs.get("hostedClusters", {}).items():
         try:
-            if outputs.get("clusterSide") == "hypershift":
+            if cluster_side(outputs, cluster) == "hypershift":
                 conditions += _conditions(server, name, cluster["namespace"])
         except AccessError as error:
             unread.append(f"the conditions of {name}: {error}")

@@ -43,11 +43,11 @@ def read_control_planes(
     `mounts` is where the local kubelet mounts volumes. Then the probes' reports are read at the pods' addresses,
     otherwise through the API server.
     """
-    return {each.cluster: _control_plane(server, each, state, parts, mounts) for each in state.clusters}
+    return {each.cluster: _control_plane(server, each, parts, mounts) for each in state.clusters}
 
 
 def _control_plane(
-    server: ApiServer, cluster: Cluster, state: StackState, parts: Collection[Part], mounts: Path | None
+    server: ApiServer, cluster: Cluster, parts: Collection[Part], mounts: Path | None
 ) -> SeenControlPlane:
     core, classes = (each.format(cluster.namespace) for each in (_CORE, _CLASSES))
 
@@ -60,7 +60,7 @@ def _control_plane(
 
     listed = attempt(lambda: _items(server, f"{core}/pods"))
     pods = listed if isinstance(listed, Unread) else _living(listed)
-    wants_reports = Part.REPORTS in parts and state.cluster_side == "stack"
+    wants_reports = Part.REPORTS in parts and cluster.side == "stack"
     probes = [] if isinstance(pods, Unread) or not wants_reports else _probes(cluster, pods)
     return SeenControlPlane(
         classes=attempt(lambda: {_name(each): _class(each) for each in _items(server, classes)}),
@@ -68,7 +68,7 @@ def _control_plane(
         pods=pods if isinstance(pods, Unread) else tuple(map(_pod, pods)),
         warnings=attempt(lambda: tuple(_warnings(_items(server, f"{core}/events?fieldSelector=type%3DWarning")))),
         reports=_reports(server, probes, mounts),
-        hosted_cluster=attempt(hosted) if state.cluster_side == "hypershift" else None,
+        hosted_cluster=attempt(hosted) if cluster.side == "hypershift" else None,
     )
 
 

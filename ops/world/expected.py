@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
+from identity.outputs import ClusterSide
 from ops.world.ownership import ResourceOwner
 
 
@@ -137,12 +137,13 @@ class Identity(GrantedPrincipal):
 class Cluster:
     """One hosted cluster; `home` is the namespace of its HostedCluster, `namespace` that of its control plane.
 
-    `guests` are those whose pods have tokens of service accounts.
+    `guests` are those whose pods have tokens of service accounts; `side` is who makes the control plane's objects.
     """
 
     cluster: str
     home: str
     namespace: str
+    side: ClusterSide
     identities: tuple[Identity, ...]
     guests: tuple[FederatedIdentity, ...] = ()
     identity: None = None
@@ -165,7 +166,7 @@ class StackState:
     vault is a shared stack's. `pending` are the operations that a killed engine left half done, in words.
     """
 
-    cluster_side: Literal["stack", "hypershift"]
+    cluster_side: ClusterSide  # of the clusters that sign in with certificates
     vault_id: str
     vault_name: str
     tenant_id: str

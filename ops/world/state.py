@@ -9,6 +9,7 @@ from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
 from identity.catalogue_rows import ControlPlaneIdentity, GrantedIdentity, Mount
 from identity.naming import control_plane_namespace
+from identity.outputs import ClusterSide, StackOutputs, cluster_side
 from identity.plugin_schema import IssuerDocumentsState, VaultKeyOutputs
 from ops.stack.state import State, StateResource, name_of, outputs_of
 from ops.world.accesses import accesses
@@ -34,17 +35,16 @@ def expected(state: State) -> StackState:
     """What the checks expect of a stack with this state; of one that was never brought up, nothing."""
     deployment = state["deployment"]
     resources = _Resources([each for each in deployment.get("resources") or () if not each.get("delete")])
-    outputs: Mapping[str, Any] = outputs_of(state)
-    side = outputs.get("clusterSide", "stack")
+    outputs = outputs_of(state)
     return StackState(
-        cluster_side=side,
+        cluster_side=outputs.get("clusterSide", "stack"),
         vault_id=outputs.get("keyVaultId", ""),
         vault_name=outputs.get("keyVaultName", ""),
         tenant_id=outputs.get("tenantId", ""),
         key_vault_user=outputs.get("keyVaultUserClientId", ""),
         attach_command=outputs.get("keyVaultUserAttachCommand"),
         management_cluster=outputs.get("managementClusterId"),
-        clusters=tuple(_clusters(outputs.get("hostedClusters") or {}, side, resources)),
+        clusters=tuple(_clusters(outputs, resources)),
         own_vault=_own_vault(resources.of(ResourceOwner(), resource_types.VAULT)),
         reader_roles=resources.roles(ResourceOwner(), KEY_VAULT_USER),
         pending=tuple(
@@ -96,15 +96,17 @@ def _own_vault(vaults: Sequence[StateResource]) -> OwnVault | None:
     )
 
 
-def _clusters(described: Mapping[str, Any], side: str, resources: _Resources) -> Iterator[Cluster]:
-    for name, cluster in described.items():
+def _clusters(outputs: StackOutputs[str], resources: _Resources) -> Iterator[Cluster]:
+    for name, cluster in (outputs.get("hostedClusters") or {}).items():
         namespace = control_plane_namespace(cluster["namespace"], name)
+        side = cluster_side(outputs, cluster)
         spec = cluster.get("hostedClusterSpec") or {}
         issuer = _issuer(ResourceOwner(name), cluster, spec.get("issuerURL", ""), resources)
         yield Cluster(
             cluster=name,
             home=cluster["namespace"],
             namespace=namespace,
+            side=side,
             identities=tuple(
                 _identity(_granted(name, row, resources, spec), resources, namespace, row, output, side)
                 for row in CONTROL_PLANE
@@ -169,7 +171,7 @@ def _identity(
     namespace: str,
     row: ControlPlaneIdentity,
     output: Mapping[str, Any],
-    side: str,
+    side: ClusterSide,
 ) -> Identity:
     # What the stack wrote last into the vault: the outputs may be those of the last run that did not fail.
     written = [each.get("inputs") or {} for each in resources.of(granted.owner, resource_types.CREDENTIAL_SECRET)]
@@ -189,7 +191,7 @@ def _identity(
     )
 
 
-def _mount(row: ControlPlaneIdentity, mount: Mount, side: str) -> ExpectedMount:
+def _mount(row: ControlPlaneIdentity, mount: Mount, side: ClusterSide) -> ExpectedMount:
     """Where the credential is expected: in the probe of the mount, or in HyperShift's own pod."""
     is_ours = side == "stack"
     return ExpectedMount(

@@ -122,3 +122,13 @@ def test_what_the_server_does_not_serve_goes_to_the_real_interpreter(warm: str) 
     done = subprocess.run([warm, "-c", "import sys; print(sys.orig_argv[0])"], capture_output=True, text=True)
 
     assert done.stdout == f"{sys.executable}\n"
+
+
+def test_a_process_of_another_checkout_has_the_modules_of_that_one(warm: str, tmp_path: Path) -> None:
+    (tmp_path / "identity").mkdir()
+    (tmp_path / "identity/version.py").write_text("print(__file__)\n", encoding="utf-8")
+    (tmp_path / "other.py").write_text("import identity.version\n", encoding="utf-8")
+
+    done = subprocess.run([warm, "other.py"], cwd=tmp_path, capture_output=True, text=True)
+
+    assert (done.stdout, done.stderr) == (f"{tmp_path}/identity/version.py\n", "")

@@ -2,7 +2,8 @@
 
 Its `python` is a client (`client.py`) of one server (`server.py`), which has imported the third-party packages and
 forks a process for each command line: a process of its own, with the arguments, environment, working directory and
-files of the client, which passes on signals and shares its end. Each process imports this checkout's modules again.
+files of the client, which passes on signals and shares its end. So has it imported this checkout's rooms, which a
+process of another checkout imports again.
 """
 
 from __future__ import annotations

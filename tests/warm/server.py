@@ -1,4 +1,4 @@
-"""Forks a process for each client, with the SDKs imported.
+"""Forks a process for each client, with the SDKs and the modules of this checkout imported.
 
 `python -P server.py <directory> <socket>` serves until its standard input is closed; then it kills the processes that
 are left and removes the directory.
@@ -25,7 +25,18 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
 
-_CHECKOUT: Final = Path(__file__).parents[2]
+_CHECKOUT: Final = Path(__file__).resolve().parents[2]
+# Rooms that a program or a plugin runs. `ops` is not one: it takes the folder it is in for the project.
+_ROOMS: Final = ("components", "emulated", "identity", "localcloud", "plugin", "provider", "tools")
+_OWN: Final = (
+    "components.program",
+    "emulated.azure_native.provider",
+    "emulated.azuread.provider",
+    "emulated.kubernetes.provider",
+    "localcloud.kubelet.main",
+    "localcloud.runtime.daemon",
+    "provider.__main__",
+)
 PACKAGES: Final = (
     "azure.core.pipeline.transport",
     "azure.identity",
@@ -92,6 +103,10 @@ def main() -> None:
     for package in PACKAGES:
         getattr(importlib.import_module(package), "__all__", None)  # azure-native's modules load at the first look
     _load_keys_once()
+    sys.path.insert(0, str(_CHECKOUT))
+    for module in _OWN:
+        importlib.import_module(module)
+    sys.path.remove(str(_CHECKOUT))
     assert threading.active_count() == 1, "a fork keeps one thread only"
     gc.collect()
     gc.freeze()
@@ -234,10 +249,19 @@ def become(request: Request) -> None:
     sys.path[:0] = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     if request.arguments[0] != "-P":
         sys.path.insert(0, str(Path.cwd() if is_module else Path(sys.argv[0]).resolve().parent))
+    _forget_another_checkout()
     if is_module:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
         runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def _forget_another_checkout() -> None:
+    """Leave the modules of this checkout only where the process would import the same ones."""
+    places = {each / "identity" for each in (*map(Path, sys.path), Path.cwd())}
+    if {each.resolve() for each in places if each.is_dir()} != {_CHECKOUT / "identity"}:
+        for name in [each for each in sys.modules if each.partition(".")[0] in _ROOMS]:
+            del sys.modules[name]
 
 
 def end(program: Callable[[], object]) -> NoReturn:

@@ -37,12 +37,9 @@ _KEYS_OF: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def validate_authentication(
-    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
-) -> None:
+def validate_authentication(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     """Apply every rule to the hosted cluster at `place`."""
     apply((_other_way_has_no_keys, _topology_is_given, _workload_identities_are_used), cluster, place, report)
-    apply((_side_is_hypershifts,), settings, cluster, place, report)
 
 
 def applied_clusters_sign_in_in_one_way(settings: Settings, report: ProblemReport) -> None:
@@ -137,18 +134,3 @@ def _workload_identities_are_used(cluster: HostedClusterSettings, place: Place, 
                 accepted=f"nothing: without {path_of((*place, row.setting))} nobody uses this identity",
                 fix=f"{to_remove(at)}, or write {path_of((*place, row.setting))} in the stack file",
             )
-
-
-def _side_is_hypershifts(
-    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
-) -> None:
-    if settings.cluster_side == "stack" and cluster.authentication == _WORKLOAD:
-        at = (*place, "authentication")
-        report.refuse(
-            at,
-            cluster.authentication,
-            rule="workload-identities-with-stack-side",
-            accepted=f"{_MANAGED} with clusterSide: stack: the tokens of a hosted cluster's service accounts are from "
-            "its API server, which HyperShift runs",
-            fix=f"{to_set(('clusterSide',), 'hypershift')}, or {to_set(at, _MANAGED)}",
-        )

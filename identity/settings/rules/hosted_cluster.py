@@ -229,7 +229,6 @@ def _kept_roles_assign_no_roles(
 
 _RULES: Final = (
     _network_is_in_the_subscription,
-    validate_authentication,
     validate_issuer,
     validate_infrastructure,
     validate_dns,
@@ -239,6 +238,7 @@ _RULES: Final = (
     validate_optional_identities,
 )
 _RULES_OF_THE_CLUSTER_ALONE: Final = (
+    validate_authentication,
     _namespace_is_short_enough,
     _subnet_is_in_the_network,
     validate_endpoint_access,

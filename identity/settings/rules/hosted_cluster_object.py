@@ -17,13 +17,13 @@ def validate_hosted_cluster_object(
     given, at = cluster.hosted_cluster, (*place, "hostedCluster")
     if given is None:
         return
-    apply((_side_is_hypershifts,), settings, at, report)
+    apply((_side_is_hypershifts,), settings, cluster, at, report)
     apply((_users_part_is_given_once, _release_comes_with_a_pull_secret), given, at, report)
     apply(_RULES, cluster, given, place, report)
 
 
-def _side_is_hypershifts(settings: Settings, at: Place, report: ProblemReport) -> None:
-    if settings.cluster_side != "hypershift":
+def _side_is_hypershifts(settings: Settings, cluster: HostedClusterSettings, at: Place, report: ProblemReport) -> None:
+    if settings.makes_cluster_side(cluster):
         report.refuse(
             at,
             {},

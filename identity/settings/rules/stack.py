@@ -225,13 +225,9 @@ def _key_vault_user_is_described_by_its_source(settings: Settings, report: Probl
             )
 
 
-def _makes_cluster_sides(settings: Settings) -> bool:
-    return settings.cluster_side == "stack" and bool(settings.hosted_clusters)
-
-
 def _creating(settings: Settings) -> Iterator[str]:
     """The place that makes the stack create objects in the management cluster, if there is one."""
-    if _makes_cluster_sides(settings):
+    if settings.makes_cluster_sides:
         yield "clusterSide: stack"
         return
     for index, cluster in enumerate(settings.hosted_clusters):
@@ -260,19 +256,22 @@ def _management_cluster_is_named_where_needed(settings: Settings, report: Proble
 
 
 def _metadata_is_blocked_in_own_namespaces(settings: Settings, report: ProblemReport) -> None:
-    if settings.block_instance_metadata and settings.cluster_side == "hypershift":
+    is_hypershifts = bool(settings.hosted_clusters) and not settings.makes_cluster_sides
+    if settings.block_instance_metadata and (is_hypershifts or settings.cluster_side == "hypershift"):
         place = ("blockInstanceMetadata",)
+        or_stack = f", or {to_set(('clusterSide',), 'stack')}" if settings.cluster_side == "hypershift" else ""
         report.refuse(
             place,
             True,
             rule="metadata-block-without-effect",
-            accepted="nothing with clusterSide: hypershift, where HyperShift makes the namespaces and their policies",
-            fix=f"{to_remove(place)}, or {to_set(('clusterSide',), 'stack')}",
+            accepted="nothing where HyperShift makes the namespaces and their policies: with clusterSide: hypershift, "
+            "and in a stack whose hosted clusters all have workload identities",
+            fix=to_remove(place) + or_stack,
         )
 
 
 def _probe_has_an_image_where_needed(settings: Settings, report: ProblemReport) -> None:
-    if _makes_cluster_sides(settings) and settings.probe.image is None:
+    if settings.makes_cluster_sides and settings.probe.image is None:
         place = ("probe", "image")
         report.refuse(
             place,

@@ -23,6 +23,7 @@ from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud
 from identity.credentials.certificate import KEY_SIZES
 from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, MOST_TAGS, OWN_TAGS, SIGNING_KEY_ID
 from identity.naming import STACK_TAG
+from identity.outputs import ClusterSide
 from identity.settings.schema import arm_ids, types
 from identity.settings.schema.access import AccessSettings
 from identity.settings.schema.base import FilledIn, Model
@@ -221,10 +222,11 @@ class Settings(Model):
         description="Protects the vault, a created cluster, created infrastructure, a created issuer, the Entra "
         "applications and an applied HostedCluster against deletion.",
     )
-    cluster_side: Literal["stack", "hypershift"] = Field(
+    cluster_side: ClusterSide = Field(
         "stack",
         description="Who makes SecretProviderClasses, cloud configurations and pods: `stack`, this program; "
-        "`hypershift`, HyperShift's operators (`docs/guides/hypershift.md`).",
+        "`hypershift`, HyperShift's operators (`docs/guides/hypershift.md`). Those of a hosted cluster with workload "
+        "identities are always HyperShift's.",
     )
     roles: Literal["hypershift", "builtin"] = Field(
         "hypershift",
@@ -304,4 +306,16 @@ class Settings(Model):
     @property
     def writes_to_management_cluster(self) -> bool:
         """Whether the stack creates objects in the management cluster."""
-        return any(self.cluster_side == "stack" or each.hosted_cluster for each in self.hosted_clusters)
+        return self.makes_cluster_sides or any(cluster.hosted_cluster for cluster in self.hosted_clusters)
+
+    @property
+    def makes_cluster_sides(self) -> bool:
+        """Whether the stack makes the objects of a control plane."""
+        return any(map(self.makes_cluster_side, self.hosted_clusters))
+
+    def makes_cluster_side(self, cluster: HostedClusterSettings) -> bool:
+        """Whether the stack makes the objects of this control plane, and not HyperShift.
+
+        Only HyperShift runs the API server that issues the tokens of workload identities.
+        """
+        return self.cluster_side == "stack" and cluster.has_credentials

@@ -1,7 +1,7 @@
-"""ARM's front door: authenticates and authorizes each request, finds its parents, and calls the resource type.
+"""The entry of ARM: authenticates and authorizes each request, finds its parents, and calls the resource type.
 
 The order is ARM's: api-version, bearer, subscription, limits, resource type, authorization, resource group, parent. So
-a caller without rights learns nothing of what exists. Linked authorization is left to each resource type.
+a caller without rights learns nothing about what exists. Linked authorization is left to each resource type.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from starlette.routing import Route
 
 from localcloud.azure.arm import (
     authorization,
-    compute,
-    containerregistry,
     containerservice,
     errors,
     eventgrid,
@@ -26,8 +24,8 @@ from localcloud.azure.arm import (
     managedidentity,
     metadata,
     network,
-    operationalinsights,
     resources,
+    seeded,
     storage,
     subscriptions,
 )
@@ -45,16 +43,14 @@ from localcloud.azure.tenant.tokens import Caller, InvalidTokenError
 
 _NAMESPACES: Final = (
     authorization,
-    compute,
-    containerregistry,
     containerservice,
     eventgrid,
     insights,
     keyvault,
     managedidentity,
     network,
-    operationalinsights,
     resources,
+    seeded,
     storage,
     subscriptions,
 )
@@ -62,9 +58,9 @@ _OPERATIONS: Final = {"GET": "read", "HEAD": "read", "PUT": "write", "PATCH": "w
 
 
 def app(cloud: LocalAzure) -> Starlette:
-    """The service, over the given store, directory and authorization."""
+    """The service."""
     known = {type_.name.lower(): type_ for namespace in _NAMESPACES for type_ in namespace.types()}
-    type_names = tuple(each.name for each in known.values())
+    type_names = tuple(resource_type.name for resource_type in known.values())
     store = Resources(cloud.store)
     throttle = Throttle(cloud.faults.arm_requests)
 
@@ -109,14 +105,14 @@ def _api_version(request: Request) -> str:
 
 
 def _is_open(resource_type: ResourceType, path: ArmPath, method: str) -> bool:
-    """Whether everybody who is signed in may make this request."""
+    """Whether every signed-in caller may make this request."""
     if resource_type.listed_by_access and path.is_collection:
         return True
     return resource_type.read_by_anybody_at_the_root and path.scope == "" and method in ("GET", "HEAD")
 
 
 async def _understood(request: Request, resource_type: ResourceType, path: ArmPath) -> dict[str, Any]:
-    """The body of a request that has nothing which its operation would ignore; raises 400 and 501."""
+    """The body of a request; raises 400 and 501 for anything that its operation would ignore."""
     method = "GET" if request.method == "HEAD" else request.method
     operation = {"GET": "list"}.get(method, "") if path.is_collection else method
     if method == "POST":
@@ -168,7 +164,7 @@ def _action(resource_type: ResourceType, path: ArmPath, method: str) -> str:
 def _find_place(store: Resources, path: ArmPath, resource_type: ResourceType, method: str) -> None:
     """Refuse a request into a resource group, a parent or (extension types) onto a resource that does not exist.
 
-    What an extension hangs on may be finer than ARM's own resources (a key of a vault, a namespace of a cluster), so
+    The scope of an extension may be finer than ARM's own resources (a key of a vault, a namespace of a cluster), so
     only the outermost resource is looked for.
     """
     is_the_group = path.scope is None and not path.is_collection

@@ -33,7 +33,7 @@ from localcloud.azure.shared.understood import Understood
 from localcloud.core.clock import now
 from localcloud.core.store import Document
 
-# The first version is not taken any more (azure-docs `conditions-troubleshoot.md`).
+# The first version is no longer accepted (azure-docs `conditions-troubleshoot.md`).
 _CONDITION_VERSION: Final = "2.0"
 _PRINCIPAL_TYPES: Final = frozenset({"User", "Group", "ServicePrincipal", "ForeignGroup", "Device"})
 _WRITABLE: Final = frozenset(
@@ -60,7 +60,7 @@ class RoleAssignments(StoredType):
 
     async def list(self, call: Call) -> Response:
         scope = _scope(call.path)
-        above = [each for ancestor in _ancestors(scope) for each in _at(call.resources, ancestor)]
+        above = [assignment for ancestor in _ancestors(scope) for assignment in _at(call.resources, ancestor)]
         assignments = [*above, *call.resources.below(scope, self.name)]
         at_scope, principals = _wanted(call)
         if at_scope:
@@ -71,7 +71,7 @@ class RoleAssignments(StoredType):
                 for assignment in assignments
                 if assignment["properties"]["principalId"].lower() in principals
             ]
-        return collection(public(each) for each in assignments)
+        return collection(public(assignment) for assignment in assignments)
 
     async def put(self, call: Call) -> Response:
         self._require(call, "write", Attributes(request=_attributes(call.properties)))
@@ -121,7 +121,7 @@ def types() -> tuple[ResourceType, ...]:
 
 
 def _wanted(call: Call) -> tuple[bool, Collection[str] | None]:
-    """What a filter asks for: only what is in effect at the scope, and only what these principals have; raises 400.
+    """Apply a filter: what is in effect at the scope, or what these principals have; raises 400.
 
     `assignedTo('…')` includes what a user's groups have. `principalId eq '…'` stands alone (azure-powershell issue
     20384); the message is that of azure-rest-api-specs issue 28255.
@@ -184,7 +184,7 @@ def _checked(call: Call) -> dict[str, Any]:
 
 
 def _check_condition(condition: object, version: object) -> None:
-    """Refuse what is no condition, without its reason, as Azure does (azure-docs `conditions-troubleshoot.md`)."""
+    """Refuse an invalid condition without a reason, as Azure does (azure-docs `conditions-troubleshoot.md`)."""
     refusal = ServiceError(400, "InvalidRoleAssignmentCondition", "The given role assignment condition is invalid.")
     if version != _CONDITION_VERSION or not isinstance(condition, str):
         raise refusal
@@ -195,13 +195,13 @@ def _check_condition(condition: object, version: object) -> None:
 
 
 def _attributes(properties: Mapping[str, Any]) -> dict[str, str]:
-    """What conditions may ask about a role assignment."""
-    found = {
+    """The attributes of a role assignment that conditions may use."""
+    attributes = {
         "RoleDefinitionId": properties.get("roleDefinitionId"),
         "PrincipalId": properties.get("principalId"),
         "PrincipalType": properties.get("principalType"),
     }
-    return {name: value.rpartition("/")[2] for name, value in found.items() if isinstance(value, str)}
+    return {name: value.rpartition("/")[2] for name, value in attributes.items() if isinstance(value, str)}
 
 
 def _named(resources: Resources, name: str) -> Document | None:
@@ -211,13 +211,13 @@ def _named(resources: Resources, name: str) -> Document | None:
 
 
 def _refuse_equal(call: Call, properties: Mapping[str, Any]) -> None:
-    for each in _at(call.resources, _scope(call.path)):
-        if _same_grant(each["properties"], properties):
+    for assignment in _at(call.resources, _scope(call.path)):
+        if _same_grant(assignment["properties"], properties):
             raise ServiceError(
                 409,
                 "RoleAssignmentExists",
                 "The role assignment already exists. The ID of the existing role assignment is "
-                f"{each['name'].replace('-', '')}.",
+                f"{assignment['name'].replace('-', '')}.",
             )
 
 

@@ -1,4 +1,4 @@
-"""Microsoft.ContainerService: the management cluster, seeded or made by a stack.
+"""Microsoft.ContainerService: the management cluster, seeded or created by a stack.
 
 `addonProfiles.azureKeyvaultSecretsProvider.identity` in its answer is the key-vault-user of a stack on AKS. Every
 cluster here is the one Kubernetes API of this machine, which serves the add-on's kinds from the start and keeps its
@@ -95,12 +95,12 @@ class ManagedClusters(StoredType):
 
 
 def _beside(call: Call, current: Document | None, cluster_id: str) -> dict[str, Any]:
-    """The members beside `properties`: the SKU, and the cluster's own identity with a principal."""
+    """The members other than `properties`: the SKU, and the cluster's own identity with a principal."""
     known: dict[str, Any] = {
         name: current[name] for name in ("sku", "kind", "identity", "seeded") if current and name in current
     }
-    given = {name: call.body[name] for name in ("sku", "kind", "identity") if call.body.get(name) is not None}
-    beside: dict[str, Any] = {"sku": {"name": "Base", "tier": "Free"}, "kind": "Base", **known, **given}
+    written = {name: call.body[name] for name in ("sku", "kind", "identity") if call.body.get(name) is not None}
+    beside: dict[str, Any] = {"sku": {"name": "Base", "tier": "Free"}, "kind": "Base", **known, **written}
     if enumerated((beside.get("identity") or {}).get("type"), ("SystemAssigned",)):
         principal = known.get("identity", {}).get("principalId") or (
             call.cloud.directory.create_managed_identity(cluster_id, call.path.name).object_id

@@ -39,7 +39,7 @@ def invalid_filter(term: str) -> ServiceError:
 
 
 def method_not_allowed(method: str) -> ServiceError:
-    """405: Azure knows the resource type and offers no such method on it."""
+    """405: the resource type has no such method in Azure."""
     return ServiceError(405, "MethodNotAllowed", f"The requested resource does not support http method '{method}'.")
 
 
@@ -49,7 +49,7 @@ def subscription_not_found(subscription: str) -> ServiceError:
 
 
 def resource_group_not_found(name: str) -> ServiceError:
-    """404 for the group itself and for everything asked for in it."""
+    """404 for the group itself and for everything in it."""
     return ServiceError(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
 
 
@@ -66,7 +66,7 @@ def refuse_deleting(group: Document) -> None:
 def resource_not_found(path: ArmPath, type_name: str) -> ServiceError:
     """404 for a resource whose group and parent exist."""
     namespace, *types = type_name.split("/")
-    nested = "/".join(f"{each}/{name}" for each, name in zip(types, path.names, strict=True))
+    nested = "/".join(f"{type_name}/{name}" for type_name, name in zip(types, path.names, strict=True))
     return ServiceError(
         404,
         "ResourceNotFound",
@@ -107,7 +107,7 @@ def location_differs(path: ArmPath, current: str, asked: str) -> ServiceError:
 
 
 def check_api_version(version: str) -> None:
-    """Refuse a request without an api-version, and before the caller is even known (MicrosoftDocs/feedback 2279)."""
+    """Refuse a request without an api-version, before the caller is known (MicrosoftDocs/feedback 2279)."""
     if not version:
         raise _missing_api_version()
     if not _API_VERSION.fullmatch(version):

@@ -65,8 +65,8 @@ class SystemTopics(StoredType):
         if current is not None and current["properties"]["source"].lower() != source["id"].lower():
             raise _invalid("System topic source cannot be modified.")
         self._refuse_second(call, source)
-        made = current["properties"] if current else {"metricResourceId": str(uuid.uuid4())}
-        kept = {**made, **properties, "provisioningState": "Succeeded"}
+        assigned = current["properties"] if current else {"metricResourceId": str(uuid.uuid4())}
+        kept = {**assigned, **properties, "provisioningState": "Succeeded"}
         call.resources.put({**resource, "properties": kept})
         return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
 
@@ -74,12 +74,12 @@ class SystemTopics(StoredType):
         return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
 
     def _source(self, call: Call, source: str) -> Document:
-        found = call.resources.get(source)
-        if found is None:
+        vault = call.resources.get(source)
+        if vault is None:
             raise _invalid(f"The source '{source}' of the system topic was not found.")
-        if found["type"] != _VAULTS:
-            raise errors.not_emulated(f"{self.name} of a {found['type']}")
-        return found
+        if vault["type"] != _VAULTS:
+            raise errors.not_emulated(f"{self.name} of a {vault['type']}")
+        return vault
 
     def _refuse_second(self, call: Call, source: Document) -> None:
         for other in subscription_resources(call, self.name):
@@ -137,8 +137,8 @@ class EventSubscriptions(StoredType):
         groups = wanted.get("actionGroups") or []
         self._require(call, f"{ACTION_GROUPS}/write", groups)
         for group in groups:
-            found = call.resources.get(group)
-            if found is None or found["type"] != ACTION_GROUPS:
+            action_group = call.resources.get(group)
+            if action_group is None or action_group["type"] != ACTION_GROUPS:
                 raise _invalid(f"The action group '{group}' was not found.")
 
     def _require(self, call: Call, action: str, linked: list[str]) -> None:

@@ -1,6 +1,6 @@
-"""The deletion of a resource group with all that is in it, which Azure finishes long after it has accepted it.
+"""The deletion of a resource group with its content, which Azure completes long after it has accepted it.
 
-A deletion is a document with the instant at which it ends. Every request to ARM ends first what is due, so nothing has
+A deletion is a document with its completion time. Every request to ARM first completes what is due, so nothing has
 to run in between. Sources: REST reference of resource groups (202 with Location), azure-docs
 `resource-manager/management/delete-resource-group`.
 """
@@ -22,16 +22,16 @@ from localcloud.core import clock
 from localcloud.core.store import Document
 
 _DELETIONS: Final = "arm-deletion"
-# What has a deletion of its own that a group's does not do here: soft delete, node resource groups.
+# Types whose own deletion does more than a group's does here: soft delete, node resource groups.
 _KEPT_OUT: Final = ("microsoft.keyvault/vaults", "microsoft.containerservice/managedclusters")
 
 
 def begin(cloud: LocalAzure, group: Document) -> str:
-    """Begin to delete a group; returns the id of the operation. Raises 501 for content that is not emulated so far."""
+    """Begin to delete a group; returns the operation's id. Raises 501 for content whose deletion is not emulated."""
     content = _content(cloud, group)
-    for each in content:
-        if each["type"].lower() in _KEPT_OUT:
-            raise errors.not_emulated(f"the deletion of a resource group that holds a {each['type']}")
+    for resource in content:
+        if resource["type"].lower() in _KEPT_OUT:
+            raise errors.not_emulated(f"the deletion of a resource group that holds a {resource['type']}")
     operation = uuid.uuid4().hex
     ends = clock.now() + timedelta(seconds=cloud.faults.resource_group_deletion)
     with cloud.store.transaction():
@@ -49,16 +49,16 @@ def end_due(cloud: LocalAzure) -> None:
 
 
 def result(cloud: LocalAzure, operation: str) -> dict[str, Any] | None:
-    """None while the deletion goes on; then {} or the error; raises KeyError for no such operation."""
+    """None while the deletion is in progress, then {} or the error; raises KeyError for an unknown operation."""
     deletion = cloud.store.get(_DELETIONS, operation)
     if deletion is None:
         raise KeyError(operation)
-    found: dict[str, Any] | None = deletion.get("result")
-    return found
+    outcome: dict[str, Any] | None = deletion.get("result")
+    return outcome
 
 
 def _deleted(cloud: LocalAzure, group_id: str) -> dict[str, Any]:
-    """Delete the group, unless something outside refers to its content: then it stays, whole."""
+    """Delete the group, unless a resource outside refers to its content: then all of it stays."""
     resources = Resources(cloud.store)
     group = resources.get(group_id)
     if group is None:
@@ -71,11 +71,11 @@ def _deleted(cloud: LocalAzure, group_id: str) -> dict[str, Any]:
             f"'{','.join(used)}' could not be deleted. The provisioning state of the resource group will be rolled "
             "back.",
         }
-    for each in _content(cloud, group):
-        if each["type"] == IDENTITIES:
-            cloud.directory.delete_service_principal(each["properties"]["principalId"])
-        if each["type"] == ACCOUNTS:
-            empty_account(cloud.store, each["name"])
+    for resource in _content(cloud, group):
+        if resource["type"] == IDENTITIES:
+            cloud.directory.delete_service_principal(resource["properties"]["principalId"])
+        if resource["type"] == ACCOUNTS:
+            empty_account(cloud.store, resource["name"])
     resources.delete(group_id)
     return {}
 
@@ -89,7 +89,11 @@ def _used_from_outside(cloud: LocalAzure, group: Document) -> set[str]:
         for subnet in subnets
         if not subnet["id"].lower().startswith(inside)
     }
-    return {f"{SECURITY_GROUPS}/{each.rpartition('/')[2]}" for each in used if each.lower().startswith(inside)}
+    return {
+        f"{SECURITY_GROUPS}/{resource_id.rpartition('/')[2]}"
+        for resource_id in used
+        if resource_id.lower().startswith(inside)
+    }
 
 
 def _content(cloud: LocalAzure, group: Document) -> list[Document]:

@@ -16,9 +16,9 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.network_rules import known
-from localcloud.azure.arm.operationalinsights import WORKSPACES
 from localcloud.azure.arm.path import parse
 from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, StoredType
+from localcloud.azure.arm.seeded import WORKSPACES
 from localcloud.azure.blob.accounts import ACCOUNTS
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
@@ -28,7 +28,7 @@ from localcloud.core.store import Document
 ACTION_GROUPS: Final = "Microsoft.Insights/actionGroups"
 DIAGNOSTIC_SETTINGS: Final = "Microsoft.Insights/diagnosticSettings"
 _VAULTS: Final = "Microsoft.KeyVault/vaults"
-# By destination: the type, and what the writer must be allowed there.
+# By destination: the type, and the action that the writer needs there.
 _SINKS: Final[Mapping[str, tuple[str, str]]] = {
     "workspaceId": (WORKSPACES, f"{WORKSPACES}/sharedKeys/action"),
     "storageAccountId": (ACCOUNTS, f"{ACCOUNTS}/listKeys/action"),
@@ -42,7 +42,7 @@ _GROUPS: Final[Mapping[str, frozenset[str]]] = {
 
 
 class DiagnosticSettings(StoredType):
-    """Diagnostic settings of a vault. They go with it, where Azure keeps them for a vault of the same name."""
+    """Diagnostic settings of a vault. They are deleted with it; Azure keeps them for a vault of the same name."""
 
     name = DIAGNOSTIC_SETTINGS
     reads = MappingProxyType({"PUT": Understood.of(body={"properties": {ANY: None, "logs": _LOG}})})
@@ -67,23 +67,23 @@ class DiagnosticSettings(StoredType):
 
     def _vault(self, call: Call) -> Document:
         scope = str(call.path.scope)
-        found = call.resources.get(scope)
-        if found is None or found["type"] != _VAULTS:
+        vault = call.resources.get(scope)
+        if vault is None or vault["type"] != _VAULTS:
             raise errors.not_emulated(f"{self.name} of {scope}")
-        return found
+        return vault
 
     def _check_sink(self, call: Call, vault: Document, name: str, sink: str) -> None:
         type_name, action = _SINKS[name]
         call.cloud.authorization.require_linked(
             call.caller.object_id, f"{self.name}/write", call.path.id, action, [sink]
         )
-        found = call.resources.get(sink)
-        if found is None or found["type"] != type_name:
+        destination = call.resources.get(sink)
+        if destination is None or destination["type"] != type_name:
             raise errors.resource_not_found(parse(sink, "GET"), type_name)
-        if type_name == ACCOUNTS and found["location"] != vault["location"]:
+        if type_name == ACCOUNTS and destination["location"] != vault["location"]:
             raise errors.bad_request(
-                f"Resource '{vault['id']}' is in region '{vault['location']}' and resource '{found['id']}' is in "
-                f"region '{found['location']}'. They must be in the same region."
+                f"Resource '{vault['id']}' is in region '{vault['location']}' and resource '{destination['id']}' is in "
+                f"region '{destination['location']}'. They must be in the same region."
             )
 
     def _refuse_second(self, call: Call, vault: Document, sinks: Mapping[str, str], categories: frozenset[str]) -> None:
@@ -106,7 +106,7 @@ def _categories(logs: list[dict[str, Any]]) -> frozenset[str]:
     named = {name for log in logs for name in ("category", "categoryGroup") if log.get(name) is not None}
     if len(named) > 1:
         raise errors.bad_request("Diagnostic setting does not support mix of log category and log category group.")
-    return frozenset(category for each in logs for category in _of_one(each) if each.get("enabled"))
+    return frozenset(category for log in logs for category in _of_one(log) if log.get("enabled"))
 
 
 def _of_one(log: Mapping[str, Any]) -> Iterator[str]:

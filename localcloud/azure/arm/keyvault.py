@@ -33,7 +33,7 @@ _JOIN: Final = "Microsoft.Network/virtualNetworks/subnets/joinViaServiceEndpoint
 
 
 class KeyVaults(StoredType):
-    """Vaults. A name is taken by every live vault and by every soft-deleted one."""
+    """Vaults. Live and soft-deleted vaults both occupy their names."""
 
     name = VAULTS
     reads = MappingProxyType(
@@ -70,7 +70,7 @@ class KeyVaults(StoredType):
 
     async def list(self, call: Call) -> Response:
         scope = str(call.path.scope)
-        return page(call, (self.present(call, each) for each in call.resources.below(scope, self.name)))
+        return page(call, (self.present(call, resource) for resource in call.resources.below(scope, self.name)))
 
     async def patch(self, call: Call) -> Response:
         current = self.existing(call)
@@ -105,9 +105,9 @@ class KeyVaults(StoredType):
 
 
 class VaultSecrets(ResourceType):
-    """Secrets of a vault, without ever a value in an answer.
+    """Secrets of a vault; no answer has a value.
 
-    A PUT makes a new version unless value, content type, dates and tags are those of the current one.
+    A PUT creates a new version unless value, content type, dates and tags are those of the current one.
     """
 
     name = "Microsoft.KeyVault/vaults/secrets"
@@ -129,8 +129,8 @@ class VaultSecrets(ResourceType):
     async def list(self, call: Call) -> Response:
         """Without tags, as in Azure's own example (keyvault 2026-02-01, `listSecrets.json`)."""
         vault = _vault(call)
-        found = (_secret_resource(vault, each.current) for each in Secrets(call.cloud.store).all(vault))
-        return page(call, ({name: value for name, value in each.items() if name != "tags"} for each in found))
+        secrets = (_secret_resource(vault, secret.current) for secret in Secrets(call.cloud.store).all(vault))
+        return page(call, ({name: value for name, value in secret.items() if name != "tags"} for secret in secrets))
 
     async def put(self, call: Call) -> Response:
         vault, properties = _vault(call), _secret_properties(call)
@@ -162,7 +162,7 @@ class DeletedVaults(ResourceType):
     name = "Microsoft.KeyVault/deletedVaults"
 
     async def list(self, call: Call) -> Response:
-        return collection(_deleted_resource(call, each) for each in Vaults(call.resources).all_deleted())
+        return collection(_deleted_resource(call, vault) for vault in Vaults(call.resources).all_deleted())
 
 
 class DeletedVaultsOfLocation(ResourceType):
@@ -201,7 +201,7 @@ class ManagedHsms(ResourceType):
 
 def types() -> tuple[ResourceType, ...]:
     """The namespace's resource types."""
-    none = (ManagedHsms(f"Microsoft.KeyVault/{each}") for each in ("managedHSMs", "deletedManagedHSMs"))
+    none = (ManagedHsms(f"Microsoft.KeyVault/{name}") for name in ("managedHSMs", "deletedManagedHSMs"))
     return KeyVaults(), VaultSecrets(), DeletedVaults(), DeletedVaultsOfLocation(), *none
 
 

@@ -1,7 +1,7 @@
 """Microsoft.Network: public IP addresses and load balancers.
 
 A load balancer's parts are members of its body; each gets an id below the load balancer's. No traffic passes. Left
-out: IPv6, zones, prefixes, cross-region balancers, the parts as resources of their own. All is there at once.
+out: IPv6, zones, prefixes, cross-region balancers, the parts as resources of their own. Everything is created at once.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class PublicIPAddresses(StoredType):
         minutes = properties.get("idleTimeoutInMinutes", 4)
         if minutes not in _MINUTES:
             raise errors.bad_request(f"The idle timeout of {minutes} minutes is not valid: 4-30.")
-        # TEST-NET-3 (RFC 5737), so that nobody takes it for an address of Azure's.
+        # TEST-NET-3 (RFC 5737), which is never an address of Azure.
         address = f"203.0.113.{zlib.crc32(resource['id'].lower().encode()) % 254 + 1}"
         kept = {
             "publicIPAddressVersion": _choice(properties, "publicIPAddressVersion", ("IPv4",)),
@@ -83,17 +83,17 @@ class PublicIPAddresses(StoredType):
         return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
-        found = call.current
-        if found is None:
+        address = call.current
+        if address is None:
             return Response(status_code=204)
-        if users := list(frontends_with(call, found["id"])):
+        if users := list(frontends_with(call, address["id"])):
             raise ServiceError(
                 400,
                 "PublicIPAddressCannotBeDeleted",
-                f"Public IP address {found['id']} can not be deleted since it is still allocated to resource "
+                f"Public IP address {address['id']} can not be deleted since it is still allocated to resource "
                 f"{users[0]}.",
             )
-        call.resources.delete(found["id"])
+        call.resources.delete(address["id"])
         return Response(status_code=200)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class PublicIPAddresses(StoredType):
 
 
 class LoadBalancers(StoredType):
-    """Load balancers, written as a whole: what a PUT leaves out is gone."""
+    """Load balancers, written as a whole: a PUT removes what it leaves out."""
 
     name = LOAD_BALANCERS
     reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "sku": _OF_A_SKU, "properties": None})})
@@ -113,11 +113,11 @@ class LoadBalancers(StoredType):
         check_name(call.path.name)
         sku = _sku(call.body.get("sku") or {})
         properties = known(call.properties, {*_PARTS, *_ANSWERED}, self.name)
-        parts = {key: [_part(resource["id"], key, each) for each in properties.get(key) or []] for key in _PARTS}
+        parts = {key: [_part(resource["id"], key, part) for part in properties.get(key) or []] for key in _PARTS}
         for frontend in parts[_FRONTENDS]:
             self._check_frontend(call, {**resource, "sku": sku}, frontend)
-        ids = {each["id"].lower() for found in parts.values() for each in found}
-        for rule in (each for key in _REFERRING for each in parts[key]):
+        ids = {part["id"].lower() for members in parts.values() for part in members}
+        for rule in (part for key in _REFERRING for part in parts[key]):
             _check_references(rule, resource["id"], ids)
         call.resources.put({**resource, "sku": sku, "properties": {**parts, "provisioningState": "Succeeded"}})
         return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
@@ -140,35 +140,35 @@ class LoadBalancers(StoredType):
         if address is None:
             return
         require_join(call, self.name, f"{PUBLIC_ADDRESSES}/join/action", [address])
-        found = referenced(call, address, frontend["id"], balancer["location"])
-        if found["sku"]["name"] != balancer["sku"]["name"]:
+        public_ip = referenced(call, address, frontend["id"], balancer["location"])
+        if public_ip["sku"]["name"] != balancer["sku"]["name"]:
             raise ServiceError(
                 400,
                 "PublicIPAndLBSkuDoNotMatch",
-                f"{balancer['sku']['name']} sku load balancer {balancer['id']} cannot reference {found['sku']['name']} "
-                f"sku publicIP {found['id']}.",
+                f"{balancer['sku']['name']} sku load balancer {balancer['id']} cannot reference "
+                f"{public_ip['sku']['name']} sku publicIP {public_ip['id']}.",
             )
-        others = [each for each in frontends_with(call, found["id"]) if each.lower() != frontend["id"].lower()]
+        others = [other for other in frontends_with(call, public_ip["id"]) if other.lower() != frontend["id"].lower()]
         if others:
             raise ServiceError(
                 400,
                 "PublicIPAddressInUse",
-                f"Resource {frontend['id']} is referencing public IP address {found['id']} that is already allocated "
-                f"to resource {others[0]}.",
+                f"Resource {frontend['id']} is referencing public IP address {public_ip['id']} that is already "
+                f"allocated to resource {others[0]}.",
             )
 
 
-def _sku(given: Mapping[str, Any]) -> dict[str, str]:
-    return {name: _choice(given, name, choices) for name, choices in _SKU.items()}
+def _sku(requested: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _choice(requested, name, choices) for name, choices in _SKU.items()}
 
 
-def _choice(given: Mapping[str, Any], name: str, choices: Sequence[str]) -> str:
-    """The choice that is asked for, the first one by default; raises 501 for any other."""
-    asked = given.get(name, choices[0])
-    found = enumerated(asked, choices)
-    if found is None:
+def _choice(properties: Mapping[str, Any], name: str, choices: Sequence[str]) -> str:
+    """The requested choice, by default the first; raises 501 for any other."""
+    asked = properties.get(name, choices[0])
+    choice = enumerated(asked, choices)
+    if choice is None:
         raise errors.not_emulated(f"{name} {asked} of a load balancer or its address")
-    return found
+    return choice
 
 
 def frontends_with(call: Call, address_id: str) -> Iterator[str]:
@@ -179,15 +179,15 @@ def frontends_with(call: Call, address_id: str) -> Iterator[str]:
                 yield frontend["id"]
 
 
-def _part(balancer_id: str, key: str, given: Mapping[str, Any]) -> Document:
-    name = str(given.get("name") or "")
+def _part(balancer_id: str, key: str, body: Mapping[str, Any]) -> Document:
+    name = str(body.get("name") or "")
     check_name(name)
     part = {"name": name, "id": f"{balancer_id}/{key}/{name}", "type": f"{LOAD_BALANCERS}/{key}"}
-    return {**part, "properties": {**(given.get("properties") or {}), "provisioningState": "Succeeded"}}
+    return {**part, "properties": {**(body.get("properties") or {}), "provisioningState": "Succeeded"}}
 
 
 def _check_references(rule: Document, balancer_id: str, ids: set[str]) -> None:
-    """What a rule refers to is a part of the same load balancer; an outbound rule has a frontend and a pool."""
+    """Check that a rule refers to parts of the same load balancer; an outbound rule has a frontend and a pool."""
     properties = rule["properties"]
     if rule["type"].endswith("/outboundRules") and not (
         properties.get(_FRONTENDS) and reference(properties.get("backendAddressPool"))
@@ -196,8 +196,8 @@ def _check_references(rule: Document, balancer_id: str, ids: set[str]) -> None:
             f"The outbound rule {rule['id']} must have a backend address pool and a frontend IP configuration."
         )
     single = [properties.get(key) for key in ("frontendIPConfiguration", "backendAddressPool", "probe")]
-    for each in (*single, *(properties.get(_FRONTENDS) or [])):
-        target = reference(each)
+    for part in (*single, *(properties.get(_FRONTENDS) or [])):
+        target = reference(part)
         # The SDK of HyperShift's CLI sends ids without a first slash, too, and Azure takes them.
         if target is not None and f"/{target.lower().strip('/')}" not in ids:
             raise missing_reference(target, rule["id"])

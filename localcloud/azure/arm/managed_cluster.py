@@ -19,7 +19,7 @@ from localcloud.azure.shared.http import ServiceError
 ADD_ON: Final = "azureKeyvaultSecretsProvider"
 DEFAULT_VERSION: Final = "1.35"
 _PATCH: Final = "4"  # the newest patch of each minor version
-# ManagedClusterProperties of `managedClusters.json` 2025-09-01: what a PUT may ask for is kept, and what the service
+# ManagedClusterProperties of `managedClusters.json` 2025-09-01: what a PUT may set is kept, and what the service
 # answers may come back.
 PROPERTIES: Final = dict.fromkeys(
     (
@@ -67,9 +67,9 @@ def check_name(name: str) -> None:
         )
 
 
-def checked_properties(given: Mapping[str, Any], before: Mapping[str, Any], cluster: str) -> dict[str, Any]:
+def checked_properties(requested: Mapping[str, Any], before: Mapping[str, Any], cluster: str) -> dict[str, Any]:
     """The requested properties merged over `before` (empty for a new cluster); raises 400."""
-    wanted = {name: value for name, value in given.items() if value is not None and name not in _READ_ONLY}
+    wanted = {name: value for name, value in requested.items() if value is not None and name not in _READ_ONLY}
     for name in _FIXED:
         if before and name in wanted and wanted[name] != before.get(name):
             raise _change_not_allowed(name)
@@ -99,8 +99,8 @@ def checked_properties(given: Mapping[str, Any], before: Mapping[str, Any], clus
 
 
 def filled_in(properties: Mapping[str, Any], location: str, tenant_id: str) -> dict[str, Any]:
-    """The checked properties with the service's own: state, names, issuer, defaults of the parts that are asked for."""
-    # Differs between two clusters that have the same id one after the other.
+    """The checked properties with the service's own: state, names, issuer, defaults of the requested parts."""
+    # Differs between successive clusters with the same id.
     uid = properties.get("resourceUID") or uuid.uuid4().hex[:24]
     version = properties["kubernetesVersion"]
     full_version = version if version.count(".") > 1 else f"{version}.{_PATCH}"

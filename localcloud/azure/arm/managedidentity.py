@@ -32,7 +32,7 @@ FEDERATED_CREDENTIALS: Final = f"{IDENTITIES}/federatedIdentityCredentials"
 MAXIMUM_CREDENTIALS: Final = 20
 _IDENTITY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}")
 _CREDENTIAL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}")
-# What the service says of an identity, which a client may send back.
+# The service's own properties of an identity, which a client may send back.
 _IDS: Final = dict.fromkeys(("tenantId", "principalId", "clientId"))
 _MAXIMUM_LENGTH: Final = 600  # of issuer, subject and audience each
 
@@ -138,7 +138,7 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
 
     def _refuse_surplus(self, call: Call, properties: dict[str, Any]) -> None:
         identity = str(call.path.parent_id)
-        others = [each for each in call.resources.below(identity, self.name) if each["id"].lower() != call.path.key]
+        others = [other for other in call.resources.below(identity, self.name) if other["id"].lower() != call.path.key]
         trusted = (properties["issuer"], properties["subject"])
         if any((other["properties"]["issuer"], other["properties"]["subject"]) == trusted for other in others):
             raise errors.bad_request("Issuer and subject combination already exists for this Managed Identity.")

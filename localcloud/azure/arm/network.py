@@ -1,4 +1,4 @@
-"""Microsoft.Network: the networks of hosted clusters, seeded or made by a stack."""
+"""Microsoft.Network: the networks of hosted clusters, seeded or created by a stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that several types of Microsoft.Network share: what a body may hold, address ranges, references.
+"""Rules that several types of Microsoft.Network share: what a body may have, address ranges, references.
 
 Messages as users report them; `localcloud/COVERAGE.md` has the source of each.
 """
@@ -27,11 +27,11 @@ INTERFACES: Final = "Microsoft.Network/networkInterfaces"
 NAME: Final = re.compile(r"[a-zA-Z0-9]([\w.-]{0,78}\w)?", re.ASCII)
 
 
-def known(found: Mapping[str, Any], names: Collection[str], what: str) -> dict[str, Any]:
-    """The properties; 501 for one that the local cloud would only pretend to have."""
-    if unknown := sorted(set(found) - set(names)):
+def known(properties: Mapping[str, Any], names: Collection[str], what: str) -> dict[str, Any]:
+    """The properties; 501 for one that the local cloud does not emulate."""
+    if unknown := sorted(set(properties) - set(names)):
         raise errors.not_emulated(f"the property {unknown[0]} of {what}")
-    return dict(found)
+    return dict(properties)
 
 
 def check_name(name: str, pattern: re.Pattern[str] = NAME) -> None:
@@ -63,20 +63,20 @@ def network(prefix: object, resource_id: str) -> IPv4Network:
 
 def reference(value: object) -> str | None:
     """The id in `{"id": ...}`, None without one."""
-    found = value.get("id") if isinstance(value, Mapping) else None
-    return found if isinstance(found, str) else None
+    resource_id = value.get("id") if isinstance(value, Mapping) else None
+    return resource_id if isinstance(resource_id, str) else None
 
 
 def referenced(call: Call, resource_id: str, referrer: str, location: str | None = None) -> Document:
-    """The resource that another one refers to; 400 if it is not there, or not in `location`."""
-    found = call.resources.get(resource_id)
-    if found is None or (location is not None and found["location"] != location):
+    """The resource that another one refers to; 400 if it does not exist, or not in `location`."""
+    resource = call.resources.get(resource_id)
+    if resource is None or (location is not None and resource["location"] != location):
         raise missing_reference(resource_id, referrer)
-    return found
+    return resource
 
 
 def missing_reference(resource_id: str, referrer: str) -> ServiceError:
-    """400: a resource refers to one that is not there."""
+    """400: a resource refers to one that does not exist."""
     return ServiceError(
         400,
         "InvalidResourceReference",
@@ -93,16 +93,16 @@ def subscription_resources(call: Call, type_name: str) -> Iterator[Document]:
 def users_of_subnet(call: Call, subnet_id: str) -> list[str]:
     """Ids of the configurations of network interfaces and load balancers in a subnet."""
     return [
-        f"{owner['id']}/{key}/{each['name']}"
+        f"{owner['id']}/{key}/{configuration['name']}"
         for type_name, key in ((INTERFACES, "ipConfigurations"), (LOAD_BALANCERS, "frontendIPConfigurations"))
         for owner in subscription_resources(call, type_name)
-        for each in owner["properties"].get(key, [])
-        if (reference(each["properties"].get("subnet")) or "").lower() == subnet_id.lower()
+        for configuration in owner["properties"].get(key, [])
+        if (reference(configuration["properties"].get("subnet")) or "").lower() == subnet_id.lower()
     ]
 
 
 def require_join(call: Call, type_name: str, linked_action: str, linked: list[str]) -> None:
-    """Linked authorization: the writer may join each resource that the written one refers to."""
+    """Linked authorization: the writer may join each resource that the written resource refers to."""
     call.cloud.authorization.require_linked(
         call.caller.object_id, f"{type_name}/write", call.path.id, linked_action, linked
     )

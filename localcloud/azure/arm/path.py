@@ -21,10 +21,10 @@ _PROVIDERS = re.compile(r"/?subscriptions/[^/]+/providers(/[^/]+)?/?", re.IGNORE
 
 @dataclass(frozen=True)
 class ArmPath:
-    """A request path. Segments keep the letter case they were sent in; `key` is what the store is asked by.
+    """A request path. Segments keep the letter case they were sent in; `key` is the store's key.
 
     Attributes:
-        scope: the id that `providers/{namespace}` hangs on, "" for a tenant-wide one; None for a subscription or group.
+        scope: the id before `providers/{namespace}`, "" for a tenant-wide one; None for a subscription or group.
         namespace: as sent, `Microsoft.Resources` for subscriptions and resource groups.
         types: type segments, outermost first.
         names: one name per type, or one fewer when the path means a collection.
@@ -64,12 +64,12 @@ class ArmPath:
 
     @property
     def parent_id(self) -> str | None:
-        """Id of the resource that this child type lies in, None for a top-level type."""
+        """Id of the parent of a child type, None for a top-level type."""
         return self._join(self.types[:-1], self.names[: len(self.types) - 1]) if len(self.types) > 1 else None
 
     @property
     def outermost(self) -> ArmPath:
-        """The top-level resource that this one is, or lies in."""
+        """The top-level resource that this one is or belongs to."""
         return replace(self, types=self.types[:1], names=self.names[:1])
 
     @property
@@ -88,18 +88,18 @@ class ArmPath:
 
     @property
     def resource_group(self) -> str | None:
-        """The resource group's name, if the path lies in one."""
+        """The resource group's name, if the path has one."""
         return _value_after(f"{self.id}/", "resourcegroups")
 
     @property
     def group_id(self) -> str | None:
-        """Id of the resource group the path lies in."""
+        """Id of the path's resource group."""
         if self.resource_group is None:
             return None
         return f"/subscriptions/{self.subscription}/resourceGroups/{self.resource_group}"
 
     def _join(self, types: tuple[str, ...], names: tuple[str, ...]) -> str:
-        pairs = "".join(f"/{each}/{name}" for each, name in zip(types, names, strict=False))
+        pairs = "".join(f"/{type_name}/{name}" for type_name, name in zip(types, names, strict=False))
         rest = pairs if len(names) == len(types) else f"{pairs}/{types[-1]}"
         return rest if self.scope is None else f"{self.scope}/providers/{self.namespace}{rest}"
 
@@ -117,7 +117,11 @@ def parse(path: str, method: str) -> ArmPath:
         at = len(lowered) - 1 - lowered[::-1].index("providers")
         if len(segments) <= at + 2:
             raise not_emulated("arm", f"{method} {path}")
-        namespace, scope, rest = segments[at + 1], "".join(f"/{each}" for each in segments[:at]), segments[at + 2 :]
+        namespace, scope, rest = (
+            segments[at + 1],
+            "".join(f"/{segment}" for segment in segments[:at]),
+            segments[at + 2 :],
+        )
     verb = rest.pop() if method == "POST" and len(rest) % 2 else None
     return ArmPath(scope, namespace, tuple(rest[0::2]), tuple(rest[1::2]), verb)
 

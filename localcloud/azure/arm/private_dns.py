@@ -1,7 +1,7 @@
 """Microsoft.Network: private DNS zones and their links to virtual networks.
 
 Names are not resolved, and records are not emulated. Sources: REST reference of private DNS 2024-06-01, azure-docs
-`dns/private-dns-virtual-network-links` and `resource-name-rules`. All is there at once.
+`dns/private-dns-virtual-network-links` and `resource-name-rules`. Everything is created at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ZONES: Final = "Microsoft.Network/privateDnsZones"
 LINKS: Final = f"{ZONES}/virtualNetworkLinks"
 _LABEL: Final = re.compile(r"[a-zA-Z0-9_]([\w-]{0,61}[a-zA-Z0-9_])?", re.ASCII)
 _JOIN: Final = f"{VIRTUAL_NETWORKS}/join/action"
-# What the service counts, which a client may send back.
+# The service's own counts, which a client may send back.
 _COUNTED: Final = (
     *("provisioningState", "maxNumberOfRecordSets", "numberOfRecordSets", "maxNumberOfVirtualNetworkLinks"),
     *("numberOfVirtualNetworkLinks", "maxNumberOfVirtualNetworkLinksWithRegistration"),
@@ -56,10 +56,10 @@ class PrivateDnsZones(StoredType):
         return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
-        found = call.current
-        if found is None:
+        zone = call.current
+        if zone is None:
             return Response(status_code=204)
-        links = [f"{ZONES}/{found['name']}/virtualNetworkLinks/{link['name']}" for link in _links(call, found)]
+        links = [f"{ZONES}/{zone['name']}/virtualNetworkLinks/{link['name']}" for link in _links(call, zone)]
         if links:
             raise ServiceError(
                 409,
@@ -67,7 +67,7 @@ class PrivateDnsZones(StoredType):
                 "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: "
                 f"'{', '.join(links)}'. Please delete all nested resources before deleting this resource.",
             )
-        call.resources.delete(found["id"])
+        call.resources.delete(zone["id"])
         return Response(status_code=200)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class PrivateDnsZones(StoredType):
 
 
 class VirtualNetworkLinks(StoredType):
-    """Links: one for each pair of zone and network, one zone of a name for a network, one zone that registers."""
+    """Links. A network has one link to a zone, one zone of a name, and one zone that registers its names."""
 
     name = LINKS
     reads = MappingProxyType(
@@ -120,9 +120,9 @@ class VirtualNetworkLinks(StoredType):
 
     def _refuse_second(self, call: Call, target: str, *, registers: bool) -> None:
         zone, own = str(call.path.parent_id), call.path.key
-        for each in links_to(call, target):
-            other = each["id"].rpartition("/virtualNetworkLinks/")[0]
-            if each["id"].lower() == own:
+        for link in links_to(call, target):
+            other = link["id"].rpartition("/virtualNetworkLinks/")[0]
+            if link["id"].lower() == own:
                 continue
             if other.lower() == zone.lower():
                 raise ServiceError(
@@ -136,7 +136,7 @@ class VirtualNetworkLinks(StoredType):
                     "A virtual network cannot be linked to multiple zones with overlapping namespaces. You tried to "
                     f"link virtual network with '{names[1]}' and '{names[0]}' zones."
                 )
-            if registers and each["properties"]["registrationEnabled"]:
+            if registers and link["properties"]["registrationEnabled"]:
                 raise errors.bad_request(
                     f"The virtual network '{target}' registers its machines in the private DNS zone '{names[0]}' "
                     "already."

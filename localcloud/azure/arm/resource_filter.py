@@ -84,10 +84,10 @@ def _condition(expression: Expression, text: str) -> Wanted:
 
 
 def _member(resource: Document, name: str) -> str:
-    found = {
+    values = {
         "resourcetype": resource["type"],
         "name": resource["name"],
         "location": resource["location"],
         "resourcegroup": resource["id"].split("/")[4],
     }
-    return str(found[name.lower()]).lower()
+    return str(values[name.lower()]).lower()

@@ -1,7 +1,7 @@
 """The interface of a resource type of the local ARM: one class per type, one method per HTTP method.
 
 The application has authenticated and authorised the caller and found the resource group and the parent before a method
-runs. A method that a type does not have is answered `NotEmulated`, never guessed.
+runs. A method that a type does not have returns `NotEmulated`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ENVELOPE = frozenset(
     | {"managedBy", "extendedLocation", "systemData"}
 )
 ANSWERED: Members = dict.fromkeys(("id", "name", "type", "etag", "systemData"))
-"""What an answer has beside what was asked for: a client may send back what it has read."""
+"""What an answer has beside what was sent: a client may send back what it has read."""
 TRACKED: Members = {"location": None, "tags": None}
 """The members of the body of a tracked resource, beside its `properties`."""
 
@@ -40,7 +40,7 @@ class Call:
     Attributes:
         resources: the store of ARM documents.
         path: the parsed request path.
-        body: the JSON body, {} when there is none; of a PUT without members that are null, which are as absent.
+        body: the JSON body, {} when there is none; of a PUT without null members, which count as absent.
         query: the query parameters by their names in lower case.
         url: the whole URL.
         asked: the cloud whose names the client uses.
@@ -74,11 +74,11 @@ class Call:
 
 
 class ResourceType:
-    """A resource type; `name` in Azure's own letter case. `extension`: it hangs on any other scope.
+    """A resource type; `name` in Azure's own letter case. `extension`: it may have any other scope.
 
-    `listed_by_access`: anybody may list it, and sees what they have access to. `checks_conditions`: its methods ask
+    `listed_by_access`: every caller may list it, and sees what it has access to. `checks_conditions`: its methods ask
     whether the conditions of the caller's role assignments hold. `read_by_anybody_at_the_root`: at the scope `/`
-    everybody who is signed in may read it. `reads`: what an operation (`PUT`, `list`,
+    every signed-in caller may read it. `reads`: what an operation (`PUT`, `list`,
     `POST listkeys`) reads of a request, beside the api-version and what answers have; nothing where it is not named.
     """
 
@@ -127,14 +127,14 @@ class ResourceType:
 
 
 class StoredType(ResourceType):
-    """A type whose GET and list answer the stored documents: enough for everything that the seed creates."""
+    """A type whose GET and list return the stored documents: enough for everything that the seed creates."""
 
     async def get(self, call: Call) -> Response:
         return JSONResponse(self.present(call, self.existing(call)))
 
     async def list(self, call: Call) -> Response:
         scope = call.path.parent_id or call.path.scope or "/"
-        return collection(self.present(call, each) for each in call.resources.below(scope, self.name))
+        return collection(self.present(call, resource) for resource in call.resources.below(scope, self.name))
 
     def existing(self, call: Call) -> Document:
         """The resource the request is about; raises 404 `ResourceNotFound`."""
@@ -144,7 +144,7 @@ class StoredType(ResourceType):
         return resource
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
-        """The resource as it is answered."""
+        """The resource as the response has it."""
         return public(resource)
 
     def envelope(self, call: Call, *, tracked: bool) -> Document:
@@ -167,12 +167,12 @@ class StoredType(ResourceType):
     def canonical_id(self, path: ArmPath) -> str:
         """The id as the provider prints it: its own letter case for all but the names."""
         namespace, *types = self.name.split("/")
-        nested = "".join(f"/{each}/{name}" for each, name in zip(types, path.names, strict=True))
+        nested = "".join(f"/{type_name}/{name}" for type_name, name in zip(types, path.names, strict=True))
         return f"{path.group_id}/providers/{namespace}{nested}"
 
 
 class SeededType(StoredType):
-    """A type that no stack writes: it holds only what the seed created."""
+    """A type that no stack writes: it has only what the seed created."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -185,17 +185,17 @@ def collection(resources: Iterable[Mapping[str, Any]]) -> JSONResponse:
 
 def page(call: Call, resources: Iterable[Mapping[str, Any]]) -> JSONResponse:
     """The answer to a list request, as many as `$top` asks for, with the link to those after them; raises 400."""
-    found, asked, begin = list(resources), call.query.get("$top", ""), call.query.get("$skiptoken", "0")
+    entries, asked, begin = list(resources), call.query.get("$top", ""), call.query.get("$skiptoken", "0")
     for name, text in (("$top", asked or "1"), ("$skiptoken", begin)):
         if not text.isdecimal():
             raise errors.bad_request(f"The value '{text}' of the query parameter '{name}' is not valid.")
-    end = int(begin) + int(asked) if asked else len(found)
-    link = {"nextLink": str(call.url.include_query_params(**{"$skiptoken": str(end)}))} if end < len(found) else {}
-    return JSONResponse({"value": found[int(begin) : end], **link})
+    end = int(begin) + int(asked) if asked else len(entries)
+    link = {"nextLink": str(call.url.include_query_params(**{"$skiptoken": str(end)}))} if end < len(entries) else {}
+    return JSONResponse({"value": entries[int(begin) : end], **link})
 
 
 def unknown_member(resource_type: ResourceType, operation: str, path: Sequence[str]) -> Exception:
-    """The refusal of a member of a body: ARM's own where it does not know it either."""
+    """The refusal of a member of a body: ARM's own if ARM does not know it either."""
     if len(path) == 1 and path[0] not in _ENVELOPE:
         return errors.invalid_content(f"Could not find member '{path[0]}' on object of type 'ResourceDefinition'")
     return errors.not_emulated(f"the member {'.'.join(path)} of {operation} {resource_type.name}")

@@ -1,4 +1,4 @@
-"""Microsoft.Resources: resource groups, seeded or made by a stack."""
+"""Microsoft.Resources: resource groups, seeded or created by a stack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPERATIONS: Final = "Microsoft.Resources/subscriptions/operationresults"
 
 
 class ResourceGroups(ResourceType):
-    """Resource groups. A deletion takes all that is in the group along, and ends later (`group_deletion.py`)."""
+    """Resource groups. A deletion includes the group's content, and completes later (`group_deletion.py`)."""
 
     name = "Microsoft.Resources/subscriptions/resourceGroups"
     listed_by_access = True
@@ -77,7 +77,7 @@ class ResourceGroups(ResourceType):
         return _accepted(f"/subscriptions/{call.cloud.subscription_id}/operationresults/{operation}", call)
 
     async def list(self, call: Call) -> Response:
-        # A group prints a shorter type than its actions have.
+        # A group's type is shorter than that of its actions.
         groups = call.resources.below(str(call.path.parent_id), "Microsoft.Resources/resourceGroups")
         is_wanted = of_groups(call.query.get("$filter", ""))
         return page(
@@ -92,7 +92,7 @@ class ResourceGroups(ResourceType):
 
 
 class OperationResults(ResourceType):
-    """What became of a deletion: 202 while it goes on."""
+    """The result of a deletion: 202 while it is in progress."""
 
     name = _OPERATIONS
 

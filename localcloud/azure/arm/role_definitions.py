@@ -1,7 +1,7 @@
 """Microsoft.Authorization/roleDefinitions: the built-in roles at every scope, and the tenant's custom roles.
 
-A custom role may be assigned at its assignable scopes and below; who writes or deletes it needs the right to at each of
-them, its name is unique in the tenant, and it cannot go while it is assigned (azure-docs
+A custom role may be assigned at its assignable scopes and below; to write or delete it, a caller needs the right at
+each of them. Its name is unique in the tenant, and an assigned role cannot be deleted (azure-docs
 `role-based-access-control/custom-roles.md`, `troubleshooting.md`). Its actions are not compared with those of the
 resource providers.
 """
@@ -60,18 +60,18 @@ class RoleDefinitions(ResourceType):
     async def list(self, call: Call) -> Response:
         wanted, is_below_too = _wanted(call.query.get("$filter", ""))
         scope = call.path.scope or "/"
-        found = [
+        definitions = [
             *(_built_in(call.cloud, role) for role in built_in_roles().values()),
             *(
-                public(each)
-                for each in _custom(call)
-                if _is_assignable(each, scope) or (is_below_too and _is_assignable_below(each, scope))
+                public(definition)
+                for definition in _custom(call)
+                if _is_assignable(definition, scope) or (is_below_too and _is_assignable_below(definition, scope))
             ),
         ]
         return collection(
-            each
-            for each in found
-            if all(each["properties"][name].lower() == value.lower() for name, value in wanted.items())
+            definition
+            for definition in definitions
+            if all(definition["properties"][name].lower() == value.lower() for name, value in wanted.items())
         )
 
     async def put(self, call: Call) -> Response:
@@ -83,22 +83,22 @@ class RoleDefinitions(ResourceType):
         properties = _checked(call)
         self._require(call, "write", properties["assignableScopes"])
         current = _stored(call, guid)
-        names = {each["properties"]["roleName"] for each in _custom(call) if each["name"] != guid}
-        if properties["roleName"] in names | {each.role_name for each in built_in_roles().values()}:
+        names = {definition["properties"]["roleName"] for definition in _custom(call) if definition["name"] != guid}
+        if properties["roleName"] in names | {role.role_name for role in built_in_roles().values()}:
             raise ServiceError(
                 409,
                 "RoleDefinitionWithSameNameExists",
                 "A role definition cannot be updated with a name that already exists.",
             )
         instant, caller = now().isoformat(), call.caller.object_id
-        made = {"createdOn": instant, "createdBy": caller}
+        created = {"createdOn": instant, "createdBy": caller}
         if current is not None:
-            made = {key: current["properties"][key] for key in made}
+            created = {key: current["properties"][key] for key in created}
         role = {
             "id": definition_id(call.cloud, guid),
             "name": guid,
             "type": self.name,
-            "properties": {**properties, **made, "updatedOn": instant, "updatedBy": caller},
+            "properties": {**properties, **created, "updatedOn": instant, "updatedBy": caller},
         }
         return JSONResponse(public(call.resources.put(role)), status_code=201)
 
@@ -108,7 +108,7 @@ class RoleDefinitions(ResourceType):
             return Response(status_code=204)
         self._require(call, "delete", role["properties"]["assignableScopes"])
         assigned = call.resources.below("/", self._assigned_by)
-        if any(each["properties"]["roleDefinitionId"].lower() == role["id"].lower() for each in assigned):
+        if any(assignment["properties"]["roleDefinitionId"].lower() == role["id"].lower() for assignment in assigned):
             raise ServiceError(
                 400,
                 "RoleDefinitionHasAssignments",
@@ -134,12 +134,12 @@ def definition_id(cloud: LocalAzure, guid: str) -> str:
 
 
 def is_uuid(text: object) -> bool:
-    """Whether it is the text of a UUID."""
+    """Whether the text is a UUID."""
     return isinstance(text, str) and _UUID.fullmatch(text) is not None
 
 
 def _wanted(text: str) -> tuple[dict[str, str], bool]:
-    """What a filter asks for: name and type, and whether roles that are assignable below the scope count as well.
+    """Parse a filter: name and type, and whether it includes roles that are assignable below the scope.
 
     Source: azure-docs `role-based-access-control/role-definitions-list.yml`, "REST API". Raises 501 for any other.
     """
@@ -162,14 +162,14 @@ def _wanted(text: str) -> tuple[dict[str, str], bool]:
 
 def _checked(call: Call) -> dict[str, Any]:
     """What a PUT may set, complete; raises 400."""
-    given = call.properties
-    if unknown := sorted(set(given) - _WRITABLE):
+    requested = call.properties
+    if unknown := sorted(set(requested) - _WRITABLE):
         raise errors.invalid_content(f"Could not find member '{unknown[0]}' on object of type 'RoleDefinition'")
-    scopes, permissions = given.get("assignableScopes"), given.get("permissions")
+    scopes, permissions = requested.get("assignableScopes"), requested.get("permissions")
     granted = permissions[0] if isinstance(permissions, list) and len(permissions) == 1 else None
     if (
-        not isinstance(given.get("roleName"), str)
-        or given.get("type", "CustomRole") != "CustomRole"
+        not isinstance(requested.get("roleName"), str)
+        or requested.get("type", "CustomRole") != "CustomRole"
         or not (_is_texts(scopes) and scopes and all(_SCOPE.match(scope) for scope in scopes))
         or not (isinstance(granted, Mapping) and all(_is_texts(granted.get(key) or []) for key in _PERMISSIONS))
     ):
@@ -178,16 +178,16 @@ def _checked(call: Call) -> dict[str, Any]:
             "as assignableScopes"
         )
     return {
-        "roleName": given["roleName"],
+        "roleName": requested["roleName"],
         "type": "CustomRole",
-        "description": given.get("description"),
+        "description": requested.get("description"),
         "assignableScopes": scopes,
         "permissions": [{key: granted.get(key) or [] for key in _PERMISSIONS}],
     }
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _custom(call: Call) -> Iterator[Document]:
@@ -208,13 +208,17 @@ def _existing(call: Call, guid: str) -> Document:
 def _is_assignable(role: Document, scope: str) -> bool:
     """Whether a custom role may be assigned at a scope: one of its own, or below."""
     at = f"{scope.lower().rstrip('/')}/"
-    return any(at.startswith(f"{each.lower().rstrip('/')}/") for each in role["properties"]["assignableScopes"])
+    return any(
+        at.startswith(f"{assignable.lower().rstrip('/')}/") for assignable in role["properties"]["assignableScopes"]
+    )
 
 
 def _is_assignable_below(role: Document, scope: str) -> bool:
-    """Whether one of a custom role's scopes lies below a scope."""
+    """Whether one of a custom role's scopes is below a scope."""
     at = f"{scope.lower().rstrip('/')}/"
-    return any(f"{each.lower().rstrip('/')}/".startswith(at) for each in role["properties"]["assignableScopes"])
+    return any(
+        f"{assignable.lower().rstrip('/')}/".startswith(at) for assignable in role["properties"]["assignableScopes"]
+    )
 
 
 def _built_in(cloud: LocalAzure, role: RoleDefinition) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, enumerated
-from localcloud.azure.blob.account_keys import AccountKeys
-from localcloud.azure.blob.accounts import ACCOUNTS, BLOB_SERVICES, CONTAINERS, Accounts, allows_anyone
+from localcloud.azure.blob.accounts import ACCOUNTS, BLOB_SERVICES, CONTAINERS, AccountKeys, Accounts, allows_anyone
 from localcloud.azure.blob.contents import Blobs
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
@@ -30,7 +29,7 @@ _CONTAINER_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
 _KINDS: Final = frozenset({"Storage", "StorageV2", "BlobStorage", "FileStorage", "BlockBlobStorage"})
 _SKU_NAME: Final = re.compile(r"(Standard|Premium)(V2)?_([A-Z]+)", re.IGNORECASE)
 _PUBLIC_ACCESS: Final = ("None", "Blob", "Container")
-# What a PUT may ask for, with the service's default; None: absent unless it is given.
+# What a PUT may set, with the service's default; None: absent by default.
 _PROPERTIES: Final[Mapping[str, Any]] = {
     "accessTier": "Hot",
     "allowBlobPublicAccess": False,
@@ -105,12 +104,12 @@ class StorageAccounts(StoredType):
         account = self.existing(call)
         if str(call.path.verb).lower() != "listkeys":
             return await super().action(call)
-        made = account["properties"].get("keyCreationTime", {})
+        created = account["properties"].get("keyCreationTime", {})
         keys = AccountKeys(call.cloud.store).of(account["name"])
         return JSONResponse(
             {
                 "keys": [
-                    {"creationTime": made.get(name), "keyName": name, "value": value, "permissions": "FULL"}
+                    {"creationTime": created.get(name), "keyName": name, "value": value, "permissions": "FULL"}
                     for name, value in keys.items()
                 ]
             }
@@ -118,7 +117,7 @@ class StorageAccounts(StoredType):
 
 
 def empty_account(store: Store, name: str) -> None:
-    """Remove what an account has beside its documents: blobs and keys."""
+    """Remove the blobs and keys of an account."""
     Blobs(store).delete_account(name)
     AccountKeys(store).forget(name)
 
@@ -174,7 +173,7 @@ def _sku(body: Mapping[str, Any]) -> dict[str, str]:
     name = sku.get("name") if isinstance(sku, Mapping) else None
     known = _SKU_NAME.fullmatch(name) if isinstance(name, str) else None
     if known is None:
-        raise errors.bad_request("Required property 'sku.name' is missing, or is no SKU of a storage account.")
+        raise errors.bad_request("Required property 'sku.name' is missing, or is not a SKU of a storage account.")
     return {
         "name": f"{known[1].capitalize()}{(known[2] or '').upper()}_{known[3].upper()}",
         "tier": known[1].capitalize(),
@@ -182,7 +181,7 @@ def _sku(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _made(name: str, location: str) -> dict[str, Any]:
-    """What the service itself says about a new account, as recorded of Azure (COVERAGE.md)."""
+    """The service's own properties of a new account, as recorded from Azure (COVERAGE.md)."""
     now = _time()
     service = {"keyType": "Account", "enabled": True, "lastEnabledTime": now}
     return {
@@ -198,7 +197,7 @@ def _made(name: str, location: str) -> dict[str, Any]:
 
 
 def _wanted(properties: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """What the request asks for; a property that it leaves out stays, or gets its default."""
+    """The requested properties; a property that the request leaves out stays, or gets its default."""
     if unknown := sorted(set(properties) - set(_PROPERTIES)):
         raise errors.bad_request(f"Could not find member '{unknown[0]}' on object of type 'StorageAccountProperties'.")
     filled = {name: properties.get(name, before.get(name, default)) for name, default in _PROPERTIES.items()}
@@ -216,7 +215,7 @@ def types() -> tuple[ResourceType, ...]:
 
 
 def _new_container() -> dict[str, Any]:
-    """What the service itself says about a container that was written, as recorded of Azure (COVERAGE.md)."""
+    """The service's own properties of a written container, as recorded from Azure (COVERAGE.md)."""
     return {
         "deleted": False,
         "remainingRetentionDays": 0,

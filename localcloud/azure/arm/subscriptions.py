@@ -1,7 +1,7 @@
 """Microsoft.Resources above the resource groups: tenant, subscription, its locations, providers and resources.
 
 Sources: REST reference of Microsoft.Resources 2022-12-01 (subscriptions, tenants, locations) and 2021-04-01 (providers,
-resources, the properties of `$filter`). What a list has depends on who asks: it is never refused.
+resources, the properties of `$filter`). A list depends on the caller, and is never refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import Understood
 from localcloud.core.store import Document
 
-# Some of Azure's regions, with the names that people read.
+# Some of Azure's regions, with their display names.
 _LOCATIONS: Final[Mapping[str, str]] = {
     "eastus": "East US",
     "eastus2": "East US 2",
@@ -33,7 +33,7 @@ _LOCATIONS: Final[Mapping[str, str]] = {
 _VERSIONS: Final = ("2024-11-01", "2023-07-01", "2023-01-31", "2022-04-01")
 _MEMBERS: Final = ("id", "name", "type", "location", "tags", "kind", "sku", "identity", "managedBy", "zones")
 _NO_RESOURCES: Final = ("microsoft.resources/", "microsoft.authorization/")
-_EXPANDED: Final = {each.lower(): each for each in ("createdTime", "changedTime", "provisioningState")}
+_EXPANDED: Final = {member.lower(): member for member in ("createdTime", "changedTime", "provisioningState")}
 _LISTED: Final = {"list": Understood.of("$filter $expand $top $skiptoken")}
 
 
@@ -99,7 +99,9 @@ class ResourceProviders(ResourceType):
     name = "Microsoft.Resources/subscriptions/providers"
 
     async def get(self, call: Call) -> Response:
-        namespace = next((each for each in _namespaces(call) if each.lower() == call.path.name.lower()), None)
+        namespace = next(
+            (namespace for namespace in _namespaces(call) if namespace.lower() == call.path.name.lower()), None
+        )
         if namespace is None:
             raise ServiceError(
                 404, "InvalidResourceNamespace", f"The resource namespace '{call.path.name}' is invalid."
@@ -157,18 +159,18 @@ def _provider(call: Call, namespace: str) -> dict[str, Any]:
 
 def _resources(call: Call, scope: str) -> Response:
     is_wanted = of_resources(call.query.get("$filter", ""))
-    expanded = [each.strip().lower() for each in call.query.get("$expand", "").split(",") if each.strip()]
-    if unknown := [each for each in expanded if each not in _EXPANDED]:
+    expanded = [member.strip().lower() for member in call.query.get("$expand", "").split(",") if member.strip()]
+    if unknown := [member for member in expanded if member not in _EXPANDED]:
         raise errors.not_emulated(f"$expand={unknown[0]} of the list of resources")
     return page(
         call,
         (
             {
-                **{name: value for name, value in public(each).items() if name in _MEMBERS},
-                **{_EXPANDED[name]: found for name in expanded if (found := _expansion(each, _EXPANDED[name]))},
+                **{name: value for name, value in public(resource).items() if name in _MEMBERS},
+                **{_EXPANDED[name]: text for name in expanded if (text := _expansion(resource, _EXPANDED[name]))},
             }
-            for each in _tracked(call, scope)
-            if is_wanted(each) and _may_read(call, each)
+            for resource in _tracked(call, scope)
+            if is_wanted(resource) and _may_read(call, resource)
         ),
     )
 
@@ -176,15 +178,15 @@ def _resources(call: Call, scope: str) -> Response:
 def _expansion(resource: Document, name: str) -> str | None:
     if name == "provisioningState":
         return str((resource.get("properties") or {}).get("provisioningState") or "Succeeded")
-    found: str | None = resource.get(name)
-    return found
+    value: str | None = resource.get(name)
+    return value
 
 
 def _tracked(call: Call, scope: str) -> Iterator[Document]:
-    for _, each in call.cloud.store.items(KIND, f"{scope.lower()}/"):
-        # A child has no location of its own; a group is no resource, and a role assignment hangs on one.
-        if each.get("location") and not each["type"].lower().startswith(_NO_RESOURCES):
-            yield each
+    for _, resource in call.cloud.store.items(KIND, f"{scope.lower()}/"):
+        # A child has no location of its own; a group is not a resource, and a role assignment belongs to one.
+        if resource.get("location") and not resource["type"].lower().startswith(_NO_RESOURCES):
+            yield resource
 
 
 def _may_read(call: Call, resource: Document) -> bool:

@@ -1,7 +1,8 @@
 """Microsoft.Network: virtual networks, their subnets, and network security groups.
 
 A PUT of a network replaces its subnets by those in the body; a subnet can be written by itself as well. Left out:
-peerings, DHCP options, delegations, service endpoints, IPv6, the judging of security rules. All is there at once.
+peerings, DHCP options, delegations, service endpoints, IPv6, the evaluation of security rules. Everything is created
+at once.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _OF_A_NETWORK: Final = {
 _ATTACHED: Final = {"networkSecurityGroup": SECURITY_GROUPS, "routeTable": ROUTE_TABLES, "natGateway": NAT_GATEWAYS}
 _OF_A_SUBNET: Final = {"addressPrefix", "addressPrefixes", *_ATTACHED}
 _OF_A_GROUP: Final = {"securityRules", "flushConnection"}
-# What an answer has beside, so a client may send it back.
+# Further members of an answer, which a client may send back.
 _ANSWERED: Final = {"provisioningState", "resourceGuid", "subnets", "defaultSecurityRules"}
 # The two policies' defaults since 2023 (azure-docs `private-link/disable-private-endpoint-network-policy`).
 _POLICIES: Final = {"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled"}
@@ -98,30 +99,30 @@ class VirtualNetworks(StoredType):
         return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
-        found = call.current
-        if found is None:
+        network = call.current
+        if network is None:
             return Response(status_code=204)
-        for each in call.resources.below(found["id"], SUBNETS):
-            _refuse_used_subnet(call, each)
+        for subnet in call.resources.below(network["id"], SUBNETS):
+            _refuse_used_subnet(call, subnet)
         with call.cloud.store.transaction():
             # azure-docs `dns/private-dns-virtual-network-links`: a deleted network's links are deleted with it.
-            for link in list(links_to(call, found["id"])):
+            for link in list(links_to(call, network["id"])):
                 call.resources.delete(link["id"])
-            call.resources.delete(found["id"])
+            call.resources.delete(network["id"])
         return Response(status_code=200)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
-        subnets = [public(each) for each in call.resources.below(resource["id"], SUBNETS)]
+        subnets = [public(subnet) for subnet in call.resources.below(resource["id"], SUBNETS)]
         return {**public(resource), "properties": {**resource["properties"], "subnets": subnets}}
 
     def _replace_subnets(self, call: Call, network_id: str, wanted: list[Document]) -> None:
-        names = {str(each.get("name")).lower() for each in wanted}
-        for each in list(call.resources.below(network_id, SUBNETS)):
-            if each["name"].lower() not in names:
-                _refuse_used_subnet(call, each)
-                call.resources.delete(each["id"])
-        for each in wanted:
-            write_subnet(call, network_id, str(each.get("name")), each.get("properties") or {})
+        names = {str(subnet.get("name")).lower() for subnet in wanted}
+        for subnet in list(call.resources.below(network_id, SUBNETS)):
+            if subnet["name"].lower() not in names:
+                _refuse_used_subnet(call, subnet)
+                call.resources.delete(subnet["id"])
+        for subnet in wanted:
+            write_subnet(call, network_id, str(subnet.get("name")), subnet.get("properties") or {})
 
 
 class Subnets(StoredType):
@@ -137,16 +138,16 @@ class Subnets(StoredType):
         return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
-        found = call.current
-        if found is None:
+        subnet = call.current
+        if subnet is None:
             return Response(status_code=204)
-        _refuse_used_subnet(call, found)
-        call.resources.delete(found["id"])
+        _refuse_used_subnet(call, subnet)
+        call.resources.delete(subnet["id"])
         return Response(status_code=200)
 
 
 class NetworkSecurityGroups(StoredType):
-    """Network security groups; their rules are kept, and judge nothing."""
+    """Network security groups; their rules are kept, but not enforced."""
 
     name = SECURITY_GROUPS
     reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": None})})
@@ -165,30 +166,30 @@ class NetworkSecurityGroups(StoredType):
         return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
-        found = call.current
-        if found is None:
+        group = call.current
+        if group is None:
             return Response(status_code=204)
-        if users := subnets_with(call, found["id"]):
+        if users := subnets_with(call, group["id"]):
             raise ServiceError(
                 400,
                 "InUseNetworkSecurityGroupCannotBeDeleted",
-                f"Network security group {found['id']} cannot be deleted because it is in use by the following "
+                f"Network security group {group['id']} cannot be deleted because it is in use by the following "
                 f"resources: {', '.join(users)}. In order to delete the Network security group, remove the association "
                 "with the resource(s).",
             )
-        call.resources.delete(found["id"])
+        call.resources.delete(group["id"])
         return Response(status_code=200)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
-        used = [{"id": each} for each in subnets_with(call, resource["id"])]
+        used = [{"id": subnet_id} for subnet_id in subnets_with(call, resource["id"])]
         return {**public(resource), "properties": {**resource["properties"], **({"subnets": used} if used else {})}}
 
 
 def write_subnet(call: Call, network_id: str, name: str, properties: dict[str, Any]) -> None:
-    """Write one subnet of a network; raises 400 for a range that does not fit, or a reference to what is not there."""
+    """Write one subnet of a network; raises 400 for a range that does not fit, or a dangling reference."""
     owner = call.resources.get(network_id)
     if owner is None:
-        raise AssertionError("the front door has found the network")
+        raise AssertionError("the entry of ARM has found the network")
     check_name(name, NAME)
     wanted = known(properties, _OF_A_SUBNET | set(_POLICIES) | _ANSWERED, SUBNETS)
     full_id = f"{owner['id']}/subnets/{name}"
@@ -206,24 +207,24 @@ def write_subnet(call: Call, network_id: str, name: str, properties: dict[str, A
 
 def _attached(call: Call, wanted: dict[str, Any], subnet_id: str, location: str) -> dict[str, Any]:
     """What the subnet refers to, which the writer may join."""
-    found: dict[str, Any] = {}
+    attached: dict[str, Any] = {}
     for key, type_name in _ATTACHED.items():
         if (joined := reference(wanted.get(key))) is not None:
             require_join(call, SUBNETS, f"{type_name}/join/action", [joined])
-            found[key] = {"id": referenced(call, joined, subnet_id, location)["id"]}
-    return found
+            attached[key] = {"id": referenced(call, joined, subnet_id, location)["id"]}
+    return attached
 
 
 def _check_range(call: Call, owner: Document, name: str, wanted: IPv4Network) -> None:
     space = owner["properties"]["addressSpace"]["addressPrefixes"]
-    if not any(wanted.subnet_of(IPv4Network(each)) for each in space):
+    if not any(wanted.subnet_of(IPv4Network(prefix)) for prefix in space):
         raise ServiceError(
             400,
             "NetcfgSubnetRangeOutsideVnet",
             f"Subnet '{name}' is not valid because its IP address range is outside the IP address range of virtual "
             f"network '{owner['name']}'.",
         )
-    others = [each for each in call.resources.below(owner["id"], SUBNETS) if each["name"].lower() != name.lower()]
+    others = [other for other in call.resources.below(owner["id"], SUBNETS) if other["name"].lower() != name.lower()]
     if any(wanted.overlaps(IPv4Network(other["properties"]["addressPrefix"])) for other in others):
         raise ServiceError(
             400,

@@ -21,8 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from localcloud.azure.blob import errors, listing, ranges, shared_key, tags
-from localcloud.azure.blob.account_keys import AccountKeys
-from localcloud.azure.blob.accounts import Accounts, allows_anyone, is_public
+from localcloud.azure.blob.accounts import AccountKeys, Accounts, allows_anyone, is_public
 from localcloud.azure.blob.contents import Blob, Blobs, md5_of
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
@@ -64,8 +63,8 @@ def app(cloud: LocalAzure) -> Starlette:
 
 
 @dataclass(frozen=True)
-class _Visit:
-    """A request that was let in."""
+class _BlobCall:
+    """An authorized request."""
 
     request: Request
     account: str
@@ -73,7 +72,7 @@ class _Visit:
     name: str
 
 
-_Handler = Callable[[_Visit], Awaitable[Response]]
+_Handler = Callable[[_BlobCall], Awaitable[Response]]
 
 
 class _DataPlane:
@@ -86,7 +85,7 @@ class _DataPlane:
     def route(
         self, method: str, path: str, operation: str, handler: _Handler, reads: Understood | None = None
     ) -> Route:
-        """A route behind the door: account, caller, what the operation understands, container.
+        """A route with the checks of every request: account, caller, what the operation understands, container.
 
         `reads`: options and headers of the operation beside those of all; its body, if it has one, is the content.
         """
@@ -95,7 +94,7 @@ class _DataPlane:
         def refusal(what: str) -> ServiceError:
             return errors.not_emulated(f"{what} in {method} {path}")
 
-        async def admitted(request: Request) -> Response:
+        async def authorized(request: Request) -> Response:
             account = self._account(request)
             container = self._accounts.container(account, request.path_params["container"])
             self._admit(request, account, container, operation)
@@ -106,54 +105,54 @@ class _DataPlane:
             if container is None:
                 raise errors.container_not_found()
             name = request.path_params.get("name", "")
-            return await handler(_Visit(request, account["name"], container["name"], name))
+            return await handler(_BlobCall(request, account["name"], container["name"], name))
 
-        return Route(path, admitted, methods=[method])
+        return Route(path, authorized, methods=[method])
 
-    async def list_blobs(self, visit: _Visit) -> Response:
-        query = visit.request.query_params
+    async def list_blobs(self, call: _BlobCall) -> Response:
+        query = call.request.query_params
         if not _LIST.items() <= dict(query).items():
             raise errors.not_emulated("operations of containers but List Blobs")
         asked = listing.Asked.of(query)
-        blobs = self._blobs.below(visit.account, visit.container, asked.prefix)
-        endpoint = f"https://{visit.account}.blob.{cloud_of(visit.request.scope).storage_suffix}"
-        body = listing.page(visit.container, endpoint, asked, blobs)
+        blobs = self._blobs.below(call.account, call.container, asked.prefix)
+        endpoint = f"https://{call.account}.blob.{cloud_of(call.request.scope).storage_suffix}"
+        body = listing.page(call.container, endpoint, asked, blobs)
         return Response(body, media_type="application/xml")
 
-    async def get_blob(self, visit: _Visit) -> Response:
-        blob = self._blobs.get(visit.account, visit.container, visit.name)
+    async def get_blob(self, call: _BlobCall) -> Response:
+        blob = self._blobs.get(call.account, call.container, call.name)
         if blob is None:
             raise errors.blob_not_found()
         cached = {"Cache-Control": blob.cache_control} if blob.cache_control else {}
         tagged = {"x-ms-tag-count": str(len(blob.tags))} if blob.tags else {}
-        # Each write makes the blob again.
+        # Each write replaces the whole blob.
         created = {"x-ms-creation-time": format_datetime(blob.changed, usegmt=True)}
         own = {"Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
         headers = {**_headers(blob), **created, **cached, **tagged, **own, "Accept-Ranges": "bytes"}
         digest, size = md5_of(blob.content), len(blob.content)
-        part = ranges.BlobRange.of(visit.request.headers, size)
+        part = ranges.BlobRange.of(call.request.headers, size)
         if part is None:
             return Response(blob.content, headers={**headers, "Content-MD5": digest})
         headers |= {"x-ms-blob-content-md5": digest, "Content-Range": f"bytes {part.first}-{part.last}/{size}"}
         return Response(part.cut(blob.content), 206, headers)
 
-    async def put_blob(self, visit: _Visit) -> Response:
-        headers = visit.request.headers
+    async def put_blob(self, call: _BlobCall) -> Response:
+        headers = call.request.headers
         kind = headers.get("x-ms-blob-type")
         if _COPY_SOURCE in headers:
-            return self._copy(visit)
+            return self._copy(call)
         if kind is None:
             raise errors.header_missing()
         if kind != "BlockBlob":
             raise errors.not_emulated(kind)
-        content = await visit.request.body()
+        content = await call.request.body()
         content_type = headers.get("x-ms-blob-content-type") or headers.get("content-type")
         if any(headers.get(name) not in (None, "", md5_of(content)) for name in _HASHES):
             raise errors.hash_differs()
         blob = self._blobs.put(
-            visit.account,
-            visit.container,
-            visit.name,
+            call.account,
+            call.container,
+            call.name,
             content,
             content_type or "application/octet-stream",
             headers.get("x-ms-blob-cache-control"),
@@ -161,20 +160,20 @@ class _DataPlane:
         )
         return Response(status_code=201, headers={**_headers(blob), "Content-MD5": md5_of(content)})
 
-    def _copy(self, visit: _Visit) -> Response:
-        """Copy Blob within an account, done at once; who may read the source was asked at the door."""
-        container, name = self._copied(visit.request, visit.account)
-        source = self._blobs.get(visit.account, container, name)
+    def _copy(self, call: _BlobCall) -> Response:
+        """Copy Blob within an account, done at once; the right to read the source was checked before."""
+        container, name = self._copied(call.request, call.account)
+        source = self._blobs.get(call.account, container, name)
         if source is None:
             raise errors.blob_not_found()
         blob = self._blobs.put(
-            visit.account,
-            visit.container,
-            visit.name,
+            call.account,
+            call.container,
+            call.name,
             source.content,
             source.content_type,
             source.cache_control,
-            tags.stated(visit.request.headers),
+            tags.stated(call.request.headers),
         )
         done = {"x-ms-copy-id": str(uuid.uuid4()), "x-ms-copy-status": "success"}
         return Response(status_code=202, headers={**_headers(blob), **done})
@@ -188,8 +187,8 @@ class _DataPlane:
         container, _, name = unquote(source.path).lstrip("/").partition("/")
         return container, name
 
-    async def delete_blob(self, visit: _Visit) -> Response:
-        if not self._blobs.delete(visit.account, visit.container, visit.name):
+    async def delete_blob(self, call: _BlobCall) -> Response:
+        if not self._blobs.delete(call.account, call.container, call.name):
             raise errors.blob_not_found()
         return Response(status_code=202)
 
@@ -227,9 +226,9 @@ class _DataPlane:
             needed.append(("tags/write", request.path_params["container"]))
         if _COPY_SOURCE in request.headers:
             needed.append(("read", self._copied(request, account["name"])[0]))
-        for each, name in needed:
+        for action, name in needed:
             scope = f"{account['id']}/blobServices/default/containers/{name}"
-            if not self._cloud.authorization.allowed(caller.object_id, f"{_ACTION}/{each}", scope, data=True):
+            if not self._cloud.authorization.allowed(caller.object_id, f"{_ACTION}/{action}", scope, data=True):
                 raise errors.permission_mismatch()
 
 

@@ -27,12 +27,12 @@ class Blob:
 
     @property
     def etag(self) -> str:
-        """Another one for each write."""
+        """A new one for each write."""
         return f'"0x{hashlib.sha256(self.content + self.changed.isoformat().encode()).hexdigest()[:15].upper()}"'
 
 
 def md5_of(content: bytes) -> str:
-    """The hash that Azure Storage computes of what is written: a checksum, not a protection."""
+    """The hash of the content, as Azure Storage computes it: a checksum, not a protection."""
     return base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode()
 
 
@@ -43,15 +43,15 @@ class Blobs:
         self._store = store
 
     def get(self, account: str, container: str, name: str) -> Blob | None:
-        """A blob, None if there is none."""
-        found = self._store.get(_KIND, _key(account, container, name))
-        return None if found is None else _blob(found)
+        """The blob, None if it does not exist."""
+        document = self._store.get(_KIND, _key(account, container, name))
+        return None if document is None else _blob(document)
 
     def below(self, account: str, container: str, prefix: str) -> Iterator[tuple[str, Blob]]:
-        """Name and blob of each one whose name begins so, in the order of the names."""
+        """Name and blob of each with this prefix, in the order of the names."""
         own = _key(account, container, "")
-        for key, found in self._store.items(_KIND, own + prefix):
-            yield key.removeprefix(own), _blob(found)
+        for key, document in self._store.items(_KIND, own + prefix):
+            yield key.removeprefix(own), _blob(document)
 
     def put(
         self,
@@ -95,10 +95,10 @@ class Blobs:
             self._store.delete(_KIND, key)
 
 
-def _blob(found: Document) -> Blob:
-    changed = datetime.fromisoformat(found["changed"])
-    content, tags = base64.b64decode(found["content"]), found.get("tags", {})
-    return Blob(content, found["contentType"], found["cacheControl"], tags, changed)
+def _blob(document: Document) -> Blob:
+    changed = datetime.fromisoformat(document["changed"])
+    content, tags = base64.b64decode(document["content"]), document.get("tags", {})
+    return Blob(content, document["contentType"], document["cacheControl"], tags, changed)
 
 
 def _key(account: str, container: str, name: str) -> str:

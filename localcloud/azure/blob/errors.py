@@ -1,4 +1,4 @@
-"""The blob service's own errors: XML with code and message, the code once more in a header.
+"""The blob service's own errors: XML with code and message, the code also in a header.
 
 Seen in AzureStorageExplorer issue 3767 (permission), azure-rest-api-specs issue 11331 and COMPASS issue 3 (public
 access), azure-docs issue 71949 (signature), and in Microsoft's list of Blob Storage error codes.
@@ -28,7 +28,7 @@ def render(error: ServiceError) -> Response:
 
 
 def hash_differs() -> ServiceError:
-    """400 for content that is not of the hash that came with it."""
+    """400 for content that does not match its hash."""
     return ServiceError(
         400,
         "Md5Mismatch",
@@ -42,7 +42,7 @@ def account_not_found(host: str) -> ServiceError:
 
 
 def not_authenticated(challenge: str) -> ServiceError:
-    """401 for a request without a bearer that needs one."""
+    """401 for a request that lacks a bearer."""
     return ServiceError(
         401,
         "NoAuthenticationInformation",
@@ -62,7 +62,7 @@ def bearer_refused(challenge: str) -> ServiceError:
 
 
 def signature_refused() -> ServiceError:
-    """403 for a signature that no key of the account has made, or one of another time."""
+    """403 for a signature by no key of the account, or of another time."""
     return ServiceError(
         403,
         "AuthenticationFailed",
@@ -91,12 +91,12 @@ def resource_not_found() -> ServiceError:
 
 
 def container_not_found() -> ServiceError:
-    """404 for a blob of a container that is not there."""
+    """404 for a blob of a missing container."""
     return ServiceError(404, "ContainerNotFound", "The specified container does not exist.")
 
 
 def blob_not_found() -> ServiceError:
-    """404 for a blob that is not there."""
+    """404 for a missing blob."""
     return ServiceError(404, "BlobNotFound", "The specified blob does not exist.")
 
 

@@ -17,7 +17,7 @@ _LARGEST_PAGE: Final = 5000
 
 @dataclass(frozen=True)
 class Asked:
-    """What the query asks for; `marker` is the name that the page begins with."""
+    """The query's options; `marker` is the first name of the page."""
 
     prefix: str
     delimiter: str
@@ -26,7 +26,7 @@ class Asked:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Asked:
-        """Read the query; raises ServiceError, 400, for a number or a marker that is none."""
+        """Read the query; raises ServiceError, 400, for an invalid number or marker."""
         return cls(query.get("prefix", ""), query.get("delimiter", ""), _marker(query), _most(query))
 
 
@@ -56,13 +56,13 @@ def page(container: str, endpoint: str, asked: Asked, blobs: Iterable[tuple[str,
 
 
 def _entries(asked: Asked, blobs: Iterable[tuple[str, Blob]]) -> Iterator[tuple[str, Blob | None]]:
-    """Blobs, and in place of those behind a delimiter their common beginning, once and without a blob."""
+    """Blobs; those behind a delimiter appear as their common prefix, once and without a blob."""
     last = None
     for name, blob in blobs:
-        head, found, _ = name[len(asked.prefix) :].partition(asked.delimiter) if asked.delimiter else (name, "", "")
-        if not found:
+        head, delimiter, _ = name[len(asked.prefix) :].partition(asked.delimiter) if asked.delimiter else (name, "", "")
+        if not delimiter:
             yield name, blob
-        elif (beginning := f"{asked.prefix}{head}{found}") != last:
+        elif (beginning := f"{asked.prefix}{head}{delimiter}") != last:
             last = beginning
             yield beginning, None
 
@@ -101,5 +101,5 @@ def _marker(query: Mapping[str, str]) -> str:
 
 
 def _written(marker: str) -> str:
-    """As a client sees it: of no meaning to it."""
+    """Opaque to clients."""
     return base64.b64encode(marker.encode()).decode()

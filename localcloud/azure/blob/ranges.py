@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 
 from localcloud.azure.blob import errors
 
-# The first wins where a request has both.
+# The first wins if a request has both.
 HEADERS: Final = ("x-ms-range", "range")
 _FORM: Final = re.compile(r"bytes=(\d+)-(\d*)", re.ASCII)
 
@@ -24,8 +24,8 @@ class BlobRange:
 
     @classmethod
     def of(cls, headers: Headers, size: int) -> Self | None:
-        """What a request asks for of a blob; None if it asks for all. Raises 416, and 501 for other forms."""
-        name = next((each for each in HEADERS if each in headers), None)
+        """The requested range of a blob; None for all of it. Raises 416, and 501 for other forms."""
+        name = next((name for name in HEADERS if name in headers), None)
         if name is None:
             return None
         asked = _FORM.fullmatch(headers[name].strip())

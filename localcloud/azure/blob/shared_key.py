@@ -42,7 +42,7 @@ def is_signed(request: Request) -> bool:
 
 
 def check(request: Request, account: Document, keys: Sequence[str]) -> None:
-    """Let in a request that one of the account's keys has signed.
+    """Accept a request that is signed with one of the account's keys.
 
     Args:
         keys: base64 texts.
@@ -69,7 +69,7 @@ def sign(text: str, key: str) -> str:
 
 
 def string_to_sign(method: str, raw_path: bytes, query: str, headers: Headers, account: str) -> str:
-    """What the client has signed; `raw_path` and `query` as they were sent, percent-encoded."""
+    """The string that the client signed; `raw_path` and `query` as they were sent, percent-encoded."""
     values = {name: headers.get(name, "") for name in _SIGNED}
     if values["content-length"] == "0":
         values["content-length"] = ""

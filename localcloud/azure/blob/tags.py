@@ -19,7 +19,7 @@ _VALUE: Final = re.compile(r"[A-Za-z0-9 +./:=_-]{0,256}")
 
 
 def stated(headers: Mapping[str, str]) -> dict[str, str]:
-    """The tags of a request, {} without the header; raises 400 for what is no tag or not allowed."""
+    """The tags of a request, {} without the header; raises 400 for an invalid tag."""
     if HEADER not in headers:
         return {}
     try:

@@ -108,8 +108,8 @@ class _Entra:
     async def instances(self, request: Request) -> Response:
         """The names of each cloud's authority, which clients ask for before they trust one they do not know."""
         asked = urlsplit(request.query_params.get("authorization_endpoint", "")).hostname or ""
-        found = named(asked)
-        if found is None or found.service != "entra":
+        authority = named(asked)
+        if authority is None or authority.service != "entra":
             raise errors.instance_invalid(asked)
         clouds = [authorities(cloud) for cloud in CLOUDS.values()]
         return JSONResponse(
@@ -193,7 +193,7 @@ class _Entra:
         principal = await self._authenticate(form, root, replica)
         lifetime = self._cloud.tokens.lifetime()
         body = _granted(self._cloud.tokens.issue(principal, resource, lifetime=lifetime), lifetime)
-        # Entra, too, names the server that answered the request.
+        # Like Entra, name the server that answered.
         return body, 200, {**_NOT_KEPT, "x-ms-ests-server": replica.name}
 
     def _session(self, request: Request, user: User, form: dict[str, str], resource: str) -> Response:
@@ -241,17 +241,21 @@ class _Entra:
         """The federated credentials of a principal: an application's from Graph, a managed identity's from ARM."""
         if principal.resource_id is not None:
             resources = Resources(self._cloud.store).below(principal.resource_id, FEDERATED_CREDENTIALS)
-            found = [resource["properties"] for resource in resources]
+            credentials = [resource["properties"] for resource in resources]
         else:
             application = self._cloud.directory.application_by_app(principal.app_id)
-            found = [] if application is None else list(application.federated)
-        return [Trust(each["issuer"], each["subject"], audience) for each in found for audience in each["audiences"]]
+            credentials = [] if application is None else list(application.federated)
+        return [
+            Trust(credential["issuer"], credential["subject"], audience)
+            for credential in credentials
+            for audience in credential["audiences"]
+        ]
 
     def _check_secret(self, principal: ServicePrincipal, value: str) -> None:
         """A client secret may be the application's or the service principal's own, as a certificate may."""
         application = self._cloud.directory.application_by_app(principal.app_id)
         passwords = (*principal.passwords, *(() if application is None else application.passwords))
-        password = next((each for each in passwords if each.is_of(value)), None)
+        password = next((password for password in passwords if password.is_of(value)), None)
         if password is None:
             raise errors.secret_invalid(principal.app_id)
         if password.end <= clock.now():
@@ -275,7 +279,7 @@ class _Entra:
 
     def _resource(self, scope: str) -> str:
         """The one resource that a client-credentials scope names, as written there."""
-        scopes = [each for each in scope.split() if each not in _OPENID_SCOPES]
+        scopes = [name for name in scope.split() if name not in _OPENID_SCOPES]
         if len(scopes) != 1 or not scopes[0].endswith(_DEFAULT):
             raise errors.scope_invalid(scope)
         resource = scopes[0].removesuffix(_DEFAULT)

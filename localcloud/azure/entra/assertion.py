@@ -44,7 +44,7 @@ def verify(
         client_id: the form's `client_id`, in lower case.
         audiences: the token endpoint as this authority announces it, and its other names.
         keys: the certificates that the serving replica knows for the application.
-        now: Entra's clock, by which certificate and assertion must be valid.
+        now: Entra's clock, at which certificate and assertion must be valid.
 
     Raises:
         EntraError: 50027, 700021, 700023, 700024 or 700027, checked in Entra's order: certificate first, then claims.
@@ -53,7 +53,7 @@ def verify(
     if header.get("alg") not in _ALGORITHMS:
         raise errors.assertion_malformed(f"The signature algorithm must be {' or '.join(_ALGORITHMS)}.")
     named, digest = _thumbprint(header)
-    key = next((each for each in keys if hashlib.new(named, each.certificate).digest() == digest), None)
+    key = next((key for key in keys if hashlib.new(named, key.certificate).digest() == digest), None)
     thumbprint = digest.hex().upper()
     if key is None:
         raise errors.certificate_unknown(client_id, thumbprint)
@@ -82,7 +82,7 @@ def _thumbprint(header: Mapping[str, Any]) -> tuple[str, bytes]:
             try:
                 return algorithm, base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
             except binascii.Error:
-                raise errors.assertion_malformed(f"The header {name} is no base64url text.") from None
+                raise errors.assertion_malformed(f"The header {name} is not base64url text.") from None
     raise errors.assertion_malformed("No certificate thumbprint specified in token header.")
 
 
@@ -92,7 +92,7 @@ def _check_claims(claims: dict[str, Any], client_id: str, audiences: Collection[
     audience = claims.get("aud")
     if not isinstance(audience, str):
         raise errors.assertion_malformed("The claim aud is a text.")
-    if audience.lower() not in {each.lower() for each in audiences}:
+    if audience.lower() not in {accepted.lower() for accepted in audiences}:
         raise errors.assertion_for_another_audience()
     expires = claims.get("exp")
     valid_from = claims.get("nbf", claims.get("iat", 0))

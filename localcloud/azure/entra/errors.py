@@ -257,7 +257,7 @@ def assertion_out_of_time(now: datetime, valid_from: datetime, expires: datetime
 
 
 def certificate_unknown(client_id: str, thumbprint: str) -> EntraError:
-    """700027: nothing with this thumbprint is registered, as far as this replica knows."""
+    """700027: this replica knows no registration with this thumbprint."""
     return _bad_certificate("not registered on application", "The key was not found", client_id, thumbprint)
 
 
@@ -274,7 +274,7 @@ def signature_wrong(client_id: str, thumbprint: str, key: KeyCredential) -> Entr
 
 
 def authorization_pending() -> EntraError:
-    """70016: nobody has entered the code yet."""
+    """70016: the code has not been entered yet."""
     return EntraError(
         70016,
         "authorization_pending",
@@ -330,11 +330,11 @@ def refresh_token_expired(issued: datetime) -> EntraError:
     )
 
 
-def _no_federated_record(number: int, claim: str, found: str) -> EntraError:
+def _no_federated_record(number: int, claim: str, value: str) -> EntraError:
     return EntraError(
         number,
         "invalid_client",
-        f"No matching federated identity record found for presented assertion {claim} '{found}'. Check your federated "
+        f"No matching federated identity record found for presented assertion {claim} '{value}'. Check your federated "
         "identity credential Subject, Audience and Issuer against the presented assertion. "
         "https://learn.microsoft.com/entra/workload-id/workload-identity-federation",
         401,
@@ -348,11 +348,11 @@ def _bad_certificate(
         lead = "Client assertion contains an invalid signature."
     else:
         lead = f"The certificate with identifier used to sign the client assertion is {fault}."
-    found = f", Found key 'Start={_us_date(key.start)}, End={_us_date(key.end)}'" if key else ""
+    detail = f", Found key 'Start={_us_date(key.start)}, End={_us_date(key.end)}'" if key else ""
     return EntraError(
         700027,
         "invalid_client",
-        f"{lead} [Reason - {reason}., Thumbprint of key used by client: '{thumbprint}'{found}, Please visit the Azure "
+        f"{lead} [Reason - {reason}., Thumbprint of key used by client: '{thumbprint}'{detail}, Please visit the Azure "
         f"Portal, Graph Explorer or directly use MS Graph to see configured keys for app Id '{client_id}'. Review the "
         "documentation at https://docs.microsoft.com/en-us/graph/deployments to determine the corresponding service "
         "endpoint and https://docs.microsoft.com/en-us/graph/api/application-get?view=graph-rest-1.0&tabs=http to "

@@ -28,7 +28,7 @@ from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD
 _ALGORITHMS: Final = ("RS256",)
 # A local address means the public cloud.
 _BLOBS: Final = f".blob.{CLOUDS[DEFAULT_CLOUD].storage_suffix}"
-_WITHIN: Final = 5.0  # seconds that an issuer has to answer
+_WITHIN: Final = 5.0  # timeout for an issuer, in seconds
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Issuers:
         issuer, key_id = str(claims["iss"]), str(header.get("kid"))
         known = (own or {}).get(issuer)
         keys = await self._keys(issuer) if known is None else jwt.PyJWKSet.from_dict(dict(known)).keys
-        key = next((each for each in keys if each.key_id == key_id), None)
+        key = next((key for key in keys if key.key_id == key_id), None)
         if key is None:
             raise errors.federated_key_unknown(key_id, issuer)
         try:
@@ -118,20 +118,20 @@ class Issuers:
 
 
 def _match(claims: Mapping[str, Any], trusted: Sequence[Trust]) -> None:
-    """Narrow the credentials down claim by claim, so that the error names the first claim that matches none."""
+    """Filter the credentials claim by claim, so that the error names the first claim without a match."""
     issuer, subject = (str(claims.get(name)) for name in ("iss", "sub"))
     # RFC 7519 4.1.3: one, or a list; Kubernetes always writes a list.
     named = claims.get("aud")
-    audiences = [str(each) for each in named] if isinstance(named, list) else [str(named)]
-    of_issuer = [each for each in trusted if each.issuer == issuer]
+    audiences = [str(name) for name in named] if isinstance(named, list) else [str(named)]
+    of_issuer = [trust for trust in trusted if trust.issuer == issuer]
     if not of_issuer:
         raise errors.federated_issuer_unknown(issuer)
-    of_subject = [each for each in of_issuer if each.subject == subject]
-    if not of_subject and any(each.subject.lower() == subject.lower() for each in of_issuer):
+    of_subject = [trust for trust in of_issuer if trust.subject == subject]
+    if not of_subject and any(trust.subject.lower() == subject.lower() for trust in of_issuer):
         raise errors.federated_subject_in_other_case(subject)
     if not of_subject:
         raise errors.federated_subject_unknown(subject)
-    if not any(each.audience in audiences for each in of_subject):
+    if not any(trust.audience in audiences for trust in of_subject):
         raise errors.federated_audience_unknown(", ".join(audiences))
 
 

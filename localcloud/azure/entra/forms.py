@@ -1,4 +1,4 @@
-"""What the bodies of token requests may have: forms, whose other members would be ignored (RFC 6749 3.2).
+"""The forms of token requests, and their allowed members (RFC 6749 3.2 would ignore others).
 
 Members that say nothing about the request are those of MSAL for diagnostics, which some of its libraries send as
 headers and others in the form.
@@ -30,7 +30,7 @@ OF_A_BEGINNING: Final = frozenset({"client_id", "scope", "claims"})
 
 
 async def read(request: Request) -> dict[str, str]:
-    """The form of a request; raises 501 for a member that stands there twice."""
+    """The form of a request; raises 501 for a repeated member."""
     pairs = parse_qsl((await request.body()).decode(errors="replace"))
     form = dict(pairs)
     if len(form) < len(pairs):
@@ -59,9 +59,9 @@ def check(form: Mapping[str, str], known: Collection[str]) -> None:
 
 
 def _check_claims(text: str) -> None:
-    """A client may state its capabilities (`xms_cc`), which change nothing here, and ask for a new begin (`nbf`).
+    """A client may state its capabilities (`xms_cc`), which change nothing here, and request a new start (`nbf`).
 
-    msi-dataplane asks for the latter so that no cache answers; every token has it. Raises 501 for any other claim.
+    msi-dataplane requests the latter to bypass caches; every token has it. Raises 501 for any other claim.
     """
     try:
         asked = json.loads(text)

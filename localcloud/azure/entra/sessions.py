@@ -24,8 +24,8 @@ _CODES = "entra-device-code"
 _USER_CODES = "entra-user-code"
 _REFRESH_TOKENS = "entra-refresh-token"
 _CODE_LIFETIME = timedelta(minutes=15)
-_REFRESH_LIFETIME = timedelta(days=90)  # of a public client's, counted from its last use
-_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without what is read as something else
+_REFRESH_LIFETIME = timedelta(days=90)  # for a public client, counted from its last use
+_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without characters that look alike
 
 
 class Sessions:

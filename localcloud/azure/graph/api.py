@@ -1,7 +1,7 @@
 """Graph's routes: applications and service principals (same shape, one class), the deleted items, users' groups.
 
 Each read of applications or service principals meets a replica, which may be behind in their certificates
-(`Faults.graph_delays`, `HeldFaults.lags`). A PATCH replaces the list, and it may have been made of an old one.
+(`Faults.graph_delays`, `HeldFaults.lags`). A PATCH replaces the list, and may be based on an old one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute
 from localcloud.azure.graph import federated_credentials, odata, permissions, representation
 from localcloud.azure.graph.collection import Collection, Entry
 from localcloud.azure.graph.deleted_items import DeletedItems
-from localcloud.azure.graph.odata import LISTED, READ, door
+from localcloud.azure.graph.odata import LISTED, READ, route
 from localcloud.azure.graph.principals import DirectoryObjects, Users
 from localcloud.azure.graph.throttle import GraphThrottle
 from localcloud.azure.local_azure import LocalAzure
@@ -32,13 +32,13 @@ from localcloud.core import clock
 
 def app(cloud: LocalAzure) -> Starlette:
     """Graph's application."""
-    entrance = permissions.Door(cloud.tokens, GraphThrottle(cloud.faults.graph_requests))
+    guard = permissions.GraphGuard(cloud.tokens, GraphThrottle(cloud.faults.graph_requests))
     parts = (
-        _Applications(cloud, entrance),
-        _ServicePrincipals(cloud, entrance),
-        DeletedItems(cloud, entrance),
-        DirectoryObjects(cloud, entrance),
-        Users(cloud, entrance),
+        _Applications(cloud, guard),
+        _ServicePrincipals(cloud, guard),
+        DeletedItems(cloud, guard),
+        DirectoryObjects(cloud, guard),
+        Users(cloud, guard),
     )
     routes = [route for part in parts for route in part.routes()]
     service = service_app("graph", routes, faults=cloud.faults, holder=cloud.holder, render=_render)
@@ -58,14 +58,14 @@ class _Applications(Collection):
         for member in (f"/v1.0/applications{key}" for key in self.keys):
             federated = f"{member}/federatedIdentityCredentials"
             routes += [
-                door("GET", federated, self.federated, LISTED),
-                door("POST", federated, self.add_federated, Understood.of(body=federated_credentials.MEMBERS)),
+                route("GET", federated, self.federated, LISTED),
+                route("POST", federated, self.add_federated, Understood.of(body=federated_credentials.MEMBERS)),
             ]
             for credential in (f"{federated}/{{credential}}", f"{federated}(name='{{credential}}')"):
                 routes += [
-                    door("GET", credential, self.one_federated, READ),
-                    door("PATCH", credential, self.change_federated, changed),
-                    door("DELETE", credential, self.remove_federated),
+                    route("GET", credential, self.one_federated, READ),
+                    route("PATCH", credential, self.change_federated, changed),
+                    route("DELETE", credential, self.remove_federated),
                 ]
         return routes
 
@@ -115,28 +115,27 @@ class _Applications(Collection):
         permissions.require_read(self.caller(request))
         entry, name = self.addressed(request), request.path_params["credential"]
         assert isinstance(entry, Application)
-        found = federated_credentials.find(entry, name)
-        if found is None:
+        credential = federated_credentials.find(entry, name)
+        if credential is None:
             raise representation.not_found(name)
-        return JSONResponse(odata.entity(request, "federatedIdentityCredentials", dict(found)))
+        return JSONResponse(odata.entity(request, "federatedIdentityCredentials", dict(credential)))
 
     async def add_federated(self, request: Request) -> Response:
         entry = self._owned_application(request)
-        made = federated_credentials.made(await json_object(request), entry)
-        return self._federated_made(request, entry, made)
+        credential = federated_credentials.created(await json_object(request), entry)
+        return self._federated_created(request, entry, credential)
 
     async def change_federated(self, request: Request) -> Response:
         """PATCH by id or name; with `Prefer: create-if-missing` it creates the credential of that name."""
         entry, name = self._owned_application(request), request.path_params["credential"]
-        body, found = await json_object(request), federated_credentials.find(entry, name)
+        body, existing = await json_object(request), federated_credentials.find(entry, name)
         is_upsert = odata.prefers_creation(request)
-        if found is None and not is_upsert:
+        if existing is None and not is_upsert:
             raise representation.not_found(name)
-        if found is None:
-            made = federated_credentials.made({**body, "name": name}, entry)
-            return self._federated_made(request, entry, made)
-        changed = federated_credentials.changed(found, body, entry)
-        kept = tuple(changed if each is found else each for each in entry.federated)
+        if existing is None:
+            return self._federated_created(request, entry, federated_credentials.created({**body, "name": name}, entry))
+        changed = federated_credentials.changed(existing, body, entry)
+        kept = tuple(changed if credential is existing else credential for credential in entry.federated)
         self.directory.update(replace(entry, federated=kept))
         return Response(status_code=204)
 
@@ -145,12 +144,14 @@ class _Applications(Collection):
         gone = federated_credentials.find(entry, name)
         if gone is None:
             raise representation.not_found(name)
-        self.directory.update(replace(entry, federated=tuple(each for each in entry.federated if each is not gone)))
+        self.directory.update(
+            replace(entry, federated=tuple(credential for credential in entry.federated if credential is not gone))
+        )
         return Response(status_code=204)
 
-    def _federated_made(self, request: Request, entry: Application, made: dict[str, Any]) -> Response:
-        self.directory.update(replace(entry, federated=(*entry.federated, made)))
-        return JSONResponse(odata.entity(request, "federatedIdentityCredentials", made), status_code=201)
+    def _federated_created(self, request: Request, entry: Application, credential: dict[str, Any]) -> Response:
+        self.directory.update(replace(entry, federated=(*entry.federated, credential)))
+        return JSONResponse(odata.entity(request, "federatedIdentityCredentials", credential), status_code=201)
 
     def _owned_application(self, request: Request) -> Application:
         entry = self.owned(request)

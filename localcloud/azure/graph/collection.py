@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute
 
 from localcloud.azure.graph import odata, permissions, representation
-from localcloud.azure.graph.odata import LISTED, READ, door
+from localcloud.azure.graph.odata import LISTED, READ, route
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, json_object, not_emulated
 from localcloud.azure.shared.understood import Understood
@@ -32,9 +32,9 @@ class Collection(ABC):
     name: str
     kind: type[Entry]
 
-    def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
+    def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
         self.directory = cloud.directory
-        self._door = door
+        self._guard = guard
         self._tenant_id = cloud.tenant_id
         self._holder = cloud.holder
         self._replicas = Replicas(lambda: cloud.faults.graph_delays, cloud.faults.random())
@@ -44,20 +44,20 @@ class Collection(ABC):
     def routes(self) -> Sequence[BaseRoute]:
         collection = f"/v1.0/{self.name}"
         routes = [
-            door("GET", f"{collection}/$count", self.count, LISTED),
-            door("GET", collection, self.list, LISTED),
-            door("POST", collection, self.create, self._written("")),
+            route("GET", f"{collection}/$count", self.count, LISTED),
+            route("GET", collection, self.list, LISTED),
+            route("POST", collection, self.create, self._written("")),
         ]
         for member in (f"{collection}{key}" for key in self.keys):
             routes += [
-                door("GET", member, self.read, READ),
-                door("PATCH", member, self.change, self._written("prefer")),
-                door("DELETE", member, self.remove),
-                door("GET", f"{member}/owners", self.owners, LISTED),
-                door("POST", f"{member}/owners/$ref", self.add_owner, Understood.of(body="@odata.id")),
-                door("DELETE", f"{member}/owners/{{owner}}/$ref", self.drop_owner),
-                door("POST", f"{member}/addPassword", self.add_password, Understood.of(body=representation.PASSWORD)),
-                door("POST", f"{member}/removePassword", self.remove_password, Understood.of(body="keyId")),
+                route("GET", member, self.read, READ),
+                route("PATCH", member, self.change, self._written("prefer")),
+                route("DELETE", member, self.remove),
+                route("GET", f"{member}/owners", self.owners, LISTED),
+                route("POST", f"{member}/owners/$ref", self.add_owner, Understood.of(body="@odata.id")),
+                route("DELETE", f"{member}/owners/{{owner}}/$ref", self.drop_owner),
+                route("POST", f"{member}/addPassword", self.add_password, Understood.of(body=representation.PASSWORD)),
+                route("POST", f"{member}/removePassword", self.remove_password, Understood.of(body="keyId")),
             ]
         return routes
 
@@ -103,8 +103,8 @@ class Collection(ABC):
         entry = self.make(caller, body)
         if keys:
             self.directory.set_key_credentials(entry.object_id, keys)
-        made = representation.to_json(self.present(entry.object_id), self._tenant_id)
-        return JSONResponse(odata.entity(request, self.name, made), status_code=201)
+        document = representation.to_json(self.present(entry.object_id), self._tenant_id)
+        return JSONResponse(odata.entity(request, self.name, document), status_code=201)
 
     async def read(self, request: Request) -> Response:
         permissions.require_read(self.caller(request))
@@ -113,9 +113,9 @@ class Collection(ABC):
         return JSONResponse(odata.entity(request, self.name, item, self._owners_of))
 
     async def _known(self, request: Request) -> datetime:
-        """Up to when the replica that answers a read has seen everything."""
+        """The instant up to which the answering replica has seen every change."""
         for lag in self._holder.now().lags:
-            if (await lag.is_about("graph", request.scope, request.receive))[0] and self._holder.strikes(lag):
+            if (await lag.is_about("graph", request.scope, request.receive))[0] and self._holder.applies(lag):
                 return lag.since
         return self._replicas.choose().knows_until
 
@@ -128,7 +128,7 @@ class Collection(ABC):
     def apply(self, caller: Caller, entry: Entry, body: dict[str, Any]) -> None:
         """Apply a PATCH body to a member."""
         permissions.require_write(caller, entry)
-        # The object's own id may stand in the body: some clients send what they have read.
+        # The body may have the object's own id: some clients send back what they have read.
         if str(body.pop("id", None) or entry.object_id).lower() != entry.object_id:
             raise ServiceError(400, "Request_BadRequest", "Property 'id' is read-only and cannot be set.")
         properties = representation.writable(body, self.kind)
@@ -149,9 +149,11 @@ class Collection(ABC):
         return JSONResponse(odata.collection(request, "directoryObjects", self._owners(self.addressed(request))))
 
     def _owners(self, entry: Entry) -> Sequence[dict[str, Any]]:
-        found = map(self.directory.service_principal, entry.owners)
+        principals = map(self.directory.service_principal, entry.owners)
         kind = representation.TYPES[ServicePrincipal]
-        return [{"@odata.type": kind, **representation.to_json(each, self._tenant_id)} for each in found if each]
+        return [
+            {"@odata.type": kind, **representation.to_json(entry, self._tenant_id)} for entry in principals if entry
+        ]
 
     def _owners_of(self, object_id: str) -> Sequence[dict[str, Any]]:
         return self._owners(self.present(object_id))
@@ -177,7 +179,7 @@ class Collection(ABC):
         entry, owner = self.owned(request), request.path_params["owner"].lower()
         if owner not in entry.owners:
             raise representation.not_found(owner)
-        self.directory.update(replace(entry, owners=tuple(each for each in entry.owners if each != owner)))
+        self.directory.update(replace(entry, owners=tuple(other for other in entry.owners if other != owner)))
         return Response(status_code=204)
 
     async def add_password(self, request: Request) -> Response:
@@ -201,7 +203,7 @@ class Collection(ABC):
         return Response(status_code=204)
 
     def caller(self, request: Request) -> Caller:
-        return self._door.enter(request)
+        return self._guard.authenticate(request)
 
     def addressed(self, request: Request) -> Entry:
         """The member that the path names; raises 404."""

@@ -1,4 +1,4 @@
-"""Graph's routes to what is deleted and not purged."""
+"""Graph's routes to deleted items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
 from localcloud.azure.graph import odata, permissions, representation
-from localcloud.azure.graph.odata import LISTED, door
+from localcloud.azure.graph.odata import LISTED, route
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import not_emulated
 from localcloud.azure.shared.understood import Understood
@@ -20,37 +20,37 @@ Entry = Application | ServicePrincipal
 
 
 class DeletedItems:
-    """`directory/deletedItems`: what can be restored or purged."""
+    """`directory/deletedItems`, which can be restored or purged."""
 
-    def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
+    def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
         self._directory = cloud.directory
-        self._door = door
+        self._guard = guard
         self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
         """Its routes."""
         item = "/v1.0/directory/deletedItems/{id}"
         return [
-            door("GET", "/v1.0/directory/deletedItems/microsoft.graph.{type}", self.list, LISTED),
-            door("GET", item, self.read, Understood.of("$select")),
-            door("DELETE", item, self.purge),
-            door("POST", f"{item}/restore", self.restore),
+            route("GET", "/v1.0/directory/deletedItems/microsoft.graph.{type}", self.list, LISTED),
+            route("GET", item, self.read, Understood.of("$select")),
+            route("DELETE", item, self.purge),
+            route("POST", f"{item}/restore", self.restore),
         ]
 
     async def list(self, request: Request) -> Response:
-        permissions.require_read(self._door.enter(request))
+        permissions.require_read(self._guard.authenticate(request))
         wanted = f"#microsoft.graph.{request.path_params['type']}"
         if wanted not in representation.TYPES.values():
             raise not_emulated("graph", f"deleted items of the type {request.path_params['type']}")
         items = (
-            self._json(each.entry)
-            for each in self._directory.deleted()
-            if representation.TYPES[type(each.entry)] == wanted
+            self._json(deleted.entry)
+            for deleted in self._directory.deleted()
+            if representation.TYPES[type(deleted.entry)] == wanted
         )
         return JSONResponse(odata.collection(request, "directoryObjects", items))
 
     async def read(self, request: Request) -> Response:
-        permissions.require_read(self._door.enter(request))
+        permissions.require_read(self._guard.authenticate(request))
         return JSONResponse(odata.entity(request, "directoryObjects", self._json(self._addressed(request))))
 
     async def purge(self, request: Request) -> Response:
@@ -64,14 +64,16 @@ class DeletedItems:
         return JSONResponse(odata.entity(request, "directoryObjects", self._json(entry)))
 
     def _writable(self, request: Request) -> Entry:
-        caller = self._door.enter(request)
+        caller = self._guard.authenticate(request)
         entry = self._addressed(request)
         permissions.require_write(caller, entry)
         return entry
 
     def _addressed(self, request: Request) -> Entry:
         wanted = request.path_params["id"].lower()
-        entry = next((each.entry for each in self._directory.deleted() if each.entry.object_id == wanted), None)
+        entry = next(
+            (deleted.entry for deleted in self._directory.deleted() if deleted.entry.object_id == wanted), None
+        )
         if entry is None:
             raise representation.not_found(wanted)
         return entry

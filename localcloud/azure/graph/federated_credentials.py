@@ -29,17 +29,20 @@ _MOST: Final = 20
 
 def find(entry: Application, key: str) -> Mapping[str, Any] | None:
     """The credential with this id, in any letter case, or this name."""
-    return next((each for each in entry.federated if each["id"] == key.lower() or each["name"] == key), None)
+    return next(
+        (credential for credential in entry.federated if credential["id"] == key.lower() or credential["name"] == key),
+        None,
+    )
 
 
-def made(body: Mapping[str, Any], entry: Application) -> dict[str, Any]:
+def created(body: Mapping[str, Any], entry: Application) -> dict[str, Any]:
     """The credential that a POST or an upsert asks for; raises 400 and 409."""
     credential = _checked(body, {"id": str(uuid.uuid4()), "description": None}, entry)
     if not _NAME.fullmatch(credential["name"]):
         raise _invalid(
             "Name", f"The name '{credential['name']}' must have at most 120 characters, all of them URL friendly."
         )
-    if any(each["name"] == credential["name"] for each in entry.federated):
+    if any(other["name"] == credential["name"] for other in entry.federated):
         raise ServiceError(
             409,
             "Request_MultipleObjectsWithSameKeyValue",
@@ -72,7 +75,7 @@ def _checked(body: Mapping[str, Any], before: Mapping[str, Any], entry: Applicat
             raise ServiceError(400, "Request_BadRequest", f"Invalid value specified for property '{name}'.")
     _check_values(credential)
     trusted = (credential["issuer"], credential["subject"])
-    others = (each for each in entry.federated if each["id"] != credential["id"])
+    others = (other for other in entry.federated if other["id"] != credential["id"])
     if any((other["issuer"], other["subject"]) == trusted for other in others):
         raise _invalid(
             "Subject",

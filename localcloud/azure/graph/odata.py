@@ -52,10 +52,10 @@ Expand = Callable[[str], Sequence[dict[str, Any]]]
 """The owners of the object with an id."""
 
 
-def door(
+def route(
     method: str, path: str, handler: Callable[[Request], Awaitable[Response]], reads: Understood | None = None
 ) -> Route:
-    """A route of Graph that refuses what its handler would ignore; annotations may stand at any object of a body."""
+    """A route of Graph that refuses what its handler would ignore; any object of a body may have annotations."""
     understood = Understood() if reads is None else reads
 
     def refusal(what: str) -> ServiceError:
@@ -73,7 +73,7 @@ def door(
 
 
 def prefers_creation(request: Request) -> bool:
-    """Whether an upsert is asked for; raises 501 for any other preference."""
+    """Whether an upsert is requested; raises 501 for any other preference."""
     preference = request.headers.get("prefer", "").strip()
     if preference not in ("", "create-if-missing"):
         raise not_emulated("graph", f"the preference {preference}")
@@ -89,7 +89,7 @@ def refuse_preferences(request: Request) -> None:
 
 
 class BetaAsWell:
-    """Around Graph's application: `/beta` has what `/v1.0` has."""
+    """Middleware of Graph: `/beta` has what `/v1.0` has."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -104,7 +104,7 @@ class BetaAsWell:
 def collection(
     request: Request, name: str, items: Iterable[dict[str, Any]], expand: Expand | None = None
 ) -> dict[str, Any]:
-    """The answer to a list request: the items that `$filter` and `$search` let through, cut to `$select`, in pages."""
+    """The answer to a list request: the items that match `$filter` and `$search`, reduced to `$select`, in pages."""
     query = request.query_params
     _check_expand(request, expand)
     chosen = _sorted(request, _chosen(request, items))
@@ -124,19 +124,19 @@ def collection(
 
 
 def count(request: Request, items: Iterable[dict[str, Any]]) -> str:
-    """How many items `$filter` and `$search` let through; raises 400 without the header for advanced queries."""
+    """The number of items that match `$filter` and `$search`; raises 400 without the header for advanced queries."""
     if not _is_eventual(request):
         raise ServiceError(400, "Request_BadRequest", "$count is not currently supported.")
     return str(len(_chosen(request, items)))
 
 
 def strings(request: Request, values: Sequence[str]) -> dict[str, Any]:
-    """The answer that holds a list of strings."""
+    """The answer with a list of strings."""
     return {"@odata.context": f"{_context(request)}#Collection(Edm.String)", "value": list(values)}
 
 
 def entity(request: Request, name: str, item: dict[str, Any], expand: Expand | None = None) -> dict[str, Any]:
-    """The answer that holds one object, cut to `$select`."""
+    """The answer with one object, reduced to `$select`."""
     _check_expand(request, expand)
     return {"@odata.context": f"{_context(request)}#{name}/$entity", **_presented(request, item, expand)}
 
@@ -156,7 +156,7 @@ def _check_expand(request: Request, expand: Expand | None) -> None:
 def _presented(request: Request, item: dict[str, Any], expand: Expand | None) -> dict[str, Any]:
     """The item's properties that `$select` names, all without one, and what `$expand` names; raises 501 for others."""
     wanted, expanded = selected(request), request.query_params.get("$expand", "").strip()
-    if request.method != "GET":  # in the answer to a write all of it is there
+    if request.method != "GET":  # the answer to a write has everything
         return item
     if _VERSION in request.scope:
         item = {**item, **{name: None for name in _OF_BETA if name in wanted}}
@@ -209,7 +209,7 @@ def _is_eventual(request: Request) -> bool:
 
 
 def _chosen(request: Request, items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The items that `$filter` and `$search` let through; raises 400."""
+    """The items that match `$filter` and `$search`; raises 400."""
     searched, text = _search(request), request.query_params.get("$filter")
     is_advanced = _is_eventual(request) and request.query_params.get("$count", "").lower() == "true"
     holds = _condition(_parsed(text), text, is_advanced) if text is not None else None
@@ -246,7 +246,7 @@ def _condition(expression: Expression, text: str, is_advanced: bool) -> Callable
         case Compared(member, "ne", value) if member in _FILTERABLE and is_advanced:
             return lambda item: not _is(item.get(member), value)
         case OneOf(member, values) if member in _FILTERABLE:
-            return lambda item: any(_is(item.get(member), each) for each in values)
+            return lambda item: any(_is(item.get(member), value) for value in values)
         case Called("startswith", (Path(member), str(part))) if member in _FILTERABLE:
             return lambda item: str(item.get(member) or "").casefold().startswith(part.casefold())
         case Called("endswith", (Path(member), str(part))) if member in _FILTERABLE and is_advanced:
@@ -256,15 +256,15 @@ def _condition(expression: Expression, text: str, is_advanced: bool) -> Callable
         case AnyOf(member, variable, Called("startswith", (Path(own), str(part)))) if (
             member in _COLLECTIONS and own == variable
         ):
-            return lambda item: any(each.startswith(part) for each in item.get(member, ()))
+            return lambda item: any(value.startswith(part) for value in item.get(member, ()))
     raise _unsupported(text)
 
 
-def _is(found: object, asked: Value) -> bool:
-    """Whether a property has a value; Entra compares names and ids without regard to case."""
-    if isinstance(found, str) and isinstance(asked, str):
-        return found.casefold() == asked.casefold()
-    return found == asked
+def _is(actual: object, asked: Value) -> bool:
+    """Whether a property has a value; Entra ignores the case of names and ids."""
+    if isinstance(actual, str) and isinstance(asked, str):
+        return actual.casefold() == asked.casefold()
+    return actual == asked
 
 
 def _unsupported(text: str) -> ServiceError:

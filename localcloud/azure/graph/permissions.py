@@ -24,14 +24,14 @@ _READ_GROUPS = frozenset({"GroupMember.Read.All", "Group.Read.All"})
 _READ = frozenset({"Application.Read.All", "Directory.Read.All", WRITE_OWNED, WRITE_ALL})
 
 
-class Door:
-    """What every request passes: authentication, then the limits of Graph."""
+class GraphGuard:
+    """The checks of every request: authentication, then the limits of Graph."""
 
     def __init__(self, tokens: Tokens, throttle: GraphThrottle) -> None:
         self._tokens = tokens
         self._throttle = throttle
 
-    def enter(self, request: Request) -> Caller:
+    def authenticate(self, request: Request) -> Caller:
         """The caller behind the bearer; raises 401 without a valid one for Graph, and 429 beyond a limit."""
         token = bearer(request)
         if token is None:

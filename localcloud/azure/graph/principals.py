@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
 from localcloud.azure.graph import odata, permissions, representation
-from localcloud.azure.graph.odata import door
+from localcloud.azure.graph.odata import route
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, json_object
 from localcloud.azure.shared.understood import Understood
@@ -22,28 +22,28 @@ _MOST_IDS: Final = 1000
 class DirectoryObjects:
     """Objects of any kind by their ids, with which clients find the names of principals."""
 
-    def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
+    def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
         self._directory = cloud.directory
         self._people = cloud.people
-        self._door = door
+        self._guard = guard
         self._tenant_id = cloud.tenant_id
 
     def routes(self) -> Sequence[BaseRoute]:
         """Its routes."""
-        return [door("POST", "/v1.0/directoryObjects/getByIds", self.by_ids, Understood.of(body="ids types"))]
+        return [route("POST", "/v1.0/directoryObjects/getByIds", self.by_ids, Understood.of(body="ids types"))]
 
     async def by_ids(self, request: Request) -> Response:
         """The objects with these ids, of these types."""
-        permissions.require_read(self._door.enter(request))
+        permissions.require_read(self._guard.authenticate(request))
         body = await json_object(request)
         wanted, kinds = (
             body.get("ids"),
-            body.get("types") or [_kind(each) for each in (*representation.TYPES.values(), representation.USER)],
+            body.get("types") or [_kind(name) for name in (*representation.TYPES.values(), representation.USER)],
         )
         if not isinstance(wanted, list) or len(wanted) > _MOST_IDS:
             raise ServiceError(400, "Request_BadRequest", f"Too many or no 'ids': at most {_MOST_IDS} are accepted.")
-        found = (self._find(str(each).lower()) for each in wanted)
-        items = [each for each in found if each is not None and _kind(each["@odata.type"]) in kinds]
+        entries = (self._find(str(object_id).lower()) for object_id in wanted)
+        items = [entry for entry in entries if entry is not None and _kind(entry["@odata.type"]) in kinds]
         return JSONResponse(odata.collection(request, "directoryObjects", items))
 
     def _find(self, object_id: str) -> dict[str, Any] | None:
@@ -57,16 +57,16 @@ class DirectoryObjects:
 class Users:
     """The signed-in user, and the groups that a user is in."""
 
-    def __init__(self, cloud: LocalAzure, door: permissions.Door) -> None:
+    def __init__(self, cloud: LocalAzure, guard: permissions.GraphGuard) -> None:
         self._people = cloud.people
-        self._door = door
+        self._guard = guard
 
     def routes(self) -> Sequence[BaseRoute]:
         """Its routes."""
         return [
-            door("GET", "/v1.0/me", self.me, Understood.of("$select")),
+            route("GET", "/v1.0/me", self.me, Understood.of("$select")),
             # Every group of the local tenant is a security group.
-            door(
+            route(
                 "POST",
                 "/v1.0/users/{user}/getMemberGroups",
                 self.member_groups,
@@ -76,7 +76,7 @@ class Users:
 
     async def me(self, request: Request) -> Response:
         """The user who signed in."""
-        caller = self._door.enter(request)
+        caller = self._guard.authenticate(request)
         user = self._people.user(caller.object_id)
         if user is None:
             message = "/me request is only valid with delegated authentication flow."
@@ -85,7 +85,7 @@ class Users:
 
     async def member_groups(self, request: Request) -> Response:
         """The ids of a user's groups."""
-        permissions.require_memberships(self._door.enter(request))
+        permissions.require_memberships(self._guard.authenticate(request))
         name = request.path_params["user"]
         user = self._people.user(name.lower()) or self._people.user_by_name(name)
         if user is None:

@@ -1,7 +1,7 @@
 """Directory objects as Graph prints them, and request bodies as Graph reads them.
 
 Source: Graph v1.0 reference of application, servicePrincipal and keyCredential. Properties that mean nothing to
-sign-in are kept and given back; a property that Graph does not know is refused.
+sign-in are kept and returned; a property that Graph does not know is refused.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _PRINCIPAL_DEFAULTS: Mapping[str, Any] = {
     "preferredSingleSignOnMode": None,
     "samlSingleSignOnSettings": None,
 }
-# What Graph has beside, and the local cloud has not (Graph v1.0 reference).
+# Further members that Graph has and the local cloud does not (Graph v1.0 reference).
 _NOT_EMULATED: Mapping[type[Application | ServicePrincipal], frozenset[str]] = {
     Application: frozenset(
         {"addIns", "authenticationBehaviors", "certification", "defaultRedirectUri", "logo", "tokenEncryptionKeyId"}
@@ -118,7 +118,7 @@ def to_json(entry: Application | ServicePrincipal, tenant_id: str, *, with_keys:
 
 
 def writable(body: Mapping[str, Any], kind: type[Application | ServicePrincipal]) -> dict[str, Any]:
-    """The plain properties of a POST or PATCH body; display name, certificates and owners are the caller's business.
+    """The plain properties of a POST or PATCH body; the caller reads display name, certificates and owners.
 
     Raises:
         ServiceError: 400 for a property that the type does not have.
@@ -149,8 +149,8 @@ def invalid_property(name: str) -> ServiceError:
 def without_annotations(value: object) -> object:
     """A JSON value without the annotations of OData (`@odata.type`), which may stand at any object of a request."""
     if isinstance(value, Mapping):
-        return {name: without_annotations(each) for name, each in value.items() if not _is_annotation(name)}
-    return [without_annotations(each) for each in value] if isinstance(value, list) else value
+        return {name: without_annotations(member) for name, member in value.items() if not _is_annotation(name)}
+    return [without_annotations(item) for item in value] if isinstance(value, list) else value
 
 
 def _is_annotation(name: str) -> bool:
@@ -158,7 +158,7 @@ def _is_annotation(name: str) -> bool:
 
 
 def owners(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """Object ids out of `owners@odata.bind`, whose entries are URLs of directory objects."""
+    """Object ids from `owners@odata.bind`, whose entries are URLs of directory objects."""
     return tuple(str(url).rstrip("/").rpartition("/")[2] for url in body.get(OWNERS, ()))
 
 
@@ -170,7 +170,7 @@ def key_credentials(body: list[dict[str, Any]], existing: tuple[KeyCredential, .
             for an end that has passed, and for other content under an existing `keyId`.
     """
     known = {key.key_id: key for key in existing}
-    return [_key_credential(each, known) for each in body]
+    return [_key_credential(key, known) for key in body]
 
 
 def _key_credential(body: dict[str, Any], existing: Mapping[str, KeyCredential]) -> KeyCredential:
@@ -256,7 +256,7 @@ def password_json(password: PasswordCredential) -> dict[str, Any]:
 
 
 def password_dates(body: Mapping[str, Any]) -> tuple[datetime, datetime]:
-    """From when and until when a requested secret is valid, for two years from now by default; raises 400."""
+    """Start and end of a requested secret, by default now and two years later; raises 400."""
     start = _date(body, "startDateTime", clock.now())
     return start, _date(body, "endDateTime", start + _PASSWORD_LIFETIME)
 
@@ -286,7 +286,7 @@ def user_json(user: User) -> dict[str, Any]:
 
 
 def not_found(wanted: str) -> ServiceError:
-    """404 for an object that is not there."""
+    """404 for a missing object."""
     return ServiceError(
         404,
         "Request_ResourceNotFound",

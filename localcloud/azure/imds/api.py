@@ -1,4 +1,4 @@
-"""IMDS as its clients ask it: `GET /metadata/identity/oauth2/token` over plain HTTP on the node.
+"""IMDS as its clients call it: `GET /metadata/identity/oauth2/token` over plain HTTP on the node.
 
 An identity is the node's when a scale set of the subscription carries it (`identity.userAssignedIdentities`), for this
 machine is the one node of every cluster here. Sources: azure-docs "How to use managed identities on a VM" for
@@ -24,7 +24,7 @@ from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD
 
 _SCALE_SETS = "microsoft.compute/virtualmachinescalesets"
 _LIFETIME = timedelta(hours=24)
-# Each parameter that picks an identity; `msi_res_id` is the older spelling.
+# The parameters that select an identity; `msi_res_id` is the older spelling.
 _SELECTORS = ("client_id", "object_id", "mi_res_id", "msi_res_id")
 
 
@@ -81,12 +81,12 @@ class _Imds:
         return tokens.issue(principal, resource, lifetime=_LIFETIME)
 
     def _chosen(self, selectors: dict[str, str]) -> ServicePrincipal:
-        """The identity that the query picks among the node's; raises 400."""
-        attached = list({each.object_id: each for each in self._attached()}.values())
+        """The node's identity that the query selects; raises 400."""
+        attached = list({identity.object_id: identity for identity in self._attached()}.values())
         if len(selectors) > 1:
             raise _invalid("Only one of client_id, object_id and msi_res_id may be specified")
         for name, value in selectors.items():
-            attached = [each for each in attached if _selector(each, name).lower() == value.lower()]
+            attached = [identity for identity in attached if _selector(identity, name).lower() == value.lower()]
         if not attached:
             raise _invalid("Identity not found")
         if len(attached) > 1:
@@ -101,9 +101,11 @@ class _Imds:
             if str(machine.get("type", "")).lower() == _SCALE_SETS:
                 for identity in (machine.get("identity") or {}).get("userAssignedIdentities", {}):
                     document = self._cloud.store.get("arm", identity.lower())
-                    found = document and self._cloud.directory.service_principal(document["properties"]["principalId"])
-                    if found:
-                        yield found
+                    principal = document and self._cloud.directory.service_principal(
+                        document["properties"]["principalId"]
+                    )
+                    if principal:
+                        yield principal
 
 
 def _selector(principal: ServicePrincipal, name: str) -> str:

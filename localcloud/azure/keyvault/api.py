@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.certificate_plane import CertificatePlane
-from localcloud.azure.keyvault.door import VaultDoor
+from localcloud.azure.keyvault.guard import VaultGuard
 from localcloud.azure.keyvault.key_plane import KeyPlane
 from localcloud.azure.keyvault.secret_plane import SecretPlane
 from localcloud.azure.local_azure import LocalAzure
@@ -23,8 +23,8 @@ from localcloud.azure.shared.http import service_app
 
 def app(cloud: LocalAzure) -> Starlette:
     """The data plane of every vault of the local cloud, to be served over TLS."""
-    door = VaultDoor(cloud)
-    planes = (SecretPlane(door), KeyPlane(door), CertificatePlane(door))
+    guard = VaultGuard(cloud)
+    planes = (SecretPlane(guard), KeyPlane(guard), CertificatePlane(guard))
     rest = Route("/{path:path}", _not_emulated, methods=["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"])
     routes = [*(route for plane in planes for route in plane.routes()), rest]
     return service_app("keyvault", routes, faults=cloud.faults, holder=cloud.holder, render=errors.render)

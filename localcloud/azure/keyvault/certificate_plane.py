@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 
 from localcloud.azure.keyvault import errors, policies, present
 from localcloud.azure.keyvault.certificates import Certificates
-from localcloud.azure.keyvault.door import LISTED, VaultDoor, Visit, page
+from localcloud.azure.keyvault.guard import LISTED, VaultCall, VaultGuard, page
 from localcloud.azure.keyvault.secrets import SecretChange
 from localcloud.azure.shared.understood import Members
 from localcloud.core.store import Document
@@ -21,13 +21,13 @@ _MADE: Members = {"policy": policies.MEMBERS, "attributes": None, "tags": None}
 class CertificatePlane:
     """Certificates and deleted certificates."""
 
-    def __init__(self, door: VaultDoor) -> None:
-        self._door = door
-        self._certificates = Certificates(door.store)
+    def __init__(self, guard: VaultGuard) -> None:
+        self._guard = guard
+        self._certificates = Certificates(guard.store)
 
     def routes(self) -> Sequence[BaseRoute]:
         """Its routes."""
-        route, one = self._door.route, "/certificates/{name}"
+        route, one = self._guard.route, "/certificates/{name}"
         listed = f"{LISTED} includepending"
         return [
             route("GET", "/certificates", self.list, listed),
@@ -48,90 +48,92 @@ class CertificatePlane:
             route("DELETE", "/deletedcertificates/{name}", self.purge),
         ]
 
-    async def list(self, visit: Visit) -> Response:
-        self._door.require(visit, "certificates/read")
-        found = self._certificates.all(visit.vault)
-        return page(visit, [present.certificate_item(visit.vault, each, versioned=False) for each in found])
-
-    async def get(self, visit: Visit) -> Response:
-        name = self._admitted(visit, "read")
-        found = self._certificates.find(visit.vault, name, visit.part("version"))
-        return JSONResponse(present.certificate_bundle(visit.vault, found))
-
-    async def versions(self, visit: Visit) -> Response:
-        found = self._certificates.versions(visit.vault, self._admitted(visit, "read"))
-        ordered = sorted(found, key=lambda each: each.version)  # as those of secrets
-        return page(visit, [present.certificate_item(visit.vault, each, versioned=True) for each in ordered])
-
-    async def policy(self, visit: Visit) -> Response:
-        found = self._certificates.find(visit.vault, self._admitted(visit, "read"))
-        return JSONResponse(present.certificate_policy(visit.vault, found))
-
-    async def contacts(self, visit: Visit) -> Response:
-        """Nobody (azure-keyvault-emulator issue 246 has the real answer)."""
-        self._door.require(visit, "certificatecontacts/write")
-        return JSONResponse({"id": f"{visit.vault.uri}/certificates/contacts", "contacts": []})
-
-    async def issuers(self, visit: Visit) -> Response:
-        """No issuer is set up; `Self` and `Unknown` are in no list."""
-        self._door.require(visit, "certificatecas/read")
-        return page(visit, [])
-
-    async def issuer(self, visit: Visit) -> Response:
-        self._door.require(visit, "certificatecas/read")
-        raise errors.issuer_not_found(visit.part("issuer"))
-
-    async def list_deleted(self, visit: Visit) -> Response:
-        self._door.require(visit, "certificates/read")
-        found = self._certificates.all_deleted(visit.vault)
-        return page(visit, [present.deleted_certificate_item(visit.vault, *each) for each in found])
-
-    async def create(self, visit: Visit) -> Response:
-        name = self._admitted(visit, "create/action")
-        made = self._certificates.create(visit.vault, name, _policy(visit.body), _change(visit.body))
-        return JSONResponse(present.certificate_operation(visit.vault, made, "inProgress"), status_code=202)
-
-    async def pending(self, visit: Visit) -> Response:
-        name = self._admitted(visit, "read")
-        found = self._certificates.find(visit.vault, name)
-        return JSONResponse(present.certificate_operation(visit.vault, found, "completed"))
-
-    async def import_(self, visit: Visit) -> Response:
-        name = self._admitted(visit, "import/action")
-        body = visit.body
-        made = self._certificates.import_(
-            visit.vault, name, (body.get("value"), body.get("pwd")), _policy(body), _change(body)
+    async def list(self, call: VaultCall) -> Response:
+        self._guard.require(call, "certificates/read")
+        certificates = self._certificates.all(call.vault)
+        return page(
+            call, [present.certificate_item(call.vault, certificate, versioned=False) for certificate in certificates]
         )
-        return JSONResponse(present.certificate_bundle(visit.vault, made))
 
-    async def delete(self, visit: Visit) -> Response:
-        found, deleted = self._certificates.delete(visit.vault, self._admitted(visit, "delete"))
-        return JSONResponse(present.deleted_certificate(visit.vault, found, deleted))
+    async def get(self, call: VaultCall) -> Response:
+        name = self._authorized(call, "read")
+        certificate = self._certificates.find(call.vault, name, call.part("version"))
+        return JSONResponse(present.certificate_bundle(call.vault, certificate))
 
-    async def get_deleted(self, visit: Visit) -> Response:
-        found, deleted = self._certificates.find_deleted(visit.vault, self._admitted(visit, "read"))
-        return JSONResponse(present.deleted_certificate(visit.vault, found, deleted))
+    async def versions(self, call: VaultCall) -> Response:
+        versions = self._certificates.versions(call.vault, self._authorized(call, "read"))
+        ordered = sorted(versions, key=lambda version: version.version)  # as those of secrets
+        return page(call, [present.certificate_item(call.vault, version, versioned=True) for version in ordered])
 
-    async def recover(self, visit: Visit) -> Response:
-        found = self._certificates.recover(visit.vault, self._admitted(visit, "recover/action"))
-        return JSONResponse(present.certificate_bundle(visit.vault, found))
+    async def policy(self, call: VaultCall) -> Response:
+        certificate = self._certificates.find(call.vault, self._authorized(call, "read"))
+        return JSONResponse(present.certificate_policy(call.vault, certificate))
 
-    async def purge(self, visit: Visit) -> Response:
-        self._certificates.purge(visit.vault, self._admitted(visit, "purge/action"))
+    async def contacts(self, call: VaultCall) -> Response:
+        """No contacts (azure-keyvault-emulator issue 246 has the real answer)."""
+        self._guard.require(call, "certificatecontacts/write")
+        return JSONResponse({"id": f"{call.vault.uri}/certificates/contacts", "contacts": []})
+
+    async def issuers(self, call: VaultCall) -> Response:
+        """No issuer is set up; `Self` and `Unknown` are in no list."""
+        self._guard.require(call, "certificatecas/read")
+        return page(call, [])
+
+    async def issuer(self, call: VaultCall) -> Response:
+        self._guard.require(call, "certificatecas/read")
+        raise errors.issuer_not_found(call.part("issuer"))
+
+    async def list_deleted(self, call: VaultCall) -> Response:
+        self._guard.require(call, "certificates/read")
+        certificates = self._certificates.all_deleted(call.vault)
+        return page(call, [present.deleted_certificate_item(call.vault, *deleted) for deleted in certificates])
+
+    async def create(self, call: VaultCall) -> Response:
+        name = self._authorized(call, "create/action")
+        certificate = self._certificates.create(call.vault, name, _policy(call.body), _change(call.body))
+        return JSONResponse(present.certificate_operation(call.vault, certificate, "inProgress"), status_code=202)
+
+    async def pending(self, call: VaultCall) -> Response:
+        name = self._authorized(call, "read")
+        certificate = self._certificates.find(call.vault, name)
+        return JSONResponse(present.certificate_operation(call.vault, certificate, "completed"))
+
+    async def import_(self, call: VaultCall) -> Response:
+        name = self._authorized(call, "import/action")
+        body = call.body
+        certificate = self._certificates.import_(
+            call.vault, name, (body.get("value"), body.get("pwd")), _policy(body), _change(body)
+        )
+        return JSONResponse(present.certificate_bundle(call.vault, certificate))
+
+    async def delete(self, call: VaultCall) -> Response:
+        certificate, deleted = self._certificates.delete(call.vault, self._authorized(call, "delete"))
+        return JSONResponse(present.deleted_certificate(call.vault, certificate, deleted))
+
+    async def get_deleted(self, call: VaultCall) -> Response:
+        certificate, deleted = self._certificates.find_deleted(call.vault, self._authorized(call, "read"))
+        return JSONResponse(present.deleted_certificate(call.vault, certificate, deleted))
+
+    async def recover(self, call: VaultCall) -> Response:
+        certificate = self._certificates.recover(call.vault, self._authorized(call, "recover/action"))
+        return JSONResponse(present.certificate_bundle(call.vault, certificate))
+
+    async def purge(self, call: VaultCall) -> Response:
+        self._certificates.purge(call.vault, self._authorized(call, "purge/action"))
         return Response(status_code=204)
 
-    def _admitted(self, visit: Visit, operation: str) -> str:
+    def _authorized(self, call: VaultCall, operation: str) -> str:
         """The certificate's name, after the check that the caller may do this."""
-        name = visit.part("name")
-        self._door.require(visit, f"certificates/{operation}", f"certificates/{name}")
+        name = call.part("name")
+        self._guard.require(call, f"certificates/{operation}", f"certificates/{name}")
         return name
 
 
 def _policy(body: Document) -> Mapping[str, Any]:
-    found = body.get("policy")
-    if found is not None and not isinstance(found, Mapping):
+    policy = body.get("policy")
+    if policy is not None and not isinstance(policy, Mapping):
         raise errors.bad_parameter("Property policy has invalid value: an object is expected.")
-    return {name: value for name, value in (found or {}).items() if value is not None}
+    return {name: value for name, value in (policy or {}).items() if value is not None}
 
 
 def _change(body: Document) -> SecretChange:

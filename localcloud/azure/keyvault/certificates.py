@@ -60,10 +60,10 @@ class Certificates:
     def find(self, vault: KeyVault, name: str, version: str | None = None) -> CertificateVersion:
         """The named version, the newest for None or ""; raises 404 `CertificateNotFound`."""
         versions = self._versions(vault, name) if self._secrets.find(vault, name) is not None else []
-        found = versions if not version else [each for each in versions if each.version == version]
-        if not found:
+        matching = versions if not version else [candidate for candidate in versions if candidate.version == version]
+        if not matching:
             raise errors.not_found("certificate", f"{name}/{version}" if version else name)
-        return found[-1]
+        return matching[-1]
 
     def find_deleted(self, vault: KeyVault, name: str) -> tuple[CertificateVersion, DeletedSecret]:
         """A soft-deleted certificate and its secret; raises 404."""
@@ -84,7 +84,7 @@ class Certificates:
 
     def all_deleted(self, vault: KeyVault) -> list[tuple[CertificateVersion, DeletedSecret]]:
         """The newest version of each soft-deleted certificate of the vault, by name."""
-        names = [each.secret.name for each in self._secrets.all_deleted(vault) if each.secret.current.managed]
+        names = [deleted.secret.name for deleted in self._secrets.all_deleted(vault) if deleted.secret.current.managed]
         return [self.find_deleted(vault, name) for name in names]
 
     def create(self, vault: KeyVault, name: str, policy: Mapping[str, Any], change: SecretChange) -> CertificateVersion:
@@ -108,7 +108,7 @@ class Certificates:
         """
         policies.check_import(policy)
         try:
-            material = _material(*(str(each or "") for each in content))
+            material = _material(*(str(part or "") for part in content))
         except ForeignKeyKindError:
             raise errors.not_emulated("certificates with keys of another kind than RSA") from None
         except (binascii.Error, UnreadableKeyMaterialError, ValueError):
@@ -116,17 +116,24 @@ class Certificates:
         return self._add(vault, name, material, policy, change, issuer="Unknown")
 
     def key(self, vault: KeyVault, name: str, version: str | None) -> KeyVersion:
-        """The key of a certificate, out of the secret of the same version; raises 404."""
-        found = self.find(vault, name, version)
+        """The key of a certificate, from the secret of the same version; raises 404."""
+        certificate = self.find(vault, name, version)
         secret = self._secrets.find(vault, name)
-        kept = secret.at(found.version) if secret else None
+        kept = secret.at(certificate.version) if secret else None
         if kept is None:
             raise errors.not_found("key", name)
         text = self._secrets.value(kept)
         data = text.encode() if PEM_BEGINS in text.encode() else base64.b64decode(text)
         pem = parse(data).private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         sealed = self._store.seal(pem.decode())
-        return KeyVersion(found.name, found.version, sealed, found.created, enabled=found.enabled, managed=True)
+        return KeyVersion(
+            certificate.name,
+            certificate.version,
+            sealed,
+            certificate.created,
+            enabled=certificate.enabled,
+            managed=True,
+        )
 
     def delete(self, vault: KeyVault, name: str) -> tuple[CertificateVersion, DeletedSecret]:
         """Soft-delete a certificate with its secret; raises 404."""
@@ -135,13 +142,13 @@ class Certificates:
         return self.find_deleted(vault, name)
 
     def recover(self, vault: KeyVault, name: str) -> CertificateVersion:
-        """Bring a soft-deleted certificate and its secret back; raises 404."""
+        """Recover a soft-deleted certificate and its secret; raises 404."""
         self.find_deleted(vault, name)
         self._secrets.recover(vault, name)
         return self.find(vault, name)
 
     def purge(self, vault: KeyVault, name: str) -> None:
-        """Remove a soft-deleted certificate for good; raises 404, or 403 under purge protection."""
+        """Purge a soft-deleted certificate; raises 404, or 403 under purge protection."""
         self.find_deleted(vault, name)
         with self._store.transaction():
             self._secrets.purge(vault, name)

@@ -10,8 +10,8 @@ from starlette.routing import BaseRoute
 
 from localcloud.azure.keyvault import errors, present
 from localcloud.azure.keyvault.certificates import Certificates
-from localcloud.azure.keyvault.door import LISTED, VaultDoor, Visit, page
 from localcloud.azure.keyvault.errors import VaultError
+from localcloud.azure.keyvault.guard import LISTED, VaultCall, VaultGuard, page
 from localcloud.azure.keyvault.keys import Keys, KeyVersion
 from localcloud.azure.shared.understood import Members
 
@@ -28,16 +28,16 @@ _OPERATIONS: Final = {"encrypt": "encrypt", "wrapkey": "wrapKey", "decrypt": "de
 
 
 class KeyPlane:
-    """Keys and what is done with them."""
+    """Keys and their operations."""
 
-    def __init__(self, door: VaultDoor) -> None:
-        self._door = door
-        self._keys = Keys(door.store)
-        self._certificates = Certificates(door.store)
+    def __init__(self, guard: VaultGuard) -> None:
+        self._guard = guard
+        self._keys = Keys(guard.store)
+        self._certificates = Certificates(guard.store)
 
     def routes(self) -> Sequence[BaseRoute]:
         """Its routes."""
-        route, one = self._door.route, "/keys/{name}"
+        route, one = self._guard.route, "/keys/{name}"
         return [
             route("GET", "/keys", self.list_keys, LISTED),
             route("GET", f"{one}/versions", self.list_key_versions, LISTED),
@@ -49,34 +49,34 @@ class KeyPlane:
             route("POST", one + "/{version:path}/{operation}", self.use_key, body=_USED, changes=False),
         ]
 
-    async def list_keys(self, visit: Visit) -> Response:
-        self._door.require(visit, "keys/read")
-        own = {each.name.lower(): each for each in self._keys.all(visit.vault)}
-        certificates = self._certificates.all(visit.vault)
-        of_certificates = (self._certificates.key(visit.vault, certificate.name, None) for certificate in certificates)
-        found = {**{each.name.lower(): each for each in of_certificates}, **own}
-        return page(visit, [present.key_item(visit.vault, found[name], versioned=False) for name in sorted(found)])
+    async def list_keys(self, call: VaultCall) -> Response:
+        self._guard.require(call, "keys/read")
+        own = {key.name.lower(): key for key in self._keys.all(call.vault)}
+        certificates = self._certificates.all(call.vault)
+        of_certificates = (self._certificates.key(call.vault, certificate.name, None) for certificate in certificates)
+        keys = {**{key.name.lower(): key for key in of_certificates}, **own}
+        return page(call, [present.key_item(call.vault, keys[name], versioned=False) for name in sorted(keys)])
 
-    async def list_key_versions(self, visit: Visit) -> Response:
-        name = visit.part("name")
-        self._door.require(visit, "keys/read", f"keys/{name}")
-        versions = self._keys.versions(visit.vault, name) or self._of_certificate(visit, name)
-        return page(visit, [present.key_item(visit.vault, version, versioned=True) for version in versions])
+    async def list_key_versions(self, call: VaultCall) -> Response:
+        name = call.part("name")
+        self._guard.require(call, "keys/read", f"keys/{name}")
+        versions = self._keys.versions(call.vault, name) or self._of_certificate(call, name)
+        return page(call, [present.key_item(call.vault, version, versioned=True) for version in versions])
 
-    async def get_key(self, visit: Visit) -> Response:
-        name = visit.part("name")
-        self._door.require(visit, "keys/read", f"keys/{name}")
-        key = self._find(visit, name)
-        return JSONResponse(present.key_bundle(visit.vault, key, self._keys.public_numbers(key)))
+    async def get_key(self, call: VaultCall) -> Response:
+        name = call.part("name")
+        self._guard.require(call, "keys/read", f"keys/{name}")
+        key = self._find(call, name)
+        return JSONResponse(present.key_bundle(call.vault, key, self._keys.public_numbers(key)))
 
-    async def create_key(self, visit: Visit) -> Response:
-        name = visit.part("name")
-        self._door.require(visit, "keys/create/action", f"keys/{name}")
-        created = self._keys.create(visit.vault, name, visit.body)
-        return JSONResponse(present.key_bundle(visit.vault, created, self._keys.public_numbers(created)))
+    async def create_key(self, call: VaultCall) -> Response:
+        name = call.part("name")
+        self._guard.require(call, "keys/create/action", f"keys/{name}")
+        created = self._keys.create(call.vault, name, call.body)
+        return JSONResponse(present.key_bundle(call.vault, created, self._keys.public_numbers(created)))
 
-    async def use_key(self, visit: Visit) -> Response:
-        name, operation = visit.part("name"), visit.part("operation")
+    async def use_key(self, call: VaultCall) -> Response:
+        name, operation = call.part("name"), call.part("operation")
         if operation in _PUBLIC_OPERATIONS:
             granting = [f"keys/{_PUBLIC_OPERATIONS[operation]}/action", "keys/read"]
             use = self._keys.encrypt
@@ -84,31 +84,31 @@ class KeyPlane:
             granting = [f"keys/{_PRIVATE_OPERATIONS[operation]}/action"]
             use = self._keys.decrypt
         else:
-            raise errors.not_emulated(f"{visit.request.method} {visit.request.url.path}")
-        self._door.require(visit, granting[0], f"keys/{name}", or_else=granting[1:])
-        key = self._find(visit, name)
+            raise errors.not_emulated(f"{call.request.method} {call.request.url.path}")
+        self._guard.require(call, granting[0], f"keys/{name}", or_else=granting[1:])
+        key = self._find(call, name)
         key.require(_OPERATIONS[operation])
-        result = use(key, visit.body.get("alg"), visit.body.get("value"))
-        return JSONResponse({"kid": present.key_id(visit.vault, key), "value": result})
+        result = use(key, call.body.get("alg"), call.body.get("value"))
+        return JSONResponse({"kid": present.key_id(call.vault, key), "value": result})
 
-    async def get_rotation_policy(self, visit: Visit) -> Response:
-        name = visit.part("name")
-        self._door.require(visit, "keyrotationpolicies/read", f"keys/{name}")
-        return JSONResponse(present.rotation_policy(visit.vault, self._keys.find(visit.vault, name, None)))
+    async def get_rotation_policy(self, call: VaultCall) -> Response:
+        name = call.part("name")
+        self._guard.require(call, "keyrotationpolicies/read", f"keys/{name}")
+        return JSONResponse(present.rotation_policy(call.vault, self._keys.find(call.vault, name, None)))
 
-    def _find(self, visit: Visit, name: str) -> KeyVersion:
+    def _find(self, call: VaultCall, name: str) -> KeyVersion:
         """The key that the path names; raises 404."""
-        version = visit.part("version")
-        if not self._keys.versions(visit.vault, name):
+        version = call.part("version")
+        if not self._keys.versions(call.vault, name):
             try:
-                return self._certificates.key(visit.vault, name, version)
+                return self._certificates.key(call.vault, name, version)
             except VaultError:
                 pass
-        return self._keys.find(visit.vault, name, version)
+        return self._keys.find(call.vault, name, version)
 
-    def _of_certificate(self, visit: Visit, name: str) -> list[KeyVersion]:
+    def _of_certificate(self, call: VaultCall, name: str) -> list[KeyVersion]:
         try:
-            found = self._certificates.versions(visit.vault, name)
+            versions = self._certificates.versions(call.vault, name)
         except VaultError:
             return []
-        return [self._certificates.key(visit.vault, name, each.version) for each in found]
+        return [self._certificates.key(call.vault, name, version.version) for version in versions]

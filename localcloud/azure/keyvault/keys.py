@@ -29,7 +29,7 @@ _PKCS1_OVERHEAD: Final = 11  # RFC 8017 7.2.1
 _SIZES: Final = (2048, 3072, 4096)
 OPERATIONS: Final = ("encrypt", "decrypt", "wrapKey", "unwrapKey")
 """What can be done with a key here; signing is left out."""
-# Operations that a key may be made for, and that are not emulated.
+# Operations of keys that are not emulated.
 _NOT_EMULATED: Final = ("sign", "verify", "import", "export")
 _HASHES: Final = {"RSA-OAEP": hashes.SHA1, "RSA-OAEP-256": hashes.SHA256}
 
@@ -51,11 +51,11 @@ class KeyVersion:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> KeyVersion:
-        """A version as it is stored."""
+        """A stored version."""
         return cls(**{**stored, "operations": tuple(stored.get("operations", OPERATIONS))})
 
     def require(self, operation: str) -> None:
-        """Refuse an operation that the key does not allow; raises 403. A key that has ended still decrypts."""
+        """Refuse an operation that the key does not allow; raises 403. An expired key still decrypts."""
         if operation not in self.operations:
             raise errors.key_not_usable(operation, "permitted on this key", "KeyOperationForbidden")
         if not self.enabled:
@@ -83,12 +83,12 @@ class Keys:
         operations: tuple[str, ...] = OPERATIONS,
         change: SecretChange | None = None,
     ) -> KeyVersion:
-        """A new version of the key, and the key with it if it is new; an existing `version` is answered as it is.
+        """A new version of the key, which creates a missing key; an existing `version` is returned unchanged.
 
         Args:
             version: 32 hex digits, drawn when None.
             key_size: bits.
-            operations: what may be done with it.
+            operations: the allowed operations.
             change: its attributes and tags.
         """
         versions = self.versions(vault, name)
@@ -111,11 +111,13 @@ class Keys:
             asked.exp,
             asked.tags,
         )
-        self._store.put(KEY_KIND, _key(vault, name), {"versions": [asdict(each) for each in (*versions, added)]})
+        self._store.put(
+            KEY_KIND, _key(vault, name), {"versions": [asdict(key_version) for key_version in (*versions, added)]}
+        )
         return added
 
     def create(self, vault: KeyVault, name: str, asked: Mapping[str, Any]) -> KeyVersion:
-        """A new version as a client asks for it (KeyCreateParameters); raises 400, and 501 for what is left out."""
+        """A new version by a client's request (KeyCreateParameters); raises 400, and 501 for what is left out."""
         kind, size = asked.get("kty"), asked.get("key_size")
         if kind != "RSA" or asked.get("crv") is not None:
             raise errors.not_emulated(f"keys of the kind {kind}")
@@ -135,22 +137,22 @@ class Keys:
         )
 
     def versions(self, vault: KeyVault, name: str) -> list[KeyVersion]:
-        """Every version of the key, the newest last; empty when there is no such key."""
+        """Every version of the key, the newest last; empty for an unknown key."""
         document = self._store.get(KEY_KIND, _key(vault, name))
         return [KeyVersion.of(version) for version in document["versions"]] if document else []
 
     def all(self, vault: KeyVault) -> list[KeyVersion]:
         """The newest version of each key of the vault, by name."""
-        found = self._store.items(KEY_KIND, _key(vault, ""))
-        return [KeyVersion.of(document["versions"][-1]) for _, document in found]
+        documents = self._store.items(KEY_KIND, _key(vault, ""))
+        return [KeyVersion.of(document["versions"][-1]) for _, document in documents]
 
     def find(self, vault: KeyVault, name: str, version: str | None) -> KeyVersion:
         """The named version, the newest for None or ""; raises 404 `KeyNotFound`."""
         versions = self.versions(vault, name)
-        found = versions if not version else [each for each in versions if each.version == version]
-        if not found:
+        matching = versions if not version else [candidate for candidate in versions if candidate.version == version]
+        if not matching:
             raise errors.not_found("key", f"{name}/{version}" if version else name)
-        return found[-1]
+        return matching[-1]
 
     def public_numbers(self, key: KeyVersion) -> dict[str, str]:
         """`n` and `e` as in a JSON Web Key."""
@@ -174,7 +176,7 @@ class Keys:
             raise errors.bad_parameter("The parameter is incorrect: this key does not decrypt the value.") from None
 
     def _private_key(self, key: KeyVersion) -> rsa.RSAPrivateKey:
-        # The store made this key and authenticates it: checking its primes again would cost 50 ms a call.
+        # The store created this key and authenticates it: checking its primes again would cost 50 ms a call.
         pem = self._store.unseal(key.sealed).encode()
         return cast(
             rsa.RSAPrivateKey, serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
@@ -182,7 +184,7 @@ class Keys:
 
 
 def _operations(asked: object) -> tuple[str, ...]:
-    """What a key is made for; raises 400, and 501 where only that is asked for which is not emulated."""
+    """The operations of a key; raises 400, and 501 if none of them is emulated."""
     if asked is None or asked == []:
         return OPERATIONS
     if not isinstance(asked, list) or not set(asked) <= {*OPERATIONS, *_NOT_EMULATED}:

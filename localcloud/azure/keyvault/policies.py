@@ -1,4 +1,4 @@
-"""Certificate policies: what a request may ask for, the certificate that follows from it, and the policy as answered.
+"""Certificate policies: what a request may set, the resulting certificate, and the policy in answers.
 
 Rules: Key Vault REST 7.4 (`CertificatePolicy`, `X509CertificateProperties`), azure-docs `about-certificates`. Left out:
 other issuers than `Self`, elliptic-curve and HSM keys, keys that cannot be exported or stay, renewal by the vault: a
@@ -40,7 +40,7 @@ MEMBERS: Final[Members] = {
 }
 """The members of a policy that a request may have."""
 _MONTH: Final = timedelta(days=30)
-_MONTHS: Final = 12  # of a policy that names none
+_MONTHS: Final = 12  # for a policy that names none
 # The service's own (azure-cli `get-default-policy`, "CertificatePolicy.Default" of azure-keyvault-certificates).
 _EKUS: Final = (ExtendedKeyUsageOID.SERVER_AUTH.dotted_string, ExtendedKeyUsageOID.CLIENT_AUTH.dotted_string)
 _USAGE: Final = ("digitalSignature", "keyEncipherment")
@@ -83,12 +83,12 @@ def issue(policy: Mapping[str, Any]) -> KeyMaterial:
 
 
 def check_import(policy: Mapping[str, Any]) -> None:
-    """Refuse what the policy of an import asks for and does not get; raises 400 and 501."""
+    """Refuse settings of an import's policy that the import cannot have; raises 400 and 501."""
     _key_size(policy)
 
 
 def filled(policy: Mapping[str, Any], material: KeyMaterial, issuer: str) -> dict[str, Any]:
-    """The policy as the service answers it, with what the certificate itself says."""
+    """The policy in an answer, with the certificate's own properties."""
     certificate, properties = material.certificate, member(policy, "x509_props")
     months = round((certificate.not_valid_after_utc - certificate.not_valid_before_utc) / _MONTH)
     return {
@@ -114,12 +114,12 @@ def filled(policy: Mapping[str, Any], material: KeyMaterial, issuer: str) -> dic
 
 
 def reuses_key(policy: Mapping[str, Any]) -> bool:
-    """Whether the next version is to have the key of this one."""
+    """Whether the next version reuses this one's key."""
     return member(policy, "key_props").get("reuse_key") is True
 
 
 def content_type(policy: Mapping[str, Any]) -> str:
-    """How the secret has key and certificate; raises 400."""
+    """The content type of the secret with key and certificate; raises 400."""
     asked = member(policy, "secret_props").get("contentType") or PKCS12
     if asked not in (PKCS12, PEM):
         raise errors.bad_parameter(f"Property policy.secret_props.contentType has invalid value: {PKCS12} or {PEM}.")
@@ -127,9 +127,9 @@ def content_type(policy: Mapping[str, Any]) -> str:
 
 
 def member(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """An object in a policy, empty when it is not there."""
-    found = holder.get(name)
-    return {key: value for key, value in found.items() if value is not None} if isinstance(found, Mapping) else {}
+    """An object in a policy, empty if absent."""
+    entry = holder.get(name)
+    return {key: value for key, value in entry.items() if value is not None} if isinstance(entry, Mapping) else {}
 
 
 def _key_size(policy: Mapping[str, Any]) -> int:
@@ -167,7 +167,7 @@ def _is_authority(properties: Mapping[str, Any]) -> bool:
 
 def _ekus(properties: Mapping[str, Any]) -> Sequence[x509.ObjectIdentifier]:
     try:
-        return [x509.ObjectIdentifier(each) for each in properties.get("ekus") or _EKUS]
+        return [x509.ObjectIdentifier(usage) for usage in properties.get("ekus") or _EKUS]
     except (TypeError, ValueError):
         raise errors.bad_parameter("Property policy.x509_props.ekus has invalid value: object identifiers.") from None
 
@@ -181,9 +181,9 @@ def _usage(properties: Mapping[str, Any]) -> x509.KeyUsage:
 
 def _names(sans: Mapping[str, Any]) -> list[x509.GeneralName]:
     return [
-        *(x509.DNSName(str(each)) for each in sans.get("dns_names") or ()),
-        *(x509.RFC822Name(str(each)) for each in sans.get("emails") or ()),
-        *(_user_name(str(each)) for each in sans.get("upns") or ()),
+        *(x509.DNSName(str(name)) for name in sans.get("dns_names") or ()),
+        *(x509.RFC822Name(str(address)) for address in sans.get("emails") or ()),
+        *(_user_name(str(name)) for name in sans.get("upns") or ()),
     ]
 
 

@@ -73,7 +73,7 @@ def key_bundle(vault: KeyVault, key: KeyVersion, public_numbers: dict[str, str])
 
 
 def rotation_policy(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:
-    """The rotation policy of a key that has none of its own (azurerm issue 19113): a notice before its end."""
+    """The default rotation policy of a key (azurerm issue 19113): a notice before it expires."""
     notice = {"trigger": {"timeBeforeExpiry": "P30D"}, "action": {"type": "Notify"}}
     return {
         "id": f"{key_id(vault, key, versioned=False)}/rotationpolicy",
@@ -82,45 +82,48 @@ def rotation_policy(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:
     }
 
 
-def certificate_item(vault: KeyVault, found: CertificateVersion, *, versioned: bool) -> dict[str, Any]:
+def certificate_item(vault: KeyVault, certificate: CertificateVersion, *, versioned: bool) -> dict[str, Any]:
     """A certificate without its content."""
-    certificate = found.certificate
+    x509_certificate = certificate.certificate
     attributes = {
-        "enabled": found.enabled,
-        "nbf": int(certificate.not_valid_before_utc.timestamp()),
-        "exp": int(certificate.not_valid_after_utc.timestamp()),
-        "created": found.created,
-        "updated": found.created,
+        "enabled": certificate.enabled,
+        "nbf": int(x509_certificate.not_valid_before_utc.timestamp()),
+        "exp": int(x509_certificate.not_valid_after_utc.timestamp()),
+        "created": certificate.created,
+        "updated": certificate.created,
     }
     return {
-        "id": _certificate_id(vault, found, "certificates", versioned=versioned),
-        "x5t": base64url(bytes.fromhex(thumbprint(certificate))),
-        "subject": certificate.subject.rfc4514_string(),
+        "id": _certificate_id(vault, certificate, "certificates", versioned=versioned),
+        "x5t": base64url(bytes.fromhex(thumbprint(x509_certificate))),
+        "subject": x509_certificate.subject.rfc4514_string(),
         "attributes": {**attributes, **_recovery(vault)},
-        **({"tags": found.tags} if found.tags else {}),
+        **({"tags": certificate.tags} if certificate.tags else {}),
     }
 
 
-def certificate_bundle(vault: KeyVault, found: CertificateVersion) -> dict[str, Any]:
-    """A certificate, its policy, and where its key and its secret are."""
+def certificate_bundle(vault: KeyVault, certificate: CertificateVersion) -> dict[str, Any]:
+    """A certificate, its policy, and the ids of its key and secret."""
     return {
-        **certificate_item(vault, found, versioned=True),
-        "kid": _certificate_id(vault, found, "keys", versioned=True),
-        "sid": _certificate_id(vault, found, "secrets", versioned=True),
-        "cer": found.cer,
-        "policy": certificate_policy(vault, found),
-        "pending": {"id": f"{_certificate_id(vault, found, 'certificates', versioned=False)}/pending"},
+        **certificate_item(vault, certificate, versioned=True),
+        "kid": _certificate_id(vault, certificate, "keys", versioned=True),
+        "sid": _certificate_id(vault, certificate, "secrets", versioned=True),
+        "cer": certificate.cer,
+        "policy": certificate_policy(vault, certificate),
+        "pending": {"id": f"{_certificate_id(vault, certificate, 'certificates', versioned=False)}/pending"},
     }
 
 
-def certificate_policy(vault: KeyVault, found: CertificateVersion) -> dict[str, Any]:
+def certificate_policy(vault: KeyVault, certificate: CertificateVersion) -> dict[str, Any]:
     """The policy of a certificate."""
-    return {**found.policy, "id": f"{_certificate_id(vault, found, 'certificates', versioned=False)}/policy"}
+    return {
+        **certificate.policy,
+        "id": f"{_certificate_id(vault, certificate, 'certificates', versioned=False)}/policy",
+    }
 
 
-def certificate_operation(vault: KeyVault, found: CertificateVersion, status: str) -> dict[str, Any]:
-    """The operation that has made a certificate (CertificateOperation)."""
-    name = _certificate_id(vault, found, "certificates", versioned=False)
+def certificate_operation(vault: KeyVault, certificate: CertificateVersion, status: str) -> dict[str, Any]:
+    """The operation that created a certificate (CertificateOperation)."""
+    name = _certificate_id(vault, certificate, "certificates", versioned=False)
     return {
         "id": f"{name}/pending",
         "issuer": {"name": "Self"},
@@ -128,32 +131,34 @@ def certificate_operation(vault: KeyVault, found: CertificateVersion, status: st
         "cancellation_requested": False,
         "status": status,
         "status_details": None,
-        "request_id": found.version,
+        "request_id": certificate.version,
         **({"target": name} if status == "completed" else {}),
     }
 
 
-def deleted_certificate(vault: KeyVault, found: CertificateVersion, deleted: DeletedSecret) -> dict[str, Any]:
+def deleted_certificate(vault: KeyVault, certificate: CertificateVersion, deleted: DeletedSecret) -> dict[str, Any]:
     """A soft-deleted certificate and its dates."""
-    return {**certificate_bundle(vault, found), **_deletion(vault, found, deleted)}
+    return {**certificate_bundle(vault, certificate), **_deletion(vault, certificate, deleted)}
 
 
-def deleted_certificate_item(vault: KeyVault, found: CertificateVersion, deleted: DeletedSecret) -> dict[str, Any]:
+def deleted_certificate_item(
+    vault: KeyVault, certificate: CertificateVersion, deleted: DeletedSecret
+) -> dict[str, Any]:
     """The same without content and policy."""
-    return {**certificate_item(vault, found, versioned=False), **_deletion(vault, found, deleted)}
+    return {**certificate_item(vault, certificate, versioned=False), **_deletion(vault, certificate, deleted)}
 
 
-def _deletion(vault: KeyVault, found: CertificateVersion, deleted: DeletedSecret) -> dict[str, Any]:
+def _deletion(vault: KeyVault, certificate: CertificateVersion, deleted: DeletedSecret) -> dict[str, Any]:
     return {
-        "recoveryId": f"{vault.uri}/deletedcertificates/{found.name}",
+        "recoveryId": f"{vault.uri}/deletedcertificates/{certificate.name}",
         "deletedDate": int(deleted.deleted_at.timestamp()),
         "scheduledPurgeDate": int((deleted.deleted_at + vault.retention).timestamp()),
     }
 
 
-def _certificate_id(vault: KeyVault, found: CertificateVersion, kind: str, *, versioned: bool) -> str:
-    unversioned = f"{vault.uri}/{kind}/{found.name}"
-    return f"{unversioned}/{found.version}" if versioned else unversioned
+def _certificate_id(vault: KeyVault, certificate: CertificateVersion, kind: str, *, versioned: bool) -> str:
+    unversioned = f"{vault.uri}/{kind}/{certificate.name}"
+    return f"{unversioned}/{certificate.version}" if versioned else unversioned
 
 
 def _key_attributes(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:

@@ -26,13 +26,13 @@ def recover(cloud: LocalAzure, resource_id: str) -> None:
     """Recover a vault or a secret; its resource id in any letter case.
 
     Raises:
-        NotDeletedError: there is no such soft-deleted resource.
+        NotDeletedError: no soft-deleted resource has this id.
         ValueError: it is not the id of a vault or secret.
     """
-    found = _ID.fullmatch(resource_id)
-    if found is None:
+    match = _ID.fullmatch(resource_id)
+    if match is None:
         raise ValueError(f"{resource_id} is neither a {VAULTS} nor a {_SECRETS}")
-    vault, secret = found.groups()
+    vault, secret = match.groups()
     if secret is None:
         _recover_vault(Vaults(Resources(cloud.store)), vault, resource_id)
     else:

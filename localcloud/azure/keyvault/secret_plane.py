@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
 from localcloud.azure.keyvault import errors, present
-from localcloud.azure.keyvault.door import LISTED, VaultDoor, Visit, page
+from localcloud.azure.keyvault.guard import LISTED, VaultCall, VaultGuard, page
 from localcloud.azure.keyvault.secrets import DeletedSecret, SecretChange, Secrets
 from localcloud.azure.shared.understood import Members
 from localcloud.core.store import Document
@@ -19,13 +19,13 @@ _WRITTEN: Members = dict.fromkeys(("contentType", "attributes", "tags"))
 class SecretPlane:
     """Secrets and deleted secrets."""
 
-    def __init__(self, door: VaultDoor) -> None:
-        self._door = door
-        self._secrets = Secrets(door.store)
+    def __init__(self, guard: VaultGuard) -> None:
+        self._guard = guard
+        self._secrets = Secrets(guard.store)
 
     def routes(self) -> Sequence[BaseRoute]:
         """Its routes."""
-        route, one = self._door.route, "/secrets/{name}"
+        route, one = self._guard.route, "/secrets/{name}"
         version = one + "/{version:path}"
         return [
             route("GET", "/secrets", self.list_secrets, LISTED),
@@ -42,76 +42,76 @@ class SecretPlane:
             route("DELETE", "/deletedsecrets/{name}", self.purge_secret),
         ]
 
-    async def list_secrets(self, visit: Visit) -> Response:
-        self._door.require(visit, "secrets/readMetadata/action")
-        found = self._secrets.all(visit.vault)
-        return page(visit, [present.secret_item(visit.vault, each.current, versioned=False) for each in found])
+    async def list_secrets(self, call: VaultCall) -> Response:
+        self._guard.require(call, "secrets/readMetadata/action")
+        secrets = self._secrets.all(call.vault)
+        return page(call, [present.secret_item(call.vault, secret.current, versioned=False) for secret in secrets])
 
-    async def list_secret_versions(self, visit: Visit) -> Response:
-        name = visit.part("name")
-        self._door.require(visit, "secrets/readMetadata/action", f"secrets/{name}")
-        secret = self._secrets.find(visit.vault, name)
+    async def list_secret_versions(self, call: VaultCall) -> Response:
+        name = call.part("name")
+        self._guard.require(call, "secrets/readMetadata/action", f"secrets/{name}")
+        secret = self._secrets.find(call.vault, name)
         # In the order of their random names: seen in Azure/azure-sdk-for-python 35923 ("not chronological").
-        versions = sorted(secret.versions, key=lambda each: each.version) if secret else []
-        return page(visit, [present.secret_item(visit.vault, version, versioned=True) for version in versions])
+        versions = sorted(secret.versions, key=lambda secret: secret.version) if secret else []
+        return page(call, [present.secret_item(call.vault, version, versioned=True) for version in versions])
 
-    async def get_secret(self, visit: Visit) -> Response:
-        name, version = visit.part("name"), visit.part("version")
-        self._door.require(visit, "secrets/getSecret/action", f"secrets/{name}")
-        secret = self._secrets.find(visit.vault, name)
-        found = secret.at(version) if secret else None
-        if found is None:
+    async def get_secret(self, call: VaultCall) -> Response:
+        name, version = call.part("name"), call.part("version")
+        self._guard.require(call, "secrets/getSecret/action", f"secrets/{name}")
+        secret = self._secrets.find(call.vault, name)
+        secret_version = secret.at(version) if secret else None
+        if secret_version is None:
             raise errors.not_found("secret", f"{name}/{version}" if version else name)
-        if not found.enabled:
+        if not secret_version.enabled:
             raise errors.secret_disabled()
-        return JSONResponse(present.secret_bundle(visit.vault, found, self._secrets.value(found)))
+        return JSONResponse(present.secret_bundle(call.vault, secret_version, self._secrets.value(secret_version)))
 
-    async def set_secret(self, visit: Visit) -> Response:
-        name = visit.part("name")
-        self._door.require(visit, "secrets/setSecret/action", f"secrets/{name}")
-        set_ = self._secrets.set(visit.vault, name, visit.body.get("value"), _change(visit.body))
-        return JSONResponse(present.secret_bundle(visit.vault, set_, self._secrets.value(set_)))
+    async def set_secret(self, call: VaultCall) -> Response:
+        name = call.part("name")
+        self._guard.require(call, "secrets/setSecret/action", f"secrets/{name}")
+        set_ = self._secrets.set(call.vault, name, call.body.get("value"), _change(call.body))
+        return JSONResponse(present.secret_bundle(call.vault, set_, self._secrets.value(set_)))
 
-    async def update_secret(self, visit: Visit) -> Response:
-        name = visit.part("name")
-        self._door.require(visit, "secrets/update/action", f"secrets/{name}")
-        updated = self._secrets.update(visit.vault, name, visit.part("version"), _change(visit.body))
-        return JSONResponse(present.secret_item(visit.vault, updated, versioned=True))
+    async def update_secret(self, call: VaultCall) -> Response:
+        name = call.part("name")
+        self._guard.require(call, "secrets/update/action", f"secrets/{name}")
+        updated = self._secrets.update(call.vault, name, call.part("version"), _change(call.body))
+        return JSONResponse(present.secret_item(call.vault, updated, versioned=True))
 
-    async def delete_secret(self, visit: Visit) -> Response:
-        name = visit.part("name")
-        self._door.require(visit, "secrets/delete", f"secrets/{name}")
-        deleted = self._secrets.delete(visit.vault, name)
-        return JSONResponse(present.deleted_secret(visit.vault, deleted, versioned=True))
+    async def delete_secret(self, call: VaultCall) -> Response:
+        name = call.part("name")
+        self._guard.require(call, "secrets/delete", f"secrets/{name}")
+        deleted = self._secrets.delete(call.vault, name)
+        return JSONResponse(present.deleted_secret(call.vault, deleted, versioned=True))
 
-    async def list_deleted_secrets(self, visit: Visit) -> Response:
-        self._door.require(visit, "secrets/readMetadata/action")
+    async def list_deleted_secrets(self, call: VaultCall) -> Response:
+        self._guard.require(call, "secrets/readMetadata/action")
         # A certificate's secret is deleted, recovered and purged with the certificate.
-        found = [each for each in self._secrets.all_deleted(visit.vault) if not each.secret.current.managed]
-        return page(visit, [present.deleted_secret(visit.vault, each, versioned=False) for each in found])
+        secrets = [deleted for deleted in self._secrets.all_deleted(call.vault) if not deleted.secret.current.managed]
+        return page(call, [present.deleted_secret(call.vault, deleted, versioned=False) for deleted in secrets])
 
-    async def get_deleted_secret(self, visit: Visit) -> Response:
-        name = visit.part("name")
-        self._door.require(visit, "secrets/readMetadata/action", f"secrets/{name}")
-        return JSONResponse(present.deleted_secret(visit.vault, self._deleted(visit, name), versioned=True))
+    async def get_deleted_secret(self, call: VaultCall) -> Response:
+        name = call.part("name")
+        self._guard.require(call, "secrets/readMetadata/action", f"secrets/{name}")
+        return JSONResponse(present.deleted_secret(call.vault, self._deleted(call, name), versioned=True))
 
-    async def recover_secret(self, visit: Visit) -> Response:
-        name = visit.part("name")
-        self._door.require(visit, "secrets/recover/action", f"secrets/{name}")
-        self._deleted(visit, name)
-        recovered = self._secrets.recover(visit.vault, name)
-        return JSONResponse(present.secret_item(visit.vault, recovered.current, versioned=True))
+    async def recover_secret(self, call: VaultCall) -> Response:
+        name = call.part("name")
+        self._guard.require(call, "secrets/recover/action", f"secrets/{name}")
+        self._deleted(call, name)
+        recovered = self._secrets.recover(call.vault, name)
+        return JSONResponse(present.secret_item(call.vault, recovered.current, versioned=True))
 
-    async def purge_secret(self, visit: Visit) -> Response:
-        name = visit.part("name")
-        self._door.require(visit, "secrets/purge/action", f"secrets/{name}")
-        self._deleted(visit, name)
-        self._secrets.purge(visit.vault, name)
+    async def purge_secret(self, call: VaultCall) -> Response:
+        name = call.part("name")
+        self._guard.require(call, "secrets/purge/action", f"secrets/{name}")
+        self._deleted(call, name)
+        self._secrets.purge(call.vault, name)
         return Response(status_code=204)
 
-    def _deleted(self, visit: Visit, name: str) -> DeletedSecret:
-        """The soft-deleted secret of this name that is no certificate's; raises 404."""
-        deleted = self._secrets.find_deleted(visit.vault, name)
+    def _deleted(self, call: VaultCall, name: str) -> DeletedSecret:
+        """The soft-deleted secret of this name, unless it belongs to a certificate; raises 404."""
+        deleted = self._secrets.find_deleted(call.vault, name)
         if deleted is None or deleted.secret.current.managed:
             raise errors.not_found("secret", name)
         return deleted

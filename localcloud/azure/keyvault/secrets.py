@@ -53,14 +53,14 @@ class SecretChange:
     @classmethod
     def of(cls, attributes: object, content_type: object, tags: object) -> SecretChange:
         """Read a request's members; raises 400 `BadParameter` for an unknown or ill-typed one."""
-        given = {} if attributes is None else attributes
-        if not isinstance(given, dict):
+        written = {} if attributes is None else attributes
+        if not isinstance(written, dict):
             raise errors.bad_parameter("Property 'attributes' has invalid value: an object is expected.")
         # The service prints these in every answer; a client that sends them back changes nothing.
         read_only = {"created", "updated", "recoveryLevel", "recoverableDays"}
-        if unknown := sorted(set(given) - {"enabled", "nbf", "exp"} - read_only):
+        if unknown := sorted(set(written) - {"enabled", "nbf", "exp"} - read_only):
             raise errors.bad_parameter(f"Unrecognized property '{unknown[0]}' in 'attributes'.")
-        enabled, nbf, exp = given.get("enabled"), given.get("nbf"), given.get("exp")
+        enabled, nbf, exp = written.get("enabled"), written.get("nbf"), written.get("exp")
         if enabled is not None and not isinstance(enabled, bool):
             raise errors.bad_parameter("Property 'enabled' has invalid value: true or false is expected.")
         for name, value in (("nbf", nbf), ("exp", exp)):
@@ -82,14 +82,14 @@ class KeyVaultSecret:
 
     @property
     def current(self) -> SecretVersion:
-        """The newest version, which a request without a version means, disabled or not."""
+        """The newest version, disabled or not, which a request without a version means."""
         return self.versions[-1]
 
     def at(self, version: str | None) -> SecretVersion | None:
         """The named version, the current one for None or ""."""
         if not version:
             return self.current
-        return next((each for each in self.versions if each.version == version), None)
+        return next((candidate for candidate in self.versions if candidate.version == version), None)
 
 
 @dataclass(frozen=True)
@@ -108,28 +108,28 @@ class Secrets:
 
     def find(self, vault: KeyVault, name: str) -> KeyVaultSecret | None:
         """The live secret of this name."""
-        found = self._load(vault, name)
-        return found if isinstance(found, KeyVaultSecret) else None
+        secret = self._load(vault, name)
+        return secret if isinstance(secret, KeyVaultSecret) else None
 
     def find_deleted(self, vault: KeyVault, name: str) -> DeletedSecret | None:
         """The soft-deleted secret of this name."""
-        found = self._load(vault, name)
-        return found if isinstance(found, DeletedSecret) else None
+        secret = self._load(vault, name)
+        return secret if isinstance(secret, DeletedSecret) else None
 
     def all(self, vault: KeyVault) -> list[KeyVaultSecret]:
         """Every live secret of the vault, by name."""
-        return [each for each in self._everything(vault) if isinstance(each, KeyVaultSecret)]
+        return [entry for entry in self._everything(vault) if isinstance(entry, KeyVaultSecret)]
 
     def all_deleted(self, vault: KeyVault) -> list[DeletedSecret]:
         """Every soft-deleted secret of the vault, by name."""
-        return [each for each in self._everything(vault) if isinstance(each, DeletedSecret)]
+        return [entry for entry in self._everything(vault) if isinstance(entry, DeletedSecret)]
 
     def value(self, version: SecretVersion) -> str:
         """The value in clear."""
         return self._store.unseal(version.sealed)
 
     def is_current(self, secret: KeyVaultSecret, value: object, change: SecretChange) -> bool:
-        """Whether the current version has exactly this value and what a new one would get from `change`."""
+        """Whether the current version already has this value and the attributes of `change`."""
         current = secret.current
         wanted = SecretChange(change.enabled is not False, change.nbf, change.exp, change.content_type, change.tags)
         there = SecretChange(current.enabled, current.nbf, current.exp, current.content_type, current.tags)
@@ -138,7 +138,7 @@ class Secrets:
     def set(
         self, vault: KeyVault, name: str, value: object, change: SecretChange, *, managed: bool = False
     ) -> SecretVersion:
-        """Add a version, and the secret with it if it is new; `managed`: it is a certificate's.
+        """Add a version, which creates a missing secret; `managed`: it is a certificate's.
 
         Raises:
             VaultError: 400 for a bad name or value, 409 when a soft-deleted secret holds the name, 403 for another
@@ -174,7 +174,7 @@ class Secrets:
         return version
 
     def update(self, vault: KeyVault, name: str, version: str | None, change: SecretChange) -> SecretVersion:
-        """Change what is not None in `change` of one version; raises 404."""
+        """Apply the values of `change` that are not None to one version; raises 404."""
         with self._store.transaction():
             secret = self.find(vault, name)
             existing = secret.at(version) if secret else None
@@ -182,12 +182,12 @@ class Secrets:
                 raise errors.not_found("secret", f"{name}/{version}" if version else name)
             stated = {field: value for field, value in vars(change).items() if value is not None}
             changed = replace(existing, updated=int(now().timestamp()), **stated)
-            versions = tuple(changed if each is existing else each for each in secret.versions)
+            versions = tuple(changed if version is existing else version for version in secret.versions)
             self._save(vault, replace(secret, versions=versions))
         return changed
 
     def delete(self, vault: KeyVault, name: str, *, managed: bool = False) -> DeletedSecret:
-        """Soft-delete a secret with all its versions; raises 404, and 403 for that of a certificate alone."""
+        """Soft-delete a secret with all its versions; raises 404, and 403 for a certificate's secret."""
         with self._store.transaction():
             secret = self.find(vault, name)
             if secret is None:
@@ -199,7 +199,7 @@ class Secrets:
         return deleted
 
     def recover(self, vault: KeyVault, name: str) -> KeyVaultSecret:
-        """Bring a soft-deleted secret back; raises 404."""
+        """Recover a soft-deleted secret; raises 404."""
         with self._store.transaction():
             deleted = self.find_deleted(vault, name)
             if deleted is None:
@@ -208,7 +208,7 @@ class Secrets:
         return deleted.secret
 
     def purge(self, vault: KeyVault, name: str) -> None:
-        """Remove a soft-deleted secret for good; raises 404, or 403 under purge protection."""
+        """Purge a soft-deleted secret; raises 404, or 403 under purge protection."""
         if self.find_deleted(vault, name) is None:
             raise errors.not_found("secret", name)
         if vault.is_purge_protected:

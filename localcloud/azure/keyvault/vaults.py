@@ -54,7 +54,7 @@ class KeyVault:
 
     @property
     def retention(self) -> timedelta:
-        """How long deleted things stay recoverable."""
+        """How long deleted content stays recoverable."""
         return timedelta(days=self.resource["properties"].get("softDeleteRetentionInDays", DEFAULT_RETENTION_DAYS))
 
     @property
@@ -64,7 +64,7 @@ class KeyVault:
 
     @property
     def recovery_level(self) -> str:
-        """What the attributes of its content state (Key Vault REST 7.4, `DeletionRecoveryLevel`)."""
+        """The recovery level of its content (Key Vault REST 7.4, `DeletionRecoveryLevel`)."""
         level = "Recoverable" if self.retention.days == DEFAULT_RETENTION_DAYS else "CustomizedRecoverable"
         return level if self.is_purge_protected else f"{level}+Purgeable"
 
@@ -96,9 +96,9 @@ class Vaults:
         return KeyVault(resource) if resource else None
 
     def stacks_own(self) -> KeyVault | None:
-        """The one vault that was not seeded: what a loopback address means. None when there is none, or several."""
-        found = [self.named(name) for name, _ in self._store.items(_NAME_KIND)]
-        own = [vault for vault in found if vault is not None and not vault.resource.get("seeded")]
+        """The only vault that was not seeded, which a loopback address means; None without one or with several."""
+        vaults = [self.named(name) for name, _ in self._store.items(_NAME_KIND)]
+        own = [vault for vault in vaults if vault is not None and not vault.resource.get("seeded")]
         return own[0] if len(own) == 1 else None
 
     def put(self, resource: Document) -> KeyVault:
@@ -127,17 +127,17 @@ class Vaults:
 
     def all_deleted(self) -> list[DeletedVault]:
         """Every soft-deleted vault."""
-        found = [self.deleted(name) for name, _ in self._store.items(_DELETED_KIND)]
-        return [each for each in found if each is not None]
+        vaults = [self.deleted(name) for name, _ in self._store.items(_DELETED_KIND)]
+        return [vault for vault in vaults if vault is not None]
 
     def recover(self, deleted: DeletedVault) -> KeyVault:
-        """Bring a soft-deleted vault back with its content."""
+        """Recover a soft-deleted vault with its content."""
         with self._store.transaction():
             self._store.delete(_DELETED_KIND, deleted.vault.name.lower())
             return self.put(deleted.vault.resource)
 
     def purge(self, name: str) -> None:
-        """Remove a soft-deleted vault and its content for good."""
+        """Purge a soft-deleted vault and its content."""
         with self._store.transaction():
             self._store.delete(_DELETED_KIND, name.lower())
             for kind in (SECRET_KIND, KEY_KIND, CERTIFICATE_KIND):

@@ -15,12 +15,12 @@ from localcloud.core.clock import parse_rfc3339, rfc3339
 
 
 class NoCredentialDocumentError(ValueError):
-    """Something else than a credential document; the message shows nothing of it."""
+    """The text is not a credential document; the message does not contain it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialDocument:
-    """Who signs in, and with what; `renew_after` is None in a document that does not state it."""
+    """Client and key; `renew_after` is None in a document without it."""
 
     client_id: str
     tenant_id: str
@@ -44,12 +44,12 @@ def render(document: CredentialDocument, **others: str | datetime) -> str:
 def read(text: str) -> CredentialDocument:
     """The document in a text; raises `NoCredentialDocumentError`."""
     try:
-        given = json.loads(text)
-        renewed = given.get("renew_after")
+        document = json.loads(text)
+        renewed = document.get("renew_after")
         return CredentialDocument(
-            client_id=given["client_id"],
-            tenant_id=given["tenant_id"],
-            key_material=parse(base64.b64decode(given["client_secret"], validate=True)),
+            client_id=document["client_id"],
+            tenant_id=document["tenant_id"],
+            key_material=parse(base64.b64decode(document["client_secret"], validate=True)),
             renew_after=parse_rfc3339(renewed) if renewed else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -22,7 +22,7 @@ _CERTIFICATES_KEPT = 2  # the previous one stays valid while its holders still u
 
 
 class UnknownIdentityError(LookupError):
-    """There is no managed identity with this resource id."""
+    """No managed identity has this resource id."""
 
 
 def issue_credential(cloud: LocalAzure, resource_id: str, *, force_new: bool = False) -> str:
@@ -58,7 +58,7 @@ def _issue(cloud: LocalAzure, resource_id: str, object_id: str) -> str:
         raise UnknownIdentityError(f"the managed identity {resource_id} has no service principal")
     issued = issue(principal.display_name[:64], not_before=clock.now() - CLOCK_SKEW, lifetime=LIFETIME)
     registration, start = KeyCredential.of(issued.certificate), issued.certificate.not_valid_before_utc
-    earlier = sorted(principal.key_credentials, key=lambda each: each.start, reverse=True)
+    earlier = sorted(principal.key_credentials, key=lambda credential: credential.start, reverse=True)
     cloud.directory.set_key_credentials(object_id, [registration, *earlier[: _CERTIFICATES_KEPT - 1]])
     return render(
         CredentialDocument(

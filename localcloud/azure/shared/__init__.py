@@ -1,1 +1,1 @@
-"""What every service of the local Azure answers with: its HTTP application, and the delays and faults it is given."""
+"""The common part of every service: its HTTP application, its delays and its faults."""

@@ -14,15 +14,15 @@ _ASKED: Final = "localcloud.cloud"
 
 
 class AtPublicNames:
-    """Around a service that is reached by the public names: each request is to the cloud that its Host names."""
+    """Middleware of a service with public names: records the cloud that the Host header names."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = named(Headers(scope=scope).get("host", "").partition(":")[0])
-        if found is not None:
-            scope.setdefault("extensions", {})[_ASKED] = found.cloud
+        cloud = named(Headers(scope=scope).get("host", "").partition(":")[0])
+        if cloud is not None:
+            scope.setdefault("extensions", {})[_ASKED] = cloud.cloud
         await self._app(scope, receive, send)
 
 

@@ -1,4 +1,4 @@
-"""How an answer reaches its client when that is held: late, slowly, or only in part."""
+"""Delivers an answer as a held fault says: late, slowly, or only in part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PAUSE: Final = 0.05
 
 
 def delivered(held: HeldDelivery, scope: Scope, send: Send) -> Send:
-    """`send`, which delivers the answer to the request of `scope` as it is held."""
+    """A `send` that delivers the answer to the request of `scope` as the held fault says."""
     left = 0
     has_ended = False
 

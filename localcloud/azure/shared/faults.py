@@ -1,4 +1,4 @@
-"""How slow and how eventually consistent the local Azure is. The defaults are Azure's kind of awkward, made quick."""
+"""How slow and eventually consistent the local Azure is. The defaults are Azure's delays, shortened."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class Faults:
         resource_group_deletion: how long the deletion of a resource group takes after it was accepted.
         arm_requests: for read, write and delete, how many requests ARM takes from one caller at once and how many more
             each second, as [250, 25]; null takes the limit away. What the environment does not name keeps its default.
-        graph_requests: likewise what Graph takes: resource units (unit) and writes (write) of one application, and
+        graph_requests: the same for Graph: resource units (unit) and writes (write) of one application, and
             writes of all (tenant_write).
-        vault_requests: likewise what a vault takes: new versions of secrets and imported certificates (create), new
+        vault_requests: the same for a vault: new versions of secrets and imported certificates (create), new
             keys (create_key), other requests for keys (key), everything else (other).
         token_lifetime: least and greatest lifetime of a token in seconds; each token's is drawn in between.
         device_code_interval: how often a device code may be polled for.
@@ -86,30 +86,30 @@ class Faults:
         return self.error_rates.get(f"{service} {method}", self.error_rates.get(service, 0.0))
 
     def random(self) -> random.Random:
-        """A source of chance of its own for one part of the cloud, repeatable when `seed` is set."""
+        """A random generator for one part of the cloud, repeatable if `seed` is set."""
         return random.Random(self.seed)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Faults:
         """The defaults with what `LOCALCLOUD_FAULTS` changes; raises ValueError that names the known settings."""
         text = environ.get(FAULTS_VARIABLE, "").strip()
-        given: Any = json.loads(text) if text else {}
-        known = [each.name for each in fields(cls)]
-        if not isinstance(given, dict) or not set(given) <= set(known):
+        document: Any = json.loads(text) if text else {}
+        known = [field.name for field in fields(cls)]
+        if not isinstance(document, dict) or not set(document) <= set(known):
             raise ValueError(f"{FAULTS_VARIABLE} {text}: a JSON object with keys among {', '.join(known)} is expected")
-        for setting in _REPLICATED & set(given):
-            given[setting] = tuple(given[setting])
-            if not given[setting]:
+        for setting in _REPLICATED & set(document):
+            document[setting] = tuple(document[setting])
+            if not document[setting]:
                 raise ValueError(f"{FAULTS_VARIABLE} {setting} []: at least one replica is needed")
-        if "token_lifetime" in given:
-            given["token_lifetime"] = tuple(given["token_lifetime"])
+        if "token_lifetime" in document:
+            document["token_lifetime"] = tuple(document["token_lifetime"])
         for setting, defaults in _LIMITED.items():
-            if setting in given:
-                limits = {**defaults, **given[setting]}
+            if setting in document:
+                limits = {**defaults, **document[setting]}
                 if unknown := sorted(set(limits) - set(defaults)):
                     raise ValueError(f"{FAULTS_VARIABLE} {setting} {unknown[0]}: known are {', '.join(defaults)}")
-                given[setting] = {kind: tuple(limit) for kind, limit in limits.items() if limit is not None}
-        return cls(**given)
+                document[setting] = {kind: tuple(limit) for kind, limit in limits.items() if limit is not None}
+        return cls(**document)
 
 
 NO_DELAYS = Faults(

@@ -1,7 +1,7 @@
 """Faults that a test switches on and off while the local cloud runs: a file that every request reads.
 
 The file is one object of `HeldFaults`' members, JSON or YAML, each of which may be missing; without it nothing is held.
-`localcloud faults` writes it. It is meant for tests of what lasts (Entra ID away for a day), so it is no part of
+`localcloud faults` writes it. It is for tests of lasting faults (Entra ID away for a day), so it is not part of
 `Faults`, which describes how Azure always is.
 """
 
@@ -27,7 +27,7 @@ from localcloud.core.validation import problems
 
 
 class Disk(StrEnum):
-    """What is wrong with the disk that the local cloud's store is on."""
+    """The fault of the store's disk."""
 
     FULL = "full"
     READ_ONLY = "read-only"
@@ -40,7 +40,7 @@ class Disk(StrEnum):
 
 @dataclass(frozen=True)
 class HeldAnswer(Match):
-    """What a request is answered instead of the service's own answer.
+    """An answer that replaces the service's own.
 
     Attributes:
         status: HTTP status; None drops the connection without an answer.
@@ -65,7 +65,7 @@ class HeldDelivery(Match):
 
     Attributes:
         latency: seconds before the first byte.
-        bytes_per_second: speed of the body; None: as fast as it goes.
+        bytes_per_second: speed of the body; None: no limit.
         cut: share of the body after which the connection is dropped; None: never.
     """
 
@@ -94,7 +94,7 @@ class HeldLag(Match):
 class HeldReplication:
     """Entra ID accepts no certificate that was registered after `since`; `client_id` None means any application's.
 
-    Registrations that were removed are refused at their usual time, so that nothing hides a missing certificate.
+    Registrations that were removed are refused at their usual time, so that a missing certificate is not hidden.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -105,12 +105,12 @@ class HeldReplication:
 
 @dataclass(frozen=True)
 class HeldFaults:
-    """Everything that is held now.
+    """All held faults.
 
     Attributes:
-        answers: the first that strikes a request answers it.
-        deliveries: the first that strikes a request delivers its answer.
-        lags: the first that strikes a read of Graph is answered by a late replica; `Faults.graph_delays` are the rest.
+        answers: the first that applies to a request answers it.
+        deliveries: the first that applies to a request delivers its answer.
+        lags: reads of Graph to which one applies are answered by a late replica; `Faults.graph_delays` are the rest.
         replication: certificates that Entra ID does not accept.
         replica_delays: as `Faults.replica_delays`, which it overrides unless it is empty.
         token_lifetime: as `Faults.token_lifetime`, which it overrides.
@@ -136,7 +136,7 @@ class HeldFaults:
     def accepts(self, client_id: str, registered_at: datetime) -> bool:
         """Whether Entra ID accepts a certificate that was registered then on the application of `client_id`."""
         return not any(
-            registered_at > each.since and each.client_id in (None, client_id.lower()) for each in self.replication
+            registered_at > held.since and held.client_id in (None, client_id.lower()) for held in self.replication
         )
 
     def date_shift_of(self, service: str, faults: Faults) -> float:
@@ -148,12 +148,12 @@ class HeldFaults:
         return vault.lower() in self.read_only_vaults
 
     def to_json(self) -> str:
-        """The file's content: what is not as it is without a fault."""
+        """The file's content: the members that are not the default."""
         return _DOCUMENT.dump_json(self, exclude_defaults=True).decode()
 
     @classmethod
     def parse(cls, text: str) -> HeldFaults:
-        """The faults of a JSON or YAML text; raises ValueError that names each place in what is no such document."""
+        """The faults of a JSON or YAML text; raises a ValueError that names each wrong place."""
         try:
             document = _document(text)
             return _DOCUMENT.validate_python({} if document is None else document)
@@ -176,15 +176,15 @@ _NOTHING: Final = HeldFaults()
 
 @dataclass
 class _Uses:
-    """What a fault with a probability, a number or a time has done since it was held."""
+    """The uses of a fault with a probability, a count or a time since it is held."""
 
     chance: random.Random
     matched: int = 0
-    struck: int = 0
+    applied: int = 0
 
 
 class FaultHolder:
-    """Reads what is held now, and counts what it strikes. Without a file, nothing ever is."""
+    """Reads the held faults, and counts to which requests they apply. Without a file there are none."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -193,7 +193,7 @@ class FaultHolder:
         self._uses: dict[Match, _Uses] = {}
 
     def now(self) -> HeldFaults:
-        """What is held at this moment; raises ValueError if the file is none of ours."""
+        """The faults that are held now; raises ValueError for an invalid file."""
         if self._file is None:
             return _NOTHING
         try:
@@ -206,18 +206,18 @@ class FaultHolder:
             self._read = read
         return self._held
 
-    def strikes(self, fault: Match) -> bool:
-        """Whether a fault that is held strikes the request that matched it just now; counts both."""
+    def applies(self, fault: Match) -> bool:
+        """Whether a held fault applies to the request that just matched it; counts both."""
         uses = self._uses.setdefault(fault, _Uses(random.Random(fault.seed)))
         uses.matched += 1
-        strikes = (
+        applies = (
             uses.matched > fault.skip
             and (fault.seconds is None or clock.now() - self._since() < timedelta(seconds=fault.seconds))
-            and (fault.count is None or uses.struck < fault.count)
+            and (fault.count is None or uses.applied < fault.count)
             and (fault.probability == 1 or uses.chance.random() < fault.probability)
         )
-        uses.struck += strikes
-        return strikes
+        uses.applied += applies
+        return applies
 
     def disk_error(self) -> int | None:
         """The error (errno(3)) of every write to the store; None if it can be written."""

@@ -1,4 +1,4 @@
-"""What the HTTP services of the local Azure share: errors in the service's own form, request ids, dates, faults."""
+"""The common part of the HTTP services: errors in the service's own form, request ids, dates, faults."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def bearer(request: Request) -> str | None:
 
 
 class _Envelope:
-    """Around every request: latency and failures of `Faults`, held faults, request id and date on each answer."""
+    """Middleware: latency and failures of `Faults`, held faults, request id and date of each answer."""
 
     def __init__(self, app: ASGIApp, *, service: str, faults: Faults, holder: FaultHolder, render: Render) -> None:
         self._app = app
@@ -189,10 +189,10 @@ class _Envelope:
         await self._app(scope, receive, answer)
 
     async def _first(self, faults: Sequence[_Held], scope: Scope, receive: Receive) -> tuple[_Held | None, Receive]:
-        """The first fault that strikes the request, and how to receive its body once more."""
+        """The first fault that applies to the request, and how to receive its body again."""
         for fault in faults:
             matches, receive = await fault.is_about(self._service, scope, receive)
-            if matches and self._holder.strikes(fault):
+            if matches and self._holder.applies(fault):
                 return fault, receive
         return None, receive
 

@@ -58,13 +58,13 @@ def _compiles(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"{text!r} is no regular expression: {error}") from None
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
     return text
 
 
 def _is_known(service: str) -> str:
     if service not in SERVICES:
-        raise ValueError(f"{service!r} is no service; {', '.join(SERVICES)} are")
+        raise ValueError(f"{service!r} is not a service; accepted: {', '.join(SERVICES)}")
     return service
 
 
@@ -76,16 +76,16 @@ Expression = Annotated[str, AfterValidator(_compiles)]
 
 @dataclass(frozen=True)
 class Match:
-    """The requests that a fault is about, and which of them it strikes.
+    """The requests that a fault is about, and to which of them it applies.
 
     Attributes:
         service: whose requests.
         methods: HTTP methods, all of them if empty.
-        path: regular expression that is searched in the path, without regard to case.
+        path: regular expression, searched in the path without regard to case.
         body: regular expression that is searched in the body as sent; "" matches without reading it.
         operation: one of the service's `OPERATIONS`, alone or after a method: `secret`, `PUT secret`.
         identity: client id or object id of the caller: of a bearer token, or of the client that signs in.
-        probability: share of the matching requests that it strikes, drawn from `seed`.
+        probability: share of the matching requests that it applies to, drawn with `seed`.
         seed: of `probability`.
         skip: how many matching requests it lets pass first.
         count: the maximum of requests that it fails.
@@ -109,10 +109,10 @@ class Match:
     def __post_init__(self) -> None:
         known = OPERATIONS.get(self.service, {})
         if self.operation and self._operation[1] not in known:
-            raise ValueError(f"{self.operation!r} is no operation of {self.service}; {', '.join(known)} are")
+            raise ValueError(f"{self.operation!r} is not an operation of {self.service}; accepted: {', '.join(known)}")
 
     async def is_about(self, service: str, scope: Scope, receive: Receive) -> tuple[bool, Receive]:
-        """Whether a request matches, and how to receive its body once more. It may not be struck all the same."""
+        """Whether a request matches, and how to receive its body again. The fault may spare it all the same."""
         method, noun = self._operation
         path: str = scope["path"]
         if (
@@ -131,7 +131,7 @@ class Match:
 
     @property
     def _operation(self) -> tuple[str, str]:
-        """The method and what it is about; either may be empty."""
+        """The method and its object; either may be empty."""
         first, _, rest = self.operation.partition(" ")
         return (first, rest) if first.isupper() else ("", self.operation)
 
@@ -144,21 +144,21 @@ def _is_sign_in(service: str) -> bool:
 
 
 def _callers(scope: Scope, body: str) -> set[str]:
-    """Client id and object id that a request gives, in lower case; nothing of it is verified here."""
+    """Client id and object id of a request, in lower case and not verified."""
     form = {**parse_qs(scope.get("query_string", b"").decode(errors="replace")), **parse_qs(body)}
-    found = {*form.get("client_id", ()), *form.get("object_id", ())}
+    callers = {*form.get("client_id", ()), *form.get("object_id", ())}
     scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         try:
             claims = jwt.decode(token, options={"verify_signature": False})
         except jwt.InvalidTokenError:
             claims = {}
-        found |= {str(claims.get("appid")), str(claims.get("oid"))}
-    return {each.lower() for each in found}
+        callers |= {str(claims.get("appid")), str(claims.get("oid"))}
+    return {identity.lower() for identity in callers}
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:
-    """The body, and how to receive it once more."""
+    """The body, and how to receive it again."""
     body, more = b"", True
     while more:
         message = await receive()

@@ -19,7 +19,7 @@ Value: TypeAlias = str | bool | None
 
 
 class InvalidFilterError(ValueError):
-    """An expression that is none; the message names the place."""
+    """An invalid expression; the message names the place."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ Expression: TypeAlias = Compared | OneOf | Called | AnyOf | Negated | Joined
 def parse(text: str) -> Expression:
     """The expression that a `$filter` has; raises InvalidFilterError."""
     reader = _Reader(list(_tokens(text)))
-    found = reader.expression()
+    expression = reader.expression()
     if reader.left:
         raise InvalidFilterError(f"'{reader.left}' is not expected")
-    return found
+    return expression
 
 
 def terms(expression: Expression) -> tuple[Expression, ...]:
@@ -99,11 +99,11 @@ def terms(expression: Expression) -> tuple[Expression, ...]:
 def _tokens(text: str) -> Iterator[str]:
     at = 0
     while text[at:].strip():
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             raise InvalidFilterError(f"'{text[at:].strip()}' is not expected")
-        yield found[0].strip()
-        at = found.end()
+        yield match[0].strip()
+        at = match.end()
 
 
 class _Reader:
@@ -112,18 +112,18 @@ class _Reader:
 
     @property
     def left(self) -> str:
-        """What is not read yet."""
+        """The unread rest."""
         return " ".join(self._tokens)
 
     def expression(self) -> Expression:
         return self._joined("or", lambda: self._joined("and", self._term))
 
     def _joined(self, operator: str, read: Callable[[], Expression]) -> Expression:
-        found = [read()]
+        operands = [read()]
         while self._next().lower() == operator:
             self._take()
-            found.append(read())
-        return found[0] if len(found) == 1 else Joined(operator, tuple(found))
+            operands.append(read())
+        return operands[0] if len(operands) == 1 else Joined(operator, tuple(operands))
 
     def _term(self) -> Expression:
         if self._next() == "(":
@@ -143,7 +143,7 @@ class _Reader:
             self._take("(")
             return OneOf(name, self._values())
         if operator not in _COMPARISONS:
-            raise InvalidFilterError(f"'{operator}' is no comparison")
+            raise InvalidFilterError(f"'{operator}' is not a comparison")
         return Compared(name, operator, self._value())
 
     def _lambda(self, name: str) -> Expression:
@@ -164,12 +164,12 @@ class _Reader:
         return Called(name.lower(), tuple(arguments))
 
     def _values(self) -> tuple[Value, ...]:
-        found = [self._value()]
+        values = [self._value()]
         while self._next() == ",":
             self._take(",")
-            found.append(self._value())
+            values.append(self._value())
         self._take(")")
-        return tuple(found)
+        return tuple(values)
 
     def _value(self) -> Value:
         token = self._take()

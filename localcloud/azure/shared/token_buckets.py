@@ -1,4 +1,4 @@
-"""Token buckets: how Azure counts requests against a limit, for each of those who have one of their own."""
+"""Token buckets: how Azure counts requests against a limit, for each holder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TokenBuckets:
         return 0 if missing <= 0 else max(1, math.ceil(missing / self._limits[kind][1]))
 
     def take(self, holder: Hashable, kind: str, amount: int = 1) -> int:
-        """Take `amount`, which `wait` has found there; returns what is left. A kind without a limit is not counted."""
+        """Take `amount`, which `wait` has confirmed; returns the rest. A kind without a limit is not counted."""
         if kind not in self._limits:
             return 0
         bucket = self._filled(holder, kind)
@@ -39,7 +39,7 @@ class TokenBuckets:
         return int(bucket.tokens)
 
     def _filled(self, holder: Hashable, kind: str) -> _Bucket:
-        """The bucket with what has run into it until now."""
+        """The bucket, refilled until now."""
         size, refill = self._limits[kind]
         instant = now()
         bucket = self._buckets.setdefault((holder, kind), _Bucket(size, instant))

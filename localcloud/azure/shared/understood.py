@@ -1,6 +1,6 @@
-"""What an operation understands of a request. Nothing else is answered: what is not understood is refused by its name.
+"""What an operation understands of a request. Anything else is refused by its name.
 
-Azure ignores some of what it does not know. The local cloud would then answer 200 to what it has not done, so every
+Azure ignores some unknown parts. The local cloud would then answer 200 to something it has not done, so every
 operation declares its query options, its headers and the members of its body.
 """
 
@@ -27,8 +27,8 @@ Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 Refusal: TypeAlias = Callable[[str], ServiceError]
 """The service's error for what is not emulated, by its words."""
 
-# What says nothing about the operation: transport, authentication, diagnostics. RFC 9110; "Azure REST guidelines" of
-# api-guidelines; MSAL `oauth2cli`; azure-cli `commands/client_factory.py`; Graph SDKs' `SdkVersion`; W3C Trace Context.
+# Headers without meaning for the operation (transport, authentication, diagnostics). RFC 9110; "Azure REST guidelines"
+# of api-guidelines; MSAL `oauth2cli`; azure-cli `client_factory.py`; Graph SDKs' `SdkVersion`; W3C Trace Context.
 _NEUTRAL: Final = re.compile(
     r"accept(-.+)?|authorization|cache-control|connection|content-(length|type)|cookie|date|dnt|expect|forwarded|host"
     r"|keep-alive|max-forwards|origin|pragma|priority|proxy-.+|referer|te|trailer|transfer-encoding|upgrade(-.+)?"
@@ -81,7 +81,7 @@ def operation(service: str, path: str, handler: Handler, *methods: str, reads: U
 
 
 def check_query(request: Request, known: Iterable[str], refusal: Refusal) -> None:
-    """Refuse a query option that is not known, or that stands there twice."""
+    """Refuse a query option that is unknown or repeated."""
     names = Counter(name.lower() for name, _ in request.query_params.multi_items())
     for name in request.query_params:
         if name.lower() not in known:
@@ -93,18 +93,18 @@ def check_query(request: Request, known: Iterable[str], refusal: Refusal) -> Non
 def check_headers(headers: Headers, known: Iterable[str], refusal: Refusal) -> None:
     """Refuse a header that is not known and may change what the operation does."""
     for name, value in headers.items():
-        # Some clients send headers that say nothing.
+        # Some clients send headers without meaning.
         if value.strip() and name not in known and not is_neutral(name):
             raise refusal(f"the header {name}")
 
 
 def is_neutral(name: str) -> bool:
-    """Whether a header of this name, in any letter case, says nothing about the operation."""
+    """Whether a header of this name, in any letter case, has no meaning for the operation."""
     return _NEUTRAL.fullmatch(name.lower()) is not None
 
 
 def first_unknown(body: Mapping[str, Any], known: Members) -> Sequence[str] | None:
-    """The path of the first member of a JSON object that is not known; one that is null is as absent."""
+    """The path of the first member of a JSON object that is not known; null counts as absent."""
     for name, value in body.items():
         if value is None:
             continue
@@ -113,8 +113,8 @@ def first_unknown(body: Mapping[str, Any], known: Members) -> Sequence[str] | No
         below = known.get(name)
         if below is None:
             continue
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, Mapping) and (path := first_unknown(each, below)) is not None:
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Mapping) and (path := first_unknown(item, below)) is not None:
                 return (name, *path)
     return None
 
@@ -127,4 +127,4 @@ def without_nulls(body: dict[str, Any]) -> dict[str, Any]:
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return without_nulls(value)
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

@@ -80,7 +80,7 @@ class Directory:
         return [Application.from_document(document) for _, document in self._store.items(_APPLICATIONS)]
 
     def delete_application(self, object_id: str) -> bool:
-        """Move the application and its service principal to the deleted items; returns whether it was there."""
+        """Move the application and its service principal to the deleted items; returns whether it existed."""
         application = self.application(object_id)
         if application is None:
             return False
@@ -152,14 +152,14 @@ class Directory:
             for application in self.applications()
             if resource in application.properties.get("identifierUris", ())
         )
-        return any(self.service_principal_by_app(each.app_id) for each in named)
+        return any(self.service_principal_by_app(application.app_id) for application in named)
 
     def service_principals(self) -> list[ServicePrincipal]:
         """Every service principal, deleted ones left out."""
         return [ServicePrincipal.from_document(document) for _, document in self._store.items(_PRINCIPALS)]
 
     def delete_service_principal(self, object_id: str) -> bool:
-        """Move an application's principal to the deleted items; a managed identity's is gone for good at once."""
+        """Move an application's principal to the deleted items; a managed identity's is purged at once."""
         principal = self.service_principal(object_id)
         if principal is None:
             return False
@@ -171,7 +171,7 @@ class Directory:
         return True
 
     def grant(self, object_id: str, role: str) -> None:
-        """Give a service principal a Graph application permission; raises LookupError when there is none."""
+        """Grant a service principal a Graph application permission; raises LookupError for an unknown one."""
         principal = self.service_principal(object_id)
         if principal is None:
             raise LookupError(f"no service principal {object_id}")
@@ -194,7 +194,7 @@ class Directory:
         """Make `credentials` the registered certificates of an application or service principal.
 
         A registration that stays (same key id) keeps its dates; a removed one is still known to slow replicas.
-        Raises LookupError when there is no such object.
+        Raises LookupError for an unknown object.
         """
         with self._store.transaction():
             entry = self.application(object_id) or self.service_principal(object_id)
@@ -212,38 +212,41 @@ class Directory:
             self._save(replace(entry, keys=(*current, *fading)))
 
     def deleted(self) -> list[DeletedObject]:
-        """What can still be restored: deleted less than `RETENTION` ago."""
+        """The objects that can be restored: deleted less than `RETENTION` ago."""
         return [
-            each
+            deleted
             for _, document in self._store.items(_DELETED)
-            if (each := _deleted(document)).deleted_at + RETENTION > clock.now()
+            if (deleted := _deleted(document)).deleted_at + RETENTION > clock.now()
         ]
 
     def restore(self, object_id: str) -> Application | ServicePrincipal | None:
-        """Bring a deleted object back, an application with its service principal; None if there is none.
+        """Restore a deleted object, an application with its service principal; None if it does not exist.
 
         Raises:
-            ServiceError: a unique name was taken meanwhile.
+            ServiceError: its unique name is in use.
         """
-        found = {each.entry.object_id: each.entry for each in self.deleted()}
-        entry = found.get(object_id)
+        restorable = {deleted.entry.object_id: deleted.entry for deleted in self.deleted()}
+        entry = restorable.get(object_id)
         if entry is None:
             return None
         with self._store.transaction():
             if isinstance(entry, Application):
                 self._refuse_taken_names(entry)
-                returning = [entry, *(each for each in found.values() if _is_principal_of(each, entry))]
+                returning = [
+                    entry,
+                    *(candidate for candidate in restorable.values() if _is_principal_of(candidate, entry)),
+                ]
             elif self.service_principal_by_app(entry.app_id):
                 raise _principal_name_taken(entry.app_id)
             else:
                 returning = [entry]
-            for each in returning:
-                self._save(each)
-                self._store.delete(_DELETED, each.object_id)
+            for returned in returning:
+                self._save(returned)
+                self._store.delete(_DELETED, returned.object_id)
         return entry
 
     def purge(self, object_id: str) -> bool:
-        """Remove a deleted object for good; returns whether there was one."""
+        """Purge a deleted object; returns whether it existed."""
         return self._store.delete(_DELETED, object_id)
 
     def _save(self, entry: Application | ServicePrincipal) -> None:
@@ -262,12 +265,12 @@ class Directory:
         self._store.put(_DELETED, entry.object_id, document)
 
     def _refuse_taken_names(self, application: Application) -> None:
-        others = [each for each in self.applications() if each.object_id != application.object_id]
-        deleted = [each.entry for each in self.deleted() if each.entry.object_id != application.object_id]
+        others = [other for other in self.applications() if other.object_id != application.object_id]
+        deleted = [deleted.entry for deleted in self.deleted() if deleted.entry.object_id != application.object_id]
         unique_name = application.properties.get("uniqueName")
         # A deleted application keeps its unique name until it is purged (microsoftgraph/msgraph-bicep-types issue 137).
         if unique_name is not None and any(
-            each.properties.get("uniqueName") == unique_name for each in (*others, *deleted)
+            other.properties.get("uniqueName") == unique_name for other in (*others, *deleted)
         ):
             raise _property_taken("uniqueName")
         uris = set(application.properties.get("identifierUris", ()))

@@ -44,7 +44,7 @@ class KeyCredential:
     def of(
         cls, certificate: x509.Certificate, *, key_id: str | None = None, display_name: str | None = None
     ) -> KeyCredential:
-        """A registration of `certificate` made now, with the certificate's own dates."""
+        """A new registration of `certificate`, with the certificate's own dates."""
         return cls(
             key_id=key_id or str(uuid.uuid4()),
             certificate=certificate.public_bytes(Encoding.DER),
@@ -60,7 +60,7 @@ class KeyCredential:
         return hashlib.sha1(self.certificate, usedforsecurity=False).hexdigest().upper()
 
     def known_at(self, instant: datetime) -> bool:
-        """Whether a replica that has seen everything up to `instant` holds this registration."""
+        """Whether a replica that has seen everything up to `instant` has this registration."""
         return self.added_at <= instant and (self.removed_at is None or instant < self.removed_at)
 
     def to_document(self) -> Document:
@@ -146,7 +146,7 @@ class DirectoryObject:
         owners: object ids of the service principals that own it.
         keys: certificates, including those removed a moment ago (replicas may still accept them).
         passwords: client secrets.
-        properties: the plain properties Graph was given, under Graph's names.
+        properties: the plain properties that were sent to Graph, under Graph's names.
     """
 
     object_id: str
@@ -192,7 +192,7 @@ class Application(DirectoryObject):
 
     def to_document(self) -> Document:
         """The stored form."""
-        return {**super().to_document(), "federated": [dict(each) for each in self.federated]}
+        return {**super().to_document(), "federated": [dict(credential) for credential in self.federated]}
 
     @classmethod
     def from_document(cls, document: Document) -> Application:

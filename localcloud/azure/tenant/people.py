@@ -57,7 +57,7 @@ class People:
         return self.user(index["objectId"]) if index else None
 
     def end_sessions(self, object_id: str) -> None:
-        """Make every refresh token of the user worthless; raises LookupError when there is no such user."""
+        """Invalidate every refresh token of the user; raises LookupError for an unknown user."""
         user = self.user(object_id)
         if user is None:
             raise LookupError(f"no user {object_id}")
@@ -65,12 +65,12 @@ class People:
 
     def create_group(self, display_name: str, members: Iterable[str], *, object_id: str | None = None) -> str:
         """Create a security group or add these object ids to the existing one; returns its object id."""
-        found = object_id or str(uuid.uuid4())
+        group_id = object_id or str(uuid.uuid4())
         with self._store.transaction():
-            existing = self._store.get(_GROUPS, found) or {"members": []}
+            existing = self._store.get(_GROUPS, group_id) or {"members": []}
             everybody = sorted({*existing["members"], *members})
-            self._store.put(_GROUPS, found, {"displayName": display_name, "members": everybody})
-        return found
+            self._store.put(_GROUPS, group_id, {"displayName": display_name, "members": everybody})
+        return group_id
 
     def groups_of(self, object_id: str) -> list[str]:
         """Object ids of the groups that a user or service principal is in."""

@@ -1,4 +1,4 @@
-"""The services of the tenant that a token can be asked for.
+"""The services of the tenant for which a token can be requested.
 
 Sources: the first-party application ids that Microsoft publishes for sign-in reports; audiences as seen in v1 tokens.
 """
@@ -41,8 +41,8 @@ def first_party_audiences() -> Iterator[str]:
     """Everything that names a first-party service in a scope: its application id and its identifier URIs."""
     yield from (_ARM_APP_ID, _VAULT_APP_ID, GRAPH_APP_ID, _STORAGE_APP_ID, AKS_SERVER_APP_ID)
     for cloud in CLOUDS.values():
-        found = audiences(cloud)
-        yield from (*found.arm, *found.vault, *found.graph, *found.storage)
+        accepted = audiences(cloud)
+        yield from (*accepted.arm, *accepted.vault, *accepted.graph, *accepted.storage)
 
 
 EXCHANGE: Final = "api://AzureADTokenExchange"

@@ -32,7 +32,9 @@ from localcloud.core.store import Store
 
 _KIND = "entra-signing-key"
 _KEY = "current"
-_BACKDATED = timedelta(minutes=5)  # Entra's tokens are valid from a little before their issue, for clocks that run late
+_BACKDATED = timedelta(
+    minutes=5
+)  # Entra's tokens are valid from shortly before their issue, for clocks that are behind
 
 # learn.microsoft.com/entra/identity-platform/access-token-claims-reference, groups overage claim.
 _MOST_GROUPS = 200
@@ -73,11 +75,11 @@ class Tokens:
         self.issuer = f"https://sts.windows.net/{tenant_id}/"
 
     def lifetime(self) -> timedelta:
-        """The lifetime of the next token, at random within `Faults.token_lifetime`, or what is held instead."""
+        """The lifetime of the next token, at random within `Faults.token_lifetime`, or the held one."""
         return timedelta(seconds=self._chance.randint(*(self._holder.now().token_lifetime or self._lifetimes)))
 
     def issue(self, principal: ServicePrincipal, resource: str, *, lifetime: timedelta | None = None) -> str:
-        """A token of `principal` for `resource` (identifier URI or application id, as asked for).
+        """A token of `principal` for `resource` (identifier URI or application id, as requested).
 
         `lifetime` defaults to `self.lifetime()`. Valid from five minutes ago, as Entra has it.
         """
@@ -186,7 +188,7 @@ class Tokens:
         return jwt.encode(whole, self._key, algorithm="RS256", headers={"kid": self._key_id})
 
     def verify(self, bearer: str, audiences: Collection[str]) -> Caller:
-        """The caller that sends `bearer` to a service of these `audiences`; raises InvalidTokenError like `claims`."""
+        """The caller who sends `bearer` to a service of these `audiences`; raises InvalidTokenError like `claims`."""
         claims = self.claims(bearer, audiences)
         roles, scopes = frozenset(claims.get("roles", ())), frozenset(claims.get("scp", "").split())
         return Caller(claims["tid"], claims["appid"], claims["oid"], roles, scopes)
@@ -240,14 +242,14 @@ class Tokens:
         with self._store.transaction():
             stored = self._store.get(_KIND, _KEY)
             if stored is None:
-                made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-                encoded = made.private_bytes(
+                key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+                encoded = key.private_bytes(
                     serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
                 )
                 stored = {"sealed": self._store.seal(encoded.decode())}
                 self._store.put(_KIND, _KEY, stored)
         pem = self._store.unseal(stored["sealed"]).encode()
-        # The store made this key and authenticates it: checking its primes again would cost 50 ms.
+        # The store created this key and authenticates it: checking its primes again would cost 50 ms.
         return cast(rsa.RSAPrivateKey, load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True))
 
     @cached_property

@@ -191,8 +191,8 @@ def test_a_file_of_something_else_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("answers: [{service: arm, operation: PUT token}]", "no operation of arm; vault, secret"),
-        ("answers: [{service: imds, operation: secret}]", "no operation of imds; token"),
+        ("answers: [{service: arm, operation: PUT token}]", "not an operation of arm; accepted: vault, secret"),
+        ("answers: [{service: imds, operation: secret}]", "not an operation of imds; accepted: token"),
         ("answers: [{service: arm, probability: 2}]", "answers[0].probability"),
         ("answers: [{service: arm, count: 0}]", "answers[0].count"),
         ("deliveries: [{service: arm, cut: 1}]", "deliveries[0].cut"),
@@ -201,7 +201,7 @@ def test_a_file_of_something_else_is_refused(text: str) -> None:
         ("answers: [", "while parsing"),
     ],
 )
-def test_a_dial_that_cannot_be_is_refused_by_its_place(text: str, place: str) -> None:
+def test_a_fault_that_cannot_be_is_refused_by_its_place(text: str, place: str) -> None:
     with pytest.raises(ValueError, match=re.escape(place)):
         HeldFaults.parse(text)
 

@@ -209,7 +209,7 @@ def _other_audience(cloud: CoverageCloud) -> httpx.Response:
 
 REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "no api-version": lambda cloud: cloud.call("GET", GROUP, version=None),
-    "api-version that is no date": lambda cloud: cloud.call("GET", GROUP, version="latest"),
+    "api-version that is not a date": lambda cloud: cloud.call("GET", GROUP, version="latest"),
     "no bearer": lambda cloud: cloud.without(cloud.arm, ARM, "GET", GROUP, **{"api-version": "2024-01-01"}),
     "token for another service": _other_audience,
     "another subscription": lambda cloud: cloud.call("GET", f"/subscriptions/{ONE}/resourceGroups/g"),
@@ -246,7 +246,7 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "soft delete off": lambda cloud: _vault(cloud, enableSoftDelete=False),
     "purge protection false": lambda cloud: _vault(cloud, enablePurgeProtection=False),
     "vault during a failover": _written_during_failover,
-    "IP rule that is no address": lambda cloud: _vault(cloud, networkAcls={"ipRules": [{"value": "x"}]}),
+    "IP rule that is not an address": lambda cloud: _vault(cloud, networkAcls={"ipRules": [{"value": "x"}]}),
     "secret through ARM deleted": lambda cloud: cloud.call("DELETE", f"{VAULT}/secrets/one"),
     "secret name of a deleted secret": _deleted_secret_taken,
     "identity name": lambda cloud: cloud.call("PUT", IDENTITY.replace("hc1-disk", "ab"), LOCATION),
@@ -257,9 +257,9 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "several audiences": lambda cloud: _credential(cloud, "one", audiences=["a", "b"]),
     "absent federated credential": _absent_credential,
     "absent role assignment": lambda cloud: cloud.call("GET", _assignment(ONE)),
-    "assignment name that is no GUID": lambda cloud: _grant(cloud, "reader"),
-    "principal that is no GUID": lambda cloud: _grant(cloud, principal="me"),
-    "role that is no id": lambda cloud: _grant(cloud, roleDefinitionId="Reader"),
+    "assignment name that is not a GUID": lambda cloud: _grant(cloud, "reader"),
+    "principal that is not a GUID": lambda cloud: _grant(cloud, principal="me"),
+    "role that is not an id": lambda cloud: _grant(cloud, roleDefinitionId="Reader"),
     "absent role": lambda cloud: cloud.call(
         "GET", f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{ONE}"
     ),

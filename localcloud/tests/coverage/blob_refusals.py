@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httpx
 
-from localcloud.azure.blob.account_keys import AccountKeys
+from localcloud.azure.blob.accounts import AccountKeys
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core import clock
 from localcloud.tests.arm_world import GROUP, storage_account_body

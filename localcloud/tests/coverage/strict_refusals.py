@@ -84,7 +84,7 @@ STRICT_ENTRA: Final[Mapping[str, Provoke]] = {
     "federated token of a subject in another letter case": lambda cloud: federated(cloud, sub="CI"),
     "resource in version 2.0": lambda cloud: _entra(cloud, resource="https://vault.azure.net"),
     "parameter that would be ignored": lambda cloud: _entra(cloud, fmi_path="a/b"),
-    "authority that is no tenant": lambda cloud: cloud.without(
+    "authority that is not a tenant": lambda cloud: cloud.without(
         cloud.entra, AUTHORITY, "GET", "/organizations/v2.0/.well-known/openid-configuration"
     ),
 }
@@ -141,7 +141,7 @@ STRICT_KEY_VAULT: Final[Mapping[str, Provoke]] = {
     "api-version that is none": _vault_version,
     "header that changes the operation": _vault_header,
     "member that is not known": lambda cloud: cloud.vault("PUT", "/secrets/one", {"value": "v", "colour": "red"}),
-    "key that is no PKCS#8": lambda cloud: _imported(cloud, PrivateFormat.TraditionalOpenSSL),
+    "key that is not PKCS#8": lambda cloud: _imported(cloud, PrivateFormat.TraditionalOpenSSL),
     "key of another kind than RSA": _of_a_curve,
     "secret of a certificate written by hand": _by_hand,
     "operation that a key is not made for": _for_decryption,

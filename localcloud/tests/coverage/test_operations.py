@@ -114,8 +114,8 @@ def test_the_faults_are_those_of_the_table_with_its_defaults() -> None:
     assert tabled == {each.name: _plain(getattr(defaults, each.name)) for each in fields(Faults)}
 
 
-def test_the_dials_are_those_of_the_table() -> None:
-    tabled = [name for row in table("## Faults while it runs") for name in codes(row["dial"])]
+def test_the_held_members_are_those_of_the_table() -> None:
+    tabled = [name for row in table("## Faults while it runs") for name in codes(row["member"])]
     assert sorted(tabled) == sorted(each.name for each in fields(HeldFaults))
 
 

@@ -87,7 +87,7 @@ def test_a_token_is_signed_again_at_four_fifths_of_its_life(
     [
         ({"secretName": "none"}, f"the vault {VAULT} has no signing key none"),
         ({"vaultName": "none"}, "the vault none has no signing key"),
-        ({"secretName": "text"}, f"the secret text in the vault {VAULT} is no private key"),
+        ({"secretName": "text"}, f"the secret text in the vault {VAULT} is not a private key"),
         ({"subject": "", "path": ""}, "volumeAttributes without subject, path"),
     ],
 )

@@ -173,7 +173,7 @@ def test_the_stacks_own_vault_needs_no_name(world: ArmWorld) -> None:
 def test_a_secret_that_is_no_document_is_named(local_cloud: LocalEnvironment, printed: Mapping[str, Any]) -> None:
     done = execute(local_cloud, "--as", "kv-etcd-local/seen", "--", "true")
 
-    assert done.stderr == "--as kv-etcd-local/seen: the secret seen in kv-etcd-local is no credential document\n"
+    assert done.stderr == "--as kv-etcd-local/seen: the secret seen in kv-etcd-local is not a credential document\n"
 
 
 def test_without_a_local_cloud_nothing_runs(tmp_path: Path) -> None:

@@ -52,11 +52,11 @@ def write(tmp_path: Path) -> Write:
             "resources[0].name",
             "'one' has not one name for each segment of Microsoft.A/b/c",
         ),
-        ({"deployerRoles": ["Reader", "King"]}, "deployerRoles[1]", "'King' is no built-in role"),
+        ({"deployerRoles": ["Reader", "King"]}, "deployerRoles[1]", "'King' is not an emulated built-in role"),
         (
             {"deployerRoles": [{"role": "King", "condition": "ActionMatches{'*'}"}]},
             "deployerRoles[0]",
-            "'King' is no built-in role",
+            "'King' is not an emulated built-in role",
         ),
         (
             {"groups": [{"displayName": "g", "objectId": SMALL["tenantId"], "members": ["deployer", "me@x"]}]},

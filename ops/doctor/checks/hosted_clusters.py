@@ -14,7 +14,7 @@ from ops.world.stack_world import StackWorld
 
 
 def _find(world: StackWorld, cluster: Cluster) -> Iterator[Fault]:
-    if known(world.state).cluster_side == "stack":
+    if cluster.side == "stack":
         return
     found = known(entry(world.control_planes, cluster.cluster).hosted_cluster)
     if found is None:

@@ -108,7 +108,7 @@ def test_an_unknown_command_is_answered_with_the_nearest_one(idstack: Idstack) -
         ("idstack fleet ma", ["matrix"]),
         ("idstack rotate --ti", ["--time-limit"]),
         ("idstack token --login work", ["workload-identity"]),
-        ("idstack status --stack lo", ["local", "local-hypershift"]),
+        ("idstack status --stack lo", ["local", "local-both", "local-hypershift"]),
         ("idstack graph --stack local --cluster h", ["hc1"]),
         ("idstack graph --stack none --cluster h", []),
         ("idstack rotate --identity ing", ["ingress"]),

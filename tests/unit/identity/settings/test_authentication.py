@@ -147,10 +147,17 @@ def test_a_credential_of_another_identity_is_refused() -> None:
     ]
 
 
-def test_the_side_of_the_stack_has_no_tokens() -> None:
-    config = configuration(hostedClusters=[self_managed()])
+def test_hypershift_makes_the_objects_of_workload_identities_alone() -> None:
+    settings = load(configuration(hostedClusters=[hosted_cluster("hc1"), self_managed("hc2")]))
 
-    assert refusals(config) == [(f"{CLUSTER}.authentication", "workload-identities-with-stack-side")]
+    assert [settings.makes_cluster_side(cluster) for cluster in settings.hosted_clusters] == [True, False]
+    assert settings.makes_cluster_sides
+
+
+def test_a_stack_of_workload_identities_alone_needs_nothing_for_probes() -> None:
+    config = configuration(hostedClusters=[self_managed()], **WITHOUT_SECRETS)
+
+    assert not load(config).makes_cluster_sides
 
 
 def test_one_hypershift_has_one_way() -> None:

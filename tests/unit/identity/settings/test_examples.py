@@ -53,12 +53,12 @@ def test_the_example_of_an_environment_lacks_nothing_but_ids_of_your_own(stack: 
     assert [each for each in refused.value.problems if "the placeholder of the example" not in each.found] == []
 
 
-@pytest.mark.parametrize("stack", ["local", "local-hypershift"])
+@pytest.mark.parametrize("stack", ["local", "local-both", "local-hypershift"])
 def test_a_local_stack_is_ready_to_run(stack: str) -> None:
     assert load(stack_file(stack), local=LOCAL).cloud.name == "local"
 
 
-@pytest.mark.parametrize("stack", ["dev", "stage", "prod", "local", "local-hypershift"])
+@pytest.mark.parametrize("stack", ["dev", "stage", "prod", "local", "local-both", "local-hypershift"])
 def test_every_stack_file_disables_the_default_providers(stack: str) -> None:
     config = stack_file(stack)["config"]
 

@@ -58,7 +58,7 @@ def test_an_empty_stack_gets_everything_that_follows() -> None:
 
 
 ROWS = [row for row in CONTROL_PLANE if row.federated is not None]
-COMMON = {"clusterSide": "hypershift", "resourceGroup": "iam", "location": "eastus"}
+COMMON = {"resourceGroup": "iam", "location": "eastus"}
 
 
 def of_iam(issuer: str = ISSUER, **names: str) -> FoundResources:

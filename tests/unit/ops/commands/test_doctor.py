@@ -19,7 +19,8 @@ KEYS = ["cluster", "identity", "stage", "check", "status", "evidence", "fix"]
 
 
 @pytest.fixture
-def api(serve_plain: Serve, monkeypatch: pytest.MonkeyPatch) -> FakeApiServer:
+def api(serve_plain: Serve, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> FakeApiServer:
+    engine.configures(hostedClusters=[{"name": "hc1"}])
     api = FakeApiServer()
     reach(monkeypatch, "ops.access.management_cluster", serve_plain(api.app()))
     return api

@@ -101,7 +101,7 @@ HOSTED_CLUSTER: dict[str, Any] = {
     "custom": True,
     "inputs": {"metadata": {"name": "hc1", "namespace": "clusters"}},
 }
-CLUSTERS = {"hc1": {"namespace": "clusters"}}
+CLUSTERS = {"hc1": {"namespace": "clusters", "controlPlane": {"disk": {}}}}
 STACK: dict[str, Any] = {
     "urn": "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev",
     "type": "pulumi:pulumi:Stack",

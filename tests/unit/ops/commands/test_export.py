@@ -317,7 +317,8 @@ def test_a_cluster_that_the_cli_would_write_otherwise_is_refused(
 def test_a_stack_that_owns_the_control_planes_namespace_exports_nothing(
     engine: FakeEngine, idstack: Idstack, folder: Path, arguments: tuple[str, ...]
 ) -> None:
-    engine.has({**OUTPUTS, "clusterSide": "stack"})
+    owned = {**described(), "controlPlane": {"disk": {}}}
+    engine.has({**OUTPUTS, "clusterSide": "stack", "hostedClusters": {"hc1": owned}})
 
     printed = idstack("export", "hypershift", "--stack", "dev", *arguments)
 
@@ -328,6 +329,18 @@ def test_a_stack_that_owns_the_control_planes_namespace_exports_nothing(
         "namespace to HyperShift first: `idstack pulumi --stack dev -- config set clusterSide hypershift`, `make up "
         "STACK=dev`, then export again\n"
     )
+
+
+def test_a_self_managed_cluster_beside_the_stacks_own_is_exported(engine: FakeEngine, idstack: Idstack) -> None:
+    owned = {**described(), "controlPlane": {"disk": {}}}
+    engine.has({**OUTPUTS, "clusterSide": "stack", "hostedClusters": {"hc1": owned, "hc2": self_managed("hc2")}})
+
+    both = idstack("export", "hypershift", "--stack", "dev")
+    one = idstack("export", "hypershift", "--stack", "dev", "--cluster", "hc2", "--json")
+
+    assert both.code == 1
+    assert both.error.endswith("then export again; --cluster exports hc2\n")
+    assert list(json.loads(one.output)["clusters"]) == ["hc2"]
 
 
 def exported(**changes: Any) -> HostedClusterExport:

@@ -236,7 +236,7 @@ def in_hypershift(world: StackWorld) -> StackWorld:
         reports={},
         hosted_cluster=SeenHostedCluster(spec=spec, conditions=(available,)),
     )
-    changed_cluster = replace(cluster, identities=tuple(identities))
+    changed_cluster = replace(cluster, side="hypershift", identities=tuple(identities))
     return with_state(world, cluster_side="hypershift", clusters=(changed_cluster,))
 
 

@@ -49,8 +49,8 @@ def test_each_service_account_of_a_self_managed_cluster_has_a_row() -> None:
     }
 
 
-def test_a_stack_with_probes_of_its_own_has_no_such_rows() -> None:
-    assert token_probes(OF_HYPERSHIFT | {"clusterSide": "stack"}) == []
+def test_a_stack_with_probes_of_its_own_has_the_same_rows() -> None:
+    assert token_probes(OF_HYPERSHIFT | {"clusterSide": "stack"}) == PROBES
 
 
 def test_the_table_shows_file_proof_call_and_entras_code() -> None:

@@ -25,7 +25,7 @@ def config_of(document: dict[str, Any], **names: Any) -> dict[str, Any]:
     return {key.removeprefix("idstack:"): value for key, value in config.items()}
 
 
-@pytest.mark.parametrize("stack", ["dev", "stage", "prod", "local", "local-hypershift"])
+@pytest.mark.parametrize("stack", ["dev", "stage", "prod", "local", "local-both", "local-hypershift"])
 def test_every_stack_of_this_project_can_be_copied(stack: str) -> None:
     copy = copied(stack, stack_file(stack), Names((stack,)), DOCUMENTS, 1)
 

@@ -58,7 +58,8 @@ def test_the_stacks_own_rights_are_asked_for() -> None:
 @pytest.mark.parametrize(
     ("configuration", "kinds"),
     [
-        ({}, {"secretproviderclasses", "azureclusteridentities"}),
+        ({"hostedClusters": [{"name": "hc1"}]}, {"secretproviderclasses", "azureclusteridentities"}),
+        ({"hostedClusters": [{"name": "hc1", "authentication": "workload-identities"}]}, set()),
         ({"clusterSide": "hypershift"}, set()),
         ({"clusterSide": "hypershift", "hostedClusters": [{"name": "hc1"}]}, set()),
         (

@@ -164,7 +164,7 @@ def test_of_hypershift_the_hosted_cluster_is_read_and_no_probe(api: FakeApiServe
     conditions = [{"type": "Available", "status": "False", "reason": "x"}]
     api.documents[HOSTED_CLUSTER] = {"spec": {"infraID": "i"}, "status": {"conditions": conditions}}
 
-    found = seen(server, replace(STATE, cluster_side="hypershift"))
+    found = seen(server, replace(STATE, clusters=(replace(STATE.clusters[0], side="hypershift"),)))
 
     hosted = known(found.hosted_cluster)
     assert hosted is not None

@@ -1,4 +1,4 @@
-"""What every request to a vault passes: vault, bearer, limits, api-version, then what the operation understands.
+"""The checks of every request to a vault: vault, bearer, limits, api-version, then what the operation understands.
 
 The vault is named by the Host header; a loopback Host means the stack's own vault.
 """
@@ -32,15 +32,15 @@ LISTED: Final = "maxresults $skiptoken"
 """The query options of a list."""
 _PAGE_SIZE: Final = 25
 _VERSION: Final = re.compile(r"(\d\.\d|\d{4}-\d{2}-\d{2})(-preview(\.\d)?)?")
-# What Key Vault has in the place of a version, in REST 7.4.
+# Words that Key Vault's REST 7.4 has in the place of a version.
 _NO_VERSIONS: Final = frozenset({"attestation", "backup", "merge", "release", "restore", "rotate"})
-# Clients send back what answers carry; the service reads past it.
+# Clients send back members of answers; the service ignores them.
 _ANSWERED: Final[Members] = dict.fromkeys(("id", "kid", "managed"))
 
 
 @dataclass(frozen=True)
-class Visit:
-    """A request whose vault and caller are known, and which has nothing that its operation would ignore."""
+class VaultCall:
+    """A request with its vault and caller, which has nothing that its operation would ignore."""
 
     request: Request
     vault: KeyVault
@@ -49,17 +49,17 @@ class Visit:
 
     def part(self, name: str) -> str:
         """A part of the path, "" when it is not there; raises 501 for something below a version."""
-        found = str(self.request.path_params.get(name, "")).strip("/")
-        if name == "version" and ("/" in found or found in _NO_VERSIONS):
+        text = str(self.request.path_params.get(name, "")).strip("/")
+        if name == "version" and ("/" in text or text in _NO_VERSIONS):
             raise errors.not_emulated(f"{self.request.method} {self.request.url.path}")
-        return found
+        return text
 
 
-Handler = Callable[[Visit], Awaitable[Response]]
+Handler = Callable[[VaultCall], Awaitable[Response]]
 
 
-class VaultDoor:
-    """The way to every operation of the data plane."""
+class VaultGuard:
+    """Authenticates and checks every request to the data plane."""
 
     def __init__(self, cloud: LocalAzure) -> None:
         self._cloud = cloud
@@ -77,7 +77,7 @@ class VaultDoor:
         *,
         changes: bool | None = None,
     ) -> Route:
-        """A route behind the door, in the service's own order.
+        """A route with these checks, in the service's own order.
 
         Args:
             query: the options that the operation reads, with blanks between.
@@ -89,7 +89,7 @@ class VaultDoor:
         def refusal(what: str) -> VaultError:
             return errors.not_emulated(f"{what} of {method} {path}")
 
-        async def admitted(request: Request) -> Response:
+        async def authorized(request: Request) -> Response:
             vault = self._vault(request)
             caller = self._caller(request)
             self._throttle.take(vault, kind)
@@ -98,12 +98,12 @@ class VaultDoor:
                 raise errors.read_only(vault.name)
             check_query(request, {"api-version", *query.split()}, refusal)
             check_headers(request.headers, (), refusal)
-            found = await json_object(request)
-            if (unknown := first_unknown(found, {**_ANSWERED, **(body or {})})) is not None:
+            document = await json_object(request)
+            if (unknown := first_unknown(document, {**_ANSWERED, **(body or {})})) is not None:
                 raise errors.bad_parameter(f"Unrecognized property '{'.'.join(unknown)}' in the request body.")
-            return await handler(Visit(request, vault, caller, found))
+            return await handler(VaultCall(request, vault, caller, document))
 
-        return Route(path, admitted, methods=[method])
+        return Route(path, authorized, methods=[method])
 
     def _vault(self, request: Request) -> KeyVault:
         host, suffix = request.url.hostname or "", cloud_of(request.scope).vault_suffix
@@ -135,33 +135,31 @@ class VaultDoor:
         except InvalidTokenError as refusal:
             raise errors.unauthorized(f"Error validating token: {refusal.reason}", challenge) from None
 
-    def require(self, visit: Visit, action: str, item: str | None = None, or_else: list[str] | None = None) -> None:
+    def require(self, call: VaultCall, action: str, item: str | None = None, or_else: list[str] | None = None) -> None:
         """Refuse a caller to whom no role grants one of the data actions; raises 403."""
-        scope = f"{visit.vault.id}/{item}" if item else visit.vault.id
+        scope = f"{call.vault.id}/{item}" if item else call.vault.id
         namespace = "Microsoft.KeyVault/vaults/"
         allowed = self._cloud.authorization.allowed
         if not any(
-            allowed(visit.caller.object_id, namespace + each, scope, data=True) for each in (action, *(or_else or ()))
+            allowed(call.caller.object_id, namespace + name, scope, data=True) for name in (action, *(or_else or ()))
         ):
-            raise errors.forbidden_by_rbac(
-                visit.caller, namespace + action, scope, visit.vault.name, visit.vault.location
-            )
+            raise errors.forbidden_by_rbac(call.caller, namespace + action, scope, call.vault.name, call.vault.location)
 
 
-def page(visit: Visit, items: list[dict[str, Any]]) -> Response:
+def page(call: VaultCall, items: list[dict[str, Any]]) -> Response:
     """Items from where the last page ended, as many as `maxresults` asks for, with the link to those after them.
 
     Source: parameter `maxresults` of the lists in `keyvault/data-plane/.../7.4/secrets.json` (1 to 25, 25 by default).
     """
-    query = visit.request.query_params
+    query = call.request.query_params
     size, begin = query.get("maxresults", str(_PAGE_SIZE)), query.get("$skiptoken", "0")
     if not (size.isdecimal() and 1 <= int(size) <= _PAGE_SIZE):
         raise errors.bad_parameter(f"maxresults must be between 1 and {_PAGE_SIZE}")
     if not begin.isdecimal():
         raise errors.bad_parameter("$skiptoken is invalid")
     end = int(begin) + int(size)
-    link = visit.request.url.include_query_params(**{"$skiptoken": str(end)})
-    if (link.hostname or "").endswith(f".{visit.vault.suffix}"):
+    link = call.request.url.include_query_params(**{"$skiptoken": str(end)})
+    if (link.hostname or "").endswith(f".{call.vault.suffix}"):
         link = link.replace(port=443)  # the vault's own address, written out as in the examples of the reference
     return JSONResponse({"value": items[int(begin) : end], "nextLink": str(link) if end < len(items) else None})
 

@@ -1,4 +1,4 @@
-"""Each dial of the held faults, as a real client over TLS sees it."""
+"""Each member of the held faults, as a real client over TLS sees it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_azures_client_gets_through_what_passes(secrets: SecretClient, world: Ar
 
 
 @pytest.mark.parametrize(
-    ("dial", "struck"),
+    ("fault", "applied"),
     [
         ({"count": 2}, [503, 503, 200, 200]),
         ({"skip": 1, "count": 1}, [200, 503, 200, 200]),
@@ -100,13 +100,13 @@ def test_azures_client_gets_through_what_passes(secrets: SecretClient, world: Ar
         ({"probability": 0.0}, [200] * 4),
     ],
 )
-def test_a_dial_strikes_as_often_as_it_says(client: Client, dial: dict[str, Any], struck: list[int]) -> None:
-    client.world.hold(answers=(HeldAnswer("arm", **dial),))
+def test_a_fault_applies_as_often_as_it_says(client: Client, fault: dict[str, Any], applied: list[int]) -> None:
+    client.world.hold(answers=(HeldAnswer("arm", **fault),))
 
-    assert client.statuses(4) == struck
+    assert client.statuses(4) == applied
 
 
-def test_a_seed_repeats_what_a_probability_strikes(client: Client) -> None:
+def test_a_seed_repeats_what_a_probability_applies_to(client: Client) -> None:
     def statuses(seed: int) -> list[int]:
         client.world.hold(answers=(HeldAnswer("arm", probability=0.5, seed=seed),))
         return client.statuses(24)
@@ -118,7 +118,7 @@ def test_a_seed_repeats_what_a_probability_strikes(client: Client) -> None:
     assert statuses(1) == first != statuses(2)
 
 
-def test_a_dial_ends_after_its_time(client: Client) -> None:
+def test_a_fault_ends_after_its_time(client: Client) -> None:
     client.world.hold(answers=(HeldAnswer("arm", seconds=60),))
 
     before = client.get().status_code
@@ -127,7 +127,7 @@ def test_a_dial_ends_after_its_time(client: Client) -> None:
 
 
 @pytest.mark.parametrize("member", ["app_id", "object_id"])
-def test_a_dial_is_about_one_caller_alone(client: Client, member: str) -> None:
+def test_a_fault_is_about_one_caller_alone(client: Client, member: str) -> None:
     other = client.world.principal(("Reader", SUBSCRIPTION))
     client.world.hold(answers=(HeldAnswer("arm", identity=getattr(other, member).upper()),))
 
@@ -261,7 +261,7 @@ class SigningIn:
         return credential.get_token(f"{_ARM}/.default").expires_on - clock.now().timestamp()
 
 
-def test_a_dial_is_about_the_client_that_signs_in(world: ArmWorld, signing_in: SigningIn) -> None:
+def test_a_fault_is_about_the_client_that_signs_in(world: ArmWorld, signing_in: SigningIn) -> None:
     world.hold(answers=(HeldAnswer("entra", operation="POST token", identity="another"),))
     signing_in()
     refusal = HeldAnswer("entra", operation="POST token", identity=signing_in.client_id, status=400, code="1")

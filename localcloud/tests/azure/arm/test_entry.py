@@ -1,4 +1,4 @@
-"""ARM's front door: authentication, authorization, and the errors of requests that do not pass it."""
+"""ARM's entry: authentication, authorization, and the errors of requests that do not pass it."""
 
 from __future__ import annotations
 
