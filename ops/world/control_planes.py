@@ -60,8 +60,7 @@ def _control_plane(
 
     listed = attempt(lambda: _items(server, f"{core}/pods"))
     pods = listed if isinstance(listed, Unread) else _living(listed)
-    wants_reports = Part.REPORTS in parts and cluster.side == "stack"
-    probes = [] if isinstance(pods, Unread) or not wants_reports else _probes(cluster, pods)
+    probes = [] if isinstance(pods, Unread) or Part.REPORTS not in parts else _probes(cluster, pods)
     return SeenControlPlane(
         classes=attempt(lambda: {_name(each): _class(each) for each in _items(server, classes)}),
         mounts=attempt(lambda: cluster_state.mounts_in(server, cluster.namespace)),
@@ -125,11 +124,13 @@ def _warnings(events: list[Mapping[str, Any]]) -> Iterator[SeenWarning]:
 
 def _probes(cluster: Cluster, pods: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The probes of the identities that are looked at."""
-    own = tuple(f"{mount.deployment}-" for each in cluster.identities for mount in each.mounts)
+    of_mounts = (mount.deployment for identity in cluster.identities for mount in identity.mounts)
+    of_tokens = (probe for guest in cluster.guests for probe in guest.probes)
+    own = tuple(f"{deployment}-" for deployment in (of_mounts if cluster.side == "stack" else of_tokens))
     return [
-        each
-        for each in pods
-        if (each["metadata"].get("labels") or {}).get(_PROBE_LABEL) == _PROBE and _name(each).startswith(own)
+        pod
+        for pod in pods
+        if (pod["metadata"].get("labels") or {}).get(_PROBE_LABEL) == _PROBE and _name(pod).startswith(own)
     ]
 
 
