@@ -1,4 +1,4 @@
-"""YAML that leaves the product, and YAML as Go programs read it: Pulumi, kubectl, Helm, kustomize and the CSI drivers.
+"""Writes YAML, and reads it as Go programs do: Pulumi, kubectl, Helm, kustomize and the CSI drivers.
 
 PyYAML resolves YAML 1.1, go.yaml.in/yaml/v2 (behind sigs.k8s.io/yaml) and v3 a mixture of 1.1 and 1.2 (resolve.go of
 each): `716064e0` and `0o17` are numbers to Go alone, `y` is a boolean to v2 alone.
@@ -13,7 +13,7 @@ import yaml
 
 _Loader = TypeVar("_Loader", bound=type[yaml.SafeLoader])
 
-# Everything that one of them takes for a number, and a little more.
+# Everything that one of them reads as a number, and a little more.
 _NUMBER: Final = re.compile(r"[-+]?(0[xobXOB][0-9a-fA-F_]*|[0-9._]+([eE][-+_0-9]*)?)", re.ASCII)
 _BOOLEAN: Final = re.compile(r"y|n|yes|no|on|off|true|false|null|~", re.IGNORECASE)
 # YAML 1.1 ends a line with the first three, and the byte-order mark is lost.
@@ -28,7 +28,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        """A text, in quotes if a reader could take it for something else."""
+        """A string, in quotes if a reader could take it for another type."""
         is_quoted = _NUMBER.fullmatch(text) or _BOOLEAN.fullmatch(text) or _ESCAPED.search(text)
         return self.represent_scalar("tag:yaml.org,2002:str", text, style='"' if is_quoted else None)
 

@@ -44,7 +44,7 @@ def test_optional_identities_come_and_go(small: LocalStack) -> None:
 
     own = {
         *("hc1-etcd-backup", "hc1-etcd-backup-credential-secret", "hc1-etcd-backup-roles-backup-storage"),
-        *("hc1-cluster-side-etcd-backup-class", "hc1-cluster-side-probe-etcd-backup-deployment"),
+        *("hc1-cluster-side-etcd-backup-class-object", "hc1-cluster-side-probe-etcd-backup-deployment"),
     }
     assert own <= added.names("create")
     assert {f"hc1-{row.name}-identity" for row in OPTIONAL} <= added.names("create")

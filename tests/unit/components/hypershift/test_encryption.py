@@ -47,7 +47,7 @@ def test_without_kms_nothing_of_its_identity_is_left(stack: RecordingMonitor, pr
     without = program(hostedClusters=[hosted_cluster(kms=None)])
 
     gone = {each.name for each in stack.registered} - {each.name for each in without.registered}
-    assert {"hc1-kms", "hc1-cluster-side-kms-class", "hc1-cluster-side-probe-kms-2"} <= gone
+    assert {"hc1-kms", "hc1-cluster-side-kms-class-object", "hc1-cluster-side-probe-kms-2-deployment"} <= gone
     assert [name for name in gone if "kms" not in name] == []
     assert [each.name for each in without.registered if "kms" in each.name] == []
     outputs = described(without)
