@@ -1,4 +1,4 @@
-"""`idstack export`: write what other tools take from a stack."""
+"""`idstack export`: write a stack's values for other tools."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ops.outputs import hypershift_script
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
-export = typer.Typer(name="export", help="Write what other tools take from a stack.", no_args_is_help=True)
+export = typer.Typer(name="export", help="Write a stack's values for other tools.", no_args_is_help=True)
 
 
 @export.callback()
 def _several() -> None:
-    """Keep the name `hypershift`: typer leaves out the name of an only command."""
+    """Keep the name `hypershift`: typer drops the name of a single command."""
 
 
 @export.command()
@@ -38,14 +38,14 @@ def hypershift(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the files that HyperShift's CLI takes for each hosted cluster, and print its commands with their flags.
+    """Write the files of each hosted cluster for HyperShift's CLI, and print its commands with their flags.
 
     With `--script hc1.sh` the commands are one script. It checks its variables, files and programs before it changes
     anything, installs HyperShift's operator, waits for it, and creates the clusters.
     """
     screen = Screen(as_json)
     outputs = Engine(stack, output=screen.output).outputs()
-    # A script finds its files from whatever folder it runs in.
+    # A script finds its files from any working directory.
     known = cli.hosted_clusters(outputs, directory if script is None else directory.absolute())
     if not known:
         raise CommandError(
@@ -58,13 +58,13 @@ def hypershift(
         )
     if owned := {name: home for name, home in owned_namespaces(outputs).items() if cluster in (None, name)}:
         raise CommandError(_owned(stack, owned, set(known).difference(owned)))
-    wanted = [each for name, each in known.items() if cluster in (None, name)]
-    _check(wanted)
+    exports = [hosted for name, hosted in known.items() if cluster in (None, name)]
+    _check(exports)
     try:
-        for each in wanted:
-            each.write()
+        for hosted in exports:
+            hosted.write()
         if script is not None:
-            script.write_text(hypershift_script.script(stack, outputs, wanted), encoding="utf-8")
+            script.write_text(hypershift_script.script(stack, outputs, exports), encoding="utf-8")
             script.chmod(0o755)
     except OSError as error:
         raise CommandError(f"the files cannot be written: {error}") from None
@@ -75,33 +75,33 @@ def hypershift(
                 "definitions": list(commands.DEFINITIONS),
                 "script": None if script is None else str(script),
                 "clusters": {
-                    each.name: {
-                        "install": list(commands.install(outputs, is_managed=each.is_managed).arguments),
-                        "files": {flag: str(path) for flag, (path, _) in each.files.items()},
-                        "manifest": str(each.manifest[0]) if each.manifest else None,
-                        "createClusterAzure": list(commands.create(each.create).arguments),
-                        "renderClusterAzure": list(commands.render(each.render).arguments) if each.render else None,
+                    hosted.name: {
+                        "install": list(commands.install(outputs, is_managed=hosted.is_managed).arguments),
+                        "files": {flag: str(path) for flag, (path, _) in hosted.files.items()},
+                        "manifest": str(hosted.manifest[0]) if hosted.manifest else None,
+                        "createClusterAzure": list(commands.create(hosted.create).arguments),
+                        "renderClusterAzure": list(commands.render(hosted.render).arguments) if hosted.render else None,
                     }
-                    for each in wanted
+                    for hosted in exports
                 },
             }
         )
         return
-    for each in wanted:
-        for path in each.paths:
+    for hosted in exports:
+        for path in hosted.paths:
             screen.console.print(str(path), markup=False)
-        for line in (*each.left_out(), *each.remarks()):
+        for line in (*hosted.left_out(), *hosted.remarks()):
             screen.console.print(line, markup=False)
     if script is not None:
         screen.console.print(str(script), markup=False)
         return
-    # The HyperShift of one management cluster has one way.
-    ways = dict.fromkeys(each.is_managed for each in wanted)
-    steps = [commands.definitions(), *(str(commands.install(outputs, is_managed=way)) for way in ways)]
-    for each in wanted:
-        steps.append(str(commands.create(each.create, has_host_names=each.has_host_names)))
-        if each.render is not None:
-            steps.append(str(commands.render(each.render, has_host_names=each.has_host_names)))
+    # The HyperShift of one management cluster supports one kind of sign-in.
+    kinds = dict.fromkeys(hosted.is_managed for hosted in exports)
+    steps = [commands.definitions(), *(str(commands.install(outputs, is_managed=kind)) for kind in kinds)]
+    for hosted in exports:
+        steps.append(str(commands.create(hosted.create, has_host_names=hosted.has_host_names)))
+        if hosted.render is not None:
+            steps.append(str(commands.render(hosted.render, has_host_names=hosted.has_host_names)))
     screen.console.print("\n" + "\n\n".join(steps), markup=False)
 
 
@@ -109,9 +109,9 @@ def _owned(stack: str, owned: Mapping[str, str], others: Collection[str]) -> str
     rest = f"; --cluster exports {', '.join(sorted(others))}" if others else ""
     return (
         f"the stack {stack} was brought up with `clusterSide: stack`, so it owns {', '.join(owned.values())}, where "
-        "HyperShift puts the control plane: the two would overwrite each other's objects. Nothing was written. Leave "
-        f"the namespace to HyperShift first: `idstack pulumi --stack {stack} -- config set clusterSide hypershift`, "
-        f"`make up STACK={stack}`, then export again{rest}"
+        "HyperShift creates the control plane: the two would overwrite each other's objects. Nothing was written. "
+        f"Leave the namespace to HyperShift first: `idstack pulumi --stack {stack} -- config set clusterSide "
+        f"hypershift`, `make up STACK={stack}`, then export again{rest}"
     )
 
 
@@ -121,7 +121,7 @@ def _check(clusters: list[cli.HostedClusterExport]) -> None:
         raise CommandError(
             "\n".join(
                 [
-                    "`hypershift create cluster azure` cannot create every cluster as it is; nothing was written:",
+                    "`hypershift create cluster azure` cannot create all of these clusters; nothing was written:",
                     *obstacles,
                     "Let the stack apply the HostedCluster (`hostedCluster` in the configuration, "
                     "docs/guides/hypershift.md), or leave these clusters out with --cluster.",

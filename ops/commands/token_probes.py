@@ -1,8 +1,7 @@
-"""The probes of hosted clusters with workload identities, on the local cloud alone.
+"""The probes of hosted clusters with workload identities, in the local cloud alone.
 
-There the product plays the hosted control plane: a pod for each service account has its token where the real component
-has it, signed by the local kubelet with the cluster's own key. On Azure HyperShift's pods have the tokens, and nothing
-of this is made.
+A pod for each service account stands for the component of the hosted control plane: it has the token at the same path,
+signed by the local kubelet with the cluster's own key. On Azure HyperShift's pods have the tokens, without probes.
 """
 
 from __future__ import annotations
@@ -26,37 +25,37 @@ from identity.settings.proof_target import proof_target
 from ops.outputs.token_rows import TokenProbe, token_probes
 from ops.stack.errors import CommandError
 
-# Of the local kubelet: the volume has a token that it signs (`localcloud/kubelet/hosted_tokens.py`).
+# The local kubelet's driver, whose volume has a token that it signs (`localcloud/kubelet/hosted_tokens.py`).
 DRIVER: Final = "hosted-cluster-tokens.localcloud"
-# The namespaces of a stack's probes.
+# The label of the namespaces of a stack's probes.
 _STACK_LABEL: Final = "idstack/token-probes-of"
 _MANAGER: Final = "idstack"
 _APPLY: Final = "application/apply-patch+yaml"
-# The local kubelet runs the probe as a process of this environment, whatever the image.
+# The local kubelet runs the probe as a process of this environment, with any image.
 _IMAGE: Final = "idstack/credential-probe:local"
 
 
 def apply(
     environment: LocalEnvironment, stack: str, settings: Settings, outputs: StackOutputs[str]
 ) -> list[TokenProbe]:
-    """Make the probes of a stack what its outputs say, and return them.
+    """Create, update and delete the probes of a stack as its outputs need; returns them.
 
     A cluster whose signing key the stack does not know has none. Raises CommandError if the API refuses.
     """
     clusters = {
-        each.name: each
-        for each in settings.hosted_clusters
-        if not each.has_credentials and each.signing_key_vault_secret is not None
+        cluster.name: cluster
+        for cluster in settings.hosted_clusters
+        if not cluster.has_credentials and cluster.signing_key_vault_secret is not None
     }
-    wanted = [each for each in token_probes(outputs) if each.cluster in clusters]
+    probes = [probe for probe in token_probes(outputs) if probe.cluster in clusters]
     with _api(environment) as api:
-        _remove(api, stack, wanted)
-        for namespace in dict.fromkeys(each.namespace for each in wanted):
+        _remove(api, stack, probes)
+        for namespace in dict.fromkeys(probe.namespace for probe in probes):
             _apply_namespace(api, namespace, stack)
-        for each in wanted:
-            pod = _pod(each, settings, clusters[each.cluster], outputs["keyVaultName"])
-            _apply_deployment(api, each, pod)
-    return wanted
+        for probe in probes:
+            pod = _pod(probe, settings, clusters[probe.cluster], outputs["keyVaultName"])
+            _apply_deployment(api, probe, pod)
+    return probes
 
 
 def remove(environment: LocalEnvironment, stack: str) -> None:
@@ -74,12 +73,13 @@ def _api(environment: LocalEnvironment) -> Iterator[client.ApiClient]:
             raise CommandError(f"the probes of workload identities: {error}") from None
 
 
-def _remove(api: client.ApiClient, stack: str, wanted: Collection[TokenProbe]) -> None:
-    """Delete what is not wanted; a namespace takes its probes with it."""
+def _remove(api: client.ApiClient, stack: str, probes: Collection[TokenProbe]) -> None:
+    """Delete all other probes and namespaces."""
     core, apps = client.CoreV1Api(api), client.AppsV1Api(api)
-    kept, deployments = {each.namespace for each in wanted}, {(each.namespace, each.deployment) for each in wanted}
+    namespaces = {probe.namespace for probe in probes}
+    deployments = {(probe.namespace, probe.deployment) for probe in probes}
     for namespace in _names(core.list_namespace(label_selector=f"{_STACK_LABEL}={stack}", _preload_content=False)):
-        if namespace not in kept:
+        if namespace not in namespaces:
             core.delete_namespace(namespace)
             continue
         of_probes = f"app.kubernetes.io/name={CONTAINER}"
@@ -91,7 +91,7 @@ def _remove(api: client.ApiClient, stack: str, wanted: Collection[TokenProbe]) -
 
 def _names(listed: Any) -> list[str]:
     # As plain JSON: the client's models make every member optional.
-    return [each["metadata"]["name"] for each in json.loads(listed.data)["items"]]
+    return [item["metadata"]["name"] for item in json.loads(listed.data)["items"]]
 
 
 def _apply_namespace(api: client.ApiClient, name: str, stack: str) -> None:
@@ -117,7 +117,7 @@ def _apply_deployment(api: client.ApiClient, probe: TokenProbe, pod: dict[str, A
 
 
 def _pod(probe: TokenProbe, settings: Settings, cluster: HostedClusterSettings, vault: str) -> dict[str, Any]:
-    """The probe's pod with the token where the pod of the real component has it."""
+    """The probe's pod, with the token at the path of the real component's."""
     token = PurePosixPath(probe.token)
     proof = proof_argument(probe.row.proof, settings.cloud, proof_target(settings, cluster))
     pod = probe_pod(settings.probe.image or _IMAGE, f"token:{token}", proof)

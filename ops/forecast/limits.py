@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ops.forecast import counts
-from ops.forecast.counts import Taken
+from ops.forecast.counts import Usage
 from ops.forecast.stack import ForecastStack
 
 
@@ -46,7 +46,7 @@ class ServiceLimit:
     name: str
     maximum: int
     source: Page
-    count: Callable[[ForecastStack], Iterator[Taken]]
+    count: Callable[[ForecastStack], Iterator[Usage]]
     grows: bool = field(default=True, kw_only=True)
     seconds: int | None = field(default=None, kw_only=True)
     condition: str | None = field(default=None, kw_only=True)

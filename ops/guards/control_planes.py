@@ -1,4 +1,4 @@
-"""Refuses to take a stack down while HyperShift has a control plane that would go with it, or lose its identities."""
+"""Refuses to destroy a stack while HyperShift has a control plane that would be deleted, or lose its identities."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from ops.stack.state import StateResource
 
 
 def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> None:
-    """Raise CommandError if `destroy` would harm a control plane, or if that cannot be seen.
+    """Raise CommandError if `destroy` would harm a control plane, or if that is unknown.
 
-    It would delete a namespace with a control plane, or the identities of a hosted cluster that somebody else applied.
-    The engine does not run the program then. `warn` is told, before anything else, of a hosted cluster that HyperShift
-    has to delete with credentials that have ended.
+    It would delete a namespace with a control plane, or the identities of a hosted cluster that another tool applied.
+    `destroy` does not run the program, which has its own check. `warn` first gets a warning about hosted clusters that
+    HyperShift has to delete with credentials that no longer sign in.
     """
     resources = engine.resources()
     outputs = engine.outputs()
     applied = [
-        each["inputs"]["metadata"]["name"] for each in resources if each["type"] == resource_types.HOSTED_CLUSTER_OBJECT
+        resource["inputs"]["metadata"]["name"]
+        for resource in resources
+        if resource["type"] == resource_types.HOSTED_CLUSTER_OBJECT
     ]
     if warning := ended_credentials(engine, outputs, applied):
         warn(warning)
@@ -37,33 +39,33 @@ def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> Non
         return
     try:
         with api_server(engine) as server:
-            found = control_planes(server, namespaces)
+            existing = control_planes(server, namespaces)
     except (AccessError, CommandError) as error:
         raise CommandError(
-            f"{unreadable(namespaces, error)}. If the management cluster itself is gone, `idstack pulumi "
-            f"--stack {engine.stack} -- destroy` does not ask it about identities"
+            f"{unreadable(namespaces, error)}. If the management cluster itself does not exist any more, `idstack "
+            f"pulumi --stack {engine.stack} -- destroy` runs without the check of identities"
         ) from None
-    if warning := ended_credentials(engine, outputs, set(found.values()).difference(applied)):
+    if warning := ended_credentials(engine, outputs, set(existing.values()).difference(applied)):
         warn(warning)
-    if losing := {each: found[each] for each in deleted if each in found}:
+    if losing := {namespace: existing[namespace] for namespace in deleted if namespace in existing}:
         raise CommandError(refusal(losing, engine.stack))
-    if found:
-        raise CommandError(identities_in_use(found))
+    if existing:
+        raise CommandError(identities_in_use(existing))
 
 
 def _deleted_namespaces(resources: Iterable[StateResource]) -> list[str]:
-    """The namespaces in the state, but for those that were handed over."""
+    """The namespaces in the state, except retained ones, which HyperShift owns now."""
     return [
-        each["inputs"]["metadata"]["name"]
-        for each in resources
-        if each["type"] == resource_types.NAMESPACE and not each.get("retainOnDelete")
+        resource["inputs"]["metadata"]["name"]
+        for resource in resources
+        if resource["type"] == resource_types.NAMESPACE and not resource.get("retainOnDelete")
     ]
 
 
 def _served_namespaces(outputs: StackOutputs[Any], applied: Collection[str]) -> list[str]:
-    """The namespaces of the control planes that use the stack's identities.
+    """The namespaces of the control planes that use the stack's identities; none without a management cluster.
 
-    A HostedCluster in the state goes first, with its control plane. Without a management cluster nobody can look.
+    `destroy` deletes a HostedCluster in the state before the identities, with its control plane.
     """
     if "managementClusterId" not in outputs:
         return []

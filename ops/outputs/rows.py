@@ -11,7 +11,7 @@ from identity.credentials import rfc3339
 from identity.outputs import ControlPlaneIdentityOutput, StackOutputs
 from ops.world.probes import ProbeResult, ProbeResults
 
-# A daily run renews within a day of the date (`docs/guides/pull-requests.md`); this is two of them.
+# A daily run renews within a day of the date (`docs/guides/pull-requests.md`); this allows for two runs.
 OVERDUE_AFTER: Final = timedelta(days=2)
 
 
@@ -19,8 +19,8 @@ OVERDUE_AFTER: Final = timedelta(days=2)
 class Row:
     """One identity of one hosted cluster.
 
-    Dates and thumbprint are None while the credential is not known; `probes` has a result for each mount, and is empty
-    if none can be reached.
+    Dates and thumbprint are None for an unknown credential; `probes` has a result for each mount, and is empty if the
+    probes are not reachable.
     """
 
     cluster: str
@@ -35,15 +35,15 @@ class Row:
 
     @property
     def is_green(self) -> bool:
-        """Whether every mount of it signs in and makes its proof call."""
+        """Whether the probe of every mount signs in and makes its proof call."""
         return bool(self.probes) and all(probe.is_ready for probe in self.probes)
 
     def is_overdue(self, now: datetime) -> bool:
-        """Whether its renewal is due for longer than it takes a daily run to come by, and once more."""
+        """Whether its renewal has been due for more than two daily runs."""
         return self.renew_after is not None and now - self.renew_after > OVERDUE_AFTER
 
     def days_left(self, now: datetime) -> int | None:
-        """Days until the certificate expires, rounded down; negative afterwards, None if the date is not known."""
+        """Days until the certificate expires, rounded down; negative afterwards, None without a date."""
         return (self.not_after - now).days if self.not_after else None
 
     def to_json(self, now: datetime) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def has_probes(outputs: StackOutputs[str]) -> bool:
 
 
 def rows(outputs: StackOutputs[str], probes: ProbeResults | None) -> list[Row]:
-    """One row for each identity in the outputs, in the catalogue's order; `probes` is None if none can be reached."""
+    """One row for each identity in the outputs, in the catalogue's order; `probes` is None for unreachable ones."""
     return [
         _row(name, field, identity, probes)
         for name, cluster in outputs.get("hostedClusters", {}).items()

@@ -1,5 +1,6 @@
-"""The service accounts of hosted clusters with workload identities, each with the report of the probe that has its
-token. Only a local stack has such probes.
+"""The service accounts of hosted clusters with workload identities, with the reports of their probes.
+
+Only a local stack has such probes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ops.world.probes import ProbeResult, ProbeResults
 
 @dataclass(frozen=True)
 class TokenProbe:
-    """Where the probe of one service account runs, where it has its token, and the identity that it signs in as."""
+    """The probe of one service account: its Deployment, its token's path, and the identity that it signs in as."""
 
     cluster: str
     namespace: str
@@ -49,30 +50,34 @@ class TokenRow:
 
 
 def token_probes(outputs: StackOutputs[str]) -> list[TokenProbe]:
-    """One for each service account of the stack's clusters with workload identities, in the catalogue's order."""
-    return [each for name, cluster in outputs.get("hostedClusters", {}).items() for each in _of_cluster(name, cluster)]
+    """The probes of all service accounts of clusters with workload identities, in the catalogue's order."""
+    return [
+        probe for name, cluster in outputs.get("hostedClusters", {}).items() for probe in _of_cluster(name, cluster)
+    ]
 
 
 def _of_cluster(name: str, cluster: HostedClusterOutput[str]) -> Iterator[TokenProbe]:
-    # The identities of a managed cluster have other fields there (`imageRegistryMSIClientID`).
+    # The identities of a managed cluster have other fields here (`imageRegistryMSIClientID`).
     for row in CONTROL_PLANE:
         if row.workload is None or row.field not in cluster["dataPlane"]:
             continue
-        for each in row.workload.subjects:
+        for subject in row.workload.subjects:
             yield TokenProbe(
                 cluster=name,
                 namespace=control_plane_namespace(cluster["namespace"], name),
                 row=row,
                 client_id=cluster["dataPlane"][row.field],
-                subject=each.subject,
+                subject=subject.subject,
                 token=row.workload.token,
-                deployment=row.workload.probe_name(each),
+                deployment=row.workload.probe_name(subject),
             )
 
 
-def token_rows(wanted: Iterable[TokenProbe], probes: ProbeResults) -> list[TokenRow]:
+def token_rows(probes: Iterable[TokenProbe], results: ProbeResults) -> list[TokenRow]:
     """The rows of these probes."""
-    return [TokenRow(each, probes.probes.get((each.namespace, each.deployment), _missing(each))) for each in wanted]
+    return [
+        TokenRow(probe, results.probes.get((probe.namespace, probe.deployment), _missing(probe))) for probe in probes
+    ]
 
 
 def _missing(probe: TokenProbe) -> ProbeResult:

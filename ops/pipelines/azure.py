@@ -1,7 +1,7 @@
 """The identities of a stack's pipelines in Azure, with their federations and roles, as lines for a shell.
 
-Every line may run again: `az identity create` and `az identity federated-credential create` write what is there once
-more, and `az role assignment create` prints an assignment that exists.
+Every line may run again: `az identity create` and `az identity federated-credential create` overwrite the existing
+resource, and `az role assignment create` prints an existing assignment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ops.pipelines.stack import PipelineStack
 
 QUIET: Final = ("--output", "none")
 TEXT: Final = ("--output", "tsv")
-# Stands for the shell's variable in lines whose words are quoted one by one.
+# A placeholder for the shell's variable in lines with quoted words.
 _OBJECT_ID: Final = "OBJECT_ID"
 # Reads the state's key and decrypts with it; no built-in role does so without encrypting, too.
 _STATE_READER: Final = "idstack state reader"
@@ -37,7 +37,7 @@ _WRITE_OWNED_ID: Final = "18a4783c-866b-4cc7-a460-3d5e5662c884"
 
 @dataclass(frozen=True)
 class Federation:
-    """Whose tokens sign in as an identity; `issuer` and `subject` are words of a shell, quoted."""
+    """A federated credential; `issuer` and `subject` are quoted words of a shell."""
 
     name: str
     issuer: str
@@ -54,7 +54,7 @@ class PipelineIdentity:
 
     @property
     def environment(self) -> str:
-        """What its jobs run in: `<stack>`, or `<stack>-preview`."""
+        """The environment of its jobs: `<stack>`, or `<stack>-preview`."""
         return self.stack.name if self.purpose is Purpose.DEPLOYER else f"{self.stack.name}-preview"
 
     @property
@@ -62,8 +62,8 @@ class PipelineIdentity:
         """Name of the identity."""
         return f"idstack-{self.environment}"
 
-    def made(self) -> Iterator[str]:
-        """Lines that make the identity; `client_id` and `object_id` are its own afterwards."""
+    def created(self) -> Iterator[str]:
+        """Lines that create the identity, and set the variables `client_id` and `object_id`."""
         who = ("--resource-group", self.group, "--name", self.name)
         where = ("--location", self.stack.settings.location)
         yield line("az", "identity", "create", *who, *where, *QUIET)
@@ -80,14 +80,14 @@ class PipelineIdentity:
     def granted(self) -> Iterator[str]:
         """Lines that give the identity its rights, in Azure, on the state and in Entra ID."""
         roles = rights(self.stack.settings, self.purpose).commands(_OBJECT_ID, "ServicePrincipal")
-        yield from (_quiet(each) for each in roles.splitlines())
+        yield from map(_quiet, roles.splitlines())
         yield from self._granted_on_state()
         if self.purpose is Purpose.DEPLOYER:
             yield from _permission()
             if self.stack.settings.makes_cluster_sides:
                 yield (
-                    "# on the management cluster: what `idstack rbac <object id> --principal-type ServicePrincipal "
-                    f"--stack {self.stack.name}` prints"
+                    "# on the management cluster: the output of `idstack rbac <object id> --principal-type "
+                    f"ServicePrincipal --stack {self.stack.name}`"
                 )
 
     def _granted_on_state(self) -> Iterator[str]:
@@ -106,7 +106,7 @@ class PipelineIdentity:
 
 
 def line(*words: str) -> str:
-    """A line for a shell, every word quoted as it needs."""
+    """A line for a shell, with quoted words."""
     return shlex.join(words)
 
 
@@ -123,7 +123,7 @@ def _on_scope(role: str) -> str:
 
 
 def _state_reader(subscription: str) -> Iterator[str]:
-    """The custom role, unless it is there; a second one of the name would be refused."""
+    """The custom role, unless it exists: Azure refuses a second one with its name."""
     definition = {
         "Name": _STATE_READER,
         "Description": "Decrypts what is secret in the state of a stack.",
@@ -137,13 +137,13 @@ def _state_reader(subscription: str) -> Iterator[str]:
 
 
 def _permission() -> Iterator[str]:
-    """Graph's permission for the applications that the stack makes; granted twice, it would be refused."""
+    """Graph's permission for the stack's applications, unless it is granted: Graph refuses a second grant."""
     yield "# Microsoft Graph: Application.ReadWrite.OwnedBy"
     rest = "az rest --method"
     graph = line("--url", f"{_GRAPH}(appId='{_GRAPH_APP_ID}')?$select=id", "--query", "id", *TEXT)
     yield f"graph=$({rest} GET {graph})"
     known = line("--query", f"value[?appRoleId=='{_WRITE_OWNED_ID}'].id", *TEXT)
-    # The shell puts its variables between the quotes of JSON.
+    # The shell expands its variables between the quotes of the JSON.
     body = (
         f'{{\\"principalId\\":\\"$object_id\\",\\"resourceId\\":\\"$graph\\",\\"appRoleId\\":\\"{_WRITE_OWNED_ID}\\"}}'
     )

@@ -89,7 +89,7 @@ def _identity(identity: PipelineIdentity, where: tuple[str, ...], project: str) 
     """The identity with its service connection; Azure DevOps generates issuer and subject."""
     settings, name = identity.stack.settings, identity.name
     yield f"\n# {identity.stack.name}: the {identity.purpose}"
-    yield from identity.made()
+    yield from identity.created()
     endpoint = ("az", "devops", "service-endpoint")
     yield f"connection=$({line(*endpoint, 'list', *where, '--query', f'[?name==`{name}`].id', *TEXT)})"
     yield 'if [ -z "$connection" ]; then'

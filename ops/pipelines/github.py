@@ -57,7 +57,7 @@ def _of_stack(repository: str, stack: PipelineStack, group: str) -> Iterator[str
         yield f"\n# {stack.name}: the {purpose}"
         policy = json.dumps({"deployment_branch_policy": _MAIN if on_main else None})
         yield from _environment(environments, name, f"'{policy}'", on_main=on_main)
-        yield from identity.made()
+        yield from identity.created()
         yield from identity.trusted(
             [
                 Federation("github", _ISSUER, line(f"repo:{repository}:environment:{name}")),

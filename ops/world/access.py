@@ -1,4 +1,4 @@
-"""What the stack needs on its management cluster, as the user who signed in."""
+"""The stack's permissions and kinds on its management cluster, for the user who signed in."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ops.stack.errors import CommandError, MissingRightError, NoManagementCluste
 from ops.world.seen import Unread
 from ops.world.stack_world import SeenAccess
 
-_LOOK: Final = frozenset({"get", "list", "watch"})
+_READS: Final = frozenset({"get", "list", "watch"})
 
 
 def read_access(
     server: ApiServer, configuration: Mapping[str, Any], needed: tuple[Permission, ...]
 ) -> SeenAccess | Unread:
-    """Sign in, and ask for the permissions, and for every kind that a stack with this configuration needs."""
+    """Sign in, and check the permissions and every kind that a stack with this configuration needs."""
     try:
         server.check_sign_in()
         missing = server.missing(AccessRequirements(needed, _kinds(configuration)))
@@ -31,12 +31,12 @@ def read_access(
         who=server.who,
         missing=tuple(missing),
         hint=server.hint,
-        only_looks=_only_looks(needed, server.lacking),
+        is_read_only=_is_read_only(needed, server.lacking),
     )
 
 
 def refused(error: AccessError | CommandError) -> SeenAccess | Unread:
-    """Access that failed; unread if whoever runs this lacks the right to try it."""
+    """A failed access; unread if the caller lacks the right to try it."""
     text = " ".join(str(error).split())
     is_forbidden = isinstance(error, AzureRefusedError) and error.is_forbidden
     if is_forbidden or isinstance(error, MissingRightError | NoManagementClusterError):
@@ -46,22 +46,22 @@ def refused(error: AccessError | CommandError) -> SeenAccess | Unread:
         who="the stack",
         missing=(f"a sign-in: {text}",),
         hint="correct what the error names (docs/guides/aks-access.md)",
-        only_looks=False,
+        is_read_only=False,
     )
 
 
-def _only_looks(needed: Collection[Permission], lacking: Collection[Permission]) -> bool:
-    looks = [each for each in needed if each.verb in _LOOK]
-    writes = [each for each in needed if each.verb not in _LOOK]
-    return set(writes) <= set(lacking) and not set(looks) <= set(lacking)
+def _is_read_only(needed: Collection[Permission], lacking: Collection[Permission]) -> bool:
+    reads = [permission for permission in needed if permission.verb in _READS]
+    writes = [permission for permission in needed if permission.verb not in _READS]
+    return set(writes) <= set(lacking) and not set(reads) <= set(lacking)
 
 
 def _kinds(configuration: Mapping[str, Any]) -> tuple[CustomKind, ...]:
-    """The custom kinds of the stack's objects, by its configuration without secrets."""
+    """The custom kinds of the stack's objects."""
     clusters = configuration.get("hostedClusters") or ()
     side = configuration.get("clusterSide", Settings.model_fields["cluster_side"].default)
     have_credentials = any(cluster.get("authentication") != "workload-identities" for cluster in clusters)
     return required_kinds(
         makes_cluster_side=side == "stack" and have_credentials,
-        applies_hosted_clusters=any(each.get("hostedCluster") for each in clusters),
+        applies_hosted_clusters=any(cluster.get("hostedCluster") for cluster in clusters),
     )

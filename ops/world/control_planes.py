@@ -1,4 +1,4 @@
-"""The namespaces of the control planes: classes, mounts, pods, events, and the reports of the credential probes."""
+"""Reads the namespaces of the control planes: classes, mounts, pods, events, and the credential probes' reports."""
 
 from __future__ import annotations
 
@@ -38,31 +38,32 @@ _AT_ONCE: Final = 8
 def read_control_planes(
     server: ApiServer, state: StackState, parts: Collection[Part], mounts: Path | None
 ) -> dict[str, SeenControlPlane]:
-    """Every hosted cluster's, as the server's user sees it; what may not be read is unread, each for itself.
+    """Read the control plane of every hosted cluster; each part that cannot be read is unread.
 
-    `mounts` is where the local kubelet mounts volumes. Then the probes' reports are read at the pods' addresses,
-    otherwise through the API server.
+    `mounts` is the directory of the local kubelet's volumes. With it the probes' reports are read at the pods'
+    addresses, otherwise through the API server.
     """
-    return {each.cluster: _control_plane(server, each, parts, mounts) for each in state.clusters}
+    return {cluster.cluster: _control_plane(server, cluster, parts, mounts) for cluster in state.clusters}
 
 
 def _control_plane(
     server: ApiServer, cluster: Cluster, parts: Collection[Part], mounts: Path | None
 ) -> SeenControlPlane:
-    core, classes = (each.format(cluster.namespace) for each in (_CORE, _CLASSES))
+    core, classes = _CORE.format(cluster.namespace), _CLASSES.format(cluster.namespace)
 
     def hosted() -> SeenHostedCluster | None:
-        found = cluster_state.hosted_cluster(server, cluster.cluster, cluster.home)
-        if found is None:
+        document = cluster_state.hosted_cluster(server, cluster.cluster, cluster.home)
+        if document is None:
             return None
-        conditions = tuple(cluster_state.conditions_of(cluster.cluster, found))
-        return SeenHostedCluster(spec=found.get("spec") or {}, conditions=conditions)
+        conditions = tuple(cluster_state.conditions_of(cluster.cluster, document))
+        return SeenHostedCluster(spec=document.get("spec") or {}, conditions=conditions)
 
-    listed = attempt(lambda: _items(server, f"{core}/pods"))
-    pods = listed if isinstance(listed, Unread) else _living(listed)
+    pods = attempt(
+        lambda: [pod for pod in _items(server, f"{core}/pods") if "deletionTimestamp" not in pod["metadata"]]
+    )
     probes = [] if isinstance(pods, Unread) or Part.REPORTS not in parts else _probes(cluster, pods)
     return SeenControlPlane(
-        classes=attempt(lambda: {_name(each): _class(each) for each in _items(server, classes)}),
+        classes=attempt(lambda: {_name(item): _class(item) for item in _items(server, classes)}),
         mounts=attempt(lambda: cluster_state.mounts_in(server, cluster.namespace)),
         pods=pods if isinstance(pods, Unread) else tuple(map(_pod, pods)),
         warnings=attempt(lambda: tuple(_warnings(_items(server, f"{core}/events?fieldSelector=type%3DWarning")))),
@@ -75,55 +76,57 @@ def _items(server: ApiServer, path: str) -> list[Mapping[str, Any]]:
     return list((server.read(path) or {}).get("items") or ())
 
 
-def _living(pods: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [each for each in pods if "deletionTimestamp" not in each["metadata"]]
+def _name(document: Mapping[str, Any]) -> str:
+    return str(document["metadata"]["name"])
 
 
-def _name(found: Mapping[str, Any]) -> str:
-    return str(found["metadata"]["name"])
-
-
-def _class(found: Mapping[str, Any]) -> SeenClass:
-    spec = found.get("spec") or {}
+def _class(document: Mapping[str, Any]) -> SeenClass:
+    spec = document.get("spec") or {}
     return SeenClass(provider=spec.get("provider") or "", parameters=spec.get("parameters") or {})
 
 
-def _pod(found: Mapping[str, Any]) -> SeenPod:
-    spec, status = found["spec"], found.get("status") or {}
-    is_ready = any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions") or ())
-    volumes = {each["name"]: each.get("csi", {}).get("volumeAttributes") or {} for each in spec.get("volumes") or ()}
+def _pod(pod: Mapping[str, Any]) -> SeenPod:
+    spec, status = pod["spec"], pod.get("status") or {}
+    conditions = {condition["type"]: condition["status"] for condition in status.get("conditions") or ()}
+    attributes = {
+        volume["name"]: volume.get("csi", {}).get("volumeAttributes") or {} for volume in spec.get("volumes") or ()
+    }
     return SeenPod(
-        name=_name(found),
-        created=rfc3339.parse(found["metadata"]["creationTimestamp"]),
+        name=_name(pod),
+        created=rfc3339.parse(pod["metadata"]["creationTimestamp"]),
         phase=status.get("phase") or "Pending",
-        is_ready=is_ready,
+        is_ready=conditions.get("Ready") == "True",
         waiting="; ".join(container_reasons(status)),
-        classes={name: each["secretProviderClass"] for name, each in volumes.items() if "secretProviderClass" in each},
-        containers={each["name"]: _container(each) for each in spec["containers"]},
+        classes={
+            volume: values["secretProviderClass"]
+            for volume, values in attributes.items()
+            if "secretProviderClass" in values
+        },
+        containers={container["name"]: _container(container) for container in spec["containers"]},
     )
 
 
-def _container(found: Mapping[str, Any]) -> SeenContainer:
+def _container(container: Mapping[str, Any]) -> SeenContainer:
     return SeenContainer(
-        mounts={each["mountPath"].rstrip("/"): each["name"] for each in found.get("volumeMounts") or ()},
-        variables={each["name"]: each["value"] for each in found.get("env") or () if "value" in each},
+        mounts={mount["mountPath"].rstrip("/"): mount["name"] for mount in container.get("volumeMounts") or ()},
+        variables={entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry},
     )
 
 
 def _warnings(events: list[Mapping[str, Any]]) -> Iterator[SeenWarning]:
-    for each in events:
-        last = each.get("lastTimestamp") or each.get("eventTime") or each["metadata"]["creationTimestamp"]
-        if each.get("type") == "Warning" and each["involvedObject"].get("kind") == "Pod":
+    for event in events:
+        last = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"]
+        if event.get("type") == "Warning" and event["involvedObject"].get("kind") == "Pod":
             yield SeenWarning(
-                pod=each["involvedObject"]["name"],
-                reason=each.get("reason") or "",
-                message=each.get("message") or "",
+                pod=event["involvedObject"]["name"],
+                reason=event.get("reason") or "",
+                message=event.get("message") or "",
                 last=rfc3339.parse(last),
             )
 
 
 def _probes(cluster: Cluster, pods: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The probes of the identities that are looked at."""
+    """The probes of the selected identities."""
     of_mounts = (mount.deployment for identity in cluster.identities for mount in identity.mounts)
     of_tokens = (probe for guest in cluster.guests for probe in guest.probes)
     own = tuple(f"{deployment}-" for deployment in (of_mounts if cluster.side == "stack" else of_tokens))
@@ -139,49 +142,49 @@ def _reports(server: ApiServer, probes: list[Mapping[str, Any]], mounts: Path | 
 
         def read(pod: Mapping[str, Any]) -> SeenReport | Unread:
             if mounts is None:
-                return _seen_through(server, pod)
+                return _proxied(server, pod)
             result = report_of(http, pod)
             if result.report is None:
                 return Unread(result.problem or "it has no report")
             return _report(result.report, mounts)
 
-        return {_name(pod): found for pod, found in zip(probes, pool.map(read, probes), strict=True)}
+        return {_name(pod): report for pod, report in zip(probes, pool.map(read, probes), strict=True)}
 
 
-def _seen_through(server: ApiServer, pod: Mapping[str, Any]) -> SeenReport | Unread:
-    """The report as the API server passes it on; a probe that is not ready answers 503 with its report."""
+def _proxied(server: ApiServer, pod: Mapping[str, Any]) -> SeenReport | Unread:
+    """The report through the API server's proxy; a probe that is not ready answers 503 with its report."""
     namespace, port = pod["metadata"]["namespace"], pod["spec"]["containers"][0]["ports"][0]["containerPort"]
     path = f"{_CORE.format(namespace)}/pods/{_name(pod)}:{port}/proxy/readyz"
     try:
         answer = server.request("GET", path)
-        found = answer.json() if answer.status_code in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE) else None
+        document = answer.json() if answer.status_code in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE) else None
     except AccessError as error:
         return Unread.because(error)
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or "signIn" not in found:
+        document = None
+    if not isinstance(document, dict) or "signIn" not in document:
         return Unread(f"{path} at {server.server} answers {answer.status_code}")
-    return _report(cast("ProbeDocument", found), None)
+    return _report(cast("ProbeDocument", document), None)
 
 
-def _report(found: ProbeDocument, mounts: Path | None) -> SeenReport:
-    expires, file = found["notAfter"], found["credentialFile"]
+def _report(document: ProbeDocument, mounts: Path | None) -> SeenReport:
+    expires, file, proof = document["notAfter"], document["credentialFile"], document["proof"]
     return SeenReport(
         file=file if file is None or mounts is None else _in_pod(Path(file), mounts),
-        client_id=found.get("clientId"),
-        thumbprint=found.get("thumbprint"),
+        client_id=document.get("clientId"),
+        thumbprint=document.get("thumbprint"),
         expires=rfc3339.parse(expires) if expires else None,
-        is_signed_in=found["signIn"]["ok"],
-        sign_in_error=found["signIn"]["error"],
-        is_proven=found["proof"]["ok"],
-        proof_status=found["proof"]["status"],
-        proof_error=found["proof"]["error"],
-        action=found["proof"]["action"],
+        is_signed_in=document["signIn"]["ok"],
+        sign_in_error=document["signIn"]["error"],
+        is_proven=proof["ok"],
+        proof_status=proof["status"],
+        proof_error=proof["error"],
+        action=proof["action"],
     )
 
 
 def _in_pod(path: Path, mounts: Path) -> str:
-    """The file's path as the pod has it: below `mounts` it follows namespace and pod."""
+    """The file's path in the pod: below `mounts` it follows namespace and pod."""
     for root in (mounts, mounts.resolve()):
         if path.is_relative_to(root):
             return str(Path("/", *path.relative_to(root).parts[2:]))

@@ -1,4 +1,4 @@
-"""What a stack has made, by its state and its outputs: what the checks expect to find."""
+"""The resources of a stack by its state and its outputs, which the checks expect to exist."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class ExpectedRole:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedAccess:
-    """A place where an identity needs the actions of its role on one resource type, and on everything below it.
+    """A scope where an identity needs the actions of its role on one resource type and its child types.
 
-    `type` is empty where it needs all actions that no other place has.
+    With an empty `type` it needs all actions there that no other scope has.
     """
 
     principal_id: str
@@ -32,7 +32,7 @@ class ExpectedAccess:
 
     @property
     def key(self) -> str:
-        """Of the roles that the principal has at the scope and above, among those that were read."""
+        """The key, in the roles that were read, of the principal's roles at the scope and above."""
         return f"{self.principal_id} at {self.scope}"
 
 
@@ -40,7 +40,7 @@ class ExpectedAccess:
 class GrantedPrincipal:
     """An identity of one hosted cluster with its role assignments.
 
-    `role_guid` is production's role, whose actions it needs whatever role it has; `accesses` are where.
+    `role_guid` is production's role, whose actions it needs with any role; `accesses` has the scopes.
     """
 
     cluster: str
@@ -51,13 +51,13 @@ class GrantedPrincipal:
 
     @property
     def owner(self) -> ResourceOwner:
-        """Whose its resources in the state are."""
+        """The owner of its resources in the state."""
         return ResourceOwner(self.cluster, self.identity)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FederatedTrust:
-    """A federated credential: what Entra ID compares the token of a service account with."""
+    """A federated credential, with which Entra ID compares the token of a service account."""
 
     issuer: str
     subject: str
@@ -66,7 +66,7 @@ class FederatedTrust:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedIssuer:
-    """An OIDC issuer; `keys` are the ids of those that it has to publish, none if the stack knows of none.
+    """An OIDC issuer; `keys` are the ids of the keys that it must publish, empty if the stack knows none.
 
     `is_ours`: the stack publishes its documents.
     """
@@ -80,7 +80,7 @@ class ExpectedIssuer:
 class FederatedIdentity(GrantedPrincipal):
     """A managed identity that service accounts of a hosted cluster use.
 
-    `issuer` is None if somebody else publishes its documents, and later: for a managed cluster.
+    `issuer` is None for a managed cluster whose issuer the stack does not publish.
     """
 
     resource_id: str  # ARM id
@@ -92,11 +92,11 @@ class FederatedIdentity(GrantedPrincipal):
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedMount:
-    """A place where a pod of `deployment` finds the credential: one of the catalogue's mounts.
+    """A mount of the credential in the pods of `deployment`, from the catalogue.
 
-    `variable` is set to the file's path, if the consumer wants one; `document` is the path of a cloud configuration
-    that names the file, `document_secret` the Kubernetes Secret with it. `file` is its name if that is not the
-    secret's.
+    `variable` is the environment variable with the file's path, if the consumer needs one; `document` is the path of a
+    cloud configuration that names the file, `document_secret` the Kubernetes Secret with it. `file` is the file's name
+    if it differs from the secret's.
     """
 
     deployment: str
@@ -116,9 +116,9 @@ class ExpectedMount:
 class Identity(GrantedPrincipal):
     """One control-plane identity of one hosted cluster.
 
-    `generation` and `thumbprint` are those of the certificate that the stack delivered last, or of the outputs if
-    another tool stored it; only a certificate that the stack issued has a generation. `reader_roles` are the
-    key-vault-user's on this secret, with `readerScope: secrets`.
+    `generation` and `thumbprint` belong to the certificate that the stack delivered last, or to the outputs if another
+    tool stored it; only certificates from the stack have a generation. `reader_roles` are the key-vault-user's on this
+    secret, with `readerScope: secrets`.
     """
 
     namespace: str  # of the control plane
@@ -138,7 +138,7 @@ class Identity(GrantedPrincipal):
 class Cluster:
     """One hosted cluster; `home` is the namespace of its HostedCluster, `namespace` that of its control plane.
 
-    `guests` are those whose pods have tokens of service accounts; `side` is who makes the control plane's objects.
+    `guests` are the identities whose pods have tokens of service accounts; `side` creates the control plane's objects.
     """
 
     cluster: str
@@ -162,9 +162,9 @@ class OwnVault:
 class StackState:
     """A stack that was brought up.
 
-    `management_cluster` is its ARM id, None if the configuration has none. `own_vault` is None if the vault is a shared
-    stack's. `reader_roles` are the key-vault-user's on the whole vault: none with `readerScope: secrets`, or if the
-    vault is a shared stack's. `pending` are the operations that a killed engine left half done, in words.
+    `management_cluster` is its ARM id, None without one. `own_vault` is None with a shared stack's vault.
+    `reader_roles` are the key-vault-user's on the whole vault: none with `readerScope: secrets` or a shared stack's
+    vault. `pending` describes the operations that a killed engine has interrupted.
     """
 
     cluster_side: ClusterSide  # of the clusters that sign in with certificates
@@ -182,13 +182,13 @@ class StackState:
 
     @property
     def identities(self) -> tuple[Identity, ...]:
-        """Those of all clusters, in the catalogue's order."""
-        return tuple(each for cluster in self.clusters for each in cluster.identities)
+        """The control-plane identities of all clusters, in the catalogue's order."""
+        return tuple(identity for cluster in self.clusters for identity in cluster.identities)
 
     @property
     def guests(self) -> tuple[FederatedIdentity, ...]:
-        """Those of all clusters, in the catalogue's order."""
-        return tuple(each for cluster in self.clusters for each in cluster.guests)
+        """The guests of all clusters, in the catalogue's order."""
+        return tuple(guest for cluster in self.clusters for guest in cluster.guests)
 
     @property
     def principals(self) -> tuple[GrantedPrincipal, ...]:

@@ -57,14 +57,14 @@ class SeenConfiguration:
 class SeenAccess:
     """The API server of the management cluster after a sign-in, with the stack's missing permissions as texts.
 
-    `only_looks`: the user may write nothing at all, so that the missing permissions say nothing about the deployer.
+    `is_read_only`: the user may not write at all, so that the missing permissions are no evidence about the deployer.
     """
 
     server: str
     who: str
     missing: tuple[str, ...]
     hint: str
-    only_looks: bool
+    is_read_only: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a stack made, out of its state."""
+"""Reads the expected resources of a stack from its state."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _PROBES: Final = {
 
 
 def expected(state: State) -> StackState:
-    """What the checks expect of a stack with this state; of one that was never brought up, nothing."""
+    """The expectations of the checks for a stack with this state; empty if it was never brought up."""
     deployment = state["deployment"]
-    resources = _Resources([each for each in deployment.get("resources") or () if not each.get("delete")])
+    resources = _Resources([resource for resource in deployment.get("resources") or () if not resource.get("delete")])
     outputs = outputs_of(state)
     return StackState(
         cluster_side=outputs.get("clusterSide", "stack"),
@@ -52,7 +52,8 @@ def expected(state: State) -> StackState:
         own_vault=_own_vault(resources.of(ResourceOwner(), resource_types.VAULT)),
         reader_roles=resources.roles(ResourceOwner(), KEY_VAULT_USER),
         pending=tuple(
-            f"{each['type']} {name_of(each['resource']['urn'])}" for each in deployment.get("pending_operations") or ()
+            f"{operation['type']} {name_of(operation['resource']['urn'])}"
+            for operation in deployment.get("pending_operations") or ()
         ),
         is_up="hostedClusters" in outputs,
     )
@@ -67,25 +68,25 @@ class _Resources:
         self._by_type: dict[str, dict[ResourceOwner, list[StateResource]]] = {}
 
     def of(self, owner: ResourceOwner, type_token: str) -> Sequence[StateResource]:
-        """Those of one type that an owner has."""
+        """An owner's resources of one type."""
         if type_token not in self._by_type:
             self._by_type[type_token] = by_owner(self._resources, type_token)
         return self._by_type[type_token].get(owner, ())
 
     def roles(self, owner: ResourceOwner, holder: ResourceOwner) -> tuple[ExpectedRole, ...]:
-        """The role assignments among an owner's resources that `holder` has."""
+        """The role assignments of `holder` among an owner's resources."""
         roles = self.of(owner, resource_types.ROLE_ASSIGNMENT)
-        return tuple(_role(each) for each in roles if self._ownership.holder(each["urn"]) == holder)
+        return tuple(_role(role) for role in roles if self._ownership.holder(role["urn"]) == holder)
 
 
 def _role(resource: StateResource) -> ExpectedRole:
-    found = {**resource.get("inputs", {}), **resource.get("outputs", {})}
+    values = {**resource.get("inputs", {}), **resource.get("outputs", {})}
     return ExpectedRole(
         resource=name_of(resource["urn"]),
         id=resource.get("id", ""),
-        principal_id=found["principalId"],
-        role_definition_id=found["roleDefinitionId"],
-        scope=found["scope"],
+        principal_id=values["principalId"],
+        role_definition_id=values["roleDefinitionId"],
+        scope=values["scope"],
     )
 
 
@@ -134,8 +135,8 @@ def _issuer(
     if cluster["controlPlane"] or not address:
         return None
     key_ids = (
-        cast(VaultKeyOutputs[str], each.get("outputs", {}))["keyId"]
-        for each in resources.of(owner, resource_types.SIGNING_KEY)
+        cast(VaultKeyOutputs[str], key.get("outputs", {}))["keyId"]
+        for key in resources.of(owner, resource_types.SIGNING_KEY)
     )
     return ExpectedIssuer(address=address, keys=tuple(key_ids), is_ours=False)
 
@@ -143,15 +144,15 @@ def _issuer(
 def _federated(
     granted: GrantedPrincipal, client_id: str, issuer: ExpectedIssuer | None, resources: _Resources
 ) -> FederatedIdentity:
-    made = resources.of(granted.owner, resource_types.MANAGED_IDENTITY)
+    identities = resources.of(granted.owner, resource_types.MANAGED_IDENTITY)
     credentials = resources.of(granted.owner, resource_types.FEDERATED_CREDENTIAL)
     return FederatedIdentity(
         **vars(granted),
-        resource_id=next((each.get("id", "") for each in made), ""),
+        resource_id=next((identity.get("id", "") for identity in identities), ""),
         client_id=client_id,
         trusts=tuple(
-            FederatedTrust(issuer=each["issuer"], subject=each["subject"], audience=each["audiences"][0])
-            for each in (credential.get("inputs") or {} for credential in credentials)
+            FederatedTrust(issuer=inputs["issuer"], subject=inputs["subject"], audience=inputs["audiences"][0])
+            for inputs in (credential.get("inputs") or {} for credential in credentials)
         ),
         issuer=issuer,
         probes=_PROBES.get(granted.identity, ()),
@@ -178,9 +179,9 @@ def _identity(
     output: Mapping[str, Any],
     side: ClusterSide,
 ) -> Identity:
-    # What the stack wrote last into the vault: the outputs may be those of the last run that did not fail.
-    written = [each.get("inputs") or {} for each in resources.of(granted.owner, resource_types.CREDENTIAL_SECRET)]
-    delivered = written[-1] if written else output
+    # The last delivery to the vault: the outputs may be those of an earlier run, if later ones failed.
+    secrets = resources.of(granted.owner, resource_types.CREDENTIAL_SECRET)
+    delivered = (secrets[-1].get("inputs") or {}) if secrets else output
     return Identity(
         **vars(granted),
         namespace=namespace,
@@ -197,7 +198,7 @@ def _identity(
 
 
 def _mount(row: ControlPlaneIdentity, mount: Mount, side: ClusterSide) -> ExpectedMount:
-    """Where the credential is expected: in the probe of the mount, or in HyperShift's own pod."""
+    """The expected mount: in the probe, or in HyperShift's own pod."""
     is_ours = side == "stack"
     return ExpectedMount(
         deployment=row.probe_name(mount) if is_ours else mount.deployment,

@@ -13,7 +13,7 @@ from ops.world.stack_world import StackWorld
 
 def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     access = known(world.access)
-    if access.missing and access.only_looks:
+    if access.missing and access.is_read_only:
         raise NotReadError(
             f"{access.who} may only read {access.server}, so that the deployer's permissions are not known; run "
             f"{world.command('doctor', '--stage', 'access')} as the deployer"

@@ -1,4 +1,4 @@
-"""Fixes that depend on who makes a thing: the stack, another tool or HyperShift."""
+"""Fixes that depend on the creator of an object: the stack, another tool or HyperShift."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from ops.world.stack_world import StackWorld
 
 
 def renewal(world: StackWorld, identity: Identity) -> str:
-    """The command, if the stack issues the identity's certificates; where to begin, if another tool does."""
+    """The command, if the stack issues the identity's certificates; otherwise the steps with the other tool."""
     if identity.generation is None:
-        return f"issue the credential again where it comes from, then {world.make('up')}"
+        return f"issue the credential again with the tool that issued it, then {world.make('up')}"
     return world.command("rotate", "--identity", f"{identity.cluster}/{identity.identity}", "--force")
 
 
-def of_cluster_side(world: StackWorld, what: str, ours: str) -> str:
-    """What puts an object of the control plane's namespace right: `ours` if the stack makes it; `what` names it."""
+def of_cluster_side(world: StackWorld, name: str, ours: str) -> str:
+    """The fix of an object in the control plane's namespace: `ours` if the stack creates it."""
     if known(world.state).cluster_side == "stack":
         return ours
-    return f"look at the log of HyperShift's operators: HyperShift makes {what}"
+    return f"check the log of HyperShift's operators: HyperShift creates {name}"
 
 
 def of_symptom(world: StackWorld, identity: Identity, symptom: Symptom) -> str:
-    """The fix of a row of the table, for this identity. Raises NotReadError."""
+    """The fix of a symptom, for this identity. Raises NotReadError."""
     state = known(world.state)
     return symptom.fix.format(
         up=world.make("up"),

@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from components.azure.entra_application import SLOTS
-from identity.credentials.secret_tags import OWN_TAGS
 from ops.forecast import counts
-from ops.forecast.counts import Taken
+from ops.forecast.counts import Usage
 from ops.forecast.stack import ForecastStack, combined
 from tests.unit.components import world
 from tests.unit.components.configurations import CONFIGURATIONS
@@ -26,14 +24,12 @@ def built(request: pytest.FixtureRequest, program: Program) -> tuple[ForecastSta
     return stack, program(**changes, invokes={**world.lookups(), "azure-native:keyvault:getManagedHsm": {}})
 
 
-def total(count: Callable[[ForecastStack], Iterator[Taken]], stack: ForecastStack) -> float:
-    return sum(taken.amount for taken in count(stack))
+def total(count: Callable[[ForecastStack], Iterator[Usage]], stack: ForecastStack) -> float:
+    return sum(usage.amount for usage in count(stack))
 
 
 def test_the_forecast_counts_what_the_program_registers(built: tuple[ForecastStack, RecordingMonitor]) -> None:
     stack, recorder = built
-    keys = [each for each in recorder.all("idstack:index:SigningKey") if each.inputs["source"] != "vault"]
-    keys += recorder.all("idstack:index:EncryptionKey")
     registered = {
         counts.role_assignments: len(recorder.all("azure-native:authorization:RoleAssignment")),
         counts.hsm_role_assignments: len(recorder.all("idstack:index:HsmRoleAssignment")),
@@ -43,7 +39,6 @@ def test_the_forecast_counts_what_the_program_registers(built: tuple[ForecastSta
             + recorder.all("azuread:index/servicePrincipal:ServicePrincipal")
         ),
         counts.managed_identities: len(recorder.all("azure-native:managedidentity:UserAssignedIdentity")),
-        counts.secrets: len(recorder.all("idstack:index:CredentialSecret") + keys),
         counts.issuer_accounts: len(recorder.all("azure-native:storage:StorageAccount")),
         counts.resource_groups: len(recorder.all("azure-native:resources:ResourceGroup")),
     }
@@ -71,12 +66,3 @@ def test_reads_are_counted_by_mount_of_each_pod(built: tuple[ForecastStack, Reco
     counted = sum(counts.mounted_secrets(stack, cluster) for cluster in stack.clusters)
     # HyperShift's operators make the pods otherwise.
     assert mounted == (counted if stack.settings.cluster_side == "stack" else 0)
-
-
-def test_the_tags_that_the_stack_gives_are_counted(built: tuple[ForecastStack, RecordingMonitor]) -> None:
-    stack, recorder = built
-    [taken] = counts.secret_tags(stack)
-    for secret in recorder.all("idstack:index:CredentialSecret"):
-        assert taken.amount == len({*secret.inputs["tags"], *OWN_TAGS})
-    for application in recorder.all("azuread:index/application:Application"):
-        assert {each.amount for each in counts.certificates(stack)} == {len(application.inputs["tags"]) + len(SLOTS)}

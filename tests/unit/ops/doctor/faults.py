@@ -48,7 +48,11 @@ def of_one_guest(world: StackWorld) -> StackWorld:
 
 _PATH = "idstack:hostedClusters[0].vnetID"
 _SIGN_IN_REFUSED = SeenAccess(
-    server="the management cluster", who="the stack", missing=("a sign-in: AADSTS7000215",), hint="x", only_looks=False
+    server="the management cluster",
+    who="the stack",
+    missing=("a sign-in: AADSTS7000215",),
+    hint="x",
+    is_read_only=False,
 )
 
 FAULTS: Final = (

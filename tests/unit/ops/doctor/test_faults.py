@@ -175,7 +175,7 @@ def test_what_hypershift_makes_is_not_repaired_by_the_stack(name: str) -> None:
     [(_, fix)] = told(BY_NAME[name].change(world))
 
     assert world.repair not in fix
-    assert "HyperShift makes" in fix
+    assert "HyperShift creates" in fix
 
 
 @pytest.mark.parametrize(("interval", "is_old"), [("2m", True), ("39m1s", False), ("38m", True), ("1h", False)])

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from identity.clouds import CLOUDS
-from identity.credentials.certificate import KEY_SIZES, issue
-from identity.credentials.document import encode
 from ops.forecast import counts, screen
 from ops.forecast.forecast import Forecast, LimitUsage, forecast
 from ops.forecast.limits import LIMITS, ROLE_ASSIGNMENTS, VAULT_READS
@@ -128,27 +125,6 @@ def test_a_created_cluster_has_the_poll_interval_of_its_settings() -> None:
     [stack] = combined({"test": world.settings(managementCluster=cluster)})
     assert stack.poll == timedelta(seconds=90)
     assert sum(each.amount for each in counts.role_assignments(stack) if each.cluster is None) == 2
-
-
-@pytest.mark.parametrize("key_size", KEY_SIZES)
-def test_no_document_is_longer_than_the_forecast_says(key_size: int) -> None:
-    now = datetime.now(UTC)
-    issued = issue("x" * 64, key_size=key_size, not_before=now, lifetime=timedelta(days=90))
-    for encoding, factor in counts.ENCODED.items():
-        value = encode(
-            authentication_endpoint=max((cloud.authority_host for cloud in CLOUDS.values()), key=len),
-            client_id=world.TENANT,
-            tenant_id=world.TENANT,
-            object_id=world.TENANT,
-            certificate_pem=issued.certificate_pem,
-            private_key_pem=issued.private_key_pem,
-            not_before=now,
-            not_after=now,
-            renew_after=now,
-            cannot_renew_after=now,
-            object_encoding=encoding,
-        )
-        assert 0.95 < len(value) / (counts.DOCUMENT_BYTES[key_size] * factor) <= 1
 
 
 def test_every_limit_has_a_source_and_a_key_of_its_own() -> None:

@@ -80,14 +80,14 @@ def test_whoever_only_looks_is_told_from_a_deployer_who_lacks_a_right() -> None:
     looks = {"get", "list", "watch"}
     writes = frozenset(each for each in permissions() if each.verb not in looks)
 
-    for refused, only_looks in (
+    for refused, is_read_only in (
         (writes, True),
         (frozenset(permissions()), False),
         (frozenset({next(iter(writes))}), False),
     ):
         found = FakeApiServer(refused=refused).read()
         assert isinstance(found, SeenAccess)
-        assert found.only_looks is only_looks
+        assert found.is_read_only is is_read_only
 
 
 @pytest.mark.parametrize(
