@@ -23,6 +23,7 @@ from ops.graph import html, mermaid, svg
 from ops.graph.build import GraphSources, build
 from ops.graph.model import IdentityGraph
 from ops.outputs.rows import has_probes, rows
+from ops.outputs.token_rows import running_token_rows, token_probes
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -112,7 +113,7 @@ def read(stack: str) -> tuple[IdentityGraph, Examination]:
     outputs = brought_up(engine)
     examination = examine(engine)
     answers, unread = None, [*examination.unread]
-    if environment and has_probes(outputs):
+    if environment and (has_probes(outputs) or token_probes(outputs)):
         try:
             answers = probes.read(Path(environment.kubeconfig))
         except probes.ProbesUnreachableError as error:
@@ -122,7 +123,8 @@ def read(stack: str) -> tuple[IdentityGraph, Examination]:
             stack=stack,
             at=datetime.now(UTC),
             outputs=outputs,
-            rows=rows(outputs, answers),
+            rows=rows(outputs, answers if has_probes(outputs) else None),
+            accounts=running_token_rows(outputs, answers),
             managed=read_managed_identities(engine, outputs),
             state=read_cluster_state(engine, outputs),
             resources=engine.resources(),

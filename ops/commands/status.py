@@ -20,14 +20,13 @@ from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
 from ops.outputs.rows import Row, has_probes, rows
 from ops.outputs.tables import credentials, tokens, with_caption
-from ops.outputs.token_rows import TokenProbe, TokenRow, token_probes, token_rows
+from ops.outputs.token_rows import running_token_rows, token_probes
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world import probes
 from ops.world.cluster_state import ClusterState, read_cluster_state
 from ops.world.compared_identities import ManagedIdentities, read_managed_identities
-from ops.world.probes import ProbeResults
 from ops.world.seen import Unread
 
 
@@ -80,7 +79,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
     has_reports = has_probes(outputs)
     reports = probes.read(Path(environment.kubeconfig)) if environment and (accounts or has_reports) else None
     probe_results = reports if has_reports else None
-    exchanges = _exchanges(accounts, reports)
+    exchanges = running_token_rows(outputs, reports)
     identities, now, examination = rows(outputs, probe_results), datetime.now(UTC), examine(engine)
     managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
     if metrics is not None and examination.is_complete:
@@ -136,14 +135,6 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
         problem = "there are findings outside of the pods" if examination.is_complete else "the stack is not complete"
         raise CommandError(f"{problem}: `idstack doctor --stack {stack}` also checks the pods")
     return identities
-
-
-def _exchanges(accounts: Sequence[TokenProbe], reports: ProbeResults | None) -> list[TokenRow]:
-    """The service accounts of the clusters with probes, which only a local stack has."""
-    if reports is None:
-        return []
-    running = {namespace for namespace, _ in reports.probes}
-    return token_rows([account for account in accounts if account.namespace in running], reports)
 
 
 def brought_up(engine: Engine) -> StackOutputs[str]:

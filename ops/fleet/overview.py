@@ -9,7 +9,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,13 +16,14 @@ from identity.credentials import rfc3339
 from ops.fleet.engine_stacks import backend_of, time_of
 from ops.fleet.records import Record, Records
 from ops.fleet.stacks import FleetEnvironment, FleetStack
-from ops.outputs.rows import Row, has_probes, rows
+from ops.outputs.rows import has_probes, rows
+from ops.outputs.token_rows import running_token_rows, token_probes
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
 from ops.stack.state import State, outputs_of
 from ops.world import probes
-from ops.world.probes import ProbeResults
+from ops.world.probes import ProbeResult, ProbeResults
 
 # Each reads one state, which takes about a second of the engine.
 _MAX_WORKERS: Final = 8
@@ -112,6 +112,8 @@ def _status(
     if state is None or not outputs:
         return StackStatus(stack=stack, wave=wave, last_failed=last_failed)
     identities = rows(outputs, results if has_probes(outputs) else None)
+    probed = [(row.identity, probe) for row in identities for probe in row.probes]
+    probed += [(row.of.row.field, row.probe) for row in running_token_rows(outputs, results)]
     dates = [row.not_after for row in identities if row.not_after is not None]
     return StackStatus(
         stack=stack,
@@ -122,27 +124,27 @@ def _status(
         expires=min(dates, default=None),
         expired=tuple(row.identity for row in identities if row.not_after is not None and row.not_after <= now),
         overdue=tuple(row.identity for row in identities if row.is_overdue(now)),
-        failure=max(chain(*map(_failures, identities)), key=lambda failure: failure.at or "", default=None),
+        failure=max(
+            (_failure(*result) for result in probed if not result[1].is_ready),
+            key=lambda failure: failure.at or "",
+            default=None,
+        ),
         last_failed=last_failed,
     )
 
 
-def _failures(row: Row) -> list[SignInFailure]:
-    failures = []
-    for probe in row.probes:
-        if probe.report is None:
-            failures.append(SignInFailure(identity=row.identity, error=probe.problem or "no report", at=None))
-        elif not probe.is_ready:
-            steps = (probe.report["signIn"], probe.report["proof"])
-            failed = next((step for step in steps if not step["ok"]), steps[0])
-            error = failed["error"] or "not tried yet"
-            failures.append(SignInFailure(identity=row.identity, error=error, at=failed.get("at")))
-    return failures
+def _failure(identity: str, probe: ProbeResult) -> SignInFailure:
+    if probe.report is None:
+        return SignInFailure(identity=identity, error=probe.problem or "no report", at=None)
+    steps = (probe.report["signIn"], probe.report["proof"])
+    failed = next((step for step in steps if not step["ok"]), steps[0])
+    return SignInFailure(identity=identity, error=failed["error"] or "not tried yet", at=failed.get("at"))
 
 
 def _probes(environment: FleetEnvironment, states: dict[str, State]) -> ProbeResults | None:
     """The results of a local environment's probes; None if it has none."""
-    if not environment.is_local or not any(has_probes(outputs_of(state)) for state in states.values()):
+    outputs = [outputs_of(state) for state in states.values()]
+    if not environment.is_local or not any(has_probes(each) or token_probes(each) for each in outputs):
         return None
     cloud = local_cloud.of(environment.stacks[0].name)
     return probes.read(Path(cloud.kubeconfig)) if cloud is not None else None

@@ -14,6 +14,7 @@ from ops.graph.grants import grants
 from ops.graph.managed import add_compared_identity, add_data_plane_identity
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, facts, joined, node_id, worst
 from ops.outputs.rows import Row
+from ops.outputs.token_rows import TokenRow
 from ops.stack.state import StateResource
 from ops.world import ownership
 from ops.world.cluster_state import ClusterState
@@ -33,6 +34,7 @@ class GraphSources:
     outputs: StackOutputs[str]
     rows: Sequence[Row]
     managed: ManagedIdentities
+    accounts: Sequence[TokenRow]
     state: ClusterState | None
     resources: Collection[StateResource]
     examination: Examination = field(default_factory=Examination)
@@ -92,7 +94,14 @@ def _add_cluster(
     for identity, client_id in described.get("dataPlane", {}).items():
         if identity not in compared:
             identities.append(add_data_plane_identity(assembly, name, identity, client_id))
-    identities += [add_compared_identity(assembly, row) for row in sources.managed.rows if row.cluster == name]
+    probes = {(row.of.row.field, row.of.subject): row.probe for row in sources.accounts if row.of.cluster == name}
+    identities += [
+        add_compared_identity(
+            assembly, row, {subject: probe for (field, subject), probe in probes.items() if field == row.identity}
+        )
+        for row in sources.managed.rows
+        if row.cluster == name
+    ]
     for identity in identities:
         assembly.connect(cluster, Relation.USES, identity)
     conditions = _conditions(state, name)

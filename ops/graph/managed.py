@@ -10,6 +10,7 @@ from identity.catalogue_rows import DataPlaneIdentity, FederatedSubject, Optiona
 from ops.graph.assembly import Assembly
 from ops.graph.model import GraphNode, Health, NodeKind, Relation, facts, worst
 from ops.world.compared_identities import ManagedIdentityRow, State
+from ops.world.probes import ProbeResult
 
 _DATA_PLANE: Final = {row.field: row for row in DATA_PLANE}
 _COMPARED: Final[Mapping[str, OptionalManagedIdentity | DataPlaneIdentity]] = {
@@ -41,8 +42,8 @@ def add_data_plane_identity(assembly: Assembly, cluster: str, field: str, client
     return identity.id
 
 
-def add_compared_identity(assembly: Assembly, compared: ManagedIdentityRow) -> str:
-    """Add a managed identity as `status` shows it. Returns its id."""
+def add_compared_identity(assembly: Assembly, compared: ManagedIdentityRow, probes: Mapping[str, ProbeResult]) -> str:
+    """Add a managed identity as `status` shows it, with its service accounts' `probes` by subject. Returns its id."""
     row = _COMPARED[compared.identity]
     states = {credential.subject: credential.state for credential in compared.federated}
     wrong = [
@@ -52,24 +53,38 @@ def add_compared_identity(assembly: Assembly, compared: ManagedIdentityRow) -> s
     ]
     if _is_wrong(compared.state):
         wrong.insert(0, f"the managed identity is {compared.state} in Azure")
+    refused = {subject: _refusal(probe) for subject, probe in probes.items() if not probe.is_ready}
+    wrong += refused.values()
     identity = GraphNode.part(
         NodeKind.IDENTITY,
         compared.cluster,
         compared.identity,
         compared.identity,
         detail=row.description,
-        health=worst(_HEALTH[credential] for credential in (compared.state, *states.values())),
+        health=Health.ERROR if refused else worst(_HEALTH[state] for state in (compared.state, *states.values())),
         reason="; ".join(wrong),
         facts=facts(kind="managed identity", client_ID=compared.client_id, resource_ID=compared.resource_id),
     )
     assembly.add(identity)
-    accounts = [_service_account(assembly, identity, subject, states[subject.subject]) for subject in row.subjects]
+    accounts = [
+        _service_account(assembly, identity, subject, states[subject.subject], refused.get(subject.subject, ""))
+        for subject in row.subjects
+    ]
     assembly.roles(identity, accounts)
     return identity.id
 
 
-def _service_account(assembly: Assembly, identity: GraphNode, subject: FederatedSubject, state: State | None) -> str:
-    """Add a service account; its health is that of the federated credential, None if that is not read."""
+def _refusal(probe: ProbeResult) -> str:
+    """Why a probe is not ready."""
+    if probe.report is None:
+        return probe.problem or "no report"
+    return probe.report["signIn"]["error"] or probe.report["proof"]["error"] or "no sign-in yet"
+
+
+def _service_account(
+    assembly: Assembly, identity: GraphNode, subject: FederatedSubject, state: State | None, refusal: str = ""
+) -> str:
+    """Add a service account; its health is that of the federated credential and its probe, None if neither is read."""
     assert identity.cluster is not None
     assert identity.identity is not None
     namespace, _, name = subject.subject.removeprefix("system:serviceaccount:").partition(":")
@@ -80,8 +95,8 @@ def _service_account(assembly: Assembly, identity: GraphNode, subject: Federated
             identity.identity,
             name,
             detail=namespace,
-            health=None if state is None else _HEALTH[state],
-            reason=f"the federated credential is {state} in Azure" if state is not None and _is_wrong(state) else "",
+            health=Health.ERROR if refusal else state and _HEALTH[state],
+            reason=f"the federated credential is {state} in Azure" if state and _is_wrong(state) else refusal,
             facts=facts(subject=subject.subject),
         )
     )

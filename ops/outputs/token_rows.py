@@ -80,5 +80,13 @@ def token_rows(probes: Iterable[TokenProbe], results: ProbeResults) -> list[Toke
     ]
 
 
+def running_token_rows(outputs: StackOutputs[str], results: ProbeResults | None) -> list[TokenRow]:
+    """The rows of the clusters with probes; `results` is None if none can be read."""
+    if results is None:
+        return []
+    running = {namespace for namespace, _ in results.probes}
+    return token_rows([probe for probe in token_probes(outputs) if probe.namespace in running], results)
+
+
 def _missing(probe: TokenProbe) -> ProbeResult:
     return ProbeResult(probe.deployment, None, f"no pod in {probe.namespace}")

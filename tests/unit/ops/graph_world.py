@@ -18,6 +18,7 @@ from ops.doctor.model.check import Stage
 from ops.graph.build import GraphSources, build
 from ops.graph.model import IdentityGraph
 from ops.outputs.rows import rows
+from ops.outputs.token_rows import TokenRow
 from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion
 from ops.world.compared_identities import FederatedCredential, ManagedIdentities, ManagedIdentityRow
 from ops.world.seen import Unread
@@ -37,6 +38,7 @@ class GraphWorld:
 
     outputs: dict[str, Any] = field(default_factory=dict)
     managed: list[ManagedIdentityRow] = field(default_factory=list)
+    accounts: list[TokenRow] = field(default_factory=list)
     mounts: list[MountedVersion] = field(default_factory=list)
     conditions: list[HostedClusterCondition] = field(default_factory=list)
     resources: list[Any] = field(default_factory=list)
@@ -89,6 +91,7 @@ class GraphWorld:
             outputs=found,
             rows=rows(found, None),
             managed=ManagedIdentities(tuple(self.managed)),
+            accounts=self.accounts,
             state=ClusterState(tuple(self.conditions), tuple(self.mounts), self.unread),
             resources=[*user, *self.resources],
         )

@@ -12,10 +12,13 @@ from identity.naming import credentials_secret_name
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from ops.graph.build import build
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation
+from ops.outputs.token_rows import TokenProbe, TokenRow
 from ops.world.cluster_state import HostedClusterCondition, MountedVersion
+from ops.world.compared_identities import FederatedCredential, ManagedIdentityRow
 from ops.world.probes import ProbeResult
 from ops.world.seen import Unread
 from tests.unit.ops.graph_world import (
+    CLIENT,
     ENABLED,
     NOW,
     VAULT_ID,
@@ -219,6 +222,26 @@ def test_a_managed_identity_that_azure_does_not_have_is_broken() -> None:
 
     assert (broken.health, broken.reason) == (Health.ERROR, "the managed identity is missing in Azure")
     assert {node.health for node in others} == {Health.OK}
+
+
+def test_a_service_account_is_as_its_probe_says() -> None:
+    [row] = [row for row in CONTROL_PLANE if row.field == "disk" and row.workload]
+    assert row.workload is not None
+    world, (first, *others) = GraphWorld(), row.workload.subjects
+    world.add_cluster("hc2", identities=(), data_plane=False)
+    trusted = tuple(FederatedCredential(each.suffix, each.subject, "exists") for each in row.workload.subjects)
+    world.managed.append(ManagedIdentityRow("hc2", "disk", CLIENT, f"{VAULT_ID}/disk", "role", "exists", trusted))
+    probe = TokenProbe("hc2", "clusters-hc2", row, CLIENT, first.subject, row.workload.token, "probe-disk")
+    world.accounts.append(TokenRow(probe, ProbeResult("probe-disk", refused("AADSTS700213: no match"))))
+
+    accounts = [node for node in world.graph().nodes if node.kind is NodeKind.SERVICE_ACCOUNT]
+
+    assert [(node.health, node.reason) for node in accounts] == [
+        (Health.ERROR, "AADSTS700213: no match"),
+        *((Health.OK, "") for _ in others),
+    ]
+    [cluster] = world.graph().clusters
+    assert cluster.health is Health.ERROR
 
 
 def test_a_cluster_alone_keeps_what_it_shares_and_nothing_of_others() -> None:
