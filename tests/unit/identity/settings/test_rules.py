@@ -79,7 +79,7 @@ def test_a_block_of_metadata_is_refused_where_hypershift_makes_the_namespaces() 
     assert refusals(configuration(blockInstanceMetadata=True)) == []
 
 
-def test_a_block_of_metadata_is_refused_where_all_clusters_have_workload_identities() -> None:
+def test_metadata_is_refused_where_all_clusters_have_workload_identities() -> None:
     cluster = hosted_cluster(authentication="workload-identities", topology="Public")
     config = configuration(blockInstanceMetadata=True, hostedClusters=[cluster])
 
