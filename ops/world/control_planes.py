@@ -61,8 +61,7 @@ def _control_plane(
     pods = attempt(
         lambda: [pod for pod in _items(server, f"{core}/pods") if "deletionTimestamp" not in pod["metadata"]]
     )
-    wants_reports = Part.REPORTS in parts and cluster.side == "stack"
-    probes = [] if isinstance(pods, Unread) or not wants_reports else _probes(cluster, pods)
+    probes = [] if isinstance(pods, Unread) or Part.REPORTS not in parts else _probes(cluster, pods)
     return SeenControlPlane(
         classes=attempt(lambda: {_name(item): _class(item) for item in _items(server, classes)}),
         mounts=attempt(lambda: cluster_state.mounts_in(server, cluster.namespace)),
@@ -128,7 +127,9 @@ def _warnings(events: list[Mapping[str, Any]]) -> Iterator[SeenWarning]:
 
 def _probes(cluster: Cluster, pods: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The probes of the selected identities."""
-    own = tuple(f"{mount.deployment}-" for identity in cluster.identities for mount in identity.mounts)
+    of_mounts = (mount.deployment for identity in cluster.identities for mount in identity.mounts)
+    of_tokens = (probe for guest in cluster.guests for probe in guest.probes)
+    own = tuple(f"{deployment}-" for deployment in (of_mounts if cluster.side == "stack" else of_tokens))
     return [
         pod
         for pod in pods

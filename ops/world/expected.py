@@ -87,6 +87,7 @@ class FederatedIdentity(GrantedPrincipal):
     client_id: str
     trusts: tuple[FederatedTrust, ...]
     issuer: ExpectedIssuer | None
+    probes: tuple[str, ...] = ()  # Deployments that sign in with its tokens, on a local stack alone
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,10 @@ from ops.world.ownership import KEY_VAULT_USER, Ownership, ResourceOwner, by_own
 
 # The container of `components/kubernetes/credential_probe.py`.
 _PROBE: Final = "credential-probe"
+# The Deployments that prove the service accounts of workload identities, by the field of the identity.
+_PROBES: Final = {
+    row.field: tuple(map(row.workload.probe_name, row.workload.subjects)) for row in CONTROL_PLANE if row.workload
+}
 
 
 def expected(state: State) -> StackState:
@@ -151,6 +155,7 @@ def _federated(
             for inputs in (credential.get("inputs") or {} for credential in credentials)
         ),
         issuer=issuer,
+        probes=_PROBES.get(granted.identity, ()),
     )
 
 

@@ -1,12 +1,14 @@
 """Whether Entra ID exchanges the token of each service account for one of its managed identity.
 
 Entra ID compares the token with the issuer's keys, the identity, and issuer, subject and audience of its federated
-credentials, which these checks read. They have no token: that is the hosted cluster's, and its pod exchanges it.
+credentials, which these checks read. The token is the hosted cluster's, and its pod exchanges it. On a local stack a
+probe does, and reports it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from identity.credentials.openid_documents import DISCOVERY_PATH
@@ -14,8 +16,8 @@ from identity.naming import parse_arm_id
 from ops.doctor.model.check import Check, Fault, Stage, of_federated
 from ops.world.expected import FederatedIdentity
 from ops.world.parts import Part
-from ops.world.seen import NotReadError, entry
-from ops.world.stack_world import SeenManagedIdentity, StackWorld
+from ops.world.seen import NotReadError, entry, known
+from ops.world.stack_world import SeenManagedIdentity, SeenPod, StackWorld
 
 
 def _find_issuer(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
@@ -91,9 +93,39 @@ def _other(managed: SeenManagedIdentity, subject: str, issuer: str) -> tuple[str
     return "AADSTS700212", f"; there is one for {', '.join(of_subject)}"
 
 
+def _probed(world: StackWorld) -> Iterator[FederatedIdentity]:
+    """The identities whose service accounts have probes."""
+    for identity in known(world.state).guests:
+        with suppress(NotReadError):
+            if _probes(world, identity):
+                yield identity
+
+
+def _probes(world: StackWorld, identity: FederatedIdentity) -> list[SeenPod]:
+    pods = known(entry(world.control_planes, identity.cluster).pods)
+    return [pod for pod in pods if pod.deployment in identity.probes]
+
+
+def _find_exchange(world: StackWorld, identity: FederatedIdentity) -> Iterator[Fault]:
+    """Whether each probe exchanges its token, and makes the call that the identity's role grants."""
+    for pod in _probes(world, identity):
+        if pod.is_ready:
+            continue
+        report = entry(entry(world.control_planes, identity.cluster).reports, pod.name)
+        error = report.sign_in_error or report.proof_error or "it has not signed in yet"
+        yield Fault(evidence=f"{pod.name}: {error}", fix=f"{world.make('up')} makes the probe and its token again")
+
+
 CHECKS: Final[tuple[Check, ...]] = (
     of_federated(Stage.FEDERATION, "issuer", (Part.ISSUERS,), _find_issuer),
     of_federated(Stage.FEDERATION, "published-key", (Part.ISSUERS,), _find_published_key),
     of_federated(Stage.FEDERATION, "managed-identity", (Part.MANAGED_IDENTITIES,), _find_managed_identity),
     of_federated(Stage.FEDERATION, "federated-credential", (Part.MANAGED_IDENTITIES,), _find_federated_credential),
+    Check(
+        stage=Stage.FEDERATION,
+        name="exchange",
+        needs=(Part.REPORTS, Part.CONTROL_PLANES, Part.STATE),
+        places=_probed,
+        find=_find_exchange,
+    ),
 )

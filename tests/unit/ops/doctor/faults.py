@@ -268,6 +268,13 @@ FAULTS: Final = (
         "trust in another issuer", Stage.FEDERATION, "federated-credential", GUEST, changes.trusting_another_issuer
     ),
     InjectedFault(
+        "token refused",
+        Stage.FEDERATION,
+        "exchange",
+        GUEST,
+        lambda world: worlds.with_token_probe(world, "AADSTS700213: No matching federated identity record found"),
+    ),
+    InjectedFault(
         "registration removed", Stage.SIGN_IN, "registration", ISSUED, changes.application({"certificates": {}})
     ),
     InjectedFault("registration ended", Stage.SIGN_IN, "registration", ISSUED, changes.registration_ended),

@@ -75,7 +75,7 @@ def test_nothing_is_blamed_on_a_healthy_stack(world: StackWorld) -> None:
 
 
 def test_every_check_is_made_where_the_stack_makes_the_cluster_side() -> None:
-    results = examined(worlds.healthy())
+    results = examined(worlds.with_token_probe(worlds.healthy()))
 
     assert exit_code(results) is ExitCode.SOUND
     assert {(each.stage, each.check) for each in results} == {(each.stage, each.name) for each in CHECKS}

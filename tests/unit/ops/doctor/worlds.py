@@ -51,6 +51,23 @@ def state(world: StackWorld) -> StackState:
     return known(world.state)
 
 
+def with_token_probe(world: StackWorld, error: str | None = None) -> StackWorld:
+    """`GUEST` has a probe, as in a self-managed cluster; `error` is Entra ID's refusal of its token."""
+    [cluster] = state(world).clusters
+    probed = {guest.identity: guest for guest in cluster.guests}
+    probed[GUEST] = replace(probed[GUEST], probes=("probe-token",))
+    pod = replace(known(plane(world).pods)[0], name="probe-token-5d4f8-x2x7k", is_ready=error is None, classes={})
+    report = SeenReport(
+        **dict.fromkeys(("file", "client_id", "thumbprint", "expires", "proof_status", "proof_error", "action")),
+        is_signed_in=error is None,
+        sign_in_error=error,
+        is_proven=error is None,
+    )
+    world = with_state(world, clusters=(replace(cluster, guests=tuple(probed.values())),))
+    seen = plane(world)
+    return with_plane(world, pods=(*known(seen.pods), pod), reports={**seen.reports, pod.name: report})
+
+
 def identity(world: StackWorld, field: str) -> Identity:
     [found] = [each for each in state(world).identities if each.identity == field]
     return found
