@@ -15,7 +15,7 @@ from ops.stack.errors import CommandError
 
 _MEMBERS: Final = (
     "import dataclasses, json; from identity.clouds import LocalEnvironment; "
-    "print(json.dumps([each.name for each in dataclasses.fields(LocalEnvironment)]))"
+    "print(json.dumps([field.name for field in dataclasses.fields(LocalEnvironment)]))"
 )
 _EXEC: Final = "\nexec "
 

@@ -327,7 +327,7 @@ def test_a_stack_that_owns_the_control_planes_namespace_exports_nothing(
     assert (printed.code, printed.output, list(folder.iterdir())) == (1, "", [])
     assert printed.error == (
         "idstack: the stack dev was brought up with `clusterSide: stack`, so it owns clusters-hc1, where HyperShift "
-        "puts the control plane: the two would overwrite each other's objects. Nothing was written. Leave the "
+        "creates the control plane: the two would overwrite each other's objects. Nothing was written. Leave the "
         "namespace to HyperShift first: `idstack pulumi --stack dev -- config set clusterSide hypershift`, `make up "
         "STACK=dev`, then export again\n"
     )

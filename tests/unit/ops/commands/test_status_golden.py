@@ -85,6 +85,7 @@ def outputs(cluster_side: str) -> dict[str, Any]:
     cluster = {
         "namespace": "clusters",
         "controlPlane": {row.field: output(row.secret_provider_class, secret(row)) for row in ROWS},
+        "dataPlane": {},
         "managedIdentities": managed,
     }
     stack = {"keyVaultId": VAULT, "managementClusterId": CLUSTER, "clusterSide": cluster_side}
