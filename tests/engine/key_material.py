@@ -49,7 +49,7 @@ _BETWEEN: Final = re.compile(rb"\\+[nrt]|[\s:]")
 _CIPHERTEXT: Final = re.compile(r"v1:([A-Za-z0-9+/]{16}):([A-Za-z0-9+/]+={0,2})")
 _SALT: Final = re.compile(r"v1:([A-Za-z0-9+/]+=*):v1:[A-Za-z0-9+/]{16}:[A-Za-z0-9+/]+=*")
 _ITERATIONS: Final = 1_000_000
-_PAUSE: Final = 0.02
+_PAUSE: Final = 0.1
 
 
 Key: TypeAlias = RSAPrivateKey | bytes
@@ -140,7 +140,7 @@ class Processes:
 
 @contextmanager
 def watched_processes(stack: LocalStack) -> Iterator[Processes]:
-    """Note every process of the stack that runs during the block for longer than some milliseconds."""
+    """Note every process of the stack that runs during the block for longer than a tenth of a second."""
     processes, ended = Processes(), threading.Event()
 
     def watch() -> None:

@@ -1,23 +1,30 @@
-"""A stack from nothing to nothing, and what it leaves behind: no private key and no token, nowhere."""
+"""A stack from nothing to nothing, and what it leaves behind: no private key and no token, nowhere.
+
+The vault is a private key's only home. Whoever may preview a stack decrypts its states, so what is encrypted in them,
+in their history and in their backups is searched like the rest.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from tests.engine.key_material import Key, KeySearch, everything, vault_keys, watched_processes
 from tests.engine.killing import small_stack
-from tests.engine.out_of_band import OutOfBand
+from tests.engine.reader import reader_of
 from tests.harness import LocalStack
 
 # What Azure itself keeps of deleted things: soft-deleted applications and vaults, and names of role assignments.
-_KEPT = {
+_KEPT: Final = {
     "arm-role-assignment-name",
     "entra-deleted",
     "keyvault-deleted",
@@ -25,44 +32,68 @@ _KEPT = {
     "keyvault-secret",
 }
 # Made with the first token, which on kube-apiserver the start waits for.
-_SIGNING_KEY = "entra-signing-key"
-_JWT = re.compile(rb"eyJ[\w-]{16,}\.eyJ[\w-]{16,}\.[\w-]{16,}")
+_SIGNING_KEY: Final = "entra-signing-key"
+_JWT: Final = re.compile(rb"eyJ[\w-]{16,}\.eyJ[\w-]{16,}\.[\w-]{16,}")
+_BACKEND: Final = ".localcloud/pulumi/backend/.pulumi"
 
 
-@dataclass
+@dataclass(frozen=True)
 class LifecycleScenario:
-    """One stack from `up` to `destroy`: the cloud before and after, the vault's private keys, and all that was printed.
+    """One stack from `up` to `destroy`: the cloud before, meanwhile and after, and all that it left behind, by place.
 
-    `in_state` are the private keys in the decrypted state.
+    `keys` are those of the vault, by name; `in_state` are private keys in PEM in the decrypted state.
     """
 
     stack: LocalStack
     before: set[tuple[str, str]]
     up: set[tuple[str, str]]
     after: set[tuple[str, str]]
-    keys: set[str]
+    keys: dict[str, Key]
     in_state: set[str]
-    mounted: set[bytes]
-    printed: str
+    mounted: list[bytes]
+    processes: bytes
+    left: dict[str, bytes]
 
 
 @pytest.fixture(scope="module")
 def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LifecycleScenario]:
     with small_stack(tmp_path_factory.mktemp("scenario"), "stack") as stack:
+        stack.administer()
         before = stack.inventory()
-        printed = [stack.pulumi("preview", "--diff").stdout]
-        printed.append(stack.up("--json").stdout)
-        up = stack.inventory()
-        exported = json.loads(stack.pulumi("stack", "export", "--show-secrets").stdout)
-        in_state = {key for resource in exported["deployment"]["resources"] for key in _private_keys(resource)}
-        keys = set(_private_keys(OutOfBand(stack).credentials()))
-        mounts = Path(stack.environment.mounts_dir)
-        mounted = {each.read_bytes() for each in mounts.glob("clusters-hc1/*/mnt/certs/*-json")}
-        printed.append(stack.pulumi("preview", "--diff", "--show-sames", "--json").stdout)
-        printed.append(stack.pulumi("refresh", "--yes", "--skip-preview", "--json").stdout)
-        printed.append(stack.pulumi("stack", "export").stdout)
-        printed.append(stack.pulumi("destroy", "--yes", "--skip-preview", "--json").stdout)
-        yield LifecycleScenario(stack, before, up, stack.inventory(), keys, in_state, mounted, "".join(printed))
+        printed: dict[str, str | bytes] = {}
+
+        def run(*arguments: str) -> str:
+            done = stack.run(
+                *("pulumi", *arguments, "--non-interactive", "--stack", stack.name),
+                variables={"PULUMI_DEBUG_COMMANDS": "true"},  # has the option --event-log
+            )
+            printed[" ".join(arguments)] = done.stdout + done.stderr
+            return done.stdout
+
+        with watched_processes(stack) as processes:
+            run("preview", "--diff", "--show-secrets")
+            events = str(stack.state / "events.jsonl")
+            run("up", "--yes", "--skip-preview", "--json", "--show-secrets", "--event-log", events)
+            up, keys = stack.inventory(), vault_keys(stack)
+            exported = json.loads(run("stack", "export", "--show-secrets"))
+            in_state = {key for each in exported["deployment"]["resources"] for key in _private_keys(each)}
+            mounts = Path(stack.environment.mounts_dir)
+            mounted = {each.read_bytes() for each in mounts.glob("clusters-hc1/*/mnt/certs/*-json")}
+            plan = str(stack.state / "plan.json")
+            run("preview", "--diff", "--show-sames", "--json", "--show-secrets", "--save-plan", plan)
+            run("refresh", "--yes", "--skip-preview", "--json")
+            run("stack", "output", "--json", "--show-secrets")
+            with reader_of(stack, tmp_path_factory.mktemp("reader"), cluster_user=True) as reader:
+                printed["the reader's preview"] = reader.pulumi("preview", "--diff", "--show-sames", "--show-secrets")
+                printed["the reader's export"] = reader.pulumi("stack", "export", "--show-secrets")
+            left = dict(everything(stack, {}))
+            run("destroy", "--yes", "--skip-preview", "--json")
+            run("stack", "history", "--json", "--show-secrets")
+        printed["processes"] = processes.text
+        in_the_end = everything(stack, printed)
+        left |= {f"{place} in the end": content for place, content in in_the_end if left.get(place) != content}
+        after = stack.inventory()
+        yield LifecycleScenario(stack, before, up, after, keys, in_state, list(mounted), processes.text, left)
 
 
 def test_up_adds_and_takes_nothing_away(scenario: LifecycleScenario) -> None:
@@ -82,35 +113,58 @@ def test_each_identity_has_one_key_in_the_vault_and_none_in_the_state(scenario: 
     assert scenario.in_state == set()
 
 
-def test_no_private_key_is_left_in_clear(scenario: LifecycleScenario) -> None:
-    forms = _forms(scenario.keys)
-
-    assert [place for place, content in _everything(scenario) if any(form in content for form in forms)] == []
+def test_a_key_of_the_vault_is_nowhere_else(scenario: LifecycleScenario) -> None:
+    assert KeySearch(scenario.keys).places_in(scenario.left.items()) == {}
 
 
 def test_the_search_finds_a_key_where_one_belongs(scenario: LifecycleScenario) -> None:
-    forms = _forms(scenario.keys)
+    search = KeySearch(scenario.keys)
 
-    assert len(scenario.mounted) == len(scenario.keys), "a document of each"
-    assert all(any(form in content for form in forms) for content in scenario.mounted)
+    found = [search.names_in(document) for document in scenario.mounted]
+
+    assert sorted(map(sorted, found)) == sorted([key] for key in scenario.keys), "a document of each"
+
+
+def test_states_history_backups_events_logs_and_processes_are_searched(scenario: LifecycleScenario) -> None:
+    places = [place for place, content in scenario.left.items() if content]
+
+    for begin in (
+        f"{_BACKEND}/stacks/",
+        f"{_BACKEND}/history/",
+        f"{_BACKEND}/backups/",
+        ".localcloud/events.jsonl",
+        ".localcloud/plan.json",
+        ".localcloud/daemon.log",
+        ".localcloud/state.sqlite",
+        "Pulumi.local.yaml",
+    ):
+        assert [each for each in places if each.startswith(begin)], begin
+    assert b"PULUMI_CONFIG_PASSPHRASE_FILE=" in scenario.processes
+    assert b"pulumi" in scenario.processes
+
+
+def test_a_key_that_is_encrypted_in_the_stacks_file_is_found(scenario: LifecycleScenario) -> None:
+    stack = scenario.stack
+    name, key = next(iter(scenario.keys.items()))
+    assert isinstance(key, RSAPrivateKey)
+    der = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+
+    with stack.configured():
+        stack.pulumi("config", "set", "--secret", "idstack:planted", base64.b64encode(der).decode())
+        files = ((place, content) for place, content in everything(stack, {}) if place.startswith("Pulumi.local.yaml"))
+        places = KeySearch({name: key}).places_in(files)
+
+    assert places == {"Pulumi.local.yaml, decrypted": {name}}
 
 
 def test_no_file_has_the_look_of_a_private_key(scenario: LifecycleScenario) -> None:
-    found = {Path(place).name for place, content in _everything(scenario) if b"PRIVATE KEY-----" in content}
+    found = {Path(place).name for place, content in scenario.left.items() if b"PRIVATE KEY-----" in content}
 
     assert found == {"server.pem", "expired-server.pem"}, "the TLS key of the local cloud's own endpoints"
 
 
 def test_no_token_is_left_in_clear(scenario: LifecycleScenario) -> None:
-    assert [place for place, content in _everything(scenario) if _JWT.search(content)] == []
-
-
-def _everything(scenario: LifecycleScenario) -> Iterator[tuple[str, bytes]]:
-    """Everything that was printed and every file, but for the tmpfs where keys belong: pods' mounts, the deployer's."""
-    yield "standard output", scenario.printed.encode()
-    for file in scenario.stack.state.rglob("*"):
-        if file.is_file() and not file.is_relative_to(scenario.stack.state / "run"):
-            yield str(file), file.read_bytes()
+    assert [place for place, content in scenario.left.items() if _JWT.search(content)] == []
 
 
 def _private_keys(value: Any) -> Iterator[str]:
@@ -128,13 +182,3 @@ def _private_keys(value: Any) -> Iterator[str]:
             yield match[0]
         elif len(value) > 1000 and re.fullmatch(r"[A-Za-z0-9+/=\n]+", value):
             yield from _private_keys(base64.b64decode(value).decode("latin-1"))
-
-
-def _forms(keys: Iterable[str]) -> set[bytes]:
-    """What only these keys have: a line of each, the line in base64 once more at every offset, its bytes in hex."""
-    forms = set()
-    for key in keys:
-        line = key.splitlines()[len(key.splitlines()) // 2].encode()
-        encoded = {base64.b64encode(bytes(offset) + line)[4:-4] for offset in range(3)}
-        forms |= {line, *encoded, base64.b64decode(line).hex().encode()}
-    return forms
