@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from identity.resource_types import NETWORK_API, RESOURCES_API
 from tests.engine.killing import small_stack
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
+
+pytestmark = pytest.mark.slow
 
 NAMED = ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup")
 PARTS = "hc1-infrastructure"
 BALANCER = f"{PARTS}-egress"
 OBJECT = "hc1-hosted-cluster-object"
 INFRASTRUCTURE = ("azure-native:network:", "azure-native:privatedns:", "azure-native:resources:")
-API_VERSION = "2024-05-01"
 RELEASE = {
     "releaseImage": "registry.example.com/release:1",
     "pullSecret": "pull-secret",
@@ -29,11 +31,17 @@ RELEASE = {
 
 @dataclass(frozen=True)
 class Made:
-    """The stack, its hosted cluster's configuration, and what the preview of the first run showed."""
+    """The stack, its hosted cluster's configuration, and what the first preview showed.
+
+    By the first run the managed resource group is there already: `stopped` is that run, `rest` the plan after the
+    command that it printed.
+    """
 
     stack: LocalStack
     cluster: dict[str, Any]
     foreseen: dict[str, str]
+    stopped: subprocess.CompletedProcess[str]
+    rest: dict[str, str]
 
     def with_ranges(self, **ranges: str) -> list[dict[str, Any]]:
         """The hosted clusters with other address ranges."""
@@ -64,14 +72,20 @@ def _namespace(stack: LocalStack) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    """A stack that was previewed and brought up once; the HostedCluster is applied by it."""
+    """A stack that was previewed, stopped by a group that is there, and brought up; it applies the HostedCluster."""
     with small_stack(tmp_path_factory.mktemp("infrastructure"), "hypershift") as stack:
         cluster = _configuration(stack)
         _namespace(stack)
         with stack.configured(hostedClusters=[cluster]):
             foreseen = stack.preview()
+            group = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/hc1-hc1-infra"
+            OutOfBand(stack).arm("PUT", group, RESOURCES_API, {"location": stack.configuration("location")})
+            stopped = stack.idstack("up", check=False)
+            [command] = [line.strip() for line in stopped.stderr.splitlines() if "idstack import" in line]
+            stack.run("sh", "-c", command)
+            rest = stack.preview()
             stack.up()
-            yield Made(stack, cluster, foreseen)
+            yield Made(stack, cluster, foreseen, stopped, rest)
 
 
 def test_every_part_is_foreseen_and_there(made: Made) -> None:
@@ -80,6 +94,15 @@ def test_every_part_is_foreseen_and_there(made: Made) -> None:
     assert made.stack.resource(f"{PARTS}-egress-address")["outputs"]["ipAddress"].startswith("203.0.113.")
     dns = made.stack.resource(OBJECT)["inputs"]["spec"]["dns"]
     assert dns["privateZoneID"] == made.stack.resource(f"{PARTS}-private-zone")["id"]
+
+
+def test_a_group_that_exists_already_can_be_adopted_or_left_alone(made: Made) -> None:
+    assert made.stopped.returncode == 1
+    assert "If the infrastructure of hc1 shall stay another owner's, configure `infrastructure: existing`" in " ".join(
+        made.stopped.stderr.split()
+    )
+    assert f"{PARTS}-managed-resource-group" not in {name for name, step in made.rest.items() if step == "create"}
+    assert made.rest[f"{PARTS}-private-zone"] == "create"
 
 
 def test_a_second_run_and_a_refresh_find_nothing_to_do(made: Made) -> None:
@@ -107,7 +130,7 @@ def test_what_the_cloud_provider_adds_to_the_load_balancer_stays(made: Made) -> 
         **{key: wire[key] for key in ("location", "sku", "tags")},
         "properties": {**wire["properties"], "loadBalancingRules": [rule]},
     }
-    somebody.arm("PUT", balancer["id"], API_VERSION, body)
+    somebody.arm("PUT", balancer["id"], NETWORK_API, body)
 
     stack.pulumi("refresh", "--yes", "--skip-preview")
     with stack.configured(tags={"changed": "everywhere"}):
@@ -139,27 +162,6 @@ def test_infrastructure_goes_after_the_hosted_cluster_and_the_roles(made: Made) 
     assert ended[f"{PARTS}-subnet"] < begun[f"{PARTS}-security-group"]
     left = [key for kind, key in stack.inventory() if kind == "arm" and "/resourcegroups/hc1-" in key]
     assert [key for key in left if "hc1-infra" in key.split("/")[4]] == []
-
-
-def test_a_group_that_exists_already_can_be_adopted_or_left_alone(tmp_path: Path) -> None:
-    with small_stack(tmp_path, "hypershift") as stack:
-        _namespace(stack)
-        group = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/hc1-hc1-infra"
-        location = stack.configuration("location")
-        OutOfBand(stack).arm("PUT", group, "2024-03-01", {"location": location})
-
-        with stack.configured(hostedClusters=[_configuration(stack)]):
-            stopped = stack.idstack("up", check=False)
-            [command] = [line.strip() for line in stopped.stderr.splitlines() if "idstack import" in line]
-            stack.run("sh", "-c", command)
-            rest = stack.preview()
-
-    assert stopped.returncode == 1
-    assert "If the infrastructure of hc1 shall stay another owner's, configure `infrastructure: existing`" in " ".join(
-        stopped.stderr.split()
-    )
-    assert f"{PARTS}-managed-resource-group" not in {name for name, step in rest.items() if step == "create"}
-    assert rest[f"{PARTS}-private-zone"] == "create"
 
 
 def _deletions(log: str) -> tuple[dict[str, int], dict[str, int]]:
