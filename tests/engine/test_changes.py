@@ -1,4 +1,7 @@
-"""What previews of a stack that is up show, and that a stack that is up stays as it is."""
+"""What previews of a stack that is up show, and that a stack that is up stays as it is.
+
+What a change registers otherwise is proven without an engine: `tests/unit/components/test_changes.py`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.resource_store import Resources
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.state_directory import StateDirectory
-from tests.engine.changing import MOUNTS, refusal
+from tests.engine.changing import refusal
 from tests.harness import LocalStack
 
 
@@ -39,24 +42,6 @@ def test_a_refresh_finds_what_up_has_made(stack: LocalStack) -> None:
     stack.pulumi("refresh", "--yes", "--skip-preview", "--expect-no-changes")
 
 
-def test_an_identity_switched_off_is_all_that_a_preview_deletes(stack: LocalStack) -> None:
-    [cluster] = stack.configuration("hostedClusters")
-    identities = {**cluster["identities"], "imageRegistry": {"enabled": False}}
-
-    with stack.configured(hostedClusters=_cluster(stack, identities=identities), allowCredentialLoss=["hc1"]):
-        steps = stack.preview()
-
-    assert set(steps.values()) == {"delete"}
-    assert sorted(name for name in steps if "image-registry" not in name) == []
-    assert {
-        "hc1-image-registry",
-        "hc1-image-registry-credential-secret",
-        "hc1-image-registry-roles-managed",
-        "hc1-cluster-side-image-registry-class",
-        "hc1-cluster-side-probe-image-registry",
-    } <= set(steps)
-
-
 def test_another_region_is_refused_with_all_that_it_would_replace(stack: LocalStack) -> None:
     moved = {"location": "westus", "hostedClusters": _cluster(stack, location="eastus")}
 
@@ -69,18 +54,6 @@ def test_another_region_is_refused_with_all_that_it_would_replace(stack: LocalSt
     assert len(lines) == len(DATA_PLANE)
     assert sorted(stack.resource(name)["inputs"]["resourceName"] for name in replaced) == sorted(lines)
     assert "`idstack pulumi --stack local -- config set location eastus`" in refused
-
-
-def test_without_kms_a_preview_deletes_all_of_its_identity_and_nothing_else(stack: LocalStack) -> None:
-    [cluster] = stack.configuration("hostedClusters")
-    without = [{key: value for key, value in cluster.items() if key != "kms"}]
-
-    with stack.configured(hostedClusters=without, allowCredentialLoss=["hc1"]):
-        steps = stack.preview()
-
-    assert set(steps.values()) == {"delete"}
-    assert sorted(name for name in steps if "kms" not in name) == []
-    assert {"hc1-kms", "hc1-cluster-side-kms-class", "hc1-cluster-side-probe-kms-2"} <= set(steps)
 
 
 def test_a_key_in_another_vault_leaves_the_role_on_the_vault_before(stack: LocalStack) -> None:
@@ -106,37 +79,6 @@ def test_a_key_in_another_vault_leaves_the_role_on_the_vault_before(stack: Local
         "hc1-cluster-side-probe-kms-deployment": "update",
         "hc1-cluster-side-probe-kms-2-deployment": "update",
     }
-
-
-def test_another_encoding_of_one_identity_touches_that_one_only(stack: LocalStack) -> None:
-    [cluster] = stack.configuration("hostedClusters")
-    registry = {**cluster["identities"]["imageRegistry"], "objectEncoding": "hex"}
-
-    with stack.configured(hostedClusters=_cluster(stack, identities={"imageRegistry": registry})):
-        steps = stack.preview()
-
-    assert set(steps.values()) == {"update"}
-    assert {"hc1-image-registry-credential-secret", "hc1-cluster-side-image-registry-class-object"} <= set(steps)
-    assert sorted(name for name in steps if "image-registry" not in name) == []
-
-
-def test_a_second_cluster_touches_nothing_of_the_first(stack: LocalStack) -> None:
-    [first] = stack.configuration("hostedClusters")
-    second = {**first, "name": "hc2", "infraID": "hc2-infra", "identities": {}}
-
-    with stack.configured(hostedClusters=[first, second]):
-        steps = stack.preview()
-
-    assert set(steps.values()) == {"create"}
-    assert sorted(name for name in steps if not name.startswith("hc2")) == []
-
-
-def test_a_new_image_of_the_probe_updates_the_probes_only(stack: LocalStack) -> None:
-    with stack.configured(probe={"image": "registry.example.com/idstack/credential-probe:2"}):
-        steps = stack.preview()
-
-    assert list(steps.values()) == ["update"] * MOUNTS
-    assert all("probe" in name for name in steps)
 
 
 def test_another_authority_of_the_cluster_updates_the_provider_only(stack: LocalStack) -> None:
