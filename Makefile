@@ -64,10 +64,10 @@ test slow nightly kills: export PYTHONDONTWRITEBYTECODE :=
 test: setup ## Run the tests that every change must pass (ARGS=changed or ARGS=tests/unit for a part); docs/explanation/testing.md lists all
 	@$(PYTHON) -m pytest $(PARALLEL) $(SELECTED)
 
-slow: setup ## Run what is worth a merge besides: rehearsals, a fleet, a short storm, other shapes of stacks, the probe's image
+slow: setup ## Run what is worth a merge besides: clusters of both ways, infrastructure, a rehearsal, a fleet, the probe's image
 	@$(PYTHON) -m pytest $(PARALLEL) -m slow $(SELECTED)
 
-nightly: setup ## Run what takes longest for what it proves: Azure's quirks, ten renewals, awkward rehearsals, 400 random examples
+nightly: setup ## Run what takes longest for what it proves: other shapes of stacks, disasters, ten renewals, 400 random examples
 	@$(PYTHON) -m pytest $(PARALLEL) -m 'nightly or (hypothesis and not kills)' --hypothesis-profile=deep $(SELECTED)
 
 e2e: ## The same program on a real kube-apiserver, and what only that can refuse (builds it, once)

@@ -88,7 +88,7 @@ class SigningIn(_Process):
     link. Both durations are in Go's notation.
     """
 
-    def __init__(self, file: Path, ca_file: str, *, backstop: str = "6h", pause: str = "0s") -> None:
+    def __init__(self, file: Path, ca_file: str, *, backstop: str = "6h", pause: str = "20ms") -> None:
         super().__init__("sign-in", "-ca", ca_file, "-backstop", backstop, "-pause", pause, str(file))
 
     def next(self) -> SignIn:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.harness import LocalStack
+
+pytestmark = pytest.mark.slow
 
 
 def _commands(printed: str) -> list[str]:

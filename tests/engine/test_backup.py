@@ -6,26 +6,22 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.engine.key_material import KeySearch, vault_keys
 from tests.harness import LocalStack
 
 
-def test_after_the_loss_of_the_backend_a_backup_leaves_nothing_to_do(small: LocalStack, tmp_path: Path) -> None:
-    file = tmp_path / "backup.json"
+@pytest.fixture(scope="module")
+def backup(small: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a backup."""
+    file = tmp_path_factory.mktemp("backup") / "backup.json"
     small.idstack("backup", "--output", str(file))
-    before = small.contents()
-    shutil.rmtree(small.state / "pulumi/backend/.pulumi")
-
-    done = small.idstack("restore", str(file), "--json")
-
-    assert json.loads(done.stdout)["configuration"] == "same"
-    assert small.preview() == {}
-    assert small.contents() == before
+    return file
 
 
-def test_a_backup_has_no_private_key(small: LocalStack, tmp_path: Path) -> None:
-    small.idstack("backup", "--output", str(tmp_path / "backup.json"))
-    content = (tmp_path / "backup.json").read_bytes()
+def test_a_backup_has_no_private_key(small: LocalStack, backup: Path) -> None:
+    content = backup.read_bytes()
 
     keys = vault_keys(small)
     assert keys
@@ -33,11 +29,22 @@ def test_a_backup_has_no_private_key(small: LocalStack, tmp_path: Path) -> None:
     assert b'"plaintext"' not in content
 
 
-def test_a_stack_that_has_resources_is_not_restored(small: LocalStack, tmp_path: Path) -> None:
-    small.idstack("backup", "--output", str(tmp_path / "backup.json"))
+def test_a_stack_that_has_resources_is_not_restored(small: LocalStack, backup: Path) -> None:
+    before = small.resources()
 
-    refused = small.idstack("restore", str(tmp_path / "backup.json"), check=False)
+    refused = small.idstack("restore", str(backup), check=False)
 
     assert refused.returncode == 1
     assert "a restore would forget what they are" in refused.stderr
+    assert small.resources() == before
+
+
+def test_after_the_loss_of_the_backend_a_backup_leaves_nothing_to_do(small: LocalStack, backup: Path) -> None:
+    before = small.contents()
+    shutil.rmtree(small.state / "pulumi/backend/.pulumi")
+
+    done = small.idstack("restore", str(backup), "--json")
+
+    assert json.loads(done.stdout)["configuration"] == "same"
     assert small.preview() == {}
+    assert small.contents() == before

@@ -24,7 +24,7 @@ from tests.engine.changing import (
 )
 from tests.harness import LocalStack, running_stack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 # What Azure keeps of deleted things: names of assignments, soft-deleted applications.
 _LEFT_BEHIND = {"arm-role-assignment-name", "entra-deleted"}

@@ -10,6 +10,8 @@ import pytest
 from tests.engine.killing import small_stack
 from tests.harness import LocalStack
 
+pytestmark = pytest.mark.slow
+
 CREATE = {
     "kubernetesVersion": "1.35",
     "nodePool": {"vmSize": "Standard_D4s_v5", "count": 3},

@@ -17,7 +17,7 @@ from tests.engine.out_of_band import OutOfBand
 from tests.engine.rotations import Rotating, pod_signing_in, rotating_stack
 from tests.harness import LocalStack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 _VAULT = "2024-11-01"
 _AKS = "2025-09-01"

@@ -151,6 +151,7 @@ def test_without_its_role_the_reader_alone_is_blamed(small: LocalStack) -> None:
     assert (code, blamed(results)) == (1, {(None, None, "vault", "reader-role")})
 
 
+@pytest.mark.slow
 def test_a_document_that_no_loader_takes_is_named(small: LocalStack) -> None:
     """Pods that run keep the credential that they have loaded; one that starts has none."""
     before = broken.write_document(small, "azure-file-hc1-json", "no credential")

@@ -18,7 +18,7 @@ from tests.engine.clients import bare_sign_in, read
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.rotations import Rotating, await_certificate, pod_signing_in, rotating_stack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 _SECRET: Final = "cloud-provider-hc1-json"
 _FAR: Final = datetime(2036, 1, 1, tzinfo=UTC)

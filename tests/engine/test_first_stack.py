@@ -95,7 +95,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(empty_project(root).root, folder)
 
 
-@pytest.mark.parametrize(("stack", "side"), [("dev", Side.HYPERSHIFT), ("trial", Side.STACK)])
+@pytest.mark.parametrize(
+    ("stack", "side"), [("dev", Side.HYPERSHIFT), pytest.param("trial", Side.STACK, marks=pytest.mark.slow)]
+)
 def test_the_engine_only_adds_to_the_file_of_a_new_stack(project: Project, stack: str, side: Side) -> None:
     answers = answers_of(stack, side, project.backend)
 
@@ -115,7 +117,7 @@ def test_the_engine_only_adds_to_the_file_of_a_new_stack(project: Project, stack
     assert project.text(stack) == changed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("side", list(Side))
 def test_what_init_writes_goes_up_and_down_on_the_local_cloud(tmp_path: Path, side: Side) -> None:
     with rehearsals(tmp_path) as local:

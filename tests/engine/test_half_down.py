@@ -9,7 +9,7 @@ import pytest
 from tests.engine.killing import small_stack
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_recover_settles_a_stack_whose_schedule_lost_its_secret(tmp_path: Path) -> None:
     with small_stack(tmp_path, "hypershift") as stack:
         stack.up()

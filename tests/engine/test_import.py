@@ -22,6 +22,8 @@ from tests.engine.out_of_band import OutOfBand
 from tests.harness import PROJECT, LocalStack
 from tests.hosted_clusters import hosted_cluster
 
+pytestmark = pytest.mark.slow
+
 # What only controllers write.
 _NOT_DECLARED = {"Event", "Pod", "SecretProviderClassPodStatus"}
 _OBJECTS = {

@@ -14,6 +14,8 @@ from tests.engine.changing import bring_up
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
+pytestmark = pytest.mark.slow
+
 _SOON: Final = 60.0  # seconds until a fresh role is in effect
 _OWN, _BESIDE, _ELSEWHERE = "cpo-hc1-json", "cpo-hc2-json", "cpo-hc3-json"
 

@@ -21,7 +21,7 @@ from tests.engine.killing import small_stack
 from tests.engine.service_accounts import SUBJECTS, GuestCluster, proof_of
 from tests.harness import LocalStack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 ISSUER: Final = "https://hc1created.blob.core.windows.net/hc1created"
 SECRET: Final = "/api/v1/namespaces/clusters/secrets/hc1-sa-signing-key"

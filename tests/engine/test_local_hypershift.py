@@ -11,7 +11,7 @@ import pytest
 from identity.catalogue import CONTROL_PLANE
 from tests.harness import LocalStack, running_stack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 STACK = "local-hypershift"
 FIELDS = [row.field for row in CONTROL_PLANE if row.workload]

@@ -10,7 +10,7 @@ from tests.engine.changing import bring_up, refusal
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 COMPONENT, SETTING, TOPIC, ALERTS = "monitoring", "monitoring-audit-log", "monitoring-topic", "monitoring-expiry-alerts"
 

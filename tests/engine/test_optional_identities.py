@@ -11,7 +11,7 @@ from identity.catalogue import OPTIONAL
 from tests.engine.changing import bring_up, refusal
 from tests.harness import LocalStack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 ACCOUNT = "Microsoft.Storage/storageAccounts/backuplocal"
 REGISTRY = "Microsoft.ContainerRegistry/registries/idstacklocal"

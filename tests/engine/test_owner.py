@@ -14,7 +14,7 @@ from tests.engine.other_stacks import a_copy, another_backend, in_azure
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 _AUTHORIZATION: Final = "2022-04-01"
 _ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"

@@ -49,6 +49,7 @@ def test_a_certificate_that_would_live_too_long_is_refused_before_its_renewal(sm
     assert {policy for policy, _ in broken(refusal(small, *_PREVIEW, credentials=credentials))} == {"certificate-life"}
 
 
+@pytest.mark.slow
 def test_a_stack_that_keeps_every_policy_is_as_it_was(small: LocalStack) -> None:
     done = small.pulumi(*_PREVIEW)
     assert "idstack@v" in done.stdout

@@ -41,6 +41,7 @@ def test_a_reader_previews_a_change_as_the_deployer_does(small: LocalStack, read
     assert planned["vault-vault"] == "update"
 
 
+@pytest.mark.slow
 def test_the_role_reader_is_enough_without_the_cluster_side(small: LocalStack, tmp_path: Path) -> None:
     with reader_of(small, tmp_path) as reader:
         with pytest.raises(AssertionError, match="Azure Kubernetes Service Cluster User Role"):

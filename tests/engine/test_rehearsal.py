@@ -11,8 +11,6 @@ from identity.catalogue import CONTROL_PLANE
 from tests.engine.rehearsals import Rehearsals, processes_in, rehearsals
 from tests.engine.test_workload_identities import self_managed
 
-pytestmark = pytest.mark.slow
-
 _CLIENTS = sum(row.enabled_by_default for row in CONTROL_PLANE)
 
 
@@ -22,6 +20,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsals]:
         yield found
 
 
+@pytest.mark.slow
 def test_another_role_set_and_new_clusters_of_both_ways_refuse_nobody(project: Rehearsals) -> None:
     before = project.start("prod")
     cluster = project.cluster(
@@ -49,6 +48,7 @@ def test_another_role_set_and_new_clusters_of_both_ways_refuse_nobody(project: R
     assert list(project.temporary.iterdir()) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_rehearsal_leaves_nothing_behind(project: Rehearsals, by: signal.Signals) -> None:
     project.start("prod")

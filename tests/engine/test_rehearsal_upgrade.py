@@ -9,7 +9,7 @@ import pytest
 from identity.checkout import git
 from tests.engine.rehearsals import Rehearsals, rehearsals
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 # What the earlier version had otherwise: identities without the tag of their stack, and a shorter record of the local
 # cloud, which refuses members that it does not know.

@@ -15,7 +15,7 @@ from tests.engine.changing import FAST, with_applications
 from tests.harness import PROJECT, LocalStack, running_stack
 from tests.repositories import Repository
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 # What the commands run; the rest of the project stays links to this checkout, which git does not know of.
 _COPIED: Final = (

@@ -55,7 +55,7 @@ def test_no_sign_in_fails_however_a_renewal_is_killed(tmp_path: Path, capsys: py
         assert client.refusals == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_ends_when_a_registration_cannot_be_removed(tmp_path: Path) -> None:
     """The engine would wait for ever: `executeChain` of pulumi v3.259 gives the program no answer then."""
     with rotating_stack(tmp_path) as rotating, signing_in(rotating.stack, rotating.file) as clients:

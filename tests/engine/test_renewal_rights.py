@@ -30,7 +30,7 @@ from tests.engine.reader import Reader, registration
 from tests.engine.rotations import LIFE, SETTLED
 from tests.harness import LocalStack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 _AUTHORIZATION = "2022-04-01"
 _SUBSCRIPTION = "/subscriptions/10ca1000-0000-4000-8000-000000000002"

@@ -14,8 +14,9 @@ from tests.engine.clients import await_refusal, bare_sign_in, read, secrets_of
 from tests.engine.held_faults import gate_refuses, held
 from tests.harness import LocalStack
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_a_revocation_that_reads_an_old_list_keeps_the_new_certificate(
     small: LocalStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

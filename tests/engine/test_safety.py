@@ -72,7 +72,14 @@ _FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize("foreign", _FOREIGN, ids=[each.plugin for each in _FOREIGN])
+# One plugin for all: what they refuse, `emulated/tests` has of each.
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        pytest.param(each, id=each.plugin, marks=pytest.mark.slow if each is not _FOREIGN[0] else ())
+        for each in _FOREIGN
+    ],
+)
 @pytest.mark.parametrize("recorded", [True, False], ids=["the local cloud known", "only the plugins installed"])
 def test_a_foreign_stack_is_refused(stack: LocalStack, tmp_path: Path, foreign: Foreign, recorded: bool) -> None:
     project = _project(tmp_path, foreign)

@@ -12,7 +12,7 @@ from identity.credentials.document import decode
 from tests.engine.adoption import SCRIPTED, Adoption, adopted_cluster
 from tests.engine.hypershift_scripts import VAULT, HyperShiftScripts
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.changing import CLASSES, FAST, Change, another_imported, bring_up, refusal, with_applications
 from tests.harness import LocalStack, running_stack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 SHARED = "organization/idstack/local-shared"
 

@@ -17,7 +17,7 @@ from tests.engine.other_stacks import in_azure
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 _SHARED = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect", "managementCluster")
 _TO = ("--cluster", "hc1", "--to", "local-hc1")

@@ -16,7 +16,7 @@ from ops.world.seen import known
 from tests.engine.state_in_azure import FAULTS, KEY, EngineOnAzure, StateInAzure
 from tests.harness import empty_project
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 _STATE = ".pulumi/stacks/state/dev.json"
 

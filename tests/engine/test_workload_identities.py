@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -81,14 +81,30 @@ class BothWays:
             http.patch(path, json=changed, headers={"Content-Type": "application/merge-patch+json"}).raise_for_status()
 
     def refused(self, row: ControlPlaneIdentity, subject: FederatedSubject) -> str:
-        """Entra ID's code for a token of the service account, as its probe reports it."""
-        deadline = time.monotonic() + _NEXT_ROUND
-        while time.monotonic() < deadline:
-            report = self.probe(row, subject)
-            if report and (error := report["signIn"]["error"]) and error.startswith("AADSTS"):
-                return error.partition(":")[0]
-            time.sleep(1)
-        raise AssertionError(f"{subject.subject} still signs in")
+        """Entra ID's code for a token of the service account, as its probe reports it once it has logged a refusal."""
+        log = self._log(row, subject)
+        follow = ["timeout", str(_NEXT_ROUND), "tail", "--lines=1", "--follow=name", "--retry", str(log)]
+        with subprocess.Popen(follow, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as lines:
+            assert lines.stdout is not None
+            assert any("AADSTS" in line for line in lines.stdout), f"{subject.subject} still signs in"
+            lines.terminate()
+        report = self.probe(row, subject)
+        assert report is not None
+        return (report["signIn"]["error"] or "").partition(":")[0]
+
+    def _log(self, row: ControlPlaneIdentity, subject: FederatedSubject) -> Path:
+        """Of the probe's pod, once there is one as the Deployment has it now."""
+        assert row.workload is not None
+        deployment = row.workload.probe_name(subject)
+        path, pods = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments", f"/api/v1/namespaces/{NAMESPACE}/pods"
+        selected = {"labelSelector": f"app.kubernetes.io/instance={deployment}", "watch": "true"}
+        with self.stack.kubernetes() as http:
+            wanted = http.get(f"{path}/{deployment}").json()["spec"]["template"]["spec"]["volumes"]
+            with http.stream("GET", pods, params=selected) as changes:
+                found = (json.loads(line)["object"] for line in changes.iter_lines())
+                pod = next(each for each in found if each["spec"]["volumes"] == wanted)
+        [container] = pod["spec"]["containers"]
+        return self.stack.state / "logs" / NAMESPACE / pod["metadata"]["name"] / f"{container['name']}.log"
 
 
 @dataclass

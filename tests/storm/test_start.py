@@ -13,7 +13,7 @@ from localcloud.core.state_directory import StateDirectory
 from tests.harness import empty_project
 from tests.storm.disk import Writes, frozen, image, lose_power
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 @pytest.mark.parametrize(("write", "kept"), [(2, 0), (6, 50), (11, 0), (20, 50), (40, 0)])

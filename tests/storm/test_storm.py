@@ -1,6 +1,6 @@
 """A storm of operations and kills, after each of which everything must hold (decision record 0056).
 
-`make slow` has a short one, `make storm` a long one, of another seed each day unless SEED is given.
+`make nightly` has a short one, `make storm` a long one, of another seed each day unless SEED is given.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _storm(root: Path, capsys: pytest.CaptureFixture[str], seed: int, plan: list
     report(storm.summary())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_everything_holds_after_each_operation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _storm(tmp_path, capsys, _SHORT_SEED, drawn(_SHORT_SEED, _SHORT_OPERATIONS, _SHORT_KILLS, DAYS))
 

@@ -16,7 +16,7 @@ from identity.credentials.document import encode
 from ops.forecast import counts, screen
 from ops.forecast.forecast import Forecast, Use, forecast
 from ops.forecast.limits import LIMITS, ROLE_ASSIGNMENTS, VAULT_READS
-from ops.forecast.stack import duration, together
+from ops.forecast.stack import ForecastStack, duration, together
 from tests.unit.components import world
 
 SHARED = "organization/idstack/shared"
@@ -25,6 +25,12 @@ SHARED = "organization/idstack/shared"
 def of(clusters: int | None = None, poll: timedelta | None = None, **changes: Any) -> Forecast:
     """The forecast of one stack with these changes of its configuration."""
     return forecast(together({"test": world.settings(**changes)}, poll), clusters)
+
+
+@pytest.fixture(scope="module")
+def stacks() -> list[ForecastStack]:
+    """One stack as it is configured."""
+    return together({"test": world.settings()})
 
 
 def use(found: Forecast, key: str) -> Use:
@@ -41,12 +47,12 @@ def test_a_cluster_takes_its_assignments_and_the_reader_one() -> None:
 
 
 @given(st.integers(0, 400))
-def test_as_many_more_clusters_fit_as_it_says_and_no_more(clusters: int) -> None:
-    for each in of(clusters).uses:
+def test_as_many_more_clusters_fit_as_it_says_and_no_more(stacks: list[ForecastStack], clusters: int) -> None:
+    for each in forecast(stacks, clusters).uses:
         if each.more:
-            assert use(of(clusters + each.more), each.limit.key).share <= 1
+            assert use(forecast(stacks, clusters + each.more), each.limit.key).share <= 1
         if each.more is not None:
-            assert use(of(clusters + each.more + 1), each.limit.key).share > 1
+            assert use(forecast(stacks, clusters + each.more + 1), each.limit.key).share > 1
 
 
 def test_the_first_limit_is_the_one_with_the_fewest_more_clusters() -> None:
