@@ -76,7 +76,7 @@ _FOREIGN = [
 @pytest.mark.parametrize(
     "foreign",
     [
-        pytest.param(each, id=each.plugin, marks=pytest.mark.slow if each is not _FOREIGN[0] else ())
+        pytest.param(each, id=each.plugin, marks=pytest.mark.nightly if each is not _FOREIGN[0] else ())
         for each in _FOREIGN
     ],
 )
