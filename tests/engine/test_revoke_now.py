@@ -17,11 +17,14 @@ from tests.harness import LocalStack
 pytestmark = pytest.mark.slow
 
 
-def test_a_revocation_that_reads_an_old_list_keeps_the_new_certificate(
-    small: LocalStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def file(small: LocalStack, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The credential in a pod; clients in this process trust the local cloud."""
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", small.environment.ca_file)
-    file = next(Path(small.environment.mounts_dir, "clusters-hc1").glob("*/mnt/certs/cloud-provider-hc1-json"))
+    return next(Path(small.environment.mounts_dir, "clusters-hc1").glob("*/mnt/certs/cloud-provider-hc1-json"))
+
+
+def test_a_revocation_that_reads_an_old_list_keeps_the_new_certificate(small: LocalStack, file: Path) -> None:
     leaked = read(file)
     # The schedule asks for the application by its client id. The first answers are of before the new certificate.
     old = HeldLag("graph", ("GET",), "appId=", since=datetime.now(UTC), count=4)
@@ -38,11 +41,7 @@ def test_a_revocation_that_reads_an_old_list_keeps_the_new_certificate(
     assert small.preview() == {}
 
 
-def test_a_leaked_key_is_out_although_the_new_gate_fails_and_stays_out(
-    small: LocalStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", small.environment.ca_file)
-    file = next(Path(small.environment.mounts_dir, "clusters-hc1").glob("*/mnt/certs/cloud-provider-hc1-json"))
+def test_a_leaked_key_is_out_although_the_new_gate_fails_and_stays_out(small: LocalStack, file: Path) -> None:
     leaked = read(file)
     bare_sign_in(leaked)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, get_args, get_origin
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
@@ -94,6 +95,7 @@ def _choices(node: SchemaNode, path: str) -> Iterator[Choice]:
         yield from _choices(below, at)
 
 
+@cache
 def shapes() -> tuple[dict[str, dict[str, Any]], list[Choice]]:
     """The configurations by name, and the choices that none of them has."""
     found: dict[str, dict[str, Any]] = {}
