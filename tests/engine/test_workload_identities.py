@@ -104,7 +104,7 @@ class BothWays:
                 found = (json.loads(line)["object"] for line in changes.iter_lines())
                 pod = next(each for each in found if each["spec"]["volumes"] == wanted)
         [container] = pod["spec"]["containers"]
-        return self.stack.state / "logs" / NAMESPACE / pod["metadata"]["name"] / f"{container['name']}.log"
+        return Path(self.stack.state, "logs", NAMESPACE, pod["metadata"]["name"], f"{container['name']}.log")
 
 
 @dataclass
