@@ -15,6 +15,8 @@ from kubernetes import client, config
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import PROJECT, LocalStack
 
+pytestmark = pytest.mark.slow
+
 _NAMESPACE = "clusters-hc1"
 _VAULT_API, _AUTHORIZATION_API = "2024-11-01", "2022-04-01"
 
@@ -127,7 +129,6 @@ def test_up_with_a_refresh_repairs_all_of_it(small: LocalStack, seen: Seen) -> N
     assert _as_the_workflow(small).returncode == 0
 
 
-@pytest.mark.slow
 def test_recover_finds_an_object_that_the_state_has_lost(small: LocalStack) -> None:
     """The stack has no kubeconfig file: recover reaches the cluster as the stack does."""
     resources = small.resources()
@@ -145,7 +146,6 @@ def test_recover_finds_an_object_that_the_state_has_lost(small: LocalStack) -> N
     small.up()
 
 
-@pytest.mark.slow
 def test_after_an_application_was_deleted_recover_makes_another(small: LocalStack) -> None:
     before = small.resource("hc1-cloud-provider-entra-application")["id"]
     OutOfBand(small).graph("DELETE", before)
