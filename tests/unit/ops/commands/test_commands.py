@@ -36,7 +36,7 @@ def outputs(infra_id: str = "hc1", **changes: Any) -> dict[str, Any]:
     """A stack with one identity, its output changed."""
     ingress = output("managed-azure-ingress", "ingress-hc1-json", **changes)
     cluster = {"controlPlane": {"ingress": ingress}, "dataPlane": {}, "hostedClusterSpec": {"infraID": infra_id}}
-    return {"hostedClusters": {"hc1": cluster}}
+    return {"hostedClusters": {"hc1": {"namespace": "clusters", **cluster}}}
 
 
 @pytest.fixture
