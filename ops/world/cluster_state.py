@@ -17,7 +17,7 @@ from identity.access.api_server import ApiServer
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AccessError
 from identity.naming import control_plane_namespace
-from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side, owned_namespaces
+from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side
 from ops.access.azure import deployer
 from ops.access.management_cluster import api_server
 from ops.stack import local_cloud
@@ -161,7 +161,7 @@ def read_cluster_state(engine: Engine, outputs: StackOutputs[str]) -> ClusterSta
     if not outputs.get("hostedClusters"):
         return None
     if "managementClusterId" not in outputs:
-        if len(owned_namespaces(outputs)) == len(outputs["hostedClusters"]):
+        if all(cluster_side(outputs, cluster) == "stack" for cluster in outputs["hostedClusters"].values()):
             return None
         why = "the management cluster: the stack's configuration has no managementCluster"
         return ClusterState(unread=(Unread(why),))

@@ -169,7 +169,7 @@ def test_without_a_stack_there_is_one_finding(engine: FakeEngine, idstack: Idsta
     assert [line for line in printed.output.splitlines() if not line.startswith(" ")] == [
         "broken  engine (state)",
         "",
-        "dev: 1 finding; 31 checks; 30 skipped behind a broken stage",
+        "dev: 1 finding; 32 checks; 31 skipped behind a broken stage",
     ]
     assert [call for call in engine.calls if not call.startswith("stack export")] == []
 
