@@ -53,6 +53,6 @@ def test_a_stack_that_lost_its_salt_and_its_state_is_created_again(stack: LocalS
     for each in (file, *(stack.state / "pulumi/backend/.pulumi/stacks").rglob("*.json*")):
         each.write_text("")
     recovered = stack.idstack("recover", "--no-up", check=False)
-    assert "begins again, empty" in recovered.stdout
+    assert "before any run ended, and is empty now" in recovered.stdout
     assert _salt(file)
     stack.idstack("down")

@@ -83,7 +83,7 @@ def test_a_preview_afterwards_shows_nothing(adopted: Adoption) -> None:
 def test_the_report_says_what_the_scripts_do_not_make(adopted: Adoption) -> None:
     lines = {each["identity"]: each for each in adopted.report["findings"]}
 
-    assert lines["kms"]["differs"] == "the scripts make none"
+    assert lines["kms"]["differs"] == "the scripts create none"
     assert lines["velero"]["next_up"] == "leaves it alone"
     for row in SCRIPTED:
         assert "PKCS#12; document without renew_after, cannot_renew_after" in lines[row.field]["differs"]
