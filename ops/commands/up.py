@@ -130,7 +130,10 @@ def _show_sign_ins(stack: str, signed: ProbeRows, environment: LocalEnvironment,
         if signed.accounts:
             tables.append(tokens(signed.accounts, mounts, width))
         with_caption(tables[-1], plugins.describe(plugins.installed()))
-        screen.console.print(*tables, sep="\n")
+        for place, table in enumerate(tables):
+            if place:
+                screen.console.print()
+            screen.console.print(table)
     failing = [row.identity for row in signed.certificates if not row.is_green]
     failing += [row.of.subject for row in signed.accounts if not row.probe.is_ready]
     if failing:

@@ -151,12 +151,21 @@ _WRONG: Final = (
 )
 
 
+def _federation(both: BothWays) -> set[tuple[str, str]]:
+    """Identity and check of what the doctor finds broken in the exchange of tokens."""
+    options = ("--stack", both.stack.name, "--cluster", "hc2", "--stage", "federation", "--json")
+    results = json.loads(both.stack.idstack("doctor", *options, check=False).stdout)
+    assert {each["status"] for each in results} <= {"ok", "broken", "skipped"}
+    return {(each["identity"], each["check"]) for each in results if each["status"] == "broken"}
+
+
 def test_a_probe_says_why_a_token_is_refused(both: BothWays) -> None:
     wrong = list(zip(ROWS, _WRONG, strict=False))
     for account, (claim, value, _) in wrong:
         both.sign_wrongly(*account, claim, value)
 
     assert [both.refused(*account) for account, _ in wrong] == [code for _, (_, _, code) in wrong]
+    assert _federation(both) == {(row.field, "exchange") for (row, _), _ in wrong}
 
 
 def test_status_has_each_identity_and_each_of_its_credentials(both: BothWays) -> None:
@@ -169,18 +178,11 @@ def test_status_has_each_identity_and_each_of_its_credentials(both: BothWays) ->
     assert sum(len(each["federatedCredentials"]) for each in rows) == len(ROWS)
 
 
-def _federation(both: BothWays) -> set[tuple[str, str]]:
-    """Identity and check of what the doctor finds broken in the exchange of tokens."""
-    options = ("--stack", both.stack.name, "--cluster", "hc2", "--stage", "federation", "--json")
-    results = json.loads(both.stack.idstack("doctor", *options, check=False).stdout)
-    assert {each["status"] for each in results} <= {"ok", "broken", "skipped"}
-    return {(each["identity"], each["check"]) for each in results if each["status"] == "broken"}
-
-
 def test_the_doctor_finds_why_a_token_is_not_exchanged(both: BothWays) -> None:
     stack, arm = both.stack, OutOfBand(both.stack).arm
     other = stack.resource("hc2-workload-ingress-federated-account")["id"]
     trust = arm("GET", other, MANAGED_IDENTITY_API)["properties"]
+    stack.idstack("up", "--stack", stack.name, check=False)
     before = _federation(both)
     arm("DELETE", stack.resource("hc2-workload-disk-federated-node")["id"], MANAGED_IDENTITY_API)
     arm("DELETE", stack.resource("hc2-workload-network-identity")["id"], MANAGED_IDENTITY_API)
@@ -189,7 +191,8 @@ def test_the_doctor_finds_why_a_token_is_not_exchanged(both: BothWays) -> None:
     container = stack.resource("hc2-issuer-container")["id"]
     arm("PUT", container, _STORAGE_API, {"properties": {"publicAccess": "None"}})
     closed = _federation(both)
-    stack.up("--refresh")
+    # It waits until every probe signs in again.
+    stack.idstack("up", "--stack", stack.name, "--refresh", check=False)
 
     broken = {("disk", "federated-credential"), ("ingress", "federated-credential"), ("network", "managed-identity")}
     assert (before, found) == (set(), broken)
