@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
 
 import pulumi
 from pulumi_kubernetes.core import v1 as core
@@ -14,15 +13,20 @@ from pulumi_kubernetes.meta import v1 as meta
 from components.azure.control_plane_identity import ControlPlaneIdentityComponent
 from components.azure.credential_store import CredentialStore
 from components.azure.providers import ClusterConnection
-from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY, DOCUMENTS, Platform, node, render
-from components.kubernetes.credential_probe import credential_probe
-from components.kubernetes.namespace_objects import (
-    azure_cluster_identity,
-    block_instance_metadata,
-    opaque_secret,
-    secret_objects,
-    secret_provider_class,
+from components.kubernetes.cloud_config import Platform
+from components.kubernetes.consumer_config import (
+    ClusterIdentity,
+    ClusterIdentityArgs,
+    ConsumerConfig,
+    ConsumerConfigArgs,
+    NodeConfig,
+    NodeConfigArgs,
+    PlatformConfig,
+    PlatformConfigArgs,
 )
+from components.kubernetes.credential_probe import CredentialProbe, CredentialProbeArgs
+from components.kubernetes.metadata_block import MetadataBlock, MetadataBlockArgs
+from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
 from components.kubernetes.user_workload import MountedIdentity, UserWorkload, UserWorkloadArgs
 from components.kubernetes.wiring import credential_path
 from components.plugin.resources import NamespaceGuard
@@ -33,12 +37,6 @@ from identity.mounts import side_by_side
 from identity.naming import kebab
 from identity.settings import HostedClusterSettings, Settings, WorkloadSettings
 from identity.settings.proof_target import proof_target
-
-# The nodes' ConfigMap and the cloud controller manager's Secret share their name.
-_NODE_CONFIG_MAP: Final = "azure-cloud-config"
-_METADATA_POLICY: Final = "block-instance-metadata"
-# openshift/cluster-network-operator pkg/names/names.go
-_NETWORK_OPERATOR_ANNOTATION: Final = {"network.operator.openshift.io/cluster-name": "management"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,20 +77,13 @@ class ClusterSide(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self._guarded = self.guard(f"{name}-guard", pulumi.ResourceOptions(parent=self, depends_on=[namespace]))
-        self._inside = pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
+        inside = pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
         self.shared: list[pulumi.Resource] = [self._guarded]
         if self._is_registered(f"{name}-nodes"):
-            document = render(node(self._platform))
-            self.shared.append(
-                core.ConfigMap(
-                    f"{name}-nodes-config-map",
-                    metadata=self._metadata(_NODE_CONFIG_MAP),
-                    data={CLOUD_CONFIG_KEY: document},
-                    opts=self._inside,
-                )
-            )
+            nodes = NodeConfigArgs(platform=self._platform, namespace=self._namespace)
+            self.shared.append(NodeConfig(f"{name}-nodes", nodes, inside))
         if args.settings.block_instance_metadata and self._is_registered(f"{name}-metadata"):
-            block_instance_metadata(f"{name}-metadata-policy", self._metadata(_METADATA_POLICY), self._inside)
+            MetadataBlock(f"{name}-metadata", MetadataBlockArgs(namespace=self._namespace), inside)
         rows = {row.field: row for row in catalogue.CONTROL_PLANE if row.field in args.identities}
         mountable = {field: self._identity(row, args.identities[field]) for field, row in rows.items()}
         self.shared += chain(*mountable.values())
@@ -112,13 +103,10 @@ class ClusterSide(pulumi.ComponentResource):
             opts=opts,
         )
 
-    def _metadata(self, name: str, annotations: Mapping[str, str] | None = None) -> meta.ObjectMetaArgs:
-        return meta.ObjectMetaArgs(name=name, namespace=self._namespace, annotations=annotations)
-
-    def _is_registered(self, stem: str) -> bool:
-        """Whether this run registers these objects: a run that hands over registers only what is in the state."""
+    def _is_registered(self, component: str) -> bool:
+        """Whether this run registers the component: a run that hands over registers only what is in the state."""
         known = self._args.handed_over
-        return known is None or any(name.startswith(f"{stem}-") for name in known)
+        return known is None or any(name.startswith(f"{component}-") for name in known)
 
     def _identity(
         self, row: catalogue_rows.ControlPlaneIdentity, identity: ControlPlaneIdentityComponent
@@ -129,39 +117,41 @@ class ClusterSide(pulumi.ComponentResource):
         own = annotations if row.of_hypershift_operator else None
         needed: list[pulumi.Resource] = []
         if self._is_registered(f"{stem}-class"):
-            usable = [self._guarded, *identity.usable, *args.store.key_vault_user]
-            needed.append(
-                secret_provider_class(
-                    f"{stem}-class-object",
-                    self._metadata(row.secret_provider_class, own),
-                    secret_objects(
-                        identity.secret_name, args.cluster.identity(row).object_encoding, row.mounts[0].file
-                    ),
-                    vault_name=args.store.vault_name,
-                    tenant_id=args.settings.tenant_id,
-                    client_id=args.store.key_vault_user_client_id,
-                    opts=pulumi.ResourceOptions(parent=self, depends_on=usable),
-                )
+            secret_provider_class = SecretProviderClassArgs(
+                class_name=row.secret_provider_class,
+                namespace=self._namespace,
+                secret_name=identity.secret_name,
+                object_encoding=args.cluster.identity(row).object_encoding,
+                vault_name=args.store.vault_name,
+                tenant_id=args.settings.tenant_id,
+                key_vault_user_client_id=args.store.key_vault_user_client_id,
+                annotations=own,
+                file=row.mounts[0].file,
             )
+            usable = [self._guarded, *identity.usable, *args.store.key_vault_user]
+            opts = pulumi.ResourceOptions(parent=self, depends_on=usable)
+            needed.append(SecretProviderClass(f"{stem}-class", secret_provider_class, opts))
         proof = proof_argument(row.proof, args.settings.cloud, proof_target(args.settings, args.cluster))
         for mount in row.mounts:
             configuration = [
                 *self._configuration(stem, mount, identity.secret_name, own),
-                *self._platform_files(f"{stem}-platform", mount, annotations),
+                *self._platform_files(stem, mount, annotations),
             ]
             needed += configuration
             if args.handed_over is not None:
                 continue
-            credential_probe(
-                f"{self._name}-{row.probe_name(mount)}-deployment",
-                args.settings.probe.image or "",
-                mount,
-                deployment=row.probe_name(mount),
-                namespace=self._namespace,
-                secret_provider_class=row.secret_provider_class,
-                secret_name=identity.secret_name,
-                proof=proof,
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[needed[0], *configuration]),
+            CredentialProbe(
+                f"{self._name}-{row.probe_name(mount)}",
+                CredentialProbeArgs(
+                    deployment=row.probe_name(mount),
+                    namespace=self._namespace,
+                    image=args.settings.probe.image or "",
+                    mount=mount,
+                    secret_provider_class=row.secret_provider_class,
+                    secret_name=identity.secret_name,
+                    proof=proof,
+                ),
+                pulumi.ResourceOptions(parent=self, depends_on=[needed[0], *configuration]),
             )
         return needed
 
@@ -169,25 +159,17 @@ class ClusterSide(pulumi.ComponentResource):
         self, stem: str, mount: catalogue_rows.Mount, annotations: Mapping[str, str]
     ) -> list[pulumi.Resource]:
         """What the mount's consumer reads of the platform; HyperShift's operator always annotates it."""
-        files, platform = mount.platform, self._platform
-        if files is None or not self._is_registered(stem):
+        if mount.platform is None or not self._is_registered(f"{stem}-platform"):
             return []
-        facts = {
-            "azure_region": platform.location,
-            "azure_resource_prefix": f"{self._args.cluster.name}-{platform.infra_id}",
-            "azure_resourcegroup": platform.resource_group,
-            "azure_subscription_id": platform.subscription_id,
-            "azure_tenant_id": platform.tenant_id,
-        }
-        config_map = core.ConfigMap(
-            f"{stem}-config-map",
-            metadata=self._metadata(files.config_map, _NETWORK_OPERATOR_ANNOTATION),
-            opts=self._inside,
+        files = PlatformConfigArgs(
+            platform=self._platform,
+            cluster=self._args.cluster.name,
+            namespace=self._namespace,
+            files=mount.platform,
+            annotations=annotations,
         )
-        return [
-            opaque_secret(f"{stem}-secret", self._metadata(files.secret, annotations), facts, self._inside),
-            config_map,
-        ]
+        opts = pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
+        return [PlatformConfig(f"{stem}-platform", files, opts)]
 
     def _workload(
         self,
@@ -217,23 +199,27 @@ class ClusterSide(pulumi.ComponentResource):
         self, stem: str, mount: catalogue_rows.Mount, secret_name: str, annotations: Mapping[str, str] | None
     ) -> list[pulumi.Resource]:
         """The objects in which the mount's consumer finds the file's path."""
+        args, opts = self._args, pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
         path = credential_path(mount, secret_name)
         if mount.config is not None and self._is_registered(f"{stem}-config"):
-            document = render(DOCUMENTS[mount.config.kind](self._platform, path))
-            metadata = self._metadata(mount.config.secret, annotations)
-            return [opaque_secret(f"{stem}-config-secret", metadata, {CLOUD_CONFIG_KEY: document}, self._inside)]
-        if mount.cluster_identity and self._is_registered(f"{stem}-cluster-identity"):
-            settings = self._args.settings
-            cluster_identity = azure_cluster_identity(
-                f"{stem}-cluster-identity-object",
-                self._metadata(self._args.cluster.name, annotations),
-                path,
+            config = ConsumerConfigArgs(
+                platform=self._platform,
                 namespace=self._namespace,
-                tenant_id=settings.tenant_id,
-                cloud_type=settings.cloud.capz_cloud_type,
-                opts=self._inside,
+                file=mount.config,
+                credential_path=path,
+                annotations=annotations,
             )
-            return [cluster_identity]
+            return [ConsumerConfig(f"{stem}-config", config, opts)]
+        if mount.cluster_identity and self._is_registered(f"{stem}-cluster-identity"):
+            identity = ClusterIdentityArgs(
+                cluster=args.cluster.name,
+                namespace=self._namespace,
+                tenant_id=args.settings.tenant_id,
+                credential_path=path,
+                cloud_type=args.settings.cloud.capz_cloud_type,
+                annotations=annotations,
+            )
+            return [ClusterIdentity(f"{stem}-cluster-identity", identity, opts)]
         return []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 import pulumi
@@ -13,32 +14,40 @@ from identity.access.probe_pod import CONTAINER, probe_deployment, probe_labels,
 from identity.catalogue_rows import Mount
 
 
-def credential_probe(
-    name: str,
-    image: str,
-    mount: Mount,
-    *,
-    deployment: str,
-    namespace: str,
-    secret_provider_class: str,
-    secret_name: str,
-    proof: str,
-    opts: pulumi.ResourceOptions,
-) -> None:
-    """Deployment of one probe; `proof` is its argument `--proof`. It is ready after sign-in and proof call."""
-    pod = wire(
-        probe_pod(image, credential_source(mount, secret_name), proof),
-        mount,
-        CONTAINER,
-        secret_provider_class=secret_provider_class,
-        secret_name=secret_name,
-    )
-    apps.Deployment(
-        name,
-        metadata=meta.ObjectMetaArgs(name=deployment, namespace=namespace, labels=probe_labels(deployment)),
-        spec=cast(apps.DeploymentSpecArgsDict, probe_deployment(deployment, pod)),
-        opts=opts,
-    )
+@dataclass(frozen=True, kw_only=True)
+class CredentialProbeArgs:
+    """Inputs of `CredentialProbe`. `proof` is the command-line argument `--proof`."""
+
+    deployment: str
+    namespace: str
+    image: str
+    mount: Mount
+    secret_provider_class: str
+    secret_name: str
+    proof: str
+
+
+class CredentialProbe(pulumi.ComponentResource):
+    """Deployment of one probe. It is ready after sign-in and proof call."""
+
+    def __init__(self, name: str, args: CredentialProbeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:CredentialProbe", name, None, opts)
+        pod = wire(
+            probe_pod(args.image, credential_source(args.mount, args.secret_name), args.proof),
+            args.mount,
+            CONTAINER,
+            secret_provider_class=args.secret_provider_class,
+            secret_name=args.secret_name,
+        )
+        apps.Deployment(
+            f"{name}-deployment",
+            metadata=meta.ObjectMetaArgs(
+                name=args.deployment, namespace=args.namespace, labels=probe_labels(args.deployment)
+            ),
+            spec=cast(apps.DeploymentSpecArgsDict, probe_deployment(args.deployment, pod)),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
 
 
 def credential_source(mount: Mount, secret_name: str) -> str:

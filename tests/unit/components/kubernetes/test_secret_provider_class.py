@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.kubernetes.namespace_objects import secret_objects
+from components.kubernetes.secret_provider_class import objects
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import ADD_ON, IDENTITIES, TENANT
 
@@ -53,7 +53,7 @@ def test_it_fetches_the_identitys_secret_as_the_key_vault_user(stack: RecordingM
 
 @pytest.mark.parametrize(("encoding", "length"), [("utf-8", 90), ("hex", 88), ("base64", 91)])
 def test_objects_is_75_bytes_and_the_two_names(encoding: str, length: int) -> None:
-    text = secret_objects("cpo-x-json", encoding)
+    text = objects("cpo-x-json", encoding)
 
     assert len(text.encode()) == length
     assert f"    objectEncoding: {encoding}\n" in text

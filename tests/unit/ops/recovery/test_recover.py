@@ -210,7 +210,7 @@ def _credential(application: str) -> list[dict[str, Any]]:
 
 def _secret(application: str) -> dict[str, Any]:
     """The secret with the application's credential, which belongs to another component."""
-    component = f"urn:pulumi:dev::idstack::idstack:azure:ControlPlaneIdentity::{application}"
+    component = f"urn:pulumi:dev::idstack::idstack:azure:CredentialSecret::{application}"
     return {**_of(application, "idstack:index:CredentialSecret"), "parent": component}
 
 
