@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.azure.credential_secret import StoredCredential
+from components.azure.credential_secret import credential_secret
 from components.azure.credential_store import CredentialStore
 from components.azure.entra_application import EntraApplication, EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredential, StoredDocument
@@ -62,8 +62,8 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
         )
         self.summary = source.summary
         if not isinstance(source.document, StoredDocument):
-            stored = StoredCredential(
-                f"{name}-credential",
+            secret = credential_secret(
+                f"{name}-credential-secret",
                 source.document,
                 cluster.identity(args.row),
                 settings,
@@ -71,9 +71,9 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
                 stack_owner=args.stack_owner,
                 opts=child,
             )
-            self.usable.append(stored)
+            self.usable.append(secret)
             # The outputs name what was delivered, also in a run that goes on after an error.
-            delivered = pulumi.Output.all(summary=source.summary, at=stored.delivered_at)
+            delivered = pulumi.Output.all(summary=source.summary, at=secret.outputs["deliveredAt"])
             self.summary = delivered.apply(lambda known: known["summary"])
         if args.store.reader is not None:
             # After the secret: ARM assigns a role at a resource that exists.

@@ -105,43 +105,34 @@ class DocumentFile:
         }
 
 
-class StoredCredential(pulumi.ComponentResource):
+def credential_secret(
+    name: str,
+    document: IssuedDocument | DocumentFile,
+    identity: IdentitySettings,
+    settings: Settings,
+    store: CredentialStore,
+    *,
+    stack_owner: pulumi.Input[str] | None,
+    opts: pulumi.ResourceOptions,
+) -> CredentialSecret:
     """A secret in msi-dataplane's storage format (pkg/dataplane/keyvault.go).
 
     The secret's attributes have the validity, its tags the renewal dates, certificate and generation. A renewal is a
     new version of the same secret. `stack_owner` is the stack's owner id; None in a run that only renews, which leaves
-    it as it is. Outputs: `delivered_at` (RFC 3339).
-
-    What needs the credential depends on this component. In a state in which resources depend on the secret itself, a
-    revocation whose new gate fails leaves the secret with a gate that is gone, and the engine refuses that state.
+    it as it is.
     """
-
-    def __init__(
-        self,
-        name: str,
-        document: IssuedDocument | DocumentFile,
-        identity: IdentitySettings,
-        settings: Settings,
-        store: CredentialStore,
-        *,
-        stack_owner: pulumi.Input[str] | None,
-        opts: pulumi.ResourceOptions,
-    ) -> None:
-        super().__init__("idstack:azure:CredentialSecret", name, None, opts)
-        secret = CredentialSecret(
-            f"{name}-secret",
-            cloud=settings.cloud.name,
-            tenantId=settings.tenant_id,
-            vaultId=store.vault_id,
-            secretName=identity.secret_name,
-            objectEncoding=identity.object_encoding,
-            tags=settings.tags,
-            ownerId=stack_owner,
-            **document.inputs(),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=store.vault),
-        )
-        self.delivered_at: pulumi.Output[str] = secret.outputs["deliveredAt"]
-        self.register_outputs({})
+    return CredentialSecret(
+        name,
+        cloud=settings.cloud.name,
+        tenantId=settings.tenant_id,
+        vaultId=store.vault_id,
+        secretName=identity.secret_name,
+        objectEncoding=identity.object_encoding,
+        tags=settings.tags,
+        ownerId=stack_owner,
+        **document.inputs(),
+        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=store.vault)),
+    )
 
 
 def summary_of(dates: CredentialDates, thumbprint: str, generation: str | None = None) -> CredentialSummary:
