@@ -62,6 +62,10 @@ class ClusterSide(pulumi.ComponentResource):
     its secret, the key-vault-user's role and the identity's own roles. Objects that are handed over stay unchanged in
     the cluster, also when the next run takes them out of the state; the stack's own probes and workloads are deleted.
     `shared` has the objects under names that HyperShift uses as well.
+
+    Each object has a component of its own, which takes the dependency on the credential's secret: with that in the
+    state of the object itself, a revocation whose new gate fails ends in a state that the engine refuses (pulumi
+    v3.259, `--target` with `--continue-on-error`; `tests/engine/test_revoke_now.py`).
     """
 
     def __init__(self, name: str, args: ClusterSideArgs, opts: pulumi.ResourceOptions | None = None) -> None:
