@@ -30,8 +30,8 @@ async def check_control_planes(settings: Settings, own: OwnNamespaces, reader: C
     update cannot see that. A preview goes on with a warning, as the preview identity may not reach the cluster.
     """
     owned = own.names
-    made = (cluster.namespace_name for cluster in settings.hosted_clusters if settings.makes_cluster_side(cluster))
-    namespaces = {*owned.values(), *made}
+    own_sides = (cluster.namespace_name for cluster in settings.hosted_clusters if settings.makes_cluster_side(cluster))
+    namespaces = {*owned.values(), *own_sides}
     if not namespaces:
         return frozenset()
     if settings.management_cluster is None:

@@ -64,9 +64,9 @@ def _problems(index: int, namespace: str, name: str, secret: Mapping[str, Any]) 
         converted = f"{read} | base64 --decode | openssl rsa -traditional -out {name}.pem"
         fix = f"`{converted} && {_write(namespace, name, f'{name}.pem')}`; then delete {name}.pem"
     except (binascii.Error, UnicodeDecodeError):
-        held, fix = f"no text under {_KEY}", _make_anew(namespace, name)
+        held, fix = f"no text under {_KEY}", _put_key(namespace, name)
     except UnusableKeyError as error:
-        held, fix = f"{error} under {_KEY}", _make_anew(namespace, name)
+        held, fix = f"{error} under {_KEY}", _put_key(namespace, name)
     yield Problem(
         place=("hostedClusters", index, "hostedCluster", "serviceAccountSigningKey"),
         rule="signing-key-secret-unusable",
@@ -77,7 +77,7 @@ def _problems(index: int, namespace: str, name: str, secret: Mapping[str, Any]) 
     )
 
 
-def _make_anew(namespace: str, name: str) -> str:
+def _put_key(namespace: str, name: str) -> str:
     return f"put the key there whose public half the issuer publishes: `{_write(namespace, name, '<file>')}`"
 
 

@@ -136,8 +136,8 @@ def require_azure_native(environ: Mapping[str, str]) -> None:
     named = _named({name: value for name, value in environ.items() if value})
     if named and not named.keys() & AZURE_NATIVE_VARIABLES:
         raise LoginRefusedError(
-            f"{next(iter(named))} is set, which azure-native does not read: it would sign in as whoever `az login` "
-            f"did. Set one of {', '.join(sorted(AZURE_NATIVE_VARIABLES))} instead"
+            f"{next(iter(named))} is set, which azure-native does not read: it would use the account of `az login`. "
+            f"Set one of {', '.join(sorted(AZURE_NATIVE_VARIABLES))} instead"
         )
 
 
@@ -182,7 +182,7 @@ def _refuse_leftovers(variables: Mapping[str, str]) -> None:
     for name, needed in _BELONGS_TO.items():
         if name in variables:
             raise LoginRefusedError(
-                f"{name} is set without {needed}: the providers would sign in as whoever `az login` did. Set what it "
+                f"{name} is set without {needed}: the providers would use the account of `az login`. Set what it "
                 "belongs to, or unset it"
             )
     if variables.get("ARM_USE_CLI", "true") in _FALSE:

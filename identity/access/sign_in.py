@@ -78,7 +78,7 @@ def _arm(login: Login, environ: Mapping[str, str], now: Clock) -> TokenSource:
     if login.client_id is not None and (deployer.client_id or "").lower() != login.client_id.lower():
         raise LoginRefusedError(
             f"ARM_CLIENT_ID is {deployer.client_id or 'not set'}, but the login is of {login.client_id}; set the ARM_* "
-            "variables of that one, or leave out --client-id to sign in as whoever they name"
+            "variables of that one, or leave out --client-id to sign in as the client that they name"
         )
     if deployer.tenant_id and login.tenant_id and deployer.tenant_id.lower() != login.tenant_id.lower():
         raise LoginRefusedError(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
-from identity.outputs import ControlPlaneIdentityOutput, StackOutputs
+from identity.outputs import ControlPlaneIdentityOutput, StackOutputs, cluster_side
 from ops.world.probes import ProbeResult, ProbeResults
 
 # A daily run renews within a day of the date (`docs/guides/pull-requests.md`); this allows for two runs.
@@ -63,8 +63,10 @@ class Row:
 
 
 def has_probes(outputs: StackOutputs[str]) -> bool:
-    """Whether the stack creates probes; with `clusterSide: hypershift` HyperShift's operators create all pods."""
-    return outputs.get("clusterSide") != "hypershift"
+    """Whether the stack creates probes, or would for a hosted cluster: not where HyperShift creates all pods."""
+    clusters = outputs.get("hostedClusters", {}).values()
+    sides = {cluster_side(outputs, cluster) for cluster in clusters} or {outputs.get("clusterSide", "stack")}
+    return "stack" in sides
 
 
 def rows(outputs: StackOutputs[str], probes: ProbeResults | None) -> list[Row]:

@@ -87,7 +87,7 @@ class StateInAzure(OutOfBand):
         return self._engine(folder, "nobody")
 
     def client(self) -> AzureClient:
-        """A client that reads the container, as whoever looks for what is broken."""
+        """A client that reads the container, with the rights of a person who looks for faults."""
         local = self._stack.environment
         return AzureClient(local_cloud(local), self._credential, local.ca_file)
 

@@ -1,4 +1,4 @@
-"""Azure's truths bite whoever does not know them. Each is met twice: without the program's countermeasure, and with it.
+"""Azure's truths bite a program that does not know them. Each is met with and without the program's countermeasure.
 
 One local cloud with its faults turned up, so that every quirk is met, and one stack that finds its names taken.
 """
@@ -132,7 +132,7 @@ def test_names_that_are_taken_stop_an_up_with_the_commands_that_free_them(confli
     assert sorted(verbs) == ["import --stack"] * 4 + ["local recover"] * 2
 
 
-def test_whoever_does_not_wait_is_throttled(stack: LocalStack, session: ArmSession) -> None:
+def test_a_client_that_does_not_wait_is_throttled(stack: LocalStack, session: ArmSession) -> None:
     local, token = stack.environment, session.sign_in.token(session.cloud.arm_scope)
 
     async def at_once() -> list[httpx.Response]:

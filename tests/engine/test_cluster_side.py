@@ -1,4 +1,4 @@
-"""Two hosted clusters on one management cluster, whoever makes their objects there: the stack or HyperShift."""
+"""Two hosted clusters on one management cluster, whose objects there the stack or HyperShift makes."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _await(stack: LocalStack, secrets: Sequence[tuple[str, str]], wanted: list[i
 
 
 def _read(stack: LocalStack, vault: str, secret: str) -> int:
-    """Status of the vault's answer to whoever reaches the node's IMDS as the CSI driver does."""
+    """Status of the vault's answer to a pod that reaches the node's IMDS as the CSI driver does."""
     local = stack.environment
     token = httpx.get(
         f"{local.imds_endpoint}/metadata/identity/oauth2/token",

@@ -264,10 +264,10 @@ class _NoMocks(mocks.Mocks):
     """The recorder answers by itself."""
 
     def call(self, args: mocks.MockCallArgs) -> Any:
-        raise NotImplementedError
+        raise AssertionError("the recorder answers")
 
     def new_resource(self, args: mocks.MockResourceArgs) -> Any:
-        raise NotImplementedError
+        raise AssertionError("the recorder answers")
 
 
 def _name(urn: str) -> str:

@@ -22,7 +22,7 @@ def test_objects_on_the_cluster_survive_a_new_address_of_it(stack: RecordingMoni
     )
 
 
-def test_what_was_changed_by_hand_is_repaired_whoever_owns_the_field(stack: RecordingMonitor) -> None:
+def test_a_change_by_hand_is_repaired_in_fields_of_any_owner(stack: RecordingMonitor) -> None:
     assert stack.one(KUBERNETES).inputs["enablePatchForce"] in (True, "true")
 
 

@@ -71,7 +71,7 @@ def test_a_move_without_backup_key_is_refused_before_anybody_is_asked(
     assert recorder.problems == [(BACKUP, "kms-key-moved")]
 
 
-def test_the_backup_key_stays_while_hypershift_encrypts_anew(
+def test_the_backup_key_stays_while_hypershift_encrypts_again(
     existing_cluster: ExistingClusterScenario, run: Run
 ) -> None:
     hypershift_says(existing_cluster, active="kv-a", target="kv-b")

@@ -102,7 +102,7 @@ def test_an_object_named_twice_is_looked_up_once_and_reported_twice(program: Pro
     assert sorted(asked) == ["hc1-managed", "identity-dev"]
 
 
-def test_a_missing_management_cluster_is_not_blamed_for_its_add_on_too(program: Program) -> None:
+def test_a_missing_management_cluster_has_one_problem_and_none_of_its_add_on(program: Program) -> None:
     problems = refused(program, invokes=lookups(getManagedCluster=GONE))
 
     assert problems == [("managementCluster.name", "resource-missing")]

@@ -118,7 +118,7 @@ def given(tmp_path: Path, certificate: Path) -> Mapping[str, str]:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_one_way_is_taken_whoever_reads_it(name: str, given: Mapping[str, str], tmp_path: Path) -> None:
+def test_every_reader_takes_the_same_way(name: str, given: Mapping[str, str], tmp_path: Path) -> None:
     beside = {"AZURE_FEDERATED_TOKEN_FILE": str(tmp_path / "token"), **GITHUB}
     environ = {name: given[name], **CLIENT, **beside}
     assert deployer(environ).method == READ[name][0]

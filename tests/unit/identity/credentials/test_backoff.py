@@ -13,7 +13,7 @@ def test_pauses_double_up_to_the_longest_and_stay_there() -> None:
     assert [backoff.next() for _ in range(6)] == [0.5, 1, 2, 4, 5, 5]
 
 
-def test_after_a_success_the_pauses_begin_anew() -> None:
+def test_after_a_success_the_pauses_begin_again() -> None:
     backoff = Backoff(1, 16, factor=4)
     assert [backoff.next(), backoff.next()] == [1, 4]
 

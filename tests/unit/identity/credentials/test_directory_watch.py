@@ -67,7 +67,7 @@ def test_a_watch_that_cannot_begin_leaves_no_thread_and_no_descriptor(tmp_path: 
     assert held() == before
 
 
-def test_whoever_has_something_pending_looks_more_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pending_change_shortens_the_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directory_watch, "_CHECK_EVERY", timedelta(hours=1))
     monkeypatch.setattr(directory_watch, "_CHECK_OFTEN", timedelta(milliseconds=10))
     assert len(list(islice(DirectoryWatch(tmp_path).changes(lambda: True), 3))) == 3

@@ -269,7 +269,7 @@ def runs(draw: st.DrawFn) -> tuple[timedelta, Terms, bool, str]:
 
 
 @given(history=st.lists(runs(), min_size=1, max_size=40))
-def test_whatever_fails_no_certificate_that_pods_may_use_is_issued_anew(
+def test_whatever_fails_no_certificate_that_pods_may_use_is_issued_again(
     history: list[tuple[timedelta, Terms, bool, str]],
 ) -> None:
     now = START

@@ -78,7 +78,7 @@ def test_one_success_is_enough_if_one_is_asked_for(entra: Entra, issued: IssuedC
     assert time.slept == []
 
 
-def test_a_failure_starts_the_row_anew(entra: Entra, issued: IssuedCertificate, time: FakeTime) -> None:
+def test_a_failure_starts_the_row_again(entra: Entra, issued: IssuedCertificate, time: FakeTime) -> None:
     entra.registered.append(issued.certificate_pem)
 
     def sleep(seconds: float) -> None:

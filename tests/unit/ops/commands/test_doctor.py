@@ -70,9 +70,7 @@ def test_a_stack_needs_the_kinds_of_its_own_objects_alone(
     assert "secretproviderclasses" not in printed
 
 
-def test_whoever_may_only_look_is_not_taken_for_the_deployer(
-    engine: FakeEngine, idstack: Idstack, api: FakeApiServer
-) -> None:
+def test_a_reader_is_not_taken_for_the_deployer(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
     api.denied = {
         f"{each.verb} {each.resource}" for each in permissions() if each.verb in ("create", "patch", "delete")
     }
@@ -84,7 +82,7 @@ def test_whoever_may_only_look_is_not_taken_for_the_deployer(
     assert "run `idstack doctor --stage access --stack dev` as the deployer" in printed.output
 
 
-def test_whoever_may_not_even_look_lacks_permissions(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
+def test_without_any_right_permissions_are_missing(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
     api.denied = {f"{each.verb} {each.resource}" for each in permissions()}
 
     printed = idstack("doctor", "--stage", "access", "--stack", "dev")
@@ -106,7 +104,7 @@ def test_scripts_get_a_list_of_every_result(engine: FakeEngine, idstack: Idstack
     )
 
 
-def test_a_stack_without_a_cluster_is_not_blamed_for_it(engine: FakeEngine, idstack: Idstack) -> None:
+def test_the_access_of_a_stack_without_a_cluster_is_not_checked(engine: FakeEngine, idstack: Idstack) -> None:
     printed = idstack("doctor", "--stage", "access", "--stack", "dev")
 
     assert printed.code == 3

@@ -1,4 +1,4 @@
-"""The page for whoever is on call has every stage and every check."""
+"""The page for people on call has every stage and every check."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
+from ops.outputs.rows import has_probes
 from ops.outputs.tables import tokens
 from ops.outputs.token_rows import token_probes, token_rows
 from ops.world.probes import ProbeResult, ProbeResults
@@ -51,6 +52,14 @@ def test_each_service_account_of_a_self_managed_cluster_has_a_row() -> None:
 
 def test_a_stack_with_probes_of_its_own_has_the_same_rows() -> None:
     assert token_probes(OF_HYPERSHIFT | {"clusterSide": "stack"}) == PROBES
+
+
+def test_a_stack_of_workload_identities_alone_creates_no_probes() -> None:
+    alone: Any = {"clusterSide": "stack", "hostedClusters": {"hc2": SELF_MANAGED}}
+
+    assert not has_probes(alone)
+    assert has_probes(alone | {"hostedClusters": {"hc1": MANAGED, "hc2": SELF_MANAGED}})
+    assert has_probes({"clusterSide": "stack"}), "of a shared stack, for its clusters to come"
 
 
 def test_the_table_shows_file_proof_call_and_entras_code() -> None:

@@ -1,4 +1,4 @@
-"""One stack has one backend: what its file records, whoever starts the command."""
+"""One stack has one backend: what its file records, for every user of the command."""
 
 from __future__ import annotations
 

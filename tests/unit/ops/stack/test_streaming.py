@@ -1,4 +1,4 @@
-"""Signals and time limits reach the engine once, whoever sends them."""
+"""Signals and time limits reach the engine once, from any sender."""
 
 from __future__ import annotations
 

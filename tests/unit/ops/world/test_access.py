@@ -76,7 +76,7 @@ def test_kinds_are_asked_for_by_what_the_stack_makes(configuration: dict[str, An
     assert {each.plural for each in server.asked.kinds} == kinds
 
 
-def test_whoever_only_looks_is_told_from_a_deployer_who_lacks_a_right() -> None:
+def test_a_reader_differs_from_a_deployer_who_lacks_a_right() -> None:
     looks = {"get", "list", "watch"}
     writes = frozenset(each for each in permissions() if each.verb not in looks)
 

@@ -120,7 +120,9 @@ def test_locks_of_blobs_are_those_of_the_storage_account(
     assert (found.owner, found.runs) == ("eve@ci-7 (pid 4711)", None)
 
 
-def test_whoever_may_not_list_the_blobs_is_told_so(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_right_to_list_the_blobs_that_is_the_reason(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PULUMI_BACKEND_URL", "azblob://pulumi-state?storage_account=stidstackprod")
     refused = AzureRefusedError("reading x: 403 AuthorizationPermissionMismatch", 403)
 

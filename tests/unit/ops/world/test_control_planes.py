@@ -138,7 +138,7 @@ def test_a_report_comes_through_the_api_server(api: FakeApiServer, server: ApiSe
     assert (found.file, found.client_id) == ("/mnt/certs/ingress-hc1-json", "6f2c1e7a-0000-4000-8000-00000000bbbb")
 
 
-def test_whoever_may_not_use_the_proxy_is_told_its_answer(api: FakeApiServer, server: ApiServer) -> None:
+def test_without_a_right_to_the_proxy_its_answer_is_the_reason(api: FakeApiServer, server: ApiServer) -> None:
     path = f"{CORE}/pods/{POD}:8080/proxy/readyz"
     api.unreadable = {path}
 
