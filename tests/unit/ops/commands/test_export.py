@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import yaml
 
-from ops.outputs.hypershift import HostedClusterExport, hosted_clusters
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.specification import GROUPS, specification
 
@@ -343,81 +342,3 @@ def test_a_self_managed_cluster_beside_the_stacks_own_is_exported(engine: FakeEn
     assert both.code == 1
     assert both.error.endswith("then export again; --cluster exports hc2\n")
     assert list(json.loads(one.output)["clusters"]) == ["hc2"]
-
-
-def exported(**changes: Any) -> HostedClusterExport:
-    """`hc1` with changes of its specification: `azure` are those of the platform, `kms` those of the keys."""
-    other = copy.deepcopy(described())
-    spec = other["hostedClusterSpec"]
-    spec["platform"]["azure"] |= changes.get("azure", {})
-    spec["secretEncryption"]["kms"]["azure"] |= changes.get("kms", {})
-    if changes.get("without_kms"):
-        del spec["secretEncryption"]
-    return hosted_clusters({"hostedClusters": {"hc1": other}}, Path())["hc1"]
-
-
-def test_without_kms_the_cli_makes_a_key_of_its_own() -> None:
-    cluster = exported(without_kms=True)
-
-    assert {"--kms-credentials-secret-name", "--encryption-key-id"}.isdisjoint(cluster.create)
-    _, infrastructure = cluster.files["--infra-json"]
-    assert "kmsClientID" not in infrastructure
-    assert list(cluster.obstacles()) == []
-
-
-def test_a_key_in_a_managed_hsm_is_named_by_its_url() -> None:
-    arguments = exported(kms={"keyVaultType": "ManagedHSM"}).create
-
-    key = arguments[arguments.index("--encryption-key-id") + 1]
-    assert key.startswith("https://kv-etcd-dev.managedhsm.azure.net/")
-
-
-def test_private_access_by_private_link_has_flags() -> None:
-    link = {"natSubnetID": "/subscriptions/x", "additionalAllowedSubscriptions": ["a", "b"]}
-    cluster = exported(azure={"topology": "PublicAndPrivate", "private": {"type": "PrivateLink", "privateLink": link}})
-
-    at = cluster.create.index("--endpoint-access")
-    assert cluster.create[at : at + 6] == [
-        "--endpoint-access",
-        "PublicAndPrivate",
-        "--endpoint-access-private-nat-subnet-id",
-        "/subscriptions/x",
-        "--endpoint-access-private-additional-allowed-subscriptions",
-        "a,b",
-    ]
-    assert list(cluster.obstacles()) == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        (
-            {"azure": {"topology": "Private", "private": {"type": "Swift", "swift": {"podNetworkInstance": "pni"}}}},
-            "it supports private access by PrivateLink only, but this cluster uses Swift",
-        ),
-        (
-            {"kms": {"keyVaultAccess": "Private"}},
-            "it leaves out keyVaultAccess, which means Public, but this cluster's is Private",
-        ),
-        (
-            {"kms": {"kms": {**managed_identity(9, "kms-hc1-json"), "objectEncoding": "hex"}}},
-            "it writes the encoding utf-8 for every secret, but these are stored as hex",
-        ),
-    ],
-)
-def test_what_the_cli_has_no_flag_for_is_an_obstacle(changes: dict[str, Any], reason: str) -> None:
-    assert list(exported(**changes).obstacles()) == [reason]
-
-
-def test_the_key_is_named_by_its_clouds_suffix() -> None:
-    cluster = hosted_clusters({"hostedClusters": {"hc1": described(cloud="AzureUSGovernmentCloud")}}, Path())["hc1"]
-
-    assert cluster.create[cluster.create.index("--encryption-key-id") + 1] == (
-        "https://kv-etcd-dev.vault.usgovcloudapi.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef"
-    )
-
-
-def test_a_name_that_the_cli_refuses_is_an_obstacle() -> None:
-    cluster = hosted_clusters({"hostedClusters": {"hc.1": described("hc.1")}}, Path())["hc.1"]
-
-    assert list(cluster.obstacles()) == ["it accepts no name with a dot"]
