@@ -30,7 +30,7 @@ class Symptom:
     name: str
     family: Family
     cause: str
-    look: str
+    evidence: str
     fix: str
     login: str = ""
     words: tuple[str, ...] = ()

@@ -70,7 +70,7 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
         ) from None
     full_id = _cluster_id(configuration)
     is_admin = access.admin if admin is None else admin
-    with deployer(engine.stack, configuration, local) as clients:
+    with deployer(engine) as clients:
         kubeconfig = skeleton(clients, full_id, admin=is_admin, public_fqdn=public_fqdn or access.public_fqdn)
         aks = look_at(clients, full_id) or AksCluster(full_id)
     tenant, authority = configuration["tenantId"], clients.cloud.authority_host
@@ -95,10 +95,8 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
 
 def stack_cluster(engine: Engine) -> AksCluster:
     """The stack's management cluster in ARM; raises CommandError if there is none, or Azure refuses."""
-    local = local_cloud.of(engine.stack)
-    configuration = _configuration(engine)
-    full_id = _cluster_id(configuration)
-    with deployer(engine.stack, configuration, local) as clients:
+    full_id = _cluster_id(_configuration(engine))
+    with deployer(engine) as clients:
         cluster = look_at(clients, full_id)
     if cluster is None:
         raise CommandError(f"{full_id} does not exist; correct its name, or create it")

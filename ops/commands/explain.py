@@ -48,7 +48,8 @@ def _matching(text: str) -> Sequence[Symptom]:
 def _explained(rows: Iterable[Symptom]) -> Text:
     return Text("\n\n").join(
         Text.assemble(
-            (row.name, "bold"), f": {row.cause}\n    evidence  {row.look}\n    fix       {row.fix.format_map(ON_PAPER)}"
+            (row.name, "bold"),
+            f": {row.cause}\n    evidence  {row.evidence}\n    fix       {row.fix.format_map(ON_PAPER)}",
         )
         for row in rows
     )
@@ -66,6 +67,6 @@ def _document(row: Symptom) -> dict[str, str]:
         "name": row.name,
         "family": row.family,
         "cause": row.cause,
-        "evidence": row.look,
+        "evidence": row.evidence,
         "fix": row.fix.format_map(ON_PAPER),
     }

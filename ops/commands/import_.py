@@ -19,7 +19,7 @@ from identity import resource_types
 from identity.access.azure_client import AzureClient
 from identity.clouds import DEFAULT_CLOUD
 from identity.settings.schema.problems import Place
-from ops.access.azure import deployer
+from ops.access.azure import deployer_of
 from ops.adoption import entry, files, manifest
 from ops.adoption.existing import FoundResources, look_up, look_up_identities
 from ops.adoption.findings import Finding, findings, table
@@ -191,7 +191,7 @@ def _prepared(
     if hosted_cluster is not None:
         known |= manifest.read(hosted_cluster, cluster, in_files, written["subscriptionId"])
     known |= {("infraID",): infra_id} if infra_id else {}
-    with deployer(stack, {"cloud": DEFAULT_CLOUD, **written}, local) as azure:
+    with deployer_of(stack, {"cloud": DEFAULT_CLOUD, **written}, local) as azure:
         yield azure, written, known
 
 

@@ -50,13 +50,13 @@ def recover(
     local = start_local_cloud(screen) if engine.is_local else None
     engine.prepare()
     screen.step("pulumi refresh")
-    state = settle.unlock_and_refresh(engine, local, screen.console.print, owner_is_gone=unlock)
+    state = settle.unlock_and_refresh(engine, screen.console.print, owner_is_gone=unlock)
     refuse_moves(engine)
     refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
     if owner is not None:
         owner_ids.take(engine, owner)
     owner_ids.refuse_lost(engine, local, screen.console.print)
-    for line in settle.withdrawn_since(engine, local, state["deployment"].get("resources") or ()):
+    for line in settle.withdrawn_since(engine, state["deployment"].get("resources") or ()):
         screen.console.print(line)
     screen.step("resources that exist but are not in the state")
     orphans = settle.find_orphans(engine, local, screen.console.print)

@@ -25,7 +25,8 @@ def restore(
     backup = backups.read(file)
     engine = Engine(stack, output=screen.output)
     is_written = engine.write_configuration(backup.configuration)
-    local = start_local_cloud(screen) if engine.is_local else None
+    if engine.is_local:
+        start_local_cloud(screen)
     backups.restore(engine, backup)
     differs = not is_written and engine.configuration_text() != backup.configuration
     if as_json:
@@ -46,7 +47,7 @@ def restore(
         commit = f" (commit {backup.commit})" if backup.commit else ""
         lines.append(f"Its configuration has changed since the backup{commit}; it stays as it is.")
     try:
-        lines += settle.withdrawn_since(engine, local, backup.resources)
+        lines += settle.withdrawn_since(engine, backup.resources)
     except CommandError as error:
         lines.append(f"Its certificates that were withdrawn since cannot be looked up now: {error}")
     lines.append(f"`make recover STACK={stack}` finds what has changed since, then brings the stack up.")

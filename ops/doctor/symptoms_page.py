@@ -38,7 +38,7 @@ def _section(family: Family) -> Iterator[str]:
             yield f"### {row.name}"
             yield f"{textwrap.fill(f'{row.cause[0].upper()}{row.cause[1:]}.', _WIDTH, break_on_hyphens=False)}\n"
             yield from (f"- Message: `{message}`" for message in messages)
-            yield from (_item("Evidence", row.look), _item("Fix", row.fix.format_map(ON_PAPER)), "")
+            yield from (_item("Evidence", row.evidence), _item("Fix", row.fix.format_map(ON_PAPER)), "")
 
 
 def _item(name: str, text: str) -> str:

@@ -17,7 +17,6 @@ from identity.access.registered_certificates import registered_at
 from identity.credentials import rfc3339
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterOutput, StackOutputs
 from ops.access.azure import deployer
-from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world import vault_secrets
@@ -39,7 +38,7 @@ def ended_credentials(engine: Engine, outputs: StackOutputs[str], clusters: Iter
     if not outputs_by_name or "keyVaultId" not in outputs:
         return None
     try:
-        with deployer(engine.stack, engine.configured(), local_cloud.of(engine.stack)) as azure:
+        with deployer(engine) as azure:
             secrets = {secret.name: secret for secret in vault_secrets.read(azure, outputs["keyVaultId"])}
             ended = [
                 reason for name, secret in outputs_by_name.items() for reason in _ended(azure, name, secret, secrets)

@@ -12,7 +12,7 @@ from typing import Final
 
 from identity import resource_types
 from identity.clouds import LocalEnvironment
-from ops.access.azure import deployer
+from ops.access.azure import deployer, deployer_of
 from ops.recovery import orphans, withdrawn
 from ops.recovery.finders import Finders
 from ops.recovery.orphans import Orphan
@@ -29,9 +29,7 @@ _KUBERNETES: Final = "kubernetes:"
 _KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"
 
 
-def unlock_and_refresh(
-    engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None], *, owner_is_gone: bool = False
-) -> State:
+def unlock_and_refresh(engine: Engine, report: Callable[[str], None], *, owner_is_gone: bool = False) -> State:
     """Refresh the state, and unlock it first if the process that locked it has ended.
 
     A truncated state is first replaced by its newest copy; without one it is empty, if no run has ended. Returns the
@@ -50,22 +48,22 @@ def unlock_and_refresh(
         if damaged.made is not None:
             raise CommandError(damaged.made)
     try:
-        _refresh(engine, local, report)
+        _refresh(engine, report)
     except LockedError as locked:
         if not (locked.is_abandoned or (owner_is_gone and locked.is_unseen)):
             raise
         report(f"unlocking the stack {engine.stack}: the process that locked it has ended")
         engine.unlock()
-        _refresh(engine, local, report)
+        _refresh(engine, report)
     state = engine.state()
     unmarked = orphans.unmarked(state)
     if unmarked != state:
         engine.replace_state(unmarked)
-        _refresh(engine, local, report)
+        _refresh(engine, report)
     return state
 
 
-def _refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> None:
+def _refresh(engine: Engine, report: Callable[[str], None]) -> None:
     """Refresh, also after applications were deleted, whose certificates azuread fails to read, or after the management
     cluster was replaced: the provider in the state has the address of the old one.
     """
@@ -74,7 +72,7 @@ def _refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[s
     except (LockedError, RunInterruptedError):
         raise
     except CommandError:
-        lost = _credentials_of_deleted_applications(engine, local)
+        lost = _credentials_of_deleted_applications(engine)
         providers = [resource["urn"] for resource in engine.resources() if resource["type"] == _KUBERNETES_PROVIDER]
         if not lost and not providers:
             raise
@@ -91,7 +89,7 @@ def _refresh(engine: Engine, local: LocalEnvironment | None, report: Callable[[s
         engine.refresh()
 
 
-def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment | None) -> set[str]:
+def _credentials_of_deleted_applications(engine: Engine) -> set[str]:
     """URNs of the registrations that were deleted with their applications, and of resources that only these use.
 
     They include the schedules with their certificates: a new application has a new client id, and loaders accept a new
@@ -101,7 +99,7 @@ def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment
     registrations = [resource for resource in resources if resource["type"] == resource_types.REGISTERED_CERTIFICATE]
     if not registrations:
         return set()
-    with deployer(engine.stack, engine.configured(), local) as clients:
+    with deployer(engine) as clients:
         paths = {registration["inputs"]["applicationId"] for registration in registrations}
         gone = {path for path in paths if clients.directory_object(path) is None}
     parents = {
@@ -117,11 +115,11 @@ def _credentials_of_deleted_applications(engine: Engine, local: LocalEnvironment
     }
 
 
-def withdrawn_since(engine: Engine, local: LocalEnvironment | None, resources: Sequence[StateResource]) -> list[str]:
+def withdrawn_since(engine: Engine, resources: Sequence[StateResource]) -> list[str]:
     """The message about certificates in a state that were withdrawn since it was written."""
     if not any(resource["type"] == RenewedType.SCHEDULE for resource in resources):
         return []
-    with deployer(engine.stack, engine.configured(), local) as clients:
+    with deployer(engine) as clients:
         return withdrawn.message(withdrawn.withdrawn(clients, resources))
 
 
@@ -193,7 +191,7 @@ def _finders(
 ) -> Iterator[Finders]:
     """Finders for the stack's configuration; with the cluster only if a candidate is one of its objects."""
     with ExitStack() as stack:
-        clients = stack.enter_context(deployer(engine.stack, configuration, local))
+        clients = stack.enter_context(deployer_of(engine.stack, configuration, local))
         objects = None
         if any(resource["type"].startswith(_KUBERNETES) for resource in candidates):
             objects = stack.enter_context(management_cluster(engine))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import yaml
 
@@ -27,13 +27,11 @@ from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.standstill import Standstill
 from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_of
 
+T = TypeVar("T")
 # The engine lists a file backend while other engines write their states: a draft that has vanished meanwhile fails the
 # whole listing (gocloud.dev/blob/fileblob).
 _VANISHED: Final = "list bucket: blob (code=NotFound)"
 _LISTINGS: Final = 10
-# Keys of an engine's cache.
-_STATE: Final = "state"
-_VALUES: Final = "configuration"
 # The engine accepts the option of `_event_log` only with this variable.
 _WITH_EVENT_LOG: Final = {"PULUMI_DEBUG_COMMANDS": "true"}
 
@@ -49,8 +47,15 @@ class Engine(PulumiRuns):
     _read: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def forget(self) -> None:
-        """Drop the cached state and configuration."""
+        """Drop everything that is cached."""
         self._read.clear()
+
+    def once(self, key: str, read: Callable[[], T]) -> T:
+        """A cached value; reads it if it is not cached."""
+        if key not in self._read:
+            self._read[key] = read()
+        value: T = self._read[key]
+        return value
 
     def prepare(self) -> None:
         """Create a local stack and the directories of its engine, if they do not exist (`ops/stack/configuration.py`).
@@ -225,12 +230,12 @@ class Engine(PulumiRuns):
 
     def state(self) -> State:
         """The state as `pulumi stack export` prints it; secrets are encrypted."""
-        if _STATE not in self._read:
-            exported: State = json.loads(self._capture("stack", "export", "--stack", self.stack))
-            # null before the second write of a new stack
-            self._read[_STATE] = {**exported, "deployment": exported["deployment"] or {}}
-        state: State = self._read[_STATE]
-        return state
+        return self.once("state", self._export)
+
+    def _export(self) -> State:
+        exported: State = json.loads(self._capture("stack", "export", "--stack", self.stack))
+        # null before the second write of a new stack
+        return {**exported, "deployment": exported["deployment"] or {}}
 
     def replace_state(self, state: State) -> None:
         """`pulumi stack import`: replace the state; the engine refuses an invalid one."""
@@ -246,11 +251,13 @@ class Engine(PulumiRuns):
 
     def configured_values(self) -> dict[str, Any]:
         """The output of `pulumi config --json`: by key, a value and whether it is secret."""
-        if _VALUES not in self._read:
-            printed = self._capture("config", "--json", *self._configuration(), "--stack", self.stack)
-            self._read[_VALUES] = json.loads(printed)
-        values: dict[str, Any] = self._read[_VALUES]
-        return values
+        return self.once("configuration", self._print_configuration)
+
+    def _print_configuration(self) -> dict[str, Any]:
+        printed: dict[str, Any] = json.loads(
+            self._capture("config", "--json", *self._configuration(), "--stack", self.stack)
+        )
+        return printed
 
     def last_update(self) -> Update | None:
         """The last `up` or `destroy` in the stack's history, without runs whose engine was killed; None without any.

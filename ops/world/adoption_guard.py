@@ -13,7 +13,7 @@ from identity.access.records import RoleAssignmentRecord
 from identity.clouds import DEFAULT_CLOUD, LocalEnvironment
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
-from ops.access.azure import deployer
+from ops.access.azure import deployer_of
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.existing import ObstacleError
@@ -124,7 +124,7 @@ def signed_in(engine: Engine, local: LocalEnvironment | None) -> Iterator[AzureC
             f"the stack {engine.stack} has no tenantId, so that Azure cannot be read; `idstack pulumi --stack "
             f"{engine.stack} -- config set tenantId <uuid>`"
         )
-    with deployer(engine.stack, {"cloud": DEFAULT_CLOUD, **configured}, local) as azure:
+    with deployer_of(engine.stack, {"cloud": DEFAULT_CLOUD, **configured}, local) as azure:
         yield azure
 
 

@@ -20,7 +20,6 @@ from identity.naming import control_plane_namespace
 from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side
 from ops.access.azure import deployer
 from ops.access.management_cluster import api_server
-from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world import vault_secrets
@@ -167,7 +166,7 @@ def read_cluster_state(engine: Engine, outputs: StackOutputs[str]) -> ClusterSta
         return ClusterState(unread=(Unread(why),))
     try:
         with (
-            deployer(engine.stack, engine.configured(), local_cloud.of(engine.stack)) as clients,
+            deployer(engine) as clients,
             api_server(engine) as server,
         ):
             return read(server, outputs, _versions(clients, outputs.get("keyVaultId", "")))

@@ -17,7 +17,6 @@ from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
 from identity.naming import parse_arm_id
 from identity.outputs import HostedClusterOutput, ManagedIdentityOutput, StackOutputs
 from ops.access.azure import deployer
-from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world import managed_identities
@@ -93,7 +92,7 @@ def read_managed_identities(engine: Engine, outputs: StackOutputs[str]) -> Manag
     ):
         return ManagedIdentities()
     try:
-        with deployer(engine.stack, engine.configured(), local_cloud.of(engine.stack)) as clients:
+        with deployer(engine) as clients:
             return _read(outputs, clients)
     except CommandError as error:
         return replace(_read(outputs, None), unread=(Unread.because(error, f"the managed identities: {error}"),))

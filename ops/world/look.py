@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
@@ -54,8 +55,8 @@ class DoctorSources:
         local = local_cloud.of(engine.stack)
         return cls(
             engine,
-            lambda: deployer(engine.stack, engine.configured(), local),
-            lambda: api_server(engine),
+            partial(deployer, engine),
+            partial(api_server, engine),
             Path(local.mounts_dir) if local else None,
         )
 

@@ -2,185 +2,30 @@
 
 from __future__ import annotations
 
-import base64
 import copy
-import datetime
 import json
 import os
-import ssl
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.x509.oid import NameOID
 
 from identity.access import kubeconfig_files
 from identity.access.api_server import ApiServer
 from identity.access.azure_rbac import AksCluster
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
+from tests.apiserver.recording_server import EXEC, Server, server
 from tools import cluster
+
+__all__ = ["server"]
 
 pytestmark = pytest.mark.apiserver
 
-Change = Callable[[dict[str, Any], "Server"], object]
-_PLUGIN = """#!/bin/sh
-printf '%s' "$KUBERNETES_EXEC_INFO" >"$(dirname "$0")/info.json"
-cat "$(dirname "$0")/answer.json"
-"""
-EXEC = {
-    "apiVersion": "client.authentication.k8s.io/v1",
-    "command": "./plugin.sh",
-    "args": None,
-    "env": None,
-    "interactiveMode": "Never",
-}
-
-
-def named(common_name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-
-
-def pem(key: rsa.RSAPrivateKey) -> bytes:
-    kind = serialization.PrivateFormat.PKCS8
-    return key.private_bytes(serialization.Encoding.PEM, kind, serialization.NoEncryption())
-
-
-@dataclass
-class Authority:
-    """A certificate authority."""
-
-    key: rsa.RSAPrivateKey = field(default_factory=lambda: rsa.generate_private_key(65537, 2048))
-
-    def issue(self, common_name: str, *names: str, key: rsa.RSAPrivateKey | None = None) -> tuple[bytes, bytes]:
-        """Certificate and key; the authority's own without a key of the subject."""
-        now, subject = datetime.datetime.now(datetime.UTC), key or self.key
-        built = (
-            x509.CertificateBuilder()
-            .subject_name(named(common_name))
-            .issuer_name(named("ca"))
-            .public_key(subject.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(minutes=5))
-            .not_valid_after(now + datetime.timedelta(days=1))
-            .add_extension(x509.BasicConstraints(key is None, None), critical=True)
-        )
-        if names:
-            built = built.add_extension(x509.SubjectAlternativeName([x509.DNSName(each) for each in names]), False)
-        return built.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), pem(subject)
-
-
-@dataclass
-class Server:
-    """An API server that answers everything, and records who has asked; `folder` has its certificates."""
-
-    folder: Path
-    port: int
-    proxy_port: int
-    seen: list[dict[str, Any]]
-
-    @property
-    def authority(self) -> str:
-        return base64.b64encode((self.folder / "ca.crt").read_bytes()).decode()
-
-    def plugin(self, **status: Any) -> int:
-        """Let the program print this status."""
-        answer = {"apiVersion": EXEC["apiVersion"], "kind": "ExecCredential", "status": status}
-        return (self.folder / "answer.json").write_text(json.dumps(answer))
-
-    def text(self, name: str) -> str:
-        return (self.folder / name).read_text()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder, authority, seen = tmp_path_factory.mktemp("kube"), Authority(), []
-    (folder / "ca.crt").write_bytes(authority.issue("ca")[0])
-    for name, names in {"server": ("localhost",), "inner": ("kubernetes.internal",), "me": ()}.items():
-        certificate, key = authority.issue(name, *names, key=rsa.generate_private_key(65537, 2048))
-        (folder / f"{name}.crt").write_bytes(certificate)
-        (folder / f"{name}.key").write_bytes(key)
-    (folder / "plugin.sh").write_text(_PLUGIN)
-    (folder / "plugin.sh").chmod(0o755)
-    (folder / "token").write_text("from-a-file\n")
-    (folder / "empty").write_text("")
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
-        def do_GET(self) -> None:
-            subject = (self.connection.getpeercert() or {}).get("subject")
-            headers = {
-                name.lower(): self.headers.get_all(name)
-                for name in self.headers
-                if name.lower() == "authorization" or name.lower().startswith("impersonate-")
-            }
-            seen.append({"subject": subject, **headers})
-            body = b'{"kind": "APIVersions", "versions": ["v1"]}'
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    def shown(socket: ssl.SSLSocket, name: str | None, _: ssl.SSLContext) -> None:
-        """The certificate of the name that a client asks for."""
-        socket.context = contexts["inner" if name == "kubernetes.internal" else "server"]
-
-    contexts = {}
-    for name in ("server", "inner"):
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(folder / f"{name}.crt", folder / f"{name}.key")
-        context.load_verify_locations(folder / "ca.crt")
-        context.verify_mode = ssl.CERT_OPTIONAL
-        contexts[name] = context
-    contexts["server"].sni_callback = shown  # type: ignore[assignment]
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.socket = contexts["server"].wrap_socket(http.socket, server_side=True)
-    proxy = proxy_to(http.server_port)
-    for each in (http, proxy):
-        threading.Thread(target=each.serve_forever, daemon=True).start()
-    yield Server(folder, http.server_port, proxy.server_port, seen)
-    http.shutdown()
-    proxy.shutdown()
-
-
-def proxy_to(port: int) -> ThreadingHTTPServer:
-    """A proxy that leads every name to one port."""
-    import socket
-
-    class Tunnel(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
-        def do_CONNECT(self) -> None:
-            upstream = socket.create_connection(("127.0.0.1", port))
-            self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
-            back = threading.Thread(target=pumped, args=(upstream, self.connection), daemon=True)
-            back.start()
-            pumped(self.connection, upstream)
-            back.join(5)
-            self.close_connection = True
-
-    def pumped(source: socket.socket, target: socket.socket) -> None:
-        try:
-            while data := source.recv(65536):
-                target.sendall(data)
-            target.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
-
-    return ThreadingHTTPServer(("127.0.0.1", 0), Tunnel)
+Change = Callable[[dict[str, Any], Server], object]
 
 
 @pytest.fixture(scope="module")

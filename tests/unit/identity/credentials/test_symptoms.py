@@ -26,7 +26,7 @@ def test_a_name_is_that_of_one_row() -> None:
 @ROWS
 def test_every_row_says_all_of_it_with_place_holders_that_have_a_value(row: Symptom) -> None:
     assert row.cause
-    assert row.look
+    assert row.evidence
     for text in (row.fix, row.login):
         assert not re.search(r"[{}]", text.format_map(ON_PAPER))
     assert not row.login or row.family is Family.ENTRA_ID

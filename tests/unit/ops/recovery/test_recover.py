@@ -219,10 +219,8 @@ def only_one_left(answers: EngineAnswers, monkeypatch: pytest.MonkeyPatch) -> En
     """Of two applications the second was deleted."""
 
     @contextmanager
-    def deployer(
-        stack: str, configuration: dict[str, str], local: LocalEnvironment | None
-    ) -> Iterator[DeletedApplications]:
-        assert (stack, configuration, local) == ("dev", {"tenantId": "t"}, None)
+    def deployer(engine: Engine) -> Iterator[DeletedApplications]:
+        assert engine.stack == "dev"
         yield DeletedApplications("/applications/one")
 
     monkeypatch.setattr(settle, "deployer", deployer)

@@ -1,0 +1,43 @@
+"""The sign-in of a stack's deployer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ops.access import azure
+from ops.stack.engine import Engine
+from tests.unit.ops.conftest import FakeEngine
+
+
+@pytest.fixture
+def sign_ins(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tenants of the sign-ins so far."""
+    engine.configures(cloud="AzurePublicCloud", tenantId="t")
+    tenants: list[str] = []
+    monkeypatch.setattr(azure, "credential", lambda tenant, _, **__: tenants.append(tenant))
+    return tenants
+
+
+def sign_in(engine: Engine) -> Any:
+    with azure.deployer(engine) as client:
+        return client
+
+
+def test_the_clients_of_a_command_share_one_sign_in(sign_ins: list[str]) -> None:
+    engine = Engine("dev")
+
+    assert sign_in(engine) is not sign_in(engine)
+
+    assert sign_ins == ["t"]
+
+
+def test_another_look_at_the_stack_signs_in_again(sign_ins: list[str]) -> None:
+    engine = Engine("dev")
+    sign_in(engine)
+    engine.forget()
+
+    sign_in(engine)
+
+    assert sign_ins == ["t", "t"]
