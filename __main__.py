@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+
 import pulumi
 
 from components.program import identity_stack
 
+# The program ends with its run: a sixth of its CPU went into looking for garbage, for 3 MB.
+gc.disable()
 pulumi.run(identity_stack)
