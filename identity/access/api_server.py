@@ -185,10 +185,12 @@ class ApiServer:
             f"minutes: `{azure_rbac.assignment(role, self._aks, self.who, kind)}`"
         )
 
-    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
-        """The answer to any request; the body of a PATCH is a merge patch."""
-        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        return self._call(method, path, body, kind)
+    def request(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, kind: str | None = None
+    ) -> httpx.Response:
+        """The answer to any request; `kind` is the body's media type, by default JSON, and a merge patch for PATCH."""
+        default = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        return self._call(method, path, body, kind or default)
 
     def _refused(self, permissions: Sequence[Permission]) -> dict[Permission, str]:
         """The missing permissions, with the reason if the API server reports it.

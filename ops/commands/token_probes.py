@@ -6,22 +6,21 @@ signed by the local kubelet with the cluster's own key. On Azure HyperShift's po
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
+from urllib.parse import urlencode
 
-from kubernetes import client, config
-from kubernetes.client.exceptions import ApiException
-from urllib3.exceptions import HTTPError
-
+from identity.access.api_server import ApiServer
+from identity.access.errors import AccessError
 from identity.access.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.clouds import LocalEnvironment
 from identity.outputs import StackOutputs
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.proof_target import proof_target
+from ops.access.management_cluster import api_server_of
 from ops.outputs.token_rows import TokenProbe, token_probes
 from ops.stack.errors import CommandError
 
@@ -31,6 +30,8 @@ DRIVER: Final = "hosted-cluster-tokens.localcloud"
 _STACK_LABEL: Final = "idstack/token-probes-of"
 _MANAGER: Final = "idstack"
 _APPLY: Final = "application/apply-patch+yaml"
+_NAMESPACES: Final = "/api/v1/namespaces"
+_DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/{}/deployments"
 # The local kubelet runs the probe as a process of this environment, with any image.
 _IMAGE: Final = "idstack/credential-probe:local"
 
@@ -65,42 +66,50 @@ def remove(environment: LocalEnvironment, stack: str) -> None:
 
 
 @contextmanager
-def _api(environment: LocalEnvironment) -> Iterator[client.ApiClient]:
-    with config.new_client_from_config(environment.kubeconfig) as api:
-        try:
+def _api(environment: LocalEnvironment) -> Iterator[ApiServer]:
+    try:
+        with api_server_of(Path(environment.kubeconfig)) as api:
             yield api
-        except (ApiException, HTTPError) as error:
-            raise CommandError(f"the probes of workload identities: {error}") from None
+    except AccessError as error:
+        raise CommandError(f"the probes of workload identities: {error}") from None
 
 
-def _remove(api: client.ApiClient, stack: str, probes: Collection[TokenProbe]) -> None:
+def _remove(api: ApiServer, stack: str, probes: Collection[TokenProbe]) -> None:
     """Delete all other probes and namespaces."""
-    core, apps = client.CoreV1Api(api), client.AppsV1Api(api)
     namespaces = {probe.namespace for probe in probes}
     deployments = {(probe.namespace, probe.deployment) for probe in probes}
-    for namespace in _names(core.list_namespace(label_selector=f"{_STACK_LABEL}={stack}", _preload_content=False)):
+    for namespace in _names(api, _NAMESPACES, f"{_STACK_LABEL}={stack}"):
         if namespace not in namespaces:
-            core.delete_namespace(namespace)
+            _answer(api, "DELETE", f"{_NAMESPACES}/{namespace}")
             continue
-        of_probes = f"app.kubernetes.io/name={CONTAINER}"
-        listed = apps.list_namespaced_deployment(namespace, label_selector=of_probes, _preload_content=False)
-        for name in _names(listed):
+        collection = _DEPLOYMENTS.format(namespace)
+        for name in _names(api, collection, f"app.kubernetes.io/name={CONTAINER}"):
             if (namespace, name) not in deployments:
-                apps.delete_namespaced_deployment(name, namespace)
+                _answer(api, "DELETE", f"{collection}/{name}")
 
 
-def _names(listed: Any) -> list[str]:
-    # As plain JSON: the client's models make every member optional.
-    return [item["metadata"]["name"] for item in json.loads(listed.data)["items"]]
+def _names(api: ApiServer, collection: str, labels: str) -> list[str]:
+    listed = _answer(api, "GET", f"{collection}?{urlencode({'labelSelector': labels})}")
+    return [item["metadata"]["name"] for item in listed["items"]]
 
 
-def _apply_namespace(api: client.ApiClient, name: str, stack: str) -> None:
+def _answer(api: ApiServer, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The API's answer; the body of a PATCH is applied. Raises AccessError."""
+    if method == "PATCH":
+        path = f"{path}?fieldManager={_MANAGER}&force=true"
+    answer = api.request(method, path, body, _APPLY if method == "PATCH" else None)
+    if answer.is_error:
+        raise AccessError(f"{method} {path} at {api.server} answers {answer.status_code}: {answer.text.strip()}")
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+def _apply_namespace(api: ApiServer, name: str, stack: str) -> None:
     metadata = {"name": name, "labels": {_STACK_LABEL: stack}}
-    document = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-    client.CoreV1Api(api).patch_namespace(name, document, field_manager=_MANAGER, force=True, _content_type=_APPLY)
+    _answer(api, "PATCH", f"{_NAMESPACES}/{name}", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 
 
-def _apply_deployment(api: client.ApiClient, probe: TokenProbe, pod: dict[str, Any]) -> None:
+def _apply_deployment(api: ApiServer, probe: TokenProbe, pod: dict[str, Any]) -> None:
     document = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -111,9 +120,7 @@ def _apply_deployment(api: client.ApiClient, probe: TokenProbe, pod: dict[str, A
         },
         "spec": probe_deployment(probe.deployment, pod),
     }
-    client.AppsV1Api(api).patch_namespaced_deployment(
-        probe.deployment, probe.namespace, document, field_manager=_MANAGER, force=True, _content_type=_APPLY
-    )
+    _answer(api, "PATCH", f"{_DEPLOYMENTS.format(probe.namespace)}/{probe.deployment}", document)
 
 
 def _pod(probe: TokenProbe, settings: Settings, cluster: HostedClusterSettings, vault: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,19 +11,19 @@ from typing import Any, Final, NotRequired, TypeAlias, TypedDict
 
 import httpx
 import yaml
-from kubernetes import client, config
-from kubernetes.client.exceptions import ApiException
-from kubernetes.config.config_exception import ConfigException
-from urllib3.exceptions import HTTPError
 
+from identity.access.api_server import ApiServer, ApiServerUnavailableError
+from identity.access.errors import AccessError
+from identity.access.kubeconfig import MalformedKubeconfigError
+from ops.access.management_cluster import api_server_of
 from ops.stack.errors import CommandError
 
 # In the form of the Kubernetes API.
 Pod: TypeAlias = Mapping[str, Any]
 
-_PROBES: Final = "app.kubernetes.io/name=credential-probe"
+_PROBES: Final = "/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dcredential-probe"
 _INSTANCE: Final = "app.kubernetes.io/instance"
-_SECRETS_STORE: Final = ("secrets-store.csi.x-k8s.io", "v1", "secretproviderclasses")
+_CLASSES: Final = "/apis/secrets-store.csi.x-k8s.io/v1/secretproviderclasses"
 TIMEOUT: Final = 3.0  # seconds
 
 
@@ -101,35 +100,37 @@ def read(kubeconfig: Path) -> ProbeResults:
     Raises ProbesUnreachableError if the API does not answer.
     """
     try:
-        with config.new_client_from_config(str(kubeconfig)) as api:
-            # As plain JSON: the client's models make every member optional.
-            listed: Any = client.CoreV1Api(api).list_pod_for_all_namespaces(
-                label_selector=_PROBES, _preload_content=False
-            )
-            classes: Any = client.CustomObjectsApi(api).list_cluster_custom_object(*_SECRETS_STORE)
-    except (ConfigException, ApiException, HTTPError) as error:
+        with api_server_of(kubeconfig) as server:
+            listed, classes = _items(server, _PROBES), _items(server, _CLASSES)
+    except AccessError as error:
         raise ProbesUnreachableError(
             f"the credential probes cannot be read: {_obstacle(error, kubeconfig)}. `make up` starts the local cloud "
             "again"
         ) from None
-    pods = [pod for pod in json.loads(listed.data)["items"] if "deletionTimestamp" not in pod["metadata"]]
+    pods = [pod for pod in listed if "deletionTimestamp" not in pod["metadata"]]
     # During a rollout a Deployment has two pods; the younger one stays.
     pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
     with httpx.Client(timeout=TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
         read_one = partial(report_of, http)
         probes = {_deployment(pod): probe for pod, probe in zip(pods, pool.map(read_one, pods), strict=True)}
-    return ProbeResults(
-        {key: item["metadata"]["namespace"] for item in classes["items"] for key in _fetched(item)}, probes
-    )
+    return ProbeResults({key: item["metadata"]["namespace"] for item in classes for key in _fetched(item)}, probes)
 
 
-def _obstacle(error: ConfigException | ApiException | HTTPError, kubeconfig: Path) -> str:
-    """Why the Kubernetes API gave no list, without the details of the client's message."""
-    if isinstance(error, ConfigException):
+def _items(server: ApiServer, path: str) -> list[Any]:
+    answer = server.request("GET", path)
+    if answer.is_error:
+        raise AccessError(f"{answer.status_code} {answer.reason_phrase}")
+    items: list[Any] = answer.json()["items"]
+    return items
+
+
+def _obstacle(error: AccessError, kubeconfig: Path) -> str:
+    """Why the Kubernetes API gave no list; the advice for a cluster of AKS does not fit the local one."""
+    if isinstance(error, MalformedKubeconfigError):
         return f"{kubeconfig} does not exist, or is not a kubeconfig"
-    if isinstance(error, HTTPError):
+    if isinstance(error, ApiServerUnavailableError):
         return f"the Kubernetes API of {kubeconfig} does not answer"
-    return f"the Kubernetes API of {kubeconfig} refuses the list of them ({error.status} {error.reason})"
+    return f"the Kubernetes API of {kubeconfig} refuses the list of them ({error})"
 
 
 def _deployment(pod: Pod) -> tuple[str, str]:
@@ -138,9 +139,10 @@ def _deployment(pod: Pod) -> tuple[str, str]:
 
 def _fetched(secret_provider_class: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and secret, for each secret of the class."""
-    objects = yaml.safe_load(secret_provider_class["spec"]["parameters"]["objects"])["array"]
+    # With libyaml: there are some forty small documents.
+    objects = yaml.load(secret_provider_class["spec"]["parameters"]["objects"], yaml.CSafeLoader)["array"]
     for item in objects:
-        yield secret_provider_class["metadata"]["name"], yaml.safe_load(item)["objectName"]
+        yield secret_provider_class["metadata"]["name"], yaml.load(item, yaml.CSafeLoader)["objectName"]
 
 
 def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:
