@@ -9,13 +9,15 @@ import typer
 
 from ops.commands.options import DEFAULT_STACK, NamedStackOption
 from ops.stack.chosen_stack import require_stack
-from ops.stack.configuration import writing_offline
+from ops.stack.configuration import local_copy, writing_offline
 from ops.stack.engine import Engine
-from ops.stack.environment import ROOT
+from ops.stack.environment import ROOT, is_local, local_paths
 from ops.stack.errors import CommandError
 from ops.stack.streaming import run_passing_on
 
 _STACK: Final = ("--stack", "-s")
+_CONFIG_FILE: Final = "--config-file"
+_RUNS: Final = frozenset({"destroy", "import", "preview", "refresh", "up"})
 _WRITING: Final = frozenset({"set", "set-all", "rm", "rm-all"})
 
 
@@ -30,10 +32,21 @@ def pulumi(context: typer.Context, stack: NamedStackOption = DEFAULT_STACK) -> N
         raise CommandError("name the stack before `--`, as in `idstack pulumi --stack dev -- stack output`")
     environment = {**Engine(stack, ROOT).environment, "PULUMI_STACK": stack}
     if not _writes_the_file(arguments):
-        raise typer.Exit(run_passing_on(["pulumi", *arguments], directory=ROOT, environment=environment))
+        command = ["pulumi", *arguments, *_configuration(stack, arguments)]
+        raise typer.Exit(run_passing_on(command, directory=ROOT, environment=environment))
     require_stack(stack, ROOT)
     with writing_offline(stack, ROOT, environment) as (directory, offline, options):
         raise typer.Exit(run_passing_on(["pulumi", *arguments, *options], directory=directory, environment=offline))
+
+
+def _configuration(stack: str, arguments: Sequence[str]) -> tuple[str, ...]:
+    """The option for a local stack's copy of its file: the engine writes this machine's salt into what it reads."""
+    is_chosen = any(argument.startswith(_CONFIG_FILE) for argument in arguments)
+    source = ROOT / f"Pulumi.{stack}.yaml"
+    exists = is_local(stack) and (local_paths().engine / source.name).exists()
+    if is_chosen or not exists or not _RUNS.intersection(arguments[:1]):
+        return ()
+    return (_CONFIG_FILE, str(local_copy(source)))
 
 
 def _writes_the_file(arguments: Sequence[str]) -> bool:
@@ -41,5 +54,5 @@ def _writes_the_file(arguments: Sequence[str]) -> bool:
     return (
         arguments[:1] == ["config"]
         and bool(_WRITING.intersection(arguments[1:2]))
-        and not any(argument.startswith(("--secret", "--config-file")) for argument in arguments)
+        and not any(argument.startswith(("--secret", _CONFIG_FILE)) for argument in arguments)
     )

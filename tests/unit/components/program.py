@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import runpy
 from collections.abc import Callable, Mapping
@@ -56,8 +57,11 @@ def run_program(
         )
         if lookups_only:
             patch.setattr("components.program.IdentityStack", _EmptyStack)
-        return run(
-            lambda: runpy.run_path(str(file), run_name="__main__") and None,
-            invokes=world.lookups() if invokes is None else invokes,
-            **(options or {}),
-        )
+        try:
+            return run(
+                lambda: runpy.run_path(str(file), run_name="__main__") and None,
+                invokes=world.lookups() if invokes is None else invokes,
+                **(options or {}),
+            )
+        finally:
+            gc.enable()  # the program disables it for its process

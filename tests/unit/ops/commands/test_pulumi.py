@@ -56,6 +56,20 @@ def test_a_local_stack_has_its_own_home_and_backend(project: Path, tmp_path: Pat
     ]
 
 
+def test_a_run_of_a_local_stack_leaves_its_file_alone(project: Path, tmp_path: Path, idstack: Idstack) -> None:
+    (project / "Pulumi.local.yaml").write_text("config:\n  idstack:cloud: local\n")
+    salted = tmp_path / "state/pulumi"
+    salted.mkdir(parents=True, exist_ok=True)
+    (salted / "Pulumi.local.yaml").write_text("encryptionsalt: v1:of-this-machine\n")
+
+    copied = idstack("pulumi", "--stack", "local", "--", "up", "--yes").output.splitlines()[0]
+    chosen = idstack("pulumi", "--stack", "local", "--", "up", "--config-file=mine").output.splitlines()[0]
+
+    assert copied == f"up --yes --config-file {salted}/configuration.local.yaml"
+    assert (salted / "configuration.local.yaml").read_text().startswith("encryptionsalt: v1:of-this-machine\n")
+    assert chosen == "up --config-file=mine"
+
+
 @pytest.mark.parametrize("command", [("set", "location", "eastus"), ("rm", "tags"), ("set-all", "--path", "a=b")])
 def test_a_value_is_written_into_the_file_whatever_backend_is_there(
     project: Path, idstack: Idstack, command: tuple[str, ...]
