@@ -26,14 +26,17 @@ with EnvironmentCredential() as credential:
 print(requests.request(method, url, data="".join(body), headers=headers).status_code)
 """
 FIELDS: Final = [row.field for row in CONTROL_PLANE if row.enabled_by_default]
+_FIRST: Final = ("disk", "kms")
 
 
-@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize(
+    "field", [field if field in _FIRST else pytest.param(field, marks=pytest.mark.slow) for field in FIELDS]
+)
 def test_azure_identity_makes_the_proof_call(stack: LocalStack, field: str) -> None:
     assert signed_in(stack, field, sys.executable, "-c", PYTHON, *proof(stack, field)) == "200"
 
 
-@pytest.mark.parametrize("field", ["disk", "kms"])
+@pytest.mark.parametrize("field", _FIRST)
 def test_azidentity_of_go_makes_the_proof_call(stack: LocalStack, field: str) -> None:
     client = golang.build(Path(ROOT, "tests/e2e/azidentity"))
 

@@ -20,6 +20,8 @@ from tests.engine.killing import small_stack
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
+pytestmark = pytest.mark.slow
+
 _AUTHORIZATION: Final = "2022-04-01"
 _ROW: Final = next(row for row in CONTROL_PLANE if row.setting is None and row.enabled_by_default)
 # Longer than a test may take: only an interruption ends a gate that is refused.
