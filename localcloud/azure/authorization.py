@@ -55,7 +55,7 @@ class RoleDefinition:
 @cache
 def built_in_roles() -> Mapping[str, RoleDefinition]:
     """Every built-in role of the local cloud, by GUID in lower case."""
-    document = yaml.safe_load(Path(__file__).with_name("roles.yaml").read_text(encoding="utf-8"))
+    document = yaml.load(Path(__file__).with_name("roles.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
     return MappingProxyType(
         {
             guid: RoleDefinition(

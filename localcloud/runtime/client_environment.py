@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,15 +70,22 @@ def holder_of(cloud: LocalAzure, path: str) -> Client:
     vault = vaults.named(vault_name) if vault_name else vaults.stacks_own()
     if vault is None:
         several = "there is no stack, or there are several: name the vault as well, <vault>/<secret>"
-        raise UnknownClientError(f"no vault {vault_name}" if vault_name else several)
+        missing = f"no vault {vault_name}; there {_listed(vault.name for vault in vaults.all())}"
+        raise UnknownClientError(missing if vault_name else several)
     secret = Secrets(cloud.store).find(vault, name)
     if secret is None:
-        raise UnknownClientError(f"no secret {name} in {vault.name}")
+        names = _listed(secret.name for secret in Secrets(cloud.store).all(vault))
+        raise UnknownClientError(f"no secret {name} in {vault.name}; there {names}")
     try:
         document = read(Secrets(cloud.store).value(secret.current))
     except NoCredentialDocumentError:
         raise UnknownClientError(f"the secret {name} in {vault.name} is not a credential document") from None
     return Client(document.client_id, document.tenant_id, document.key_material)
+
+
+def _listed(names: Iterable[str]) -> str:
+    found = sorted(names)
+    return f"{'is' if len(found) == 1 else 'are'} {', '.join(found)}" if found else "is none"
 
 
 @contextmanager

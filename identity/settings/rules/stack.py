@@ -96,13 +96,15 @@ def _failed_renewals_have_time(settings: Settings, report: ProblemReport) -> Non
     least = least_renew_before_days(lifetime)
     if not is_shorter or before < least:
         place = ("credentials", "renewBeforeDays")
+        most = lifetime - 1
+        days, value = (f"{least} to {most}", f"<{least}-{most}>") if least < most else (f"{least}", f"{least}")
         report.refuse(
             place,
             before,
             rule="renewal-date",
-            accepted=f"{least} to {lifetime - 1} with credentials.lifetimeDays {lifetime}: a third of the lifetime, or "
+            accepted=f"{days} with credentials.lifetimeDays {lifetime}: a third of the lifetime, or "
             "30 days of a long one, is the time in which renewals may fail and pods may load late",
-            fix=f"{to_set(place, f'<{least}-{lifetime - 1}>')}, or change credentials.lifetimeDays",
+            fix=f"{to_set(place, value)}, or change credentials.lifetimeDays",
         )
 
 

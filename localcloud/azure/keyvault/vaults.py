@@ -95,10 +95,14 @@ class Vaults:
         resource = self._resources.get(known["id"]) if known else None
         return KeyVault(resource) if resource else None
 
+    def all(self) -> list[KeyVault]:
+        """Every live vault."""
+        vaults = (self.named(name) for name, _ in self._store.items(_NAME_KIND))
+        return [vault for vault in vaults if vault is not None]
+
     def stacks_own(self) -> KeyVault | None:
         """The only vault that was not seeded, which a loopback address means; None without one or with several."""
-        vaults = [self.named(name) for name, _ in self._store.items(_NAME_KIND)]
-        own = [vault for vault in vaults if vault is not None and not vault.resource.get("seeded")]
+        own = [vault for vault in self.all() if not vault.resource.get("seeded")]
         return own[0] if len(own) == 1 else None
 
     def put(self, resource: Document) -> KeyVault:
