@@ -7,8 +7,8 @@ from functools import partial
 import typer
 
 from ops.commands import token_probes
+from ops.commands.local_start import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, own_options
-from ops.commands.up import start_local_cloud
 from ops.guards.control_planes import require_no_control_plane
 from ops.stack import local_cloud
 from ops.stack.engine import Engine

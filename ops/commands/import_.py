@@ -25,8 +25,8 @@ from ops.adoption.existing import FoundResources, look_up, look_up_identities
 from ops.adoption.findings import Finding, findings, table
 from ops.adoption.import_file import enter_providers, entries, import_file
 from ops.adoption.matching import Match, kept_roles, match
+from ops.commands.local_start import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, own_options
-from ops.commands.up import start_local_cloud
 from ops.recovery.orphans import shown
 from ops.stack import local_cloud
 from ops.stack.engine import Engine

@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from ops.commands.local_start import start_local_cloud
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,
@@ -19,7 +20,6 @@ from ops.commands.options import (
     own_options,
     policy_pack,
 )
-from ops.commands.up import start_local_cloud
 from ops.forecast.screen import near_limits
 from ops.guards.infra_ids import refuse_duplicates
 from ops.rehearsal import steps, tables

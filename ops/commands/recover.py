@@ -9,8 +9,9 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from ops.adoption import owner_ids
+from ops.commands.local_start import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
-from ops.commands.up import start_local_cloud, up
+from ops.commands.up import up
 from ops.guards.infra_ids import refuse_duplicates
 from ops.recovery import settle
 from ops.recovery.orphans import Orphan

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import typer
 
+from ops.commands.local_start import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, own_options
 from ops.commands.status import show
-from ops.commands.up import start_local_cloud
 from ops.outputs.rows import rows
 from ops.renewal.renewable import renewable
 from ops.renewal.run import RenewalRun

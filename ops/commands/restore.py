@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from ops.commands.local_start import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, NamedStackOption, Screen
-from ops.commands.up import start_local_cloud
 from ops.recovery import orphans, settle
 from ops.stack import backup as backups
 from ops.stack.engine import Engine

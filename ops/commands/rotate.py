@@ -11,9 +11,9 @@ import typer
 from identity.credentials import rfc3339
 from identity.credentials.renewal_request import RenewalRequest
 from ops.commands import completions
+from ops.commands.local_start import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, own_options
 from ops.commands.status import show
-from ops.commands.up import start_local_cloud
 from ops.renewal.renewable import renewable
 from ops.renewal.rotation import Rotatable, chosen, rotatable
 from ops.renewal.run import RenewalRun

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from ops.commands import completions
+from ops.commands.local_start import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.commands.up import start_local_cloud
 from ops.stack import splitting
 from ops.stack.engine import Engine
 

@@ -15,6 +15,7 @@ from rich.console import Console
 from identity.clouds import LocalEnvironment
 from identity.credentials.backoff import Backoff
 from identity.outputs import StackOutputs
+from ops.commands.local_start import start_local_cloud
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,
@@ -26,13 +27,12 @@ from ops.commands.options import (
     own_options,
     policy_pack,
 )
-from ops.commands.status import show
 from ops.commands.token_probes import apply, remove
 from ops.guards.infra_ids import refuse_duplicates
 from ops.outputs.rows import Row, has_probes, rows
 from ops.outputs.tables import sign_ins, tokens, with_caption
 from ops.outputs.token_rows import TokenProbe, TokenRow, token_probes, token_rows
-from ops.stack import local_cloud, plugins
+from ops.stack import plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
@@ -69,7 +69,7 @@ def up(
         refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
         with naming_owners(engine, None):
             engine.up(arguments)
-        show(engine, screen)
+        _show(engine, screen)
         return
     environment = start_local_cloud(screen)
     screen.step("pulumi up")
@@ -82,14 +82,14 @@ def up(
     accounts = _play_control_planes(engine, environment, outputs)
     if not accounts and not has_probes(outputs):
         screen.step("credentials: HyperShift's operators create the pods, so there are no probes")
-        show(engine, screen)
+        _show(engine, screen)
         return
     screen.step("credential probes")
     signed = _wait_until_green(lambda: _read_sign_ins(outputs, accounts, environment), screen.console)
     if has_probes(outputs):
         _show_sign_ins(stack, signed, environment, screen)
     else:
-        show(engine, screen)
+        _show(engine, screen)
 
 
 @dataclass(frozen=True)
@@ -141,17 +141,11 @@ def _show_sign_ins(stack: str, signed: ProbeRows, environment: LocalEnvironment,
     screen.console.print(_next_steps(stack, environment))
 
 
-def start_local_cloud(screen: Screen) -> LocalEnvironment:
-    """Start and seed the local cloud, if it does not run; returns its endpoints.
+def _show(engine: Engine, screen: Screen) -> None:
+    # The doctor's checks take a third of a second to import, which a stack with probes does not need.
+    from ops.commands.status import show
 
-    Raises CommandError if a step fails.
-    """
-    screen.step("local cloud")
-    local_cloud.do("start", output=screen.output)
-    environment = local_cloud.record()
-    if environment is None:
-        raise CommandError("the local cloud started but wrote no record of its endpoints: see .localcloud/*.log")
-    return environment
+    show(engine, screen)
 
 
 def _play_control_planes(engine: Engine, environment: LocalEnvironment, outputs: StackOutputs[str]) -> list[TokenProbe]:

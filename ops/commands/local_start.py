@@ -1,0 +1,21 @@
+"""Starts the local cloud for a command of a local stack."""
+
+from __future__ import annotations
+
+from identity.clouds import LocalEnvironment
+from ops.commands.options import Screen
+from ops.stack import local_cloud
+from ops.stack.errors import CommandError
+
+
+def start_local_cloud(screen: Screen) -> LocalEnvironment:
+    """Start and seed the local cloud, if it does not run; returns its endpoints.
+
+    Raises CommandError if a step fails.
+    """
+    screen.step("local cloud")
+    local_cloud.do("start", output=screen.output)
+    environment = local_cloud.record()
+    if environment is None:
+        raise CommandError("the local cloud started but wrote no record of its endpoints: see .localcloud/*.log")
+    return environment
