@@ -31,7 +31,7 @@ def program() -> Iterator[Figure]:
         ours=1000 * min(each.user for each in ours) / resources,
         peer=1000 * min(each.user for each in flat) / resources,
         peer_name="a flat script on the bare SDK",
-        limit=Limit("at most", 1.1),
+        limit=Limit("at most", 0.9),
         note=note,
     )
     yield Figure(
@@ -40,6 +40,6 @@ def program() -> Iterator[Figure]:
         ours=min(run.peak for run in ours),
         peer=min(each.peak for each in flat),
         peer_name="the same script",
-        limit=Limit("at most", 1.2),
+        limit=Limit("at most", 1.25),
         note=note,
     )

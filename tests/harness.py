@@ -47,6 +47,8 @@ from tests.warm import virtual_environment
 _DEFAULT_PROVIDER: Final = re.compile(r"::pulumi:providers:[^:]+::default[^:]*$")
 
 PROJECT = Path(__file__).resolve().parents[1]
+# The engine collects garbage for a tenth of its time; a small stack ends before it has used so much memory.
+_SELDOM_COLLECTING: Final = {"GOGC": "off", "GOMEMLIMIT": "1GiB"}
 
 
 @dataclass
@@ -69,12 +71,16 @@ class LocalStack:
             **os.environ,
             "LOCALCLOUD_STATE_DIR": str(self.state),
             "LOCALCLOUD_FAULTS": json.dumps(self.faults),
-            "GOGC": "off",  # the engine ends before it has used much memory, and collects for a tenth of its time
+            **(_SELDOM_COLLECTING if self._is_warm else {}),
         }
         found = environment.variables(self.name, base)
         # The interpreter is that of `root`.
         own = {name: found[name].replace(f"{PROJECT}/", f"{self.root}/") for name in ("PATH", "VIRTUAL_ENV")}
         return found | own
+
+    @property
+    def _is_warm(self) -> bool:
+        return (self.root / ".venv").resolve() != (PROJECT / ".venv").resolve()
 
     @property
     def python(self) -> str:
