@@ -59,7 +59,7 @@ SINCE ?= main
 SELECTED = $(if $(filter changed,$(ARGS)),$(or $(shell $(PYTHON) -m tests.changed $(SINCE)),$(error nothing was selected)) )$(filter-out changed,$(ARGS))
 
 # A run starts a thousand interpreters, and each worker rewrites each assertion: compiled once, modules are read.
-test slow nightly kills: export PYTHONDONTWRITEBYTECODE :=
+test slow nightly kills bench: export PYTHONDONTWRITEBYTECODE :=
 
 test: setup ## Run the tests that every change must pass (ARGS=changed or ARGS=tests/unit for a part); docs/explanation/testing.md lists all
 	@$(PYTHON) -m pytest $(PARALLEL) $(SELECTED)

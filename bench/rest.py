@@ -37,7 +37,7 @@ def rest() -> list[Figure]:
             note=f"{_SPAN:g} s after `up`; {what}",
         )
         for name, seconds, most, what in (
-            ("a local stack at rest", sum(used.values()), 0.01, "daemon, kubelet and ten credential probes"),
+            ("a local stack at rest", sum(used.values()), 0.0125, "daemon, kubelet and ten credential probes"),
             ("the local cloud at rest", sum(used[each] for each in _OWN), 0.0075, "daemon and kubelet alone"),
         )
     ]
