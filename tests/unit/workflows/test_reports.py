@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-_WORKFLOWS = Path(__file__).parents[3] / ".github/workflows"
+from tests.unit.workflows.parsed import jobs_of
+
 # Writes its arguments down, and answers a list with what is in the file `known`.
 _GH = """\
 #!/bin/sh
@@ -22,11 +20,6 @@ case "$*" in
     *--paginate*) cat "{folder}/known" ;;
 esac
 """
-
-
-def _jobs(file: str) -> Mapping[str, Mapping[str, Any]]:
-    jobs: Mapping[str, Mapping[str, Any]] = yaml.safe_load((_WORKFLOWS / file).read_text(encoding="utf-8"))["jobs"]
-    return jobs
 
 
 def _run_with_gh(folder: Path, script: str, **variables: str) -> list[str]:
@@ -42,7 +35,7 @@ def _run_with_gh(folder: Path, script: str, **variables: str) -> list[str]:
 
 def _script(file: str, job: str) -> str:
     """The script of a job's only step."""
-    [step] = _jobs(file)[job]["steps"]
+    [step] = jobs_of(file)[job]["steps"]
     script: str = step["run"]
     return script
 
@@ -69,7 +62,7 @@ def test_the_comment_of_a_preview_is_a_table_with_the_rest_folded(tmp_path: Path
 
 
 def test_a_comment_of_a_preview_is_shorter_than_github_takes() -> None:
-    [script] = [step["run"] for step in _jobs("stack.yml")["make"]["steps"] if step.get("id") == "text"]
+    [script] = [step["run"] for step in jobs_of("stack.yml")["make"]["steps"] if step.get("id") == "text"]
 
     assert sum(map(int, re.findall(r"head --bytes (\d+)", script))) < 65_536 - 1_000
 
@@ -81,7 +74,7 @@ def test_a_comment_of_a_preview_is_shorter_than_github_takes() -> None:
 )
 def test_a_failed_renewal_opens_an_issue_or_comments_on_the_open_one(tmp_path: Path, known: str, changed: str) -> None:
     (tmp_path / "known").write_text(known)
-    job = _jobs("rotate.yml")["report"]
+    job = jobs_of("rotate.yml")["report"]
 
     asked = _run_with_gh(tmp_path, _script("rotate.yml", "report"), RUN="https://run", GITHUB_RUN_ID="5")
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import signal
-import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from ops.fleet.matrix import CANARIES, JOBS, SHARED
+from tests.unit.workflows.parsed import GITHUB, jobs_of, parsed
 
-_GITHUB = Path(__file__).parents[3] / ".github"
-_WORKFLOWS = sorted((_GITHUB / "workflows").iterdir())
+_WORKFLOWS = sorted((GITHUB / "workflows").iterdir())
 _USES = re.compile(r"^\s*(?:- )?uses:\s*(?P<what>\S+)\s*(?P<comment>#.*)?$", re.MULTILINE)
 _PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
 _VERSION = re.compile(r"# v\d+\.\d+\.\d+")
@@ -34,25 +28,15 @@ _SAME_REPOSITORY = "github.event.pull_request.head.repo.full_name == github.repo
 workflows = pytest.mark.parametrize("file", _WORKFLOWS, ids=lambda file: file.name)
 
 
-def _parsed(file: Path) -> Mapping[Any, Any]:
-    document: Mapping[Any, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return document
-
-
-def _jobs(file: Path) -> Mapping[str, Mapping[str, Any]]:
-    jobs: Mapping[str, Mapping[str, Any]] = _parsed(file)["jobs"]
-    return jobs
-
-
 def _events(file: Path) -> Mapping[str, Any]:
     # YAML 1.1 takes the key `on` for a boolean.
-    events: Mapping[str, Any] = _parsed(file)[True]
+    events: Mapping[str, Any] = parsed(file)[True]
     return events
 
 
 def _calls(target: str, workflow: str) -> Iterator[Mapping[str, Any]]:
     """The jobs that call `workflow`, of `target` and of every workflow it calls."""
-    for job in _jobs(_GITHUB / "workflows" / target).values():
+    for job in jobs_of(target).values():
         called = job.get("uses", "")
         if called == workflow:
             yield job
@@ -92,8 +76,8 @@ def test_an_action_has_one_digest_and_a_digest_one_version() -> None:
 @workflows
 def test_a_workflow_starts_without_rights_and_each_job_declares_its_own(file: Path) -> None:
     # `permissions: {}` is the empty mapping; without the line the repository's settings decide on a job's rights.
-    assert _parsed(file)["permissions"] == {}
-    for name, job in _jobs(file).items():
+    assert parsed(file)["permissions"] == {}
+    for name, job in jobs_of(file).items():
         rights = job["permissions"]
         assert {right for right, level in rights.items() if level == "write"} <= {
             "id-token",
@@ -105,7 +89,7 @@ def test_a_workflow_starts_without_rights_and_each_job_declares_its_own(file: Pa
 
 @workflows
 def test_only_jobs_that_run_a_stacks_command_get_a_token_for_azure(file: Path) -> None:
-    for name, job in _jobs(file).items():
+    for name, job in jobs_of(file).items():
         if "id-token" in job["permissions"]:
             assert file.name == "stack.yml" or job.get("uses", "").startswith("./"), name
 
@@ -118,7 +102,7 @@ def test_no_workflow_runs_a_forks_code_with_this_repositorys_rights(file: Path) 
 @workflows
 def test_a_pull_request_job_that_signs_in_is_of_this_repositorys_branches(file: Path) -> None:
     if "pull_request" in _events(file):
-        for name, job in _jobs(file).items():
+        for name, job in jobs_of(file).items():
             if "id-token" in job["permissions"]:
                 assert job["if"] == f"{_HAS_STACKS} && {_SAME_REPOSITORY}", name
 
@@ -135,7 +119,7 @@ def test_a_pull_request_signs_in_for_a_preview_and_renews_nothing() -> None:
 
 @pytest.mark.parametrize("file", ["preview.yml", "rehearse.yml", "up.yml", "rotate.yml", "drift.yml"])
 def test_one_variable_lists_the_stacks_and_without_it_nothing_runs(file: str) -> None:
-    first, *others = _jobs(_GITHUB / "workflows" / file).values()
+    first, *others = jobs_of(file).values()
 
     assert first["strategy"]["matrix"] == {"stack": _LISTED}
     assert first["if"].split(" && ")[0] == _HAS_STACKS
@@ -149,23 +133,23 @@ def test_no_workflow_names_a_stack() -> None:
 
 def test_the_projects_own_checks_run_for_the_project_alone() -> None:
     for name in _OF_THE_PROJECT:
-        [job] = _jobs(_GITHUB / "workflows" / name).values()
+        [job] = jobs_of(name).values()
         assert job["if"] == "vars.IDSTACK_PROJECT_CI == 'true'", name
-    [ci] = _jobs(_GITHUB / "workflows/ci.yml").values()
+    [ci] = jobs_of("ci.yml").values()
     assert ci["if"] == "vars.IDSTACK_STACKS == '' || vars.IDSTACK_PROJECT_CI == 'true'"
 
 
 @pytest.mark.parametrize("file", ["preview-stack.yml", "rehearse-stack.yml"])
 def test_the_job_that_comments_does_not_check_out_the_pull_request(file: str) -> None:
-    job = _jobs(_GITHUB / "workflows" / file)["comment"]
+    job = jobs_of(file)["comment"]
 
     assert job["permissions"] == {"pull-requests": "write"}
     assert not any("uses" in step for step in job["steps"])
 
 
 def test_a_rehearsal_needs_no_identity_and_comments_for_branches_alone() -> None:
-    [every] = _jobs(_GITHUB / "workflows/rehearse.yml").values()
-    jobs = _jobs(_GITHUB / "workflows/rehearse-stack.yml")
+    [every] = jobs_of("rehearse.yml").values()
+    jobs = jobs_of("rehearse-stack.yml")
 
     assert every["if"] == _HAS_STACKS, "forks are rehearsed as well"
     assert jobs["rehearse"]["permissions"] == {"contents": "read"}
@@ -173,8 +157,8 @@ def test_a_rehearsal_needs_no_identity_and_comments_for_branches_alone() -> None
 
 
 def test_a_stack_goes_up_after_its_approval_and_the_stack_before_it() -> None:
-    jobs = _jobs(_GITHUB / "workflows/up-stack.yml")
-    [every] = _jobs(_GITHUB / "workflows/up.yml").values()
+    jobs = jobs_of("up-stack.yml")
+    [every] = jobs_of("up.yml").values()
 
     assert jobs["up"]["needs"] == "approval"
     assert jobs["approval"]["needs"] == "preview"
@@ -183,18 +167,18 @@ def test_a_stack_goes_up_after_its_approval_and_the_stack_before_it() -> None:
     # GitHub makes the jobs of a matrix in its order; the first that fails ends those that wait.
     assert every["strategy"]["max-parallel"] == 1
     assert every["strategy"].get("fail-fast", True)
-    events = _events(_GITHUB / "workflows/up.yml")
+    events = _events(GITHUB / "workflows/up.yml")
     assert (list(events), events["push"]["branches"]) == (["push"], ["main"])
 
 
 def _fleet_jobs() -> dict[str, Mapping[str, Any]]:
     """The jobs of a fleet that change something, in their order."""
-    jobs = _jobs(_GITHUB / "workflows/fleet.yml")
+    jobs = jobs_of("fleet.yml")
     return {name: job for name, job in jobs.items() if job.get("uses") == _STACK}
 
 
 def test_a_fleet_has_a_job_for_each_matrix_and_each_waits_for_the_one_before() -> None:
-    jobs, waves = _jobs(_GITHUB / "workflows/fleet.yml"), _fleet_jobs()
+    jobs, waves = jobs_of("fleet.yml"), _fleet_jobs()
 
     assert list(waves) == [SHARED, CANARIES, *JOBS]
     assert jobs["plan"]["outputs"] == {name: f"${{{{ steps.waves.outputs.{name} }}}}" for name in waves}
@@ -220,7 +204,7 @@ def test_commands_that_change_one_stack_run_one_at_a_time_to_their_end() -> None
     changing = [
         job
         for file in _WORKFLOWS
-        for job in _jobs(file).values()
+        for job in jobs_of(file).values()
         if job.get("uses") == _STACK and job["with"]["command"] != "preview"
     ]
 
@@ -233,7 +217,7 @@ def test_renewals_have_every_commit_that_may_have_been_brought_up() -> None:
     renewals = [job["with"] for job in _calls("rotate.yml", _STACK) if job["with"]["command"] == "renew"]
     [checkout] = [
         step["with"]
-        for step in _jobs(_GITHUB / "workflows/stack.yml")["make"]["steps"]
+        for step in jobs_of("stack.yml")["make"]["steps"]
         if step.get("uses", "").startswith("actions/checkout@")
     ]
 
@@ -242,9 +226,9 @@ def test_renewals_have_every_commit_that_may_have_been_brought_up() -> None:
 
 
 def test_a_recovery_is_approved_and_brings_nothing_up() -> None:
-    jobs = _jobs(_GITHUB / "workflows/recover.yml")
+    jobs = jobs_of("recover.yml")
 
-    assert list(_events(_GITHUB / "workflows/recover.yml")) == ["workflow_dispatch"]
+    assert list(_events(GITHUB / "workflows/recover.yml")) == ["workflow_dispatch"]
     assert jobs["recover"]["needs"] == "approval"
     assert jobs["approval"]["uses"] == _APPROVAL
     assert jobs["approval"]["with"]["environment"] == "${{ inputs.stack }}-approval"
@@ -255,112 +239,17 @@ def test_nobody_waits_for_an_approval_but_behind_the_look_at_its_reviewers() -> 
     waiting = {
         (file.name, name)
         for file in _WORKFLOWS
-        for name, job in _jobs(file).items()
+        for name, job in jobs_of(file).items()
         if "environment" in job and file.name != "stack.yml"
     }
-    jobs = _jobs(_GITHUB / "workflows/approval.yml")
+    jobs = jobs_of("approval.yml")
 
     assert waiting == {("approval.yml", "approved")}
     assert jobs["approved"]["needs"] == "reviewers"
     assert (jobs["approved"]["environment"], jobs["approved"]["permissions"]) == ("${{ inputs.environment }}", {})
     assert jobs["reviewers"]["permissions"] == {"actions": "read"}
     for file in ("fleet.yml", "recover.yml", "up-stack.yml"):
-        assert _jobs(_GITHUB / "workflows" / file)["approval"]["permissions"] == {"actions": "read"}
-
-
-_REVIEWERS = {"type": "required_reviewers", "reviewers": [{"type": "Team", "reviewer": {"slug": "deployers"}}]}
-_UNPROTECTED = "has no required reviewers"
-
-
-@pytest.mark.parametrize(
-    ("answer", "refusal"),
-    [
-        ({"protection_rules": [{"type": "wait_timer", "wait_timer": 30}, _REVIEWERS]}, None),
-        (None, "does not exist or cannot be read"),
-        ({}, _UNPROTECTED),
-        ({"protection_rules": []}, _UNPROTECTED),
-        ({"protection_rules": [{"type": "wait_timer", "wait_timer": 30}, {"type": "branch_policy"}]}, _UNPROTECTED),
-        ({"protection_rules": [{**_REVIEWERS, "reviewers": []}]}, _UNPROTECTED),
-    ],
-    ids=["reviewers", "missing", "no rules", "empty rules", "other rules", "rule for nobody"],
-)
-def test_an_approval_that_nobody_has_to_give_is_refused(tmp_path: Path, answer: Any, refusal: str | None) -> None:
-    [step] = _jobs(_GITHUB / "workflows/approval.yml")["reviewers"]["steps"]
-    asked = tmp_path / "asked"
-    body = f"cat <<'END'\n{json.dumps(answer)}\nEND" if answer is not None else "echo 'gh: Not Found (404)' >&2; exit 1"
-    gh = tmp_path / "gh"
-    gh.write_text(f'#!/bin/sh\necho "$*" > "{asked}"\n{body}\n')
-    gh.chmod(0o755)
-    own = {"ENVIRONMENT": "prod eu/1-approval", "GITHUB_REPOSITORY": "o/r", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        env={**os.environ, **own},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert asked.read_text() == "api repos/o/r/environments/prod%20eu%2F1-approval\n"
-    if refusal is None:
-        assert (done.returncode, done.stdout) == (0, "")
-    else:
-        assert done.returncode == 1
-        assert f"::error::The environment prod eu/1-approval, which approves this, {refusal}. " in done.stdout
-        assert "with required reviewers" in done.stdout
-
-
-def _command() -> tuple[Mapping[str, Any], str]:
-    """The job that runs a stack's command, and the script that does so."""
-    job = _jobs(_GITHUB / "workflows/stack.yml")["make"]
-    [script] = [each["run"] for each in job["steps"] if each.get("name", "").startswith("make ")]
-    return job, script
-
-
-def test_a_stacks_command_ends_itself_ten_minutes_before_its_job_is_killed() -> None:
-    job, script = _command()
-
-    [limit] = re.findall(r"--time-limit (\d+)", script)
-    # What comes before it in the job takes some of the rest.
-    assert int(limit) <= job["timeout-minutes"] - 10
-
-
-_MAKE = """\
-#!/bin/sh
-echo "make $*"
-sleep 3600 &
-trap 'kill $!; echo unlocked; exit 2' TERM
-kill -s "$SIGNAL" $PPID
-wait
-"""
-
-
-@contextmanager
-def _obeyed(number: signal.Signals) -> Iterator[None]:
-    """No program started in this block ignores the signal, as one in the background of a shell would."""
-    before = signal.signal(number, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_cancelled_job_passes_the_signal_on_once_and_awaits_the_end(tmp_path: Path, number: signal.Signals) -> None:
-    make = tmp_path / "make"
-    make.write_text(_MAKE)
-    make.chmod(0o755)
-    own = {"RUNNER_TEMP": str(tmp_path), "COMMAND": "up", "ARGUMENTS": "--yes", "SIGNAL": number.name[3:]}
-    environment = {**os.environ, **own, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-
-    # As GitHub starts `shell: bash`.
-    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", _command()[1]]
-    with _obeyed(number):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-
-    assert done.returncode == 2, done.stderr
-    assert done.stdout.splitlines()[-1] == "unlocked"
-    assert (tmp_path / "printed").read_text() == done.stdout
+        assert jobs_of(file)["approval"]["permissions"] == {"actions": "read"}
 
 
 @workflows
@@ -372,14 +261,14 @@ def test_no_secret_is_used_but_the_token_that_github_gives_each_job(file: Path) 
 
 @workflows
 def test_scripts_take_values_from_their_environment_not_from_expressions(file: Path) -> None:
-    for job in _jobs(file).values():
+    for job in jobs_of(file).values():
         for step in job.get("steps", ()):
             assert "${{" not in step.get("run", ""), step
 
 
 @workflows
 def test_every_job_ends_some_time_and_no_checkout_leaves_its_token_behind(file: Path) -> None:
-    for name, job in _jobs(file).items():
+    for name, job in jobs_of(file).items():
         assert "uses" in job or job["timeout-minutes"] <= (360 if file.name in _AT_NIGHT else 60), name
         for step in job.get("steps", ()):
             if step.get("uses", "").startswith("actions/checkout@"):
@@ -388,18 +277,18 @@ def test_every_job_ends_some_time_and_no_checkout_leaves_its_token_behind(file: 
 
 def _make_targets() -> Iterator[str]:
     """The targets that the workflows and `.ci/run` name."""
-    ci = _GITHUB.parent / ".ci/run"
+    ci = GITHUB.parent / ".ci/run"
     for file in (*_WORKFLOWS, ci):
         script = "\n".join(line for line in file.read_text(encoding="utf-8").splitlines() if "#" not in line)
         yield from re.findall(r"\bmake ([a-z][a-z0-9]*)\b", script)
     for workflow in _WORKFLOWS:
-        for job in _jobs(workflow).values():
+        for job in jobs_of(workflow).values():
             if job.get("uses") == _STACK:
                 yield job["with"]["command"]
 
 
 def test_every_make_target_that_a_workflow_runs_exists() -> None:
-    makefile = (_GITHUB.parent / "Makefile").read_text(encoding="utf-8")
+    makefile = (GITHUB.parent / "Makefile").read_text(encoding="utf-8")
     targets = set(_make_targets())
 
     assert {"setup", "lint", "test", "e2e", "preview", "up", "renew", "recover"} <= targets
