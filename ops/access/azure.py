@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -11,7 +11,7 @@ from azure.core.credentials import TokenCredential
 from identity.access.arm_environment import credential
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AccessError, AzureRefusedError
-from identity.clouds import CLOUDS, Cloud, LocalEnvironment, local_cloud
+from identity.clouds import CLOUDS, DEFAULT_CLOUD, Cloud, local_cloud
 from ops.stack import local_cloud as local_clouds
 from ops.stack.engine import Engine
 from ops.stack.environment import variables
@@ -25,44 +25,28 @@ _SignIn: TypeAlias = tuple[Cloud, TokenCredential, str | None]
 def deployer(engine: Engine) -> Iterator[AzureClient]:
     """A client of the stack's cloud and tenant as its deployer; the clients of an engine share one sign-in.
 
-    Raises CommandError for a refusal, MissingRightError for a 403.
+    Raises CommandError for a refusal and for a stack without a tenant, MissingRightError for a 403.
     """
-    signed_in = engine.once(
-        "sign-in", lambda: _sign_in(engine.stack, engine.configured(), local_clouds.of(engine.stack))
-    )
-    with _client(signed_in) as client:
-        yield client
-
-
-@contextmanager
-def deployer_of(stack: str, configuration: Mapping[str, Any], local: LocalEnvironment | None) -> Iterator[AzureClient]:
-    """A client as `deployer`'s, for a stack with another configuration than the engine reads.
-
-    Args:
-        stack: its name, which decides about the variables of the sign-in.
-        configuration: has `cloud` and `tenantId`.
-        local: the endpoints of the local cloud, for a local stack.
-    """
-    with _client(_sign_in(stack, configuration, local)) as client:
-        yield client
-
-
-def _sign_in(stack: str, configuration: Mapping[str, Any], local: LocalEnvironment | None) -> _SignIn:
-    cloud = local_cloud(local) if local else CLOUDS[configuration["cloud"]]
-    options: dict[str, Any] = {"authority": cloud.authority_host}
-    if local:
-        options |= {"connection_verify": local.ca_file, "disable_instance_discovery": True}
-    try:
-        signed_in = credential(configuration["tenantId"], variables(stack), **options)
-    except AccessError as error:
-        raise CommandError(str(error)) from None
-    return cloud, signed_in, local.ca_file if local else None
-
-
-@contextmanager
-def _client(signed_in: _SignIn) -> Iterator[AzureClient]:
-    with AzureClient(*signed_in) as client:
+    with AzureClient(*engine.once("sign-in", lambda: _sign_in(engine))) as client:
         try:
             yield client
         except AzureRefusedError as error:
             raise (MissingRightError if error.is_forbidden else CommandError)(str(error)) from None
+
+
+def _sign_in(engine: Engine) -> _SignIn:
+    configuration, local = engine.configured(), local_clouds.of(engine.stack)
+    if "tenantId" not in configuration:
+        raise CommandError(
+            f"the stack {engine.stack} has no tenantId, so that Azure cannot be read; `idstack pulumi --stack "
+            f"{engine.stack} -- config set tenantId <uuid>`"
+        )
+    cloud = local_cloud(local) if local else CLOUDS[configuration.get("cloud", DEFAULT_CLOUD)]
+    options: dict[str, Any] = {"authority": cloud.authority_host}
+    if local:
+        options |= {"connection_verify": local.ca_file, "disable_instance_discovery": True}
+    try:
+        signed_in = credential(configuration["tenantId"], variables(engine.stack), **options)
+    except AccessError as error:
+        raise CommandError(str(error)) from None
+    return cloud, signed_in, local.ca_file if local else None

@@ -6,14 +6,14 @@ import uuid
 from collections.abc import Callable, Iterator, Set
 
 from identity import resource_types
-from identity.clouds import LocalEnvironment
 from identity.naming import stack_tag
 from identity.plugin_schema import StackOwnerOutputs
 from identity.settings.schema.problems import NAMESPACE
+from ops.access.azure import deployer
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, provider_urn, type_of
-from ops.world.adoption_guard import AdoptionGuard, owner_of_application, signed_in
+from ops.world.adoption_guard import AdoptionGuard, owner_of_application
 from ops.world.stacks import Contents, Stacks
 
 
@@ -43,14 +43,14 @@ def take(engine: Engine, owner_id: str) -> None:
     engine.replace_state({**state, "deployment": {**state["deployment"], "resources": resources}})
 
 
-def refuse_lost(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> None:
+def refuse_lost(engine: Engine, report: Callable[[str], None]) -> None:
     """Find applications of another stack with this name; `report` prints a line for each.
 
     Raises CommandError if the stack has no owner id, and so may have lost its state: an `up` would create them again.
     """
     own = Contents.of(engine.resources()).owner
     tag = stack_tag(NAMESPACE, engine.stack)
-    with signed_in(engine, local) as azure:
+    with deployer(engine) as azure:
         tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{tag}:'))")
         strangers = [application for application in tagged if owner_of_application(application) not in (None, own)]
         if not strangers:

@@ -17,9 +17,8 @@ from typer.core import TyperGroup
 
 from identity import resource_types
 from identity.access.azure_client import AzureClient
-from identity.clouds import DEFAULT_CLOUD
 from identity.settings.schema.problems import Place
-from ops.access.azure import deployer_of
+from ops.access.azure import deployer
 from ops.adoption import entry, files, manifest
 from ops.adoption.existing import FoundResources, look_up, look_up_identities
 from ops.adoption.findings import Finding, findings, table
@@ -28,7 +27,6 @@ from ops.adoption.matching import Match, kept_roles, match
 from ops.commands.local_start import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, own_options
 from ops.recovery.orphans import shown
-from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.passed_on import require_known
@@ -81,7 +79,7 @@ def resource(
 
 def _require_own(engine: Engine, type_token: str, name: str, id: str) -> None:
     """Raise CommandError for a resource of another stack, and for one that may not be this stack's."""
-    with adoption_guard(engine, local_cloud.of(engine.stack)) as guard:
+    with adoption_guard(engine) as guard:
         why = guard.objection(type_token, id)
         if why is not None and type_token == resource_types.ROLE_ASSIGNMENT:
             # Only a plan names its principal, if the state does not have that yet.
@@ -178,7 +176,8 @@ def _prepared(
     Raises CommandError for a stack without tenant and subscription, and for a HostedCluster that contradicts the files.
     """
     stack = engine.stack
-    local = start_local_cloud(screen) if engine.is_local else None
+    if engine.is_local:
+        start_local_cloud(screen)
     engine.prepare()
     written = engine.written()
     if missing := [key for key in ("tenantId", "subscriptionId") if not written.get(key)]:
@@ -191,7 +190,7 @@ def _prepared(
     if hosted_cluster is not None:
         known |= manifest.read(hosted_cluster, cluster, in_files, written["subscriptionId"])
     known |= {("infraID",): infra_id} if infra_id else {}
-    with deployer_of(stack, {"cloud": DEFAULT_CLOUD, **written}, local) as azure:
+    with deployer(engine) as azure:
         yield azure, written, known
 
 
@@ -259,7 +258,7 @@ def file(
     if engine.is_local:
         start_local_cloud(screen)
         engine.prepare()
-    with adoption_guard(engine, local_cloud.of(stack)) as guard:
+    with adoption_guard(engine) as guard:
         # Whom its role assignments are for, `scripts` has compared.
         objections = {item["id"]: guard.objection(item["type"], item["id"], principal=None) for item in items}
     if lines := [f"- {id}: {why}" for id, why in objections.items() if why]:

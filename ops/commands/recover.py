@@ -48,7 +48,8 @@ def recover(
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
-    local = start_local_cloud(screen) if engine.is_local else None
+    if engine.is_local:
+        start_local_cloud(screen)
     engine.prepare()
     screen.step("pulumi refresh")
     state = settle.unlock_and_refresh(engine, screen.console.print, owner_is_gone=unlock)
@@ -56,11 +57,11 @@ def recover(
     refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
     if owner is not None:
         owner_ids.take(engine, owner)
-    owner_ids.refuse_lost(engine, local, screen.console.print)
+    owner_ids.refuse_lost(engine, screen.console.print)
     for line in settle.withdrawn_since(engine, state["deployment"].get("resources") or ()):
         screen.console.print(line)
     screen.step("resources that exist but are not in the state")
-    orphans = settle.find_orphans(engine, local, screen.console.print)
+    orphans = settle.find_orphans(engine, screen.console.print)
     for orphan in orphans:
         screen.console.print(f"  {orphan.name}: {orphan.id}")
     if orphans and not engine.is_local:

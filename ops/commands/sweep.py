@@ -12,9 +12,8 @@ from rich.box import HEAVY_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from ops.access.azure import deployer_of
+from ops.access.azure import deployer
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
-from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
@@ -50,8 +49,7 @@ def sweep(
             + "; ".join(f"{name} ({unread.why})" for name, unread in stacks.unread.items())
         )
     project = yaml.safe_load((engine.root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
-    configuration = {"cloud": settings.cloud.name, "tenantId": settings.tenant_id}
-    with deployer_of(stack, configuration, local_cloud.of(stack)) as azure:
+    with deployer(engine) as azure:
         left_overs = find(azure, settings, project, _vault(engine, stacks), stacks, infra_id or (), datetime.now(UTC))
         own, deleted = [left_over for left_over in left_overs if left_over.is_deleted], list[str]()
         if not as_json:

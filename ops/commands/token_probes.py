@@ -93,11 +93,16 @@ def _names(api: ApiServer, collection: str, labels: str) -> list[str]:
     return [item["metadata"]["name"] for item in listed["items"]]
 
 
-def _answer(api: ApiServer, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The API's answer; the body of a PATCH is applied. Raises AccessError."""
-    if method == "PATCH":
-        path = f"{path}?fieldManager={_MANAGER}&force=true"
-    answer = api.request(method, path, body, _APPLY if method == "PATCH" else None)
+def _apply(api: ApiServer, path: str, document: Mapping[str, Any]) -> None:
+    """Create or update an object by server-side apply; raises AccessError."""
+    _answer(api, "PATCH", f"{path}?fieldManager={_MANAGER}&force=true", document, _APPLY)
+
+
+def _answer(
+    api: ApiServer, method: str, path: str, body: Mapping[str, Any] | None = None, kind: str | None = None
+) -> dict[str, Any]:
+    """The API's answer to `ApiServer.request`; raises AccessError for a refusal."""
+    answer = api.request(method, path, body, kind)
     if answer.is_error:
         raise AccessError(f"{method} {path} at {api.server} answers {answer.status_code}: {answer.text.strip()}")
     document: dict[str, Any] = answer.json()
@@ -106,7 +111,7 @@ def _answer(api: ApiServer, method: str, path: str, body: Mapping[str, Any] | No
 
 def _apply_namespace(api: ApiServer, name: str, stack: str) -> None:
     metadata = {"name": name, "labels": {_STACK_LABEL: stack}}
-    _answer(api, "PATCH", f"{_NAMESPACES}/{name}", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    _apply(api, f"{_NAMESPACES}/{name}", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 
 
 def _apply_deployment(api: ApiServer, probe: TokenProbe, pod: dict[str, Any]) -> None:
@@ -120,7 +125,7 @@ def _apply_deployment(api: ApiServer, probe: TokenProbe, pod: dict[str, Any]) ->
         },
         "spec": probe_deployment(probe.deployment, pod),
     }
-    _answer(api, "PATCH", f"{_DEPLOYMENTS.format(probe.namespace)}/{probe.deployment}", document)
+    _apply(api, f"{_DEPLOYMENTS.format(probe.namespace)}/{probe.deployment}", document)
 
 
 def _pod(probe: TokenProbe, settings: Settings, cluster: HostedClusterSettings, vault: str) -> dict[str, Any]:

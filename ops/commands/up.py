@@ -67,7 +67,7 @@ def up(
     if not engine.is_local:
         refuse_moves(engine)
         refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
-        with naming_owners(engine, None):
+        with naming_owners(engine):
             engine.up(arguments)
         _show(engine, screen)
         return
@@ -76,7 +76,7 @@ def up(
     engine.prepare()
     refuse_moves(engine)
     refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
-    with naming_owners(engine, environment):
+    with naming_owners(engine):
         engine.up(arguments)
     outputs = engine.outputs()
     accounts = _play_control_planes(engine, environment, outputs)

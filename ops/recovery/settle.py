@@ -5,14 +5,13 @@ Every function raises CommandError if the engine, Azure or the management cluste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from identity import resource_types
-from identity.clouds import LocalEnvironment
-from ops.access.azure import deployer, deployer_of
+from ops.access.azure import deployer
 from ops.recovery import orphans, withdrawn
 from ops.recovery.finders import Finders
 from ops.recovery.orphans import Orphan
@@ -123,29 +122,24 @@ def withdrawn_since(engine: Engine, resources: Sequence[StateResource]) -> list[
         return withdrawn.message(withdrawn.withdrawn(clients, resources))
 
 
-def find_orphans(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> list[Orphan]:
-    """The resources that exist but are missing in the state; `local` has the endpoints of a local stack's cloud.
-
-    `report` prints a line for the user.
-    """
+def find_orphans(engine: Engine, report: Callable[[str], None]) -> list[Orphan]:
+    """The resources that exist but are missing in the state; `report` prints a line for the user."""
     plan, state = _plan(engine, report), engine.resources()
     # An `up` in between may have created duplicate applications, for which the finder raises CommandError.
     applications = [resource for resource in state if resource["type"] == resource_types.APPLICATION]
     candidates = [*orphans.candidates(plan, state), *applications]
     with (
-        _finders(engine, _configuration(plan), local, state, candidates) as finders,
+        _finders(engine, _configuration(plan)["subscriptionId"], state, candidates) as finders,
         ThreadPoolExecutor(_MAX_WORKERS) as pool,
     ):
         found_ids = list(pool.map(lambda resource: finders.find(resource["type"], resource["inputs"]), candidates))
     all_orphans = [Orphan(resource, id) for resource, id in zip(candidates, found_ids, strict=True) if id is not None]
-    return list(_free(engine, local, all_orphans, report)) if all_orphans else []
+    return list(_free(engine, all_orphans, report)) if all_orphans else []
 
 
-def _free(
-    engine: Engine, local: LocalEnvironment | None, found_orphans: Sequence[Orphan], report: Callable[[str], None]
-) -> Iterator[Orphan]:
+def _free(engine: Engine, found_orphans: Sequence[Orphan], report: Callable[[str], None]) -> Iterator[Orphan]:
     """The orphans that are not another stack's; a line reports each of the others."""
-    with adoption_guard(engine, local) as guard:
+    with adoption_guard(engine) as guard:
         for orphan in found_orphans:
             principal = str(orphan.resource["inputs"].get("principalId", ""))
             if why := guard.objection(orphan.resource["type"], orphan.id, principal):
@@ -184,16 +178,15 @@ def _configuration(plan: Plan) -> dict[str, str]:
 @contextmanager
 def _finders(
     engine: Engine,
-    configuration: Mapping[str, str],
-    local: LocalEnvironment | None,
+    subscription_id: str,
     state: Sequence[StateResource],
     candidates: Sequence[StateResource],
 ) -> Iterator[Finders]:
-    """Finders for the stack's configuration; with the cluster only if a candidate is one of its objects."""
+    """Finders for the stack's subscription; with the cluster only if a candidate is one of its objects."""
     with ExitStack() as stack:
-        clients = stack.enter_context(deployer_of(engine.stack, configuration, local))
+        clients = stack.enter_context(deployer(engine))
         objects = None
         if any(resource["type"].startswith(_KUBERNETES) for resource in candidates):
             objects = stack.enter_context(management_cluster(engine))
         vault_id = outputs_in(state).get("keyVaultId")
-        yield Finders(clients, objects, configuration["subscriptionId"], orphans.ids(state), vault_id)
+        yield Finders(clients, objects, subscription_id, orphans.ids(state), vault_id)

@@ -233,7 +233,7 @@ class Engine(PulumiRuns):
         return self.once("state", self._export)
 
     def _export(self) -> State:
-        exported: State = json.loads(self._capture("stack", "export", "--stack", self.stack))
+        exported: State = self._json("stack", "export", "--stack", self.stack)
         # null before the second write of a new stack
         return {**exported, "deployment": exported["deployment"] or {}}
 
@@ -251,22 +251,16 @@ class Engine(PulumiRuns):
 
     def configured_values(self) -> dict[str, Any]:
         """The output of `pulumi config --json`: by key, a value and whether it is secret."""
-        return self.once("configuration", self._print_configuration)
-
-    def _print_configuration(self) -> dict[str, Any]:
-        printed: dict[str, Any] = json.loads(
-            self._capture("config", "--json", *self._configuration(), "--stack", self.stack)
-        )
-        return printed
+        command = ("config", "--json", "--stack", self.stack)
+        values: dict[str, Any] = self.once("configuration", lambda: self._json(*command, *self._configuration()))
+        return values
 
     def last_update(self) -> Update | None:
         """The last `up` or `destroy` in the stack's history, without runs whose engine was killed; None without any.
 
         Refreshes and imports in the history say nothing about the stack's completeness.
         """
-        entries = json.loads(
-            self._capture("stack", "history", "--output", "json", "--page-size", "20", "--stack", self.stack)
-        )
+        entries = self._json("stack", "history", "--output", "json", "--page-size", "20", "--stack", self.stack)
         return next((entry for entry in entries if entry["kind"] in ("update", "destroy")), None)
 
     def configured(self) -> dict[str, Any]:
@@ -313,7 +307,7 @@ class Engine(PulumiRuns):
     def backend(self) -> str:
         """The address of the stack's backend (`file://...`, `azblob://...`, `https://...`)."""
         url = self.environment.get("PULUMI_BACKEND_URL")
-        return url or str(json.loads(self._capture("whoami", "--json"))["url"])
+        return url or str(self._json("whoami", "--json")["url"])
 
     def written(self) -> dict[str, Any]:
         """The configuration in the stack's own file, without the project's defaults and without the keys' namespace."""
@@ -368,12 +362,15 @@ class Engine(PulumiRuns):
         directory = local_paths().engine if self.is_local else None
         for remaining in reversed(range(_LISTINGS)):
             try:
-                listed: list[dict[str, Any]] = json.loads(self._capture("stack", "ls", "--json", directory=directory))
+                listed: list[dict[str, Any]] = self._json("stack", "ls", "--json", directory=directory)
                 break
             except CommandError as error:
                 if not remaining or _VANISHED not in error.message:
                     raise
         return listed
+
+    def _json(self, *arguments: str, directory: Path | None = None) -> Any:
+        return json.loads(self._capture(*arguments, directory=directory))
 
     def _configuration(self) -> tuple[str, ...]:
         return ("--config-file", str(configuration.local_copy(self._file))) if self.is_local else ()

@@ -10,10 +10,9 @@ from identity import resource_types
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AzureRefusedError
 from identity.access.records import RoleAssignmentRecord
-from identity.clouds import DEFAULT_CLOUD, LocalEnvironment
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
-from ops.access.azure import deployer_of
+from ops.access.azure import deployer
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.existing import ObstacleError
@@ -108,34 +107,21 @@ def owner_of_application(application: Mapping[str, Any]) -> str | None:
 
 
 @contextmanager
-def adoption_guard(engine: Engine, local: LocalEnvironment | None) -> Iterator[AdoptionGuard]:
+def adoption_guard(engine: Engine) -> Iterator[AdoptionGuard]:
     """A guard with all states of the backend, and the deployer's sign-in to Azure; raises CommandError."""
     stacks = Stacks.read(engine)
-    with signed_in(engine, local) as azure:
+    with deployer(engine) as azure:
         yield AdoptionGuard(azure, stacks, engine.stack)
 
 
 @contextmanager
-def signed_in(engine: Engine, local: LocalEnvironment | None) -> Iterator[AzureClient]:
-    """A client of Azure as the stack's deployer; raises CommandError, also for a stack without a tenant."""
-    configured = engine.configured()
-    if "tenantId" not in configured:
-        raise CommandError(
-            f"the stack {engine.stack} has no tenantId, so that Azure cannot be read; `idstack pulumi --stack "
-            f"{engine.stack} -- config set tenantId <uuid>`"
-        )
-    with deployer_of(engine.stack, {"cloud": DEFAULT_CLOUD, **configured}, local) as azure:
-        yield azure
-
-
-@contextmanager
-def naming_owners(engine: Engine, local: LocalEnvironment | None) -> Iterator[None]:
+def naming_owners(engine: Engine) -> Iterator[None]:
     """A run whose error says whether each conflicting resource may be adopted, and whose it is if not."""
     try:
         yield
     except ObstacleError as stopped:
         try:
-            with adoption_guard(engine, local) as guard:
+            with adoption_guard(engine) as guard:
                 objections = {
                     obstacle: guard.objection(obstacle.type, obstacle.id, obstacle.principal)
                     for obstacle in stopped.obstacles

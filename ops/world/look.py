@@ -135,7 +135,7 @@ def _azure(sources: DoctorSources, state: StackState | Unread, parts: Collection
     try:
         with sources.azure() as clients:
             return read_azure(clients, state, parts)
-    except (AccessError, CommandError, KeyError) as error:
+    except (AccessError, CommandError) as error:
         return unread_azure(Unread.because(error, f"Azure: {error}"), state)
 
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from ops.commands import sweep
+from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.sweep.model import LeftOver, Swept
 from ops.world.stacks import Stacks
@@ -43,7 +44,7 @@ def azure(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Azure:
     noted = Azure()
 
     @contextmanager
-    def deployer_of(stack: str, configuration: Any, local: Any) -> Iterator[Azure]:
+    def deployer(_: Engine) -> Iterator[Azure]:
         yield noted
 
     def find(
@@ -52,7 +53,7 @@ def azure(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Azure:
         client.asked.append({"project": project, "vault": vault_id, "stacks": stacks, "infra_ids": list(infra_ids)})
         return [OURS, THEIRS, USED]
 
-    monkeypatch.setattr(sweep, "deployer_of", deployer_of)
+    monkeypatch.setattr(sweep, "deployer", deployer)
     monkeypatch.setattr(sweep, "find", find)
     monkeypatch.setattr(sweep, "delete", lambda client, each: client.delete(each))
     engine.configures(**{key: yaml.safe_load(value) for key, value in configuration().items()})

@@ -81,7 +81,7 @@ def test_every_check_is_made_where_the_stack_makes_the_cluster_side() -> None:
     assert {(each.stage, each.check) for each in results} == {(each.stage, each.name) for each in CHECKS}
 
 
-def test_what_a_fault_breaks_behind_its_stage_is_told_and_not_blamed() -> None:
+def test_what_a_fault_breaks_in_later_stages_is_skipped_and_not_blamed() -> None:
     results = examined(BY_NAME["secret deleted"].change(worlds.healthy()))
 
     behind = [each for each in results if each.status is CheckStatus.SKIPPED]

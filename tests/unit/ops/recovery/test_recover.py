@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from identity.clouds import LocalEnvironment
 from identity.state_schema import CURRENT
 from ops.commands import recover
 from ops.recovery import settle
@@ -37,7 +36,7 @@ def orphans(monkeypatch: pytest.MonkeyPatch) -> list[Orphan]:
     """The orphans that are found, in the place of a search."""
     found: list[Orphan] = []
 
-    def find(engine: Engine, local: LocalEnvironment | None, report: Callable[[str], None]) -> list[Orphan]:
+    def find(engine: Engine, report: Callable[[str], None]) -> list[Orphan]:
         return found
 
     monkeypatch.setattr(settle, "find_orphans", find)

@@ -20,6 +20,12 @@ _REFUSED = "idstack:index:RenewalSchedule resource 'hc1-ingress-entra-schedule' 
 _SCHEDULE = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress-entra-schedule"
 
 
+@pytest.fixture(autouse=True)
+def _configured(answers: EngineAnswers) -> None:
+    values = {key: {"value": value, "secret": False} for key, value in _CONFIGURATION.items()}
+    answers.to("config", (0, json.dumps(values), ""))
+
+
 def _state(*urns: str) -> dict[str, Any]:
     resources = [{"urn": each, "type": each.split("::")[2], "inputs": {}} for each in urns]
     return {"version": 3, "deployment": {"resources": resources}}
@@ -36,7 +42,7 @@ def _nothing_to_report(line: str) -> None:
 
 def test_orphans_are_looked_for_once(answers: EngineAnswers) -> None:
     answers.to("preview", _preview())
-    assert find_orphans(Engine("dev"), None, _nothing_to_report) == []
+    assert find_orphans(Engine("dev"), _nothing_to_report) == []
     assert [each for each in answers.calls if each.startswith("preview")] == [
         "preview --json --stack dev --non-interactive"
     ]
@@ -46,7 +52,7 @@ def test_a_certificate_that_cannot_be_planned_hides_no_other_orphan(answers: Eng
     answers.to("stack export", (0, json.dumps(_state(_SCHEDULE)), ""))
     answers.to("preview", _preview(_REFUSED), _preview())
     reported: list[str] = []
-    assert find_orphans(Engine("dev"), None, reported.append) == []
+    assert find_orphans(Engine("dev"), reported.append) == []
     [first, second] = [each for each in answers.calls if each.startswith("preview")]
     assert "--exclude" not in first
     assert f"--exclude {_SCHEDULE}" in second
@@ -59,11 +65,11 @@ def test_a_preview_that_fails_for_another_reason_is_an_error_at_once(answers: En
     answers.to("stack export", (0, json.dumps(_state(_SCHEDULE)), ""))
     answers.to("preview", _preview("Graph does not answer"), _preview())
     with pytest.raises(CommandError, match="Graph does not answer"):
-        find_orphans(Engine("dev"), None, _nothing_to_report)
+        find_orphans(Engine("dev"), _nothing_to_report)
 
 
 def test_a_program_that_fails_without_certificates_too_is_an_error(answers: EngineAnswers) -> None:
     answers.to("stack export", (0, json.dumps(_state(_SCHEDULE)), ""))
     answers.to("preview", _preview(_REFUSED), _preview("The stack's configuration has 1 problem"))
     with pytest.raises(CommandError, match="has 1 problem"):
-        find_orphans(Engine("dev"), None, _nothing_to_report)
+        find_orphans(Engine("dev"), _nothing_to_report)
