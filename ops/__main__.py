@@ -19,7 +19,11 @@ def main() -> None:
             print(credential)
             return
 
+    import gc
     import logging
+
+    # What a command imports lives to its end, and the collector would look through it a hundred times.
+    gc.set_threshold(100_000)
 
     from ops.cli import application
     from ops.stack.errors import CommandError

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from identity.access.registered_certificates import withdraw
 from identity.credentials import rfc3339
-from identity.credentials.certificate import KEY_SIZES, issue, key_id
+from identity.credentials.certificate import issue, key_id
+from identity.credentials.certificate_rules import KEY_SIZES
 from identity.plugin_schema import CertificateInputs, CertificateOutputs
 from plugin import PluginError, Props, contains_unknown, pause
 from provider import cloud, keys

@@ -8,11 +8,10 @@ import platform
 import re
 import shutil
 import tarfile
-import urllib.request
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from tools.steps import ROOT
 
@@ -112,7 +111,7 @@ def download(url: str, target: Path) -> str:
     """Download a file and return its SHA-256 in hex; raises DownloadError, and leaves no file, if that fails."""
     digest = hashlib.sha256()
     try:
-        with urllib.request.urlopen(url, timeout=_ANSWERED_WITHIN) as answer, target.open("wb") as file:
+        with _opened(url) as answer, target.open("wb") as file:
             while piece := answer.read(_PIECE):
                 digest.update(piece)
                 file.write(piece)
@@ -128,12 +127,20 @@ def stated_digest(archive: Archive) -> str | None:
     Raises DownloadError if GitHub does not answer, or knows no such archive.
     """
     try:
-        with urllib.request.urlopen(archive.release, timeout=_ANSWERED_WITHIN) as answer:
+        with _opened(archive.release) as answer:
             assets = json.load(answer)["assets"]
         [digest] = [asset["digest"] for asset in assets if asset["name"] == archive.name]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DownloadError(f"{archive.release} states no digest of {archive.name}: {error}") from None
     return None if digest is None else str(digest).removeprefix("sha256:")
+
+
+def _opened(url: str) -> IO[bytes]:
+    # Set-up imports it when something is missing: it takes longer than the rest of a set-up without work.
+    from urllib.request import urlopen
+
+    answer: IO[bytes] = urlopen(url, timeout=_ANSWERED_WITHIN)
+    return answer
 
 
 def unpack(archive: Path, folder: str, target: Path) -> None:

@@ -14,7 +14,7 @@ from components.azure.credential_secret import CredentialDates, DocumentFile
 from components.azure.imported_credential import ExistingIdentity, ImportedCredential, StoredDocument
 from components.preflight.azure_objects import Answers, managed_identity, stored_secret
 from identity.credentials import renewal_request, rfc3339
-from identity.credentials.certificate import CLOCK_SKEW
+from identity.credentials.certificate_rules import CLOCK_SKEW
 from identity.credentials.document import InvalidCredentialError, unlikely_dates, validate, wrap
 from identity.credentials.replacement import StoredBefore
 from identity.credentials.secret_tags import THUMBPRINT

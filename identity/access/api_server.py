@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -252,6 +253,11 @@ class ApiServer:
                 cluster_user.present(credential.certificate, self._trust)
             self._credential = credential
         return self._credential
+
+
+def api_server_of(kubeconfig: Path) -> ApiServer:
+    """The API server of a kubeconfig that belongs to no cluster of AKS, as a context manager. Raises AccessError."""
+    return ApiServer(Kubeconfig.read(kubeconfig), AksCluster(""))
 
 
 def _usable(kubeconfig: Kubeconfig, context: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -17,7 +17,8 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 from identity.access.errors import LoginRefusedError
 from identity.credentials import document, rfc3339
-from identity.credentials.certificate import CLOCK_SKEW, thumbprint
+from identity.credentials.certificate import thumbprint
+from identity.credentials.certificate_rules import CLOCK_SKEW
 from identity.credentials.key_material import KeyMaterial
 
 _ACCEPTED = "a credential document (JSON), PEM with key and certificate, or PKCS#12"

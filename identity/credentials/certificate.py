@@ -12,11 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-# RSA only: MSAL signs assertions with RS256 or PS256 and refuses every other key.
-KEY_SIZES: Final = (2048, 3072, 4096)
-
-# A certificate is valid from this long before its issue, so that a host with a slow clock does not refuse it.
-CLOCK_SKEW: Final = timedelta(minutes=5)
+from identity.credentials.certificate_rules import KEY_SIZES
 
 # RFC 5280 appendix A, ub-common-name.
 _COMMON_NAME_LENGTH: Final = 64

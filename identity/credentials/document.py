@@ -21,7 +21,8 @@ from typing import Any, Final
 from cryptography import x509
 
 from identity.credentials import rfc3339
-from identity.credentials.certificate import CLOCK_SKEW, KEY_SIZES, thumbprint
+from identity.credentials.certificate import thumbprint
+from identity.credentials.certificate_rules import CLOCK_SKEW, KEY_SIZES
 from identity.credentials.document_parser import AUTHORITY, DATES, OBJECT_ENCODINGS, REQUIRED, DocumentParser
 from identity.credentials.key_material import KeyMaterial
 

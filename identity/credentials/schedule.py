@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, Self, TypeAlias
 
 from identity.credentials import rfc3339
-from identity.credentials.certificate import CLOCK_SKEW
+from identity.credentials.certificate_rules import CLOCK_SKEW
 from identity.credentials.renewal_date import age_when_due
 from identity.credentials.renewal_request import RenewalRequest
 

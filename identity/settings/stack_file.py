@@ -10,12 +10,13 @@ from typing import Any
 
 import yaml
 
+from identity import yaml_text
 from identity.settings.schema.problems import NAMESPACE
 
 
 def written(text: str) -> dict[str, Any]:
     """The values in the text of a stack's file, without the keys' namespace; raises yaml.YAMLError."""
-    document = yaml.safe_load(text) or {}
+    document = yaml_text.load(text) or {}
     config = document.get("config") or {}
     return {key.removeprefix(f"{NAMESPACE}:"): value for key, value in config.items()}
 

@@ -24,11 +24,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-import yaml
-
 from localcloud.azure import conditions
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.http import ServiceError
+from localcloud.core import yaml_text
 from localcloud.core.clock import now
 from localcloud.core.store import Document, Store
 
@@ -55,7 +54,7 @@ class RoleDefinition:
 @cache
 def built_in_roles() -> Mapping[str, RoleDefinition]:
     """Every built-in role of the local cloud, by GUID in lower case."""
-    document = yaml.load(Path(__file__).with_name("roles.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+    document = yaml_text.load(Path(__file__).with_name("roles.yaml").read_text(encoding="utf-8"))
     return MappingProxyType(
         {
             guid: RoleDefinition(

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from yaml import CSafeLoader, load
+from localcloud.core import yaml_text
 
 Definition = dict[str, Any]
 
@@ -20,7 +20,7 @@ _FOLDER: Final = Path(__file__).with_name("definitions")
 @cache
 def definitions() -> tuple[Definition, ...]:
     """Every CustomResourceDefinition, in the order of the files' names. Each serves one version."""
-    return tuple(load(file.read_bytes(), CSafeLoader) for file in sorted(_FOLDER.glob("*.yaml")))
+    return tuple(yaml_text.load(file.read_bytes()) for file in sorted(_FOLDER.glob("*.yaml")))
 
 
 def version(definition: Definition) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from localcloud.azure.authorization import built_in_roles
 from localcloud.azure.conditions import parse as parse_condition
 from localcloud.azure.shared.held import HeldFaults
+from localcloud.core import yaml_text
 from localcloud.core.store import Store
 from localcloud.core.validation import place, problems
 
@@ -164,7 +165,7 @@ class Seed(_Part):
 def load(file: Path) -> Seed:
     """Read a seed; raises OSError, or `InvalidSeedError` with every problem and its place."""
     try:
-        seed = Seed.model_validate(yaml.safe_load(file.read_bytes()))
+        seed = Seed.model_validate(yaml_text.load(file.read_bytes()))
     except yaml.YAMLError as error:
         raise InvalidSeedError(f"{file}: {error}") from None
     except ValidationError as error:

@@ -116,11 +116,6 @@ def api_server(engine: Engine) -> ApiServer:
     return ApiServer(kubeconfig, aks, engine.environment, context=cluster.get("context"))
 
 
-def api_server_of(kubeconfig: Path) -> ApiServer:
-    """The API server of a local cloud's kubeconfig, as a context manager. Raises AccessError."""
-    return ApiServer(Kubeconfig.read(kubeconfig), AksCluster(""))
-
-
 def _configuration(engine: Engine, advice: str = "") -> dict[str, Any]:
     """The configuration of a stack with a management cluster; raises CommandError, with the advice, for another one."""
     configuration = engine.configured()

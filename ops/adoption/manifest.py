@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 
+from identity import yaml_text
 from identity.catalogue import CONTROL_PLANE
 from identity.hypershift import KIND
 from identity.naming import parse_arm_id
@@ -41,7 +42,7 @@ def read(path: Path, cluster: str, named: Mapping[tuple[str, ...], str], subscri
     a HostedCluster, and for one with another name, another subscription, or other client ids.
     """
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = yaml_text.load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{path} cannot be read ({why_unreadable(error)}); use a HostedCluster as YAML") from None
     except (yaml.YAMLError, RecursionError, ValueError):

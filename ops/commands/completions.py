@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import typer
 
+from identity import yaml_text
 from ops.stack.environment import ROOT
 
 
@@ -41,7 +42,7 @@ def _clusters(context: typer.Context) -> Iterator[str]:
     try:
         stack = context.params.get("stack") or chosen_stack()[0]
         text = (ROOT / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")
-        document = yaml.safe_load(text)
+        document = yaml_text.load(text)
     except (CommandError, OSError, ValueError, yaml.YAMLError):
         return
     config = document.get("config") if isinstance(document, dict) else None

@@ -74,7 +74,7 @@ def resource(
         start_local_cloud(Screen(as_json=False))
         engine.prepare()
     _require_own(engine, type_token, name, id)
-    engine.import_(type_token, name, id, context.args)
+    engine.import_(type_token, name, id, *context.args)
 
 
 def _require_own(engine: Engine, type_token: str, name: str, id: str) -> None:
@@ -264,4 +264,4 @@ def file(
     if lines := [f"- {id}: {why}" for id, why in objections.items() if why]:
         raise CommandError("\n".join(["nothing was adopted, because these may not be this stack's:", *lines]))
     enter_providers(engine, path)
-    engine.import_file(path)
+    engine.import_("--file", str(path.absolute()))

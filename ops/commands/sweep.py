@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-import yaml
 from rich.box import HEAVY_HEAD
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +14,7 @@ from rich.text import Text
 from ops.access.azure import deployer
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.stack.engine import Engine
+from ops.stack.environment import project_name
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of
 from ops.sweep.left_over import delete, find
@@ -48,7 +48,7 @@ def sweep(
             "nothing was deleted, because these stacks cannot be read and may have the resources: "
             + "; ".join(f"{name} ({unread.why})" for name, unread in stacks.unread.items())
         )
-    project = yaml.safe_load((engine.root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
+    project = project_name(engine.root)
     with deployer(engine) as azure:
         left_overs = find(azure, settings, project, _vault(engine, stacks), stacks, infra_id or (), datetime.now(UTC))
         own, deleted = [left_over for left_over in left_overs if left_over.is_deleted], list[str]()

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from identity.access.api_server import ApiServer
+from identity.access.api_server import ApiServer, api_server_of
 from identity.access.errors import AccessError
 from identity.access.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument
 from identity.catalogue import FEDERATED_AUDIENCE
@@ -20,7 +20,6 @@ from identity.clouds import LocalEnvironment
 from identity.outputs import StackOutputs
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.proof_target import proof_target
-from ops.access.management_cluster import api_server_of
 from ops.outputs.token_rows import TokenProbe, token_probes
 from ops.stack.errors import CommandError
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import yaml
 
+from identity import yaml_text
 from identity.settings import ConfigurationError, Settings
 from identity.settings.problems import report_for
 from identity.settings.stack_file import written, written_for
@@ -61,7 +62,7 @@ def write(file: Path, answers: Answers) -> bool:
     if not has_own(file):
         files.replace(file, text, mode=_READABLE)
         return True
-    if _document(file).get("config") != yaml.safe_load(text)["config"]:
+    if _document(file).get("config") != yaml_text.load(text)["config"]:
         raise CommandError(
             f"{file.name} exists and differs from these options; it was not changed. Without them `idstack init "
             f"{answers.stack}` continues with the file. To start again, move it away: `mv {file.name} {file.name}.old`"
@@ -105,7 +106,7 @@ def settings_in(engine: Engine) -> Settings:
 def _document(file: Path) -> dict[str, Any]:
     """The file as YAML; raises CommandError for one that is not a mapping."""
     try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+        document = yaml_text.load(file.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, yaml.YAMLError):
         document = None
     if not isinstance(document, dict):

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from identity import yaml_text
 from identity.yaml_text import dump
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.errors import CommandError
@@ -83,7 +84,7 @@ def require_one_backend(environment: FleetEnvironment, root: Path) -> None:
 
 def _content(stack: FleetStack, root: Path) -> dict[str, Any] | None:
     try:
-        content = yaml.safe_load((root / stack.file_name).read_text(encoding="utf-8"))
+        content = yaml_text.load((root / stack.file_name).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (yaml.YAMLError, UnicodeDecodeError):

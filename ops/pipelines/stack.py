@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-import yaml
-
+from identity import yaml_text
 from identity.clouds import DEFAULT_CLOUD
 from identity.settings import ConfigurationError, Settings
 from identity.settings.problems import for_stack
@@ -85,7 +84,7 @@ def _read(name: str, backend: str) -> PipelineStack:
     if is_local(name):
         raise CommandError(f"{name} is a local stack, which no pipeline can reach; leave it out")
     engine = Engine(name)
-    document = yaml.safe_load(engine.configuration_text()) or {}
+    document = yaml_text.load(engine.configuration_text()) or {}
     try:
         settings = load(name, texts_in_the_file_of(engine), written_for(name, engine.root))
     except ConfigurationError as error:

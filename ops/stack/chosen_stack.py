@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from identity.similar import did_you_mean
-from ops.stack.environment import LOCAL_STACK, ROOT, is_local
+from ops.stack.environment import LOCAL_STACK, ROOT, is_local, project_name
 from ops.stack.errors import CommandError
 from ops.stack.recorded_backend import VARIABLE, recorded
 
@@ -57,15 +57,13 @@ def _selected(environ: Mapping[str, str], root: Path) -> str | None:
 
     The engine records one for each backend, in PULUMI_HOME, by the path of the project's file.
     """
-    import yaml  # slow, and `idstack token` runs at each sign-in of kubectl
 
     home = Path(environ.get("PULUMI_HOME") or Path(environ.get("HOME") or Path.home(), ".pulumi"))
     project = root / "Pulumi.yaml"
-    name = (yaml.safe_load(project.read_text(encoding="utf-8")) or {}).get("name")
     keys = {
         hashlib.sha1(str(path).encode(), usedforsecurity=False).hexdigest() for path in (project, project.resolve())
     }
-    notes = [home / "workspaces" / f"{name}-{key}-workspace.json" for key in sorted(keys)]
+    notes = [home / "workspaces" / f"{project_name(root)}-{key}-workspace.json" for key in sorted(keys)]
     documents = [document for note in notes if (document := _json(note)) is not None]
     by_backend = {url: stack for document in documents for url, stack in (document.get("stacks") or {}).items()}
     current = environ.get(VARIABLE) or (_json(home / "credentials.json") or {}).get("current")

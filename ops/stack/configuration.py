@@ -14,13 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import yaml
-
+from identity import yaml_text
 from identity.clouds import LOCAL_CLOUD
 from identity.settings.schema.problems import NAMESPACE
 from ops.stack import files
 from ops.stack.chosen_stack import no_such_stack
-from ops.stack.environment import local_paths
+from ops.stack.environment import local_paths, project_name
 from ops.stack.errors import CommandError
 from ops.stack.recorded_backend import VARIABLE
 from ops.stack.state import State
@@ -35,7 +34,7 @@ def require_local_cloud(source: Path) -> None:
     The emulated plugins would refuse another cloud's stack as well, but with a message that does not mention its name.
     """
     try:
-        configuration = yaml.safe_load(source.read_text()) or {}
+        configuration = yaml_text.load(source.read_text()) or {}
     except FileNotFoundError:
         raise no_configuration(source) from None
     cloud = (configuration.get("config") or {}).get(f"{NAMESPACE}:cloud")
@@ -72,15 +71,17 @@ def local_copy(source: Path) -> Path:
 
 def salt_of(file: Path) -> str | None:
     """The salt in the engine's own file of a stack; None without one."""
-    salt: str | None = (yaml.safe_load(file.read_text()) or {}).get(_SALT)
+    if not file.exists():
+        return None
+    salt: str | None = (yaml_text.load(file.read_text()) or {}).get(_SALT)
     return salt
 
 
 def keep_salt(file: Path, state: Callable[[], State]) -> None:
-    """Write the salt of the state into the engine's own file of a stack, if a loss of power has emptied that.
+    """Write the salt of the state into the engine's own file of a stack, if that is missing or empty.
 
-    The engine does not sync it (pulumi/pulumi `sdk/go/common/workspace/project.go`, `save`). A state before its first
-    run has no salt; the engine creates one.
+    It is empty after a loss of power: the engine does not sync it (pulumi/pulumi
+    `sdk/go/common/workspace/project.go`, `save`). A state before its first run has no salt; the engine creates one.
     """
     if salt_of(file) is None:
         provider = state()["deployment"].get("secrets_providers")
@@ -94,7 +95,7 @@ def with_salt(configuration: str, salt: str, name: str) -> str:
     A bare `pulumi preview` in the checkout writes the salt of its caller's passphrase. Only secret values depend on
     it; raises CommandError if `configuration`, the content of the file `name`, has any.
     """
-    document = yaml.safe_load(configuration)
+    document = yaml_text.load(configuration)
     if document.get(_SALT) not in (None, salt) and has_secret(document.get("config")):
         raise CommandError(
             f"{name} has secret values and an `{_SALT}`, which belong to the passphrase of the machine that wrote "
@@ -102,6 +103,14 @@ def with_salt(configuration: str, salt: str, name: str) -> str:
         )
     lines = (line for line in configuration.splitlines(keepends=True) if not line.startswith(f"{_SALT}:"))
     return "".join([f"{_SALT}: {salt}\n", *lines])
+
+
+def write_project(directory: Path, root: Path) -> None:
+    """Write a project without a program into a directory, with the name of the one in `root`.
+
+    An existing one is replaced atomically: the stacks of a fleet are prepared in parallel.
+    """
+    files.replace(directory / "Pulumi.yaml", f"name: {project_name(root)}\nruntime: python\n")
 
 
 @contextmanager
@@ -117,8 +126,7 @@ def writing_offline(
         backend, project = Path(folder, "backend"), Path(folder, "project")
         for directory in (backend, project):
             directory.mkdir()
-        name = yaml.safe_load((root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
-        (project / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n", encoding="utf-8")
+        write_project(project, root)
         offline = {
             **{key: value for key, value in environment.items() if key != "PULUMI_CONFIG_PASSPHRASE_FILE"},
             VARIABLE: backend.as_uri(),

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, run
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar, cast
 
-import yaml
-
+from identity import yaml_text
 from identity.access.errors import AccessError
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings import stack_file
 from identity.settings.schema.problems import NAMESPACE
-from ops.stack import backend_failures, configuration, disk, existing, files, hints, plugins, state_file, unreadable
+from ops.stack import backend_failures, configuration, disk, existing, hints, plugins, state_file, unreadable
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.standstill import Standstill
-from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_of
+from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_in_log, outputs_of
 
 T = TypeVar("T")
 # The engine lists a file backend while other engines write their states: a draft that has vanished meanwhile fails the
@@ -69,13 +68,21 @@ class Engine(PulumiRuns):
         local_paths().create()
         plugins.install(local_paths())
         project = local_paths().engine
-        name = yaml.safe_load((self.root / "Pulumi.yaml").read_text())["name"]
-        # The stacks of a fleet are prepared in parallel.
-        files.replace(project / "Pulumi.yaml", f"name: {name}\nruntime: python\n")
+        configuration.write_project(project, self.root)
         unreadable.remove(local_paths())
-        self._capture("stack", "select", self.stack, "--create", directory=project)
-        if not self.damage():
+        is_damaged = self.damage() is not None
+        if is_damaged or not self._exists():
+            self._capture("stack", "select", self.stack, "--create", directory=project)
+        if not is_damaged:
             configuration.keep_salt(project / self._file.name, self.state)
+
+    def _exists(self) -> bool:
+        """Whether the backend has the stack. Its state is read, which every command needs later."""
+        try:
+            self.state()
+        except backend_failures.NoSuchStackError:
+            return False
+        return True
 
     def create(self) -> None:
         """Create the stack if the backend does not have it, with the secrets provider that its file names."""
@@ -85,8 +92,7 @@ class Engine(PulumiRuns):
         # A stack with a truncated state exists, and prevents the listing of the others.
         if self.damage() or self.stack in self.stacks():
             return
-        known = yaml.safe_load(self.configuration_text()) or {}
-        provider = known.get("secretsprovider")
+        provider = (yaml_text.load(self.configuration_text()) or {}).get("secretsprovider")
         self._capture("stack", "init", self.stack, *(("--secrets-provider", provider) if provider else ()))
 
     def up(
@@ -103,6 +109,9 @@ class Engine(PulumiRuns):
             log = events or Path(directory) / "events"
             options = (*self._unattended, *quiet, *self._configuration(), *arguments)
             self._stream_logged("up", *options, log=log, environment=environment, standstill=Standstill(log))
+            # The state has the same outputs, and its export takes as long as a `status`.
+            if log.exists() and (outputs := outputs_in_log(log.read_text(encoding="utf-8").splitlines())):
+                self._read["outputs"] = outputs
 
     def preview(self, arguments: Sequence[str] = (), *, hold: bool = False, events: Path | None = None) -> None:
         """`pulumi preview`; with `hold` it keeps every certificate, also those that are due. `events` as for `up`."""
@@ -175,15 +184,8 @@ class Engine(PulumiRuns):
         flags = ("--yes", "--non-interactive", "--skip-preview", "--clear-pending-creates")
         self._stream("refresh", *flags, *self._configuration())
 
-    def import_(self, type_token: str, name: str, id: str, arguments: Sequence[str] = ()) -> None:
+    def import_(self, *arguments: str) -> None:
         """`pulumi import`, which prompts as `up` does. The next `up` protects the resource if the program says so."""
-        self._import(type_token, name, id, *arguments)
-
-    def import_file(self, file: Path) -> None:
-        """`pulumi import --file`, which prompts as `up` does."""
-        self._import("--file", str(file.absolute()))
-
-    def _import(self, *arguments: str) -> None:
         # The program has the code already, and the project's plugins have no schema to generate it from.
         flags = ("--generate-code=false", "--protect=false", "--suppress-outputs")
         self._stream("import", *self._unattended, *flags, *self._configuration(), *arguments)
@@ -202,7 +204,7 @@ class Engine(PulumiRuns):
 
     def outputs(self) -> StackOutputs[str]:
         """The stack's outputs, none of which is secret. A stack that does not exist is an error."""
-        return outputs_of(self.state())
+        return self.once("outputs", lambda: outputs_of(self.state()))
 
     def planned(self, arguments: Sequence[str] = ()) -> Plan:
         """The plan of a preview; secrets are masked. Raises CommandError with the messages of a failed preview."""
@@ -285,15 +287,7 @@ class Engine(PulumiRuns):
         No secret reaches this process. Raises `StateDamagedError` for a truncated state.
         """
         command = ["pulumi", "stack", "export", "--show-secrets", "--stack", self.stack, "--non-interactive"]
-        done = subprocess.run(
-            command,
-            cwd=self.root,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        done = run(command, cwd=self.root, env=self.environment, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, text=True)
         if done.returncode == 0:
             return None
         if damaged := state_file.damage(done.stderr, self.stack, self.environment.get("PULUMI_BACKEND_URL")):

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from identity import yaml_text
 from identity.access.token_cache import CACHE_VARIABLE
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
 from ops.stack import files
@@ -72,6 +73,11 @@ _REVEALING: Final = frozenset(
         "SSLKEYLOGFILE",
     }
 )
+
+
+def project_name(root: Path) -> str:
+    """The name of the Pulumi project in a directory."""
+    return str(yaml_text.load((root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"])
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import yaml
 
+from identity import yaml_text
 from identity.settings.schema.problems import NAMESPACE
 from ops.stack.configuration import shared_stack_of
 from ops.stack.engine import Engine
@@ -126,7 +127,7 @@ def _read(root: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     prefix, suffix = _FILE.split("{}")
     for file in sorted(root.glob(_FILE.format("*"))):
         try:
-            document = yaml.safe_load(file.read_text(encoding="utf-8"))
+            document = yaml_text.load(file.read_text(encoding="utf-8"))
         except yaml.YAMLError:
             continue  # the engine reports this stack's file; another stack's does not matter
         is_whole = isinstance(document, Mapping) and isinstance(document.get("config"), Mapping)

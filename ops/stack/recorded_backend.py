@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from identity import yaml_text
 from ops.stack.errors import CommandError, why_unreadable
 
 VARIABLE: Final = "PULUMI_BACKEND_URL"
@@ -69,7 +70,7 @@ def _backend_in(text: str, name: str) -> object:
     import yaml  # slow, and `idstack token` runs at each sign-in of kubectl
 
     try:
-        return ((yaml.safe_load(text) or {}).get("config") or {}).get(KEY)
+        return ((yaml_text.load(text) or {}).get("config") or {}).get(KEY)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import yaml
-
+from identity import yaml_text
 from ops.stack.errors import CommandError
 
 _VALUE: Final = "PULUMI_CONFIG_PASSPHRASE"
@@ -23,7 +22,7 @@ def require_passphrase(configuration: Path, stack: str, environment: Mapping[str
     precedence over the file; without both the engine prompts (pulumi/pulumi `pkg/secrets/passphrase/manager.go`).
     """
     text = configuration.read_text(encoding="utf-8") if configuration.exists() else ""
-    known = yaml.safe_load(text) or {}
+    known = yaml_text.load(text) or {}
     if known.get("secretsprovider") in _NO_KEY and (source := _empty(environment)):
         raise CommandError(
             f"the stack {stack} has no key service that encrypts its secrets, and {source} is empty: everybody who "

@@ -9,6 +9,7 @@ from typing import Final
 
 import yaml
 
+from identity import yaml_text
 from ops.stack.environment import LocalPaths
 
 # pulumi/pulumi `pkg/backend/diy/meta.go`, of a backend of files or blobs
@@ -47,7 +48,7 @@ def _is_json(content: bytes) -> bool:
 
 def _is_version(content: bytes) -> bool:
     try:
-        document = yaml.safe_load(content)
+        document = yaml_text.load(content)
     except yaml.YAMLError:
         return False
     return isinstance(document, dict) and isinstance(document.get("version"), int)

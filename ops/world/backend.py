@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
-import yaml
-
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AccessError
 from identity.credentials import rfc3339
 from ops.stack import lock
 from ops.stack.engine import Engine
+from ops.stack.environment import project_name
 from ops.stack.errors import CommandError
 from ops.stack.state_file import StateDamagedError
 from ops.world.seen import Unread
@@ -38,7 +37,7 @@ def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
     """The locks on the stack, if its backend shows them; `azure` reads those in a storage account."""
     try:
         backend = engine.backend()
-        project = yaml.safe_load((engine.root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
+        project = project_name(engine.root)
         folder = f"{_LOCKS}/{project}/{engine.stack}"
         address = urlsplit(backend)
         match address.scheme:

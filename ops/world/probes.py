@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, Final, NotRequired, TypeAlias, TypedDict
 
 import httpx
-import yaml
 
-from identity.access.api_server import ApiServer, ApiServerUnavailableError
+from identity import yaml_text
+from identity.access.api_server import ApiServer, ApiServerUnavailableError, api_server_of
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import MalformedKubeconfigError
-from ops.access.management_cluster import api_server_of
 from ops.stack.errors import CommandError
 
 # In the form of the Kubernetes API.
@@ -140,9 +139,9 @@ def _deployment(pod: Pod) -> tuple[str, str]:
 def _fetched(secret_provider_class: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and secret, for each secret of the class."""
     # With libyaml: there are some forty small documents.
-    objects = yaml.load(secret_provider_class["spec"]["parameters"]["objects"], yaml.CSafeLoader)["array"]
+    objects = yaml_text.load(secret_provider_class["spec"]["parameters"]["objects"])["array"]
     for item in objects:
-        yield secret_provider_class["metadata"]["name"], yaml.load(item, yaml.CSafeLoader)["objectName"]
+        yield secret_provider_class["metadata"]["name"], yaml_text.load(item)["objectName"]
 
 
 def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:

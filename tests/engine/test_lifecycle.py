@@ -18,6 +18,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from ops.stack.state import State, outputs_in_log, outputs_of
 from tests.engine.key_material import Key, KeySearch, everything, vault_keys, watched_processes
 from tests.engine.killing import small_stack
 from tests.engine.reader import reader_of
@@ -41,7 +42,8 @@ _BACKEND: Final = ".localcloud/pulumi/backend/.pulumi"
 class LifecycleScenario:
     """One stack from `up` to `destroy`: the cloud before, meanwhile and after, and all that it left behind, by place.
 
-    `keys` are those of the vault, by name; `in_state` are private keys in PEM in the decrypted state.
+    `keys` are those of the vault, by name; `in_state` are private keys in PEM in the decrypted state. `state` and
+    `events` are of the `up`.
     """
 
     stack: LocalStack
@@ -50,6 +52,8 @@ class LifecycleScenario:
     after: set[tuple[str, str]]
     keys: dict[str, Key]
     in_state: set[str]
+    state: State
+    events: list[str]
     mounted: list[bytes]
     processes: bytes
     left: dict[str, bytes]
@@ -72,8 +76,9 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LifecycleScen
 
         with watched_processes(stack) as processes:
             run("preview", "--diff", "--show-secrets")
-            events = str(stack.state / "events.jsonl")
-            run("up", "--yes", "--skip-preview", "--json", "--show-secrets", "--event-log", events)
+            log = stack.state / "events.jsonl"
+            run("up", "--yes", "--skip-preview", "--json", "--show-secrets", "--event-log", str(log))
+            events = log.read_text(encoding="utf-8").splitlines()
             up, keys = stack.inventory(), vault_keys(stack)
             exported = json.loads(run("stack", "export", "--show-secrets"))
             in_state = {key for each in exported["deployment"]["resources"] for key in _private_keys(each)}
@@ -93,11 +98,19 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LifecycleScen
         in_the_end = everything(stack, printed)
         left |= {f"{place} in the end": content for place, content in in_the_end if left.get(place) != content}
         after = stack.inventory()
-        yield LifecycleScenario(stack, before, up, after, keys, in_state, list(mounted), processes.text, left)
+        yield LifecycleScenario(
+            stack, before, up, after, keys, in_state, exported, events, list(mounted), processes.text, left
+        )
 
 
 def test_up_adds_and_takes_nothing_away(scenario: LifecycleScenario) -> None:
     assert scenario.before < scenario.up
+
+
+def test_the_events_of_an_up_have_the_outputs_of_its_state(scenario: LifecycleScenario) -> None:
+    outputs = outputs_of(scenario.state)
+    assert outputs["hostedClusters"]
+    assert outputs_in_log(scenario.events) == outputs
 
 
 def test_destroy_leaves_what_was_there_before_and_what_azure_keeps(scenario: LifecycleScenario) -> None:

@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud
-from identity.credentials.certificate import KEY_SIZES
+from identity.credentials.certificate_rules import KEY_SIZES
 from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, MOST_TAGS, OWN_TAGS, SIGNING_KEY_ID
 from identity.naming import STACK_TAG
 from identity.outputs import ClusterSide

@@ -22,7 +22,7 @@ from pydantic import AfterValidator, AwareDatetime, Field, TypeAdapter, Validati
 
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.matching import STRICT, Match, Service
-from localcloud.core import clock
+from localcloud.core import clock, yaml_text
 from localcloud.core.validation import problems
 
 
@@ -167,7 +167,7 @@ def _document(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return yaml.safe_load(text)
+        return yaml_text.load(text)
 
 
 _DOCUMENT: Final = TypeAdapter(HeldFaults)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import yaml
 
+from identity import yaml_text
 from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.world.expected import Identity
 from ops.world.parts import Part
@@ -49,7 +50,7 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
 
 def _in_objects(text: str, identity: Identity) -> list[str]:
     try:
-        objects = [yaml.safe_load(text_) for text_ in yaml.safe_load(text)["array"]]
+        objects = [yaml_text.load(text_) for text_ in yaml_text.load(text)["array"]]
     except (yaml.YAMLError, TypeError, KeyError):
         return ["`objects` is not what the driver reads: YAML with a list `array` of YAML texts"]
     of_secret: Any = next((item for item in objects if _name(item) == identity.secret), None)

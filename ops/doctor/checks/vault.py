@@ -76,7 +76,7 @@ def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
 READER_ROLE = of_stack(Stage.VAULT, "reader-role", (Part.ROLES, Part.STATE), _find_reader_role)
 
 
-# As identity.credentials.certificate.CLOCK_SKEW.
+# As identity.credentials.certificate_rules.CLOCK_SKEW.
 _SKEW: Final = timedelta(minutes=5)
 
 

@@ -52,7 +52,7 @@ case "$1 $2 $3" in
     "config --json"*) cat "{folder}/config.json" ;;
     "whoami --json"*) echo '{{"url": "https://api.pulumi.com"}}' ;;
     "stack ls"*) cat "{folder}/stacks.json" ;;
-    "stack select"*) echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
+    "stack select"*) touch "{folder}/outputs.json"; echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
     *) [ "$1" != up ] || echo "$IDSTACK_RENEWALS" >> "{folder}/renewals"
        [ "$2" != --event-log ] || [ ! -e "{folder}/events" ] || cp "{folder}/events" "$3"
        echo "output of pulumi $1"; exit "$(cat "{folder}/code")" ;;
@@ -118,7 +118,7 @@ class FakeEngine:
 
     def has_no_stack(self) -> None:
         """The engine knows no stack."""
-        (self.folder / "outputs.json").unlink()
+        (self.folder / "outputs.json").unlink(missing_ok=True)
 
     def logs(self, events: Iterable[str]) -> None:
         """This is what `up` leaves in its event log."""

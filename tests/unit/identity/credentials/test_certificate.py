@@ -10,7 +10,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from identity.credentials.certificate import KEY_SIZES, IssuedCertificate, issue
+from identity.credentials.certificate import IssuedCertificate, issue
+from identity.credentials.certificate_rules import KEY_SIZES
 
 START = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 

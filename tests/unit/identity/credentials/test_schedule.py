@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from identity.credentials.certificate import CLOCK_SKEW
+from identity.credentials.certificate_rules import CLOCK_SKEW
 from identity.credentials.renewal_date import age_when_due, least_renew_before_days
 from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from identity import resource_types
 from localcloud.tests.hosts import Serve
 from ops.commands.status import judged_by
 from ops.stack import local_cloud
@@ -273,6 +274,9 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
     engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str], serve_plain: Serve, tmp_path: Path
 ) -> None:
     engine.has(outputs("hc1-infra"))
+    resource = {"type": resource_types.STACK, "outputs": outputs("hc1-infra")}
+    event = {"resOutputsEvent": {"metadata": {"type": resource_types.STACK, "new": resource}}}
+    engine.logs(["{}", json.dumps(event, separators=(",", ":"))])
     recorded.add_pod("probe-ingress", **running(serve_plain(probe(report()))))
 
     printed = idstack("up")
@@ -281,10 +285,8 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
     assert ran == ["start"]
     configuration = tmp_path / "state/pulumi/configuration.local.yaml"
     assert engine.calls == [
-        "stack select local --create --non-interactive",
         "stack export --stack local --non-interactive",
         f"up --yes --skip-preview --suppress-outputs --config-file {configuration} --stack local",
-        "stack export --stack local --non-interactive",
     ]
     steps = ["local cloud", "pulumi up", "output of pulumi up", "credential probes", "1 of 1 probes ready"]
     *printed_steps, _, _, line = printed.output.splitlines()[:8]
@@ -361,13 +363,12 @@ def test_down_of_the_local_stack_ends_the_local_cloud_last(
     printed = idstack("down")
     assert printed.code == 0
     assert [" ".join(call.split()[:2]) for call in engine.calls] == [
-        "stack select",
         "stack export",
         "destroy --yes",
         "stack rm",
         "stack ls",
     ]
-    assert engine.calls[3] == "stack rm --yes --preserve-config --stack local"
+    assert engine.calls[2] == "stack rm --yes --preserve-config --stack local"
     assert ran == ["start", "stop --remove"]
     assert printed.output.endswith("the local stack is removed completely\n")
 
