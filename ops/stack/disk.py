@@ -16,10 +16,10 @@ from urllib.parse import unquote, urlsplit
 
 from ops.stack.errors import CommandError
 
-_NO_WRITE: Final = re.compile(
-    r"(?P<file>/\S+?)?(: )?(?P<why>no space left on device|disk quota exceeded|file too large|read-only file system)"
-)
-_BEGUN_LOCK: Final = re.compile(r"(?P<file>/\S+/\.pulumi/locks/\S+\.tmp): ")
+_NO_WRITE: Final = re.compile(r"no space left on device|disk quota exceeded|file too large|read-only file system")
+_FILE: Final = re.compile(r"/\S+(?=: $)")
+_DRAFT: Final = re.compile(r"/\.pulumi/locks/.+\.tmp$")
+_LONGEST_PATH: Final = 4096  # linux/limits.h
 
 
 def directory(backend: str | None) -> Path | None:
@@ -30,25 +30,33 @@ def directory(backend: str | None) -> Path | None:
 
 
 def failure(errors: str, stack: str) -> CommandError | None:
-    """The error if the engine failed because of the backend's disk, else None; `errors` is its standard error.
+    """The error if the engine failed because of the backend's disk, else None.
 
-    Deletes the drafts of the engine's own locks, so that the next run finds none.
+    `errors` is its standard error or its event log. Deletes the drafts of the engine's own locks, so that the next run
+    finds none.
     """
-    match = _NO_WRITE.search(errors)
-    if match is None:
+    reasons = [(match[0], _file_before(errors, match.start())) for match in _NO_WRITE.finditer(errors)]
+    if not reasons:
         return None
-    drafts = [Path(match["file"]) for match in _BEGUN_LOCK.finditer(errors)]
+    why, file = reasons[0]
+    drafts = [file for _, file in reasons if file and _DRAFT.search(file)]
     for draft in drafts:
         with suppress(OSError):  # a read-only disk has none
-            draft.unlink()
-    problem = f"the backend's disk is full or read-only ({match['why']}: {match['file'] or 'the engine names no file'})"
-    help_ = "make it writable" if "read-only" in match["why"] else "free some space there"
+            Path(draft).unlink()
+    problem = f"the backend's disk is full or read-only ({why}: {file or 'the engine names no file'})"
+    help_ = "make it writable" if "read-only" in why else "free some space there"
     if drafts:
         return CommandError(f"{problem}; nothing was started. To continue, {help_} and run the command again")
     return CommandError(
         f"{problem}, so the state may lack the last changes. To continue, {help_}; then `make recover STACK={stack}` "
         "finds what the state lacks, and brings the stack up"
     )
+
+
+def _file_before(errors: str, end: int) -> str | None:
+    """The path with a colon that ends at `end`; a search in all of an event log would take a minute."""
+    match = _FILE.search(errors, max(0, end - _LONGEST_PATH), end)
+    return match[0] if match else None
 
 
 def unreadable_locks(backend: str | None, stack: str) -> list[Path]:

@@ -62,6 +62,13 @@ def test_a_read_only_disk_is_to_be_made_writable() -> None:
     assert "nothing was started. To continue, make it writable and run" in str(disk.failure(errors, "dev"))
 
 
+def test_a_long_event_log_is_read_in_passing() -> None:
+    log = '{"urn":"/subscriptions/x/providers/y","message":"z"}' * 40_000
+
+    assert disk.failure(log, "dev") is None
+    assert "(file too large: /a/b)" in str(disk.failure(f"{log} write /a/b: file too large", "dev"))
+
+
 def test_another_failure_is_no_matter_of_the_disk() -> None:
     assert disk.failure("error: update failed", "dev") is None
 
