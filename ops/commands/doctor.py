@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from identity.similar import did_you_mean
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, ClusterOption, JsonOption, Screen, StackOption
 from ops.doctor.diagnosis import CheckResult, ExitCode, diagnose, exit_code
 from ops.doctor.model.check import Stage
 from ops.doctor.registry import CHECKS
@@ -42,9 +42,9 @@ def doctor(
             help="Check this stage alone; repeatable. Default: all, in order.",
         ),
     ] = None,
-    cluster: Annotated[str | None, typer.Option("--cluster", help="Check this hosted cluster alone.")] = None,
+    cluster: ClusterOption = None,
     identity: Annotated[
-        str | None, typer.Option("--identity", metavar="[CLUSTER/]IDENTITY", help="Check this identity alone.")
+        str | None, typer.Option("--identity", "-i", metavar="[CLUSTER/]IDENTITY", help="Check this identity alone.")
     ] = None,
     pod: Annotated[
         str | None, typer.Option("--pod", metavar="NAMESPACE/NAME", help="Check the identities that this pod mounts.")

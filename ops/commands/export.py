@@ -10,7 +10,7 @@ import typer
 
 from identity.outputs import owned_namespaces
 from identity.similar import did_you_mean
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, ClusterOption, JsonOption, Screen, StackOption
 from ops.outputs import hypershift as cli
 from ops.outputs import hypershift_commands as commands
 from ops.outputs import hypershift_script
@@ -28,9 +28,7 @@ def _several() -> None:
 @export.command()
 def hypershift(
     stack: StackOption = DEFAULT_STACK,
-    cluster: Annotated[
-        str | None, typer.Option("--cluster", "-c", help="Name of the hosted cluster; all by default.")
-    ] = None,
+    cluster: ClusterOption = None,
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Directory of the files.")] = Path("hypershift"),
     script: Annotated[
         Path | None,

@@ -25,7 +25,7 @@ def up(
     name: EnvironmentOption = None,
     parallel: Annotated[int, typer.Option(help="How many stacks of a wave are brought up at once.", min=1)] = _PARALLEL,
     yes: Annotated[
-        bool, typer.Option(_YES, help="Do not ask: parallel runs cannot. Required for stacks on Azure.")
+        bool, typer.Option(_YES, "-y", help="Do not ask: parallel runs cannot. Required for stacks on Azure.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -14,8 +14,7 @@ import typer
 from rich.console import Console
 
 from identity.similar import did_you_mean
-from ops.commands import completions
-from ops.commands.options import DEFAULT_STACK, StackOption
+from ops.commands.options import DEFAULT_STACK, ClusterOption, StackOption
 from ops.commands.status import brought_up
 from ops.doctor.examination import Examination, examine
 from ops.doctor.report import findings
@@ -58,15 +57,10 @@ def graph(
             *("--format", "-f"), help="Page (it saves a PNG, too), drawing, text for Markdown, or data for scripts."
         ),
     ] = GraphFormat.HTML,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            *("--cluster", "-c"),
-            help="Name of the one hosted cluster to show; all by default.",
-            autocompletion=completions.clusters,
-        ),
+    cluster: ClusterOption = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write; standard output by default.")] = None,
 ) -> None:
     """Draw HostedClusters, identities, secrets, classes, pods, roles and scopes, with expiry and health.
 
@@ -74,8 +68,8 @@ def graph(
     `--cluster` draws one of them whole. The doctor's findings in Azure are on the nodes, and on standard error with
     their fixes. Exits with 1 if the last run has not completed.
     """
-    if form is GraphFormat.HTML and out is None and sys.stdout.isatty():
-        raise CommandError("a page is for a browser: name its file with --out graph.html")
+    if form is GraphFormat.HTML and output is None and sys.stdout.isatty():
+        raise CommandError("a page is for a browser: name its file with --output graph.html")
     drawn, examination = read(stack)
     if cluster is not None:
         known = [node.name for node in drawn.clusters]
@@ -86,14 +80,14 @@ def graph(
             )
         drawn = drawn.only(cluster)
     document = _WRITTEN[form](drawn)
-    if out is None:
+    if output is None:
         sys.stdout.write(document)
     else:
         try:
-            out.write_text(document, encoding="utf-8")
+            output.write_text(document, encoding="utf-8")
         except OSError as error:
-            raise CommandError(f"{out} cannot be written: {error.strerror}") from None
-        print(out.absolute())
+            raise CommandError(f"{output} cannot be written: {error.strerror}") from None
+        print(output.absolute())
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     for finding in findings(examination.results):
         console.print()

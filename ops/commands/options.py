@@ -64,6 +64,12 @@ NamedStackOption: TypeAlias = Annotated[
         autocompletion=completions.stacks,
     ),
 ]
+ClusterOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        *("--cluster", "-c"), help="Name of one hosted cluster; all by default.", autocompletion=completions.clusters
+    ),
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 TimeLimitOption: TypeAlias = Annotated[
     Deadline | None,

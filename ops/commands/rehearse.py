@@ -28,7 +28,7 @@ ForbidOption = Annotated[
 ]
 MarkdownOption = Annotated[
     Path | None,
-    typer.Option(_MARKDOWN, metavar="FILE", dir_okay=False, help="Write the report for a pull request, too."),
+    typer.Option(_MARKDOWN, dir_okay=False, help="Write the report for a pull request, too."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Random seed, for a reproducible run.")]
 

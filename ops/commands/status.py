@@ -35,7 +35,7 @@ def status(
     as_json: JsonOption = False,
     metrics: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write the dates for node_exporter's textfile collector: a .prom file."),
+        typer.Option(help="Also write the dates for node_exporter's textfile collector: a .prom file."),
     ] = None,
 ) -> None:
     """Show each identity: secret, SecretProviderClass, expiry, renewal; locally also its sign-in and proof call.
@@ -115,7 +115,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
             screen.console.print()
             screen.console.print(finding)
         if identities:
-            line = f"the whole chain as a page: .venv/bin/idstack graph --stack {stack} --out graph.html"
+            line = f"the whole chain as a page: .venv/bin/idstack graph --stack {stack} --output graph.html"
             screen.console.print(f"\n{line}", markup=False)
     failing = [
         row.identity

@@ -23,7 +23,7 @@ from ops.world.stacks import Stacks
 
 
 def sweep(
-    yes: Annotated[bool, typer.Option("--yes", help="Delete the resources that idstack owns.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete the resources that idstack owns.")] = False,
     infra_id: Annotated[
         list[str] | None,
         typer.Option(

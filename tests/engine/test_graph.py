@@ -13,7 +13,7 @@ from tests.harness import LocalStack
 def test_a_stack_that_is_up_is_drawn_whole_and_is_well(stack: LocalStack, tmp_path: Path) -> None:
     page = tmp_path / "graph.html"
     document = json.loads(stack.idstack("graph", "--format", "json").stdout)
-    stack.idstack("graph", "--out", str(page))
+    stack.idstack("graph", "--output", str(page))
 
     nodes = {node["id"]: node for node in document["nodes"]}
     catalogued = {row.field: row.hypershift for row in CONTROL_PLANE}

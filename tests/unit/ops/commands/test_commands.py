@@ -88,7 +88,7 @@ def test_an_error_ends_the_process_without_a_trace(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ops", "status"],
         cwd=ROOT,
-        env={**os.environ, "LOCALCLOUD_STATE_DIR": str(tmp_path)},
+        env={**os.environ, "LOCALCLOUD_STATE_DIR": str(tmp_path), "PULUMI_HOME": str(tmp_path / "home")},
         capture_output=True,
         text=True,
     )

@@ -55,7 +55,7 @@ def test_the_file_is_written_and_its_path_printed(
 ) -> None:
     file = tmp_path / "graph"
 
-    printed = idstack("graph", "--stack", "dev", *arguments, "--out", str(file))
+    printed = idstack("graph", "--stack", "dev", *arguments, "--output", str(file))
 
     assert (printed.code, printed.output) == (0, f"{file}\n")
     assert file.read_text(encoding="utf-8").startswith(begin)
@@ -67,7 +67,7 @@ def test_a_page_is_not_printed_on_a_terminal(idstack: Idstack, monkeypatch: pyte
     printed = idstack("graph", "--stack", "dev")
 
     assert (printed.code, printed.output) == (1, "")
-    assert "--out graph.html" in printed.error
+    assert "--output graph.html" in printed.error
 
 
 def test_an_unknown_cluster_is_refused_with_those_there_are(idstack: Idstack) -> None:
@@ -80,7 +80,7 @@ def test_an_unknown_cluster_is_refused_with_those_there_are(idstack: Idstack) ->
 def test_a_file_that_cannot_be_written_is_named(idstack: Idstack, tmp_path: Path) -> None:
     file = tmp_path / "missing/graph.html"
 
-    printed = idstack("graph", "--stack", "dev", "--out", str(file))
+    printed = idstack("graph", "--stack", "dev", "--output", str(file))
 
     assert printed.code == 1
     assert f"{file} cannot be written: No such file or directory" in printed.error
@@ -108,4 +108,4 @@ def test_what_cannot_be_read_is_named_in_the_graph(idstack: Idstack, engine: Fak
 def test_status_leads_to_the_graph(idstack: Idstack) -> None:
     line = idstack("status", "--stack", "dev").output.splitlines()[-1]
 
-    assert line == "the whole chain as a page: .venv/bin/idstack graph --stack dev --out graph.html"
+    assert line == "the whole chain as a page: .venv/bin/idstack graph --stack dev --output graph.html"

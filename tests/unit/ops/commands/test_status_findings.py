@@ -147,7 +147,7 @@ def test_a_graph_of_a_stack_that_is_not_complete_is_written_and_is_an_error(
     findings.append(broken(cluster=None, identity=None, stage=Stage.BACKEND, check="last-run"))
     file = tmp_path / "graph.html"
 
-    printed = idstack("graph", "--stack", "dev", "--out", str(file))
+    printed = idstack("graph", "--stack", "dev", "--output", str(file))
 
     assert printed.code == 1
     assert file.exists()
