@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from bench.figures import Figure, Limit
-from bench.measure import in_turn, run
+from bench.measure import bare_interpreter, in_turn, run
 from identity.access.login import Login
 from identity.access.sign_in import token_source
 from identity.access.token_cache import CACHE_VARIABLE, Token, TokenCache, key_of
@@ -36,7 +36,7 @@ def commands() -> list[Figure]:
             _ROUNDS,
             lambda: _cpu(["-m", "ops", "token", "--exec", *login.arguments()], cache),
             lambda: _cpu(["-m", "ops", "--help"], cache),
-            lambda: _cpu(["-c", "pass"], cache),
+            bare_interpreter,
         )
     return [
         Figure(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,3 +59,8 @@ def in_turn(times: int, *measures: Callable[[], Measured]) -> list[list[Measured
     """Call the measures one after another, A B A B ..., so that a slow moment hits all; the results by measure."""
     rounds = [[measure() for measure in measures] for _ in range(times)]
     return [list(results) for results in zip(*rounds, strict=True)]
+
+
+def bare_interpreter() -> float:
+    """The CPU seconds of an interpreter that does nothing."""
+    return run([sys.executable, "-c", "pass"], directory=Path.cwd(), environment=os.environ).cpu
