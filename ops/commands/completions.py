@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import typer
 
-from identity import yaml_text
 from ops.stack.environment import ROOT
 
 
@@ -36,6 +35,7 @@ def identities(context: typer.Context) -> list[str]:
 def _clusters(context: typer.Context) -> Iterator[str]:
     import yaml
 
+    from identity import yaml_text
     from ops.stack.chosen_stack import chosen_stack
     from ops.stack.errors import CommandError
 

@@ -12,7 +12,6 @@ from typing import Any, Final
 import yaml
 
 from identity import yaml_text
-from identity.yaml_text import dump
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.errors import CommandError
 from ops.stack.recorded_backend import KEY, recorded
@@ -40,7 +39,7 @@ def write_file(stack: FleetStack, root: Path) -> bool:
         )
     if provider is None:
         del kept[_SECRETS_PROVIDER]
-    (root / stack.file_name).write_text(dump({**kept, _CONFIGURATION: stack.configuration}), encoding="utf-8")
+    (root / stack.file_name).write_text(yaml_text.dump({**kept, _CONFIGURATION: stack.configuration}), encoding="utf-8")
     return True
 
 

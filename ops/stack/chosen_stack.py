@@ -57,13 +57,13 @@ def _selected(environ: Mapping[str, str], root: Path) -> str | None:
 
     The engine records one for each backend, in PULUMI_HOME, by the path of the project's file.
     """
-
     home = Path(environ.get("PULUMI_HOME") or Path(environ.get("HOME") or Path.home(), ".pulumi"))
     project = root / "Pulumi.yaml"
     keys = {
         hashlib.sha1(str(path).encode(), usedforsecurity=False).hexdigest() for path in (project, project.resolve())
     }
-    notes = [home / "workspaces" / f"{project_name(root)}-{key}-workspace.json" for key in sorted(keys)]
+    name = project_name(root)
+    notes = [home / "workspaces" / f"{name}-{key}-workspace.json" for key in sorted(keys)]
     documents = [document for note in notes if (document := _json(note)) is not None]
     by_backend = {url: stack for document in documents for url, stack in (document.get("stacks") or {}).items()}
     current = environ.get(VARIABLE) or (_json(home / "credentials.json") or {}).get("current")

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from identity import yaml_text
 from identity.access.token_cache import CACHE_VARIABLE
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
 from ops.stack import files
@@ -77,6 +76,8 @@ _REVEALING: Final = frozenset(
 
 def project_name(root: Path) -> str:
     """The name of the Pulumi project in a directory."""
+    from identity import yaml_text  # slow, and `idstack token` runs at each sign-in of kubectl
+
     return str(yaml_text.load((root / "Pulumi.yaml").read_text(encoding="utf-8"))["name"])
 
 

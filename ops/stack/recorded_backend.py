@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from identity import yaml_text
 from ops.stack.errors import CommandError, why_unreadable
 
 VARIABLE: Final = "PULUMI_BACKEND_URL"
@@ -68,6 +67,8 @@ def with_backend(text: str, backend: str) -> str:
 def _backend_in(text: str, name: str) -> object:
     """The backend in the text of a stack's file; raises CommandError if that is not one."""
     import yaml  # slow, and `idstack token` runs at each sign-in of kubectl
+
+    from identity import yaml_text
 
     try:
         return ((yaml_text.load(text) or {}).get("config") or {}).get(KEY)

@@ -6,7 +6,7 @@ The types have the keys that the commands use; other keys are kept.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NotRequired, TypedDict
 
 from identity import resource_types
@@ -129,13 +129,13 @@ def outputs_of(state: State) -> StackOutputs[str]:
     return outputs_in(state["deployment"].get("resources") or ())
 
 
-def outputs_in_log(lines: Iterable[str]) -> StackOutputs[str] | None:
+def outputs_in_log(lines: Sequence[str]) -> StackOutputs[str] | None:
     """The stack's outputs among the events of a finished run, as its state has them; None if there are none.
 
     Each line is an event (pulumi/pulumi `sdk/go/common/apitype/events.go`).
     """
-    # A run has a thousand events, of which one is parsed.
-    for line in lines:
+    # A run has a thousand events, of which one is parsed, near the end.
+    for line in reversed(lines):
         if f'"type":"{resource_types.STACK}"' in line and '"resOutputsEvent"' in line:
             metadata = json.loads(line)["resOutputsEvent"]["metadata"]
             if metadata["type"] == resource_types.STACK:

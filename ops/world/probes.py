@@ -138,7 +138,6 @@ def _deployment(pod: Pod) -> tuple[str, str]:
 
 def _fetched(secret_provider_class: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and secret, for each secret of the class."""
-    # With libyaml: there are some forty small documents.
     objects = yaml_text.load(secret_provider_class["spec"]["parameters"]["objects"])["array"]
     for item in objects:
         yield secret_provider_class["metadata"]["name"], yaml_text.load(item)["objectName"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Final
 
 from identity.credentials import rfc3339
+from identity.credentials.certificate_rules import CLOCK_SKEW
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.lookups import role_fault
@@ -76,10 +76,6 @@ def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
 READER_ROLE = of_stack(Stage.VAULT, "reader-role", (Part.ROLES, Part.STATE), _find_reader_role)
 
 
-# As identity.credentials.certificate_rules.CLOCK_SKEW.
-_SKEW: Final = timedelta(minutes=5)
-
-
 def _find_secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the identity's secret is in the vault, enabled, valid, and as the stack delivered it."""
     vault, name = known(world.state).vault_name, identity.secret
@@ -99,7 +95,7 @@ def _find_secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         )
     elif secret.expires is not None and secret.expires <= world.now:
         yield Fault(evidence=f"{name} expired at {rfc3339.render(secret.expires)}", fix=new_credential)
-    elif secret.not_before is not None and secret.not_before > world.now + _SKEW:
+    elif secret.not_before is not None and secret.not_before > world.now + CLOCK_SKEW:
         yield Fault(evidence=f"{name} is not valid before {rfc3339.render(secret.not_before)}", fix=new_credential)
     elif secret.thumbprint and identity.thumbprint and secret.thumbprint != identity.thumbprint:
         yield Fault(

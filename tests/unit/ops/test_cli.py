@@ -51,6 +51,13 @@ def test_no_command_is_imported_before_it_runs(option: str) -> None:
     assert len(modules) < 450
 
 
+def test_yaml_is_imported_where_it_is_read() -> None:
+    """kubectl starts `token` for each sign-in, and a shell the completions for each name."""
+    modules = imported("token", "--help")
+    assert "ops.commands.token" in modules
+    assert "yaml" not in modules
+
+
 def test_a_kept_token_costs_a_few_modules_of_the_standard_library(tmp_path: Path) -> None:
     """kubectl starts it for each call: 0.15 s of CPU, of which typer alone would take half."""
     certificate = tmp_path / "deployer.pem"
