@@ -42,6 +42,8 @@ class LocalEnvironment:
     imds_endpoint: str
     # An HTTP proxy that answers Azure's public names.
     proxy_endpoint: str
+    # The daemon's own service.
+    control_endpoint: str
     ca_file: str
     # Who answers for Kubernetes: `builtin`, or `apiserver` for kube-apiserver.
     cluster: str

@@ -12,7 +12,7 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -26,8 +26,10 @@ from localcloud.core.state_directory import DEFAULT, StateDirectory
 from localcloud.core.store_errors import StoreError
 from localcloud.runtime import lifecycle
 from localcloud.runtime.readiness import NotStartedError
-from localcloud.runtime.seed_file import InvalidSeedError, Seed, SeedConflictError
-from localcloud.runtime.seed_file import load as load_seed
+from localcloud.runtime.seed_errors import InvalidSeedError, NotSeededError, SeedConflictError
+
+if TYPE_CHECKING:
+    from localcloud.runtime.seed_file import Seed
 
 STATE_DIRECTORY_VARIABLE = "LOCALCLOUD_STATE_DIR"
 CLUSTER_VARIABLE = "LOCALCLOUD_CLUSTER"
@@ -184,30 +186,27 @@ def seed(context: typer.Context, seed_file: SeedOption = None) -> None:
 
 
 def _seed(file: Path | None) -> Seed | None:
+    if file is None:
+        return None
+    from localcloud.runtime import seed_file
+
     try:
-        return None if file is None else load_seed(file)
+        return seed_file.load(file)
     except (InvalidSeedError, OSError) as error:
         raise _failure(str(error)) from None
 
 
 def _create(state: StateDirectory, wanted: Seed | None) -> None:
     from localcloud.core.files import write_private
-    from localcloud.runtime.environment import prepare
-    from localcloud.runtime.seed import seed as seed_cloud
 
     try:
-        prepared = prepare(state, wanted)
-    except SeedConflictError as error:
+        added = lifecycle.seed(state, wanted)
+    except (SeedConflictError, NotSeededError, OSError) as error:
         raise _failure(str(error)) from None
-    try:
-        added = seed_cloud(prepared)
-    except NotAppliedError as error:
-        raise _failure(str(error)) from None
-    finally:
-        prepared.close()
     if wanted is not None and wanted.faults is not None:
         write_private(state.held_faults_file, wanted.faults.to_json().encode())
-    typer.echo(f"local cloud seeded: {added} resources added" if added else "local cloud seeded already")
+    resources = "1 resource" if added == 1 else f"{added} resources"
+    typer.echo(f"local cloud seeded: {resources} added" if added else "local cloud seeded already")
 
 
 @cli.command()

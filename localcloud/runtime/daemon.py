@@ -30,7 +30,8 @@ from localcloud.core.request_log import RequestLog
 from localcloud.core.serving import ServiceServer
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.api import app as kubernetes
-from localcloud.runtime.environment import PROXY, Prepared, is_plain_text, listen, prepare
+from localcloud.runtime.control import app as control
+from localcloud.runtime.environment import CONTROL, PROXY, Prepared, is_plain_text, listen, prepare
 from localcloud.runtime.lifecycle import DAEMON
 from localcloud.runtime.proxy import Proxy
 
@@ -76,10 +77,11 @@ def run(state: StateDirectory) -> None:
         targets = {name: listener.getsockname()[1] for name, (_, listener) in public.items()}
         proxy = Proxy({**targets, "imds": prepared.ports["imds"]})
         proxied = listen(PROXY, prepared.ports[PROXY])
+        controlled = (_server(prepared, CONTROL, control(state)), listen(CONTROL, prepared.ports[CONTROL]))
         record = processes.record(state.pids, DAEMON, os.getpid())
         try:
             with state.in_use():
-                asyncio.run(_serve([*servers, *public.values()], proxy, proxied))
+                asyncio.run(_serve([*servers, *public.values(), controlled], proxy, proxied))
         finally:
             log.close()
             record.file.unlink(missing_ok=True)

@@ -35,11 +35,12 @@ ADDRESS = "127.0.0.1"
 KUBERNETES = "kubernetes"
 AKS_WEBHOOKS = "aks-webhooks"
 PROXY = "proxy"
+CONTROL = "control"
 SERVICES = ("entra", "arm", "graph", "keyvault", "blob", "imds", AKS_WEBHOOKS, KUBERNETES)
 # Each kind of Kubernetes API needs all except one of them: the built-in one verifies tokens itself, the other is served
 # by kube-apiserver.
 _NOT_SERVED = {ClusterKind.BUILT_IN: AKS_WEBHOOKS, ClusterKind.API_SERVER: KUBERNETES}
-_PLAIN_TEXT = frozenset({"imds", PROXY})
+_PLAIN_TEXT = frozenset({"imds", PROXY, CONTROL})
 # Below the ports of outgoing connections (Linux' ip_local_port_range starts at 32768), which could occupy ours.
 # A local cloud has neighbouring ports, so it seldom takes a port of another one that restarts.
 _BLOCKS = range(20000, 32000, 16)
@@ -129,6 +130,7 @@ def _prepare(state: StateDirectory, wanted: Seed | None) -> Prepared:
         blob_endpoint=_url(ports, "blob"),
         imds_endpoint=_url(ports, "imds"),
         proxy_endpoint=_url(ports, PROXY),
+        control_endpoint=_url(ports, CONTROL),
         ca_file=str(state.ca_file),
         cluster=cluster,
         kubernetes_endpoint=_url(ports, KUBERNETES),
@@ -178,7 +180,7 @@ def _ports(store: Store) -> dict[str, int]:
     """The port of each service, picked among the free ones on the first call."""
     with store.transaction():
         known = store.get(_KIND, "ports") or {}
-        for service in (*SERVICES, PROXY):
+        for service in (*SERVICES, PROXY, CONTROL):
             if service not in known:
                 known[service] = _free_port(service, taken=set(known.values()))
         store.put(_KIND, "ports", known)

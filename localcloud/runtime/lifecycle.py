@@ -6,8 +6,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import httpx
 
 from localcloud.apiserver.apply import Administrator, roles
 from localcloud.apiserver.binaries import Binaries
@@ -25,12 +29,15 @@ from localcloud.core.cluster import ClusterKind, choose
 from localcloud.core.state_directory import StateDirectory
 from localcloud.runtime import readiness
 from localcloud.runtime.readiness import Wait
-from localcloud.runtime.seed_file import Seed
-from localcloud.runtime.seed_file import choose as choose_seed
+from localcloud.runtime.seed_errors import NotSeededError
+
+if TYPE_CHECKING:
+    from localcloud.runtime.seed_file import Seed
 
 DAEMON = readiness.DAEMON
 KUBELET = "kubelet"
 _LONGER_THAN_A_START = timedelta(minutes=10)
+_SEEDED_WITHIN: Final = 180.0  # seconds; the first time it makes keys and certificates
 # The kubelet ends its containers, for which it needs an API; kube-apiserver needs its etcd.
 _STOPPED_IN_ORDER = {  # with the seconds that each may take; a pod's own grace period is 30
     KUBELET: 45.0,
@@ -60,7 +67,7 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed |
 
     Raises:
         readiness.NotStartedError, environment.PortTakenError, PermissionError: as their messages state.
-        seed_file.SeedConflictError: `seed` has another tenant than this local cloud.
+        seed_errors.SeedConflictError: `seed` has another tenant than this local cloud.
         cluster.ClusterKindConflictError: this local cloud was created with the other kind of Kubernetes API.
         store_errors.StoreError: the store is damaged, or its disk does not take a write.
         binaries.NotBuiltError: kube-apiserver is wanted and is not on this machine.
@@ -69,14 +76,36 @@ def start(state: StateDirectory, wanted: ClusterKind | None = None, seed: Seed |
     with state.lock("lifecycle"):
         if _is_of_another_release(state):
             _stop(state)
-        chosen, kind = _choices(state, wanted, seed)
-        if kind is ClusterKind.BUILT_IN:
+        if _kind(state, wanted, seed) is ClusterKind.BUILT_IN:
             return [*_start(state, [_daemon(state)]), *_start(state, [_kubelet(state)])]
         # kube-apiserver reads Entra ID's signing keys as it starts, then every ten seconds: the daemon starts first.
         started = [*_start(state, [_daemon(state)]), *_start(state, _control_plane(state))]
-        with Administrator(state.administrator_kubeconfig) as administrator:
-            administrator.apply([*chosen.kubernetes_objects, *roles()])
+        _apply_objects(state)
         return [*started, *_start(state, [_controllers(state), _kubelet(state)])]
+
+
+def seed(state: StateDirectory, wanted: Seed | None = None) -> int:
+    """Create what `wanted`, or else the seed before, has and is missing; returns the number of new resources.
+
+    Raises:
+        seed_errors.SeedConflictError: `wanted` has another tenant than this local cloud.
+        seed_errors.NotSeededError: the daemon could not do it.
+        store_errors.StoreError: without a daemon, the same.
+    """
+    if processes.alive(state.pids, DAEMON) is None:
+        return _seed_without_daemon(state, wanted)
+    if wanted is not None:
+        _choose_seed(state, wanted)
+    url = f"{LocalEnvironment.from_file(state.environment_file).control_endpoint}/seed"
+    try:
+        # In plain text, so no authorities are loaded.
+        answer = httpx.post(url, timeout=_SEEDED_WITHIN, trust_env=False, verify=False)  # noqa: S501
+    except httpx.TransportError as error:
+        raise NotSeededError(f"the daemon does not answer at {url} ({error}): {state.log(DAEMON)}") from None
+    if answer.is_error:
+        raise NotSeededError(answer.text)
+    added: int = answer.json()["added"]
+    return added
 
 
 def stop(state: StateDirectory) -> list[str]:
@@ -101,15 +130,42 @@ def _is_of_another_release(state: StateDirectory) -> bool:
     return False
 
 
-def _choices(state: StateDirectory, wanted: ClusterKind | None, seed: Seed | None) -> tuple[Seed, ClusterKind]:
-    store = state.open_store()
-    try:
+def _kind(state: StateDirectory, wanted: ClusterKind | None, seed: Seed | None) -> ClusterKind:
+    """Check the store, and fix both choices."""
+    with closing(state.open_store()) as store:
         store.check()
         if wanted is ClusterKind.API_SERVER:
             Binaries.find()  # before the choice becomes final
-        return choose_seed(store, seed), choose(store, wanted)
-    finally:
-        store.close()
+        if seed is not None:
+            _choose_seed(state, seed)
+        return choose(store, wanted)
+
+
+def _choose_seed(state: StateDirectory, wanted: Seed | None = None) -> Seed:
+    # The seed's model takes a fifth of a second to import, which the start of a cloud that runs need not wait for.
+    from localcloud.runtime import seed_file
+
+    with closing(state.open_store()) as store:
+        return seed_file.choose(store, wanted)
+
+
+def _seed_without_daemon(state: StateDirectory, wanted: Seed | None) -> int:
+    from localcloud.runtime.environment import prepare
+    from localcloud.runtime.seed import seed
+
+    with closing(prepare(state, wanted)) as prepared:
+        return seed(prepared)
+
+
+def _apply_objects(state: StateDirectory) -> None:
+    """Apply to kube-apiserver what the built-in API has from the start, and the objects of the seed."""
+    from localcloud.kubernetes.definitions import definitions
+
+    with Administrator(state.administrator_kubeconfig) as administrator:
+        administrator.apply([*_choose_seed(state).kubernetes_objects, *roles()])
+        # A cluster's own definitions, as `hypershift install` applies them, stay.
+        administrator.apply(administrator.without_other_managers(definitions()))
+        administrator.wait_until_served(definitions())
 
 
 def _daemon(state: StateDirectory) -> _Program:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from localcloud.apiserver.apply import Administrator
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.vaults import PUBLIC_SUFFIX, VAULTS, Vaults
 from localcloud.azure.local_azure import LocalAzure
@@ -16,10 +15,8 @@ from localcloud.core.arm_ids import (
     resource_group_id,
     resource_id,
 )
-from localcloud.core.cluster import ClusterKind
 from localcloud.core.files import write_private
 from localcloud.core.store import Document
-from localcloud.kubernetes.definitions import definitions
 from localcloud.runtime.deployer import role_assignment
 from localcloud.runtime.environment import Prepared
 from localcloud.runtime.seed_file import DEPLOYER, Seed, SeededCluster, SeededIdentity, SeededVault
@@ -28,10 +25,7 @@ _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 
 
 def seed(prepared: Prepared) -> int:
-    """Create everything that is missing; returns the number of resources created.
-
-    Raises `apiserver.apply.NotAppliedError` when kube-apiserver does not run or refuses a definition of a custom kind.
-    """
+    """Create everything that is missing; returns the number of resources created. Raises `StoreError`."""
     wanted = prepared.seed
     seeder = _Seeder(prepared.cloud, wanted, prepared.environment.deployer_client_id)
     with prepared.store.transaction():
@@ -48,11 +42,6 @@ def seed(prepared: Prepared) -> int:
             file = prepared.state.msi / f"{wanted_identity.name}.json"
             if not file.exists() or file.read_text() != credential:
                 write_private(file, credential.encode())
-    if prepared.cluster is ClusterKind.API_SERVER:
-        with Administrator(prepared.state.administrator_kubeconfig) as administrator:
-            # A cluster's own definitions, as `hypershift install` applies them, stay.
-            seeder.added += administrator.apply(administrator.without_other_managers(definitions()))
-            administrator.wait_until_served(definitions())
     return seeder.added
 
 

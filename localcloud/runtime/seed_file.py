@@ -17,20 +17,13 @@ from localcloud.azure.shared.held import HeldFaults
 from localcloud.core import yaml_text
 from localcloud.core.store import Store
 from localcloud.core.validation import place, problems
+from localcloud.runtime.seed_errors import InvalidSeedError, SeedConflictError
 
 DEFAULT: Final = Path(__file__).resolve().parents[1] / "seed.yaml"
 DEPLOYER: Final = "deployer"
 """The deployer among the members of a group, which are user principal names besides."""
 _KIND: Final = "environment"
 _KEY: Final = "seed"
-
-
-class InvalidSeedError(ValueError):
-    """A file that is not a seed; the message names the file and each place in it."""
-
-
-class SeedConflictError(ValueError):
-    """This local cloud has another tenant or subscription than the seed."""
 
 
 def _is_uuid(text: str) -> str:

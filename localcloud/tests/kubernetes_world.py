@@ -55,6 +55,7 @@ def local_environment(api: RunningApi, directory: Path, **endpoints: str) -> Loc
             "blob_endpoint": nowhere,
             "imds_endpoint": nowhere,
             "proxy_endpoint": nowhere,
+            "control_endpoint": nowhere,
             "ca_file": str(api.ca_file),
             "cluster": "builtin",
             "kubernetes_endpoint": api.server,

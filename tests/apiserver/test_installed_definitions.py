@@ -30,7 +30,7 @@ def real(administrator: httpx.Client) -> Iterator[None]:
 
 @pytest.mark.usefixtures("real")
 def test_a_start_leaves_what_another_manager_has_applied(stack: LocalStack, administrator: httpx.Client) -> None:
-    assert "seeded already" in stack.local_cloud("seed")
+    assert "runs already" in stack.local_cloud("start")
     assert described(administrator).startswith("AzureClusterIdentity is the Schema")
 
 

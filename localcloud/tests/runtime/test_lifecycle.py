@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -151,6 +152,32 @@ def test_a_disk_without_space_stops_writes_and_loses_nothing(command: LocalCloud
     command("faults", "--clear")
     assert "seeded already" in command("seed")
     assert command("contents") == contents
+
+
+def test_a_second_start_creates_what_was_deleted_since(command: LocalCloudCommand) -> None:
+    command("start")
+    with closing(command.state.open_store()) as store:
+        [subnet] = [key for key, _ in store.items("arm") if key.endswith("/subnets/default")]
+        assert store.delete("arm", subnet)
+        command.state.kubeconfig.unlink()
+
+        assert "local cloud runs already" in (printed := command("start"))
+        assert "local cloud seeded: 1 resource added" in printed
+        assert store.get("arm", subnet) is not None
+    assert command.state.kubeconfig.exists()
+
+
+def test_a_daemon_that_cannot_write_tells_a_start_why(command: LocalCloudCommand, tmp_path: Path) -> None:
+    command("start")
+    faults = tmp_path / "faults.yaml"
+    faults.write_text("disk: full\n", encoding="utf-8")
+    command("faults", "--hold", str(faults))
+
+    for refused in (command("start", expect=1), command("seed", expect=1)):
+        assert f"{command.state.store_file} cannot be written (No space left on device)" in refused
+        assert "Traceback" not in refused
+    command("faults", "--clear")
+    assert "seeded already" in command("start")
 
 
 def test_the_deployer_reads_the_seeded_subscription(local_cloud: LocalEnvironment) -> None:

@@ -13,7 +13,8 @@ from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import SEAL_KEY_BYTES, Store
 from localcloud.runtime.environment import prepare
 from localcloud.runtime.seed import seed
-from localcloud.runtime.seed_file import DEFAULT, InvalidSeedError, Seed, SeedConflictError, choose, load
+from localcloud.runtime.seed_errors import InvalidSeedError, SeedConflictError
+from localcloud.runtime.seed_file import DEFAULT, Seed, choose, load
 
 SMALL: dict[str, Any] = {
     "tenantId": "6f1d3c52-9a47-4e0b-8f60-2b7c51d0a9e3",

@@ -17,6 +17,7 @@ _LOCAL = LocalEnvironment(
     blob_endpoint="https://localhost:5007",
     imds_endpoint="http://localhost:5005",
     proxy_endpoint="http://localhost:5005",
+    control_endpoint="http://localhost:5007",
     ca_file="/state/ca.pem",
     cluster="builtin",
     kubernetes_endpoint="https://localhost:5006",

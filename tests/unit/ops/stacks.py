@@ -164,6 +164,7 @@ def local_environment(state: Path, kubeconfig: Path) -> LocalEnvironment:
         blob_endpoint="https://127.0.0.1:1",
         imds_endpoint="http://127.0.0.1:1",
         proxy_endpoint="http://127.0.0.1:1",
+        control_endpoint="http://127.0.0.1:1",
         ca_file=f"{state}/ca.pem",
         cluster="builtin",
         kubernetes_endpoint="https://127.0.0.1:1",

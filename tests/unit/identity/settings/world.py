@@ -37,6 +37,7 @@ LOCAL: Final = LocalEnvironment(
     blob_endpoint="https://localhost:4006",
     imds_endpoint="http://localhost:4005",
     proxy_endpoint="http://localhost:4005",
+    control_endpoint="http://localhost:4007",
     ca_file="/state/ca.pem",
     cluster="builtin",
     kubernetes_endpoint="https://localhost:5006",
