@@ -33,13 +33,14 @@ _PARTS: Final[dict[str, Part]] = {
     "fleet": fleet.fleet,
     "night": night.night,
 }
-_LARGEST: Final = max(growth.SIZES)
 
 
 def main(
     parts: Annotated[list[str] | None, typer.Argument(help=f"Parts to measure: {', '.join(_PARTS)}.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    clusters: Annotated[int, typer.Option(help="The largest number of clusters of `growth`.", min=1)] = _LARGEST,
+    clusters: Annotated[int, typer.Option(help="The largest number of clusters of `growth`, at most 20.", min=1)] = max(
+        growth.SMALL
+    ),
     of_fleet: Annotated[
         int, typer.Option("--fleet", help="The largest number of clusters of `fleet`, at most 200.", min=1)
     ] = max(fleet.SMALL),
@@ -49,12 +50,10 @@ def main(
     chosen = parts or list(_PARTS)
     if unknown := sorted(set(chosen) - set(_PARTS)):
         raise typer.BadParameter(f"found {', '.join(unknown)}; accepted: {', '.join(_PARTS)}")
-    sizes = [size for size in growth.SIZES if size <= clusters]
-    fleets = fleet.sizes_up_to(of_fleet)
     measures: dict[str, Part] = {
         **_PARTS,
-        "growth": lambda: growth.growth(sizes),
-        "fleet": lambda: fleet.fleet(fleets),
+        "growth": lambda: growth.growth([size for size in growth.SIZES if size <= clusters]),
+        "fleet": lambda: fleet.fleet([size for size in fleet.SIZES if size <= of_fleet]),
     }
     figures: list[Figure] = []
     failed: list[str] = []

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
 from bench.arithmetic import growth_exponent
 from bench.figures import Figure, Limit
 from bench.measure import Cost, run
-from bench.stacks import NO_LAG, local_stack
+from bench.stacks import NO_LAG, OF_EVERY_STACK, QUICK, local_stack, plain_cluster
 from tests.harness import LocalStack
 from tests.request_count import requests_of
 
@@ -23,20 +23,6 @@ _AT_ONCE: Final = 8
 _FLAT: Final = 1.1
 # The engine reads the states of all stacks to list them, once in each `fleet up`.
 _MORE_MEMORY: Final = 2.0
-_OF_EVERY_STACK: Final = (
-    "cloud",
-    "tenantId",
-    "subscriptionId",
-    "location",
-    "resourceGroup",
-    "protect",
-    "managementCluster",
-)
-# A certificate is known to Entra ID at once, and no probe runs: each is a process that stays.
-_QUICK: Final[dict[str, Any]] = {
-    "clusterSide": "hypershift",
-    "credentials": {"propagation": {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 60}},
-}
 
 
 @dataclass(frozen=True)
@@ -56,11 +42,6 @@ class _Step:
     def name(self) -> str:
         """The growth that it is, for people."""
         return f"{self.clusters} cluster{'s' if self.clusters > 1 else ''}, {self.added} of them new"
-
-
-def sizes_up_to(largest: int) -> Sequence[int]:
-    """The sizes up to this one; a run of everything has the small ones alone."""
-    return [size for size in SIZES if size <= largest]
 
 
 def fleet(sizes: Sequence[int] = SMALL) -> Iterator[Figure]:
@@ -134,18 +115,14 @@ def _grown(stack: LocalStack, size: int, before: int) -> _Step:
 
 
 def write_fleet(stack: LocalStack, size: int) -> None:
-    """The fleet file of so many copies of the local stack's cluster, and the file of each of its stacks.
-
-    Every identity is an Entra application: the imported one cannot be the identity of several clusters.
-    """
-    [cluster] = stack.configuration("hostedClusters")
+    """The fleet file of so many copies of the local stack's cluster, and the file of each of its stacks."""
     own = {"infraID": "{cluster}-infra", "issuerURL": "https://{cluster}.blob.core.windows.net/{cluster}"}
-    plain = {key: value for key, value in cluster.items() if key not in ("name", "identities")}
+    cluster = {key: value for key, value in plain_cluster(stack).items() if key != "name"}
     environment = {
         "name": "local",
-        "settings": {key: stack.configuration(key) for key in _OF_EVERY_STACK} | _QUICK,
+        "settings": {key: stack.configuration(key) for key in OF_EVERY_STACK} | QUICK,
         "shared": {"settings": {"vault": stack.configuration("vault")}},
-        "clusterDefaults": {"hostedCluster": plain | own},
+        "clusterDefaults": {"hostedCluster": cluster | own},
         "clusters": [{"name": f"c{number}"} for number in range(size)],
     }
     text = yaml.safe_dump({"environments": [environment]}, sort_keys=False)

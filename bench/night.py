@@ -17,7 +17,7 @@ from typing import Final
 from bench.arithmetic import most_within
 from bench.figures import Figure, Limit
 from bench.measure import Cost, run
-from bench.stacks import NO_LAG, local_stack, up
+from bench.stacks import NO_LAG, QUICK, local_stack, plain_cluster, up
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.credentials.schedule import Delivery, ObservedSecret, Terms, decide, initial
@@ -149,12 +149,9 @@ def _measured() -> tuple[DailyRun, DailyRun]:
     """
     born = datetime.now(UTC).replace(microsecond=0) - 3 * _DAY
     with local_stack(**NO_LAG) as stack:
-        [cluster] = stack.configuration("hostedClusters")
-        plain = {key: value for key, value in cluster.items() if key != "identities"}
-        propagation = {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 60}
         life = {"lifetimeDays": 730, "renewBeforeDays": 729}
-        settings = {"clusterSide": "hypershift", "credentials": {**life, "propagation": propagation}}
-        with stack.configured(**settings, hostedClusters=[plain]):
+        settings = {**QUICK, "credentials": {**QUICK["credentials"], **life}}
+        with stack.configured(**settings, hostedClusters=[plain_cluster(stack)]):
             _run(stack, born)
             _run(stack, born + _DAY)
             idle = _run(stack, born + 1.5 * _DAY)

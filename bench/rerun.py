@@ -38,6 +38,6 @@ def rerun() -> Figure:
         ours=min(run.cpu for run in ours),
         peer=min(each.cpu for each in engine),
         peer_name="a bare pulumi up of the same stack",
-        limit=Limit("at most", 1.35),
+        limit=Limit("at most", 1.25),
         note=f"least of {_ROUNDS} runs in turn; make up also checks set-up and local cloud and reads ten probes",
     )

@@ -26,6 +26,30 @@ NO_LAG: Final[Mapping[str, Any]] = {
     "vault_requests": dict.fromkeys(("create", "create_key", "key", "other")),
     "seed": 0,
 }
+# Settings of stacks that share a local cloud.
+OF_EVERY_STACK: Final = (
+    "cloud",
+    "tenantId",
+    "subscriptionId",
+    "location",
+    "resourceGroup",
+    "protect",
+    "managementCluster",
+)
+# A certificate is known to Entra ID at once, and no probe runs: each is a process that stays, and would be measured.
+QUICK: Final[dict[str, Any]] = {
+    "clusterSide": "hypershift",
+    "credentials": {"propagation": {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 60}},
+}
+
+
+def plain_cluster(stack: LocalStack) -> dict[str, Any]:
+    """The local stack's hosted cluster with an Entra application for every identity.
+
+    The imported identity cannot be that of several clusters.
+    """
+    [cluster] = stack.configuration("hostedClusters")
+    return {key: value for key, value in cluster.items() if key != "identities"}
 
 
 def up(stack: str, *options: str) -> tuple[str, ...]:
