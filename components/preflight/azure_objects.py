@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from components.azure.credential_store import CredentialStore
 from identity.catalogue import CONTROL_PLANE
-from identity.naming import parse_arm_id
+from identity.naming import parse_arm_id, secret_id
 from identity.settings import HostedClusterSettings, IdentitySettings, ManagementClusterSettings, Settings
 from identity.settings.schema.problems import Place
 
@@ -35,7 +35,7 @@ def required_lookups(
     """
     yield ("resourceGroup",), resource_group(settings.resource_group)
     if shared is not None:
-        yield ("sharedStack",), _vault(vault)
+        yield ("sharedStack",), _of_id(vault, "keyvault:getVault", "key vault", "vaultName")
     if settings.management_cluster is not None:
         cluster = settings.management_cluster
         if cluster.create is not None:
@@ -46,9 +46,15 @@ def required_lookups(
         yield from _infrastructure(hosted, place)
         yield from _key_vaults(hosted, (*place, "kms"))
         if hosted.backup_storage_account_id is not None:
-            yield (*place, "backupStorageAccountID"), _storage_account(hosted.backup_storage_account_id)
+            account = _of_id(
+                hosted.backup_storage_account_id, "storage:getStorageAccount", "storage account", "accountName"
+            )
+            yield (*place, "backupStorageAccountID"), account
         if hosted.container_registry_id is not None:
-            yield (*place, "containerRegistryID"), _registry(hosted.container_registry_id)
+            registry = _of_id(
+                hosted.container_registry_id, "containerregistry:getRegistry", "container registry", "registryName"
+            )
+            yield (*place, "containerRegistryID"), registry
         if hosted.external_dns_zone_id is not None:
             yield (*place, "externalDnsZoneID"), _public_zone(hosted.external_dns_zone_id)
         for name, identity in imported_identities(hosted):
@@ -114,38 +120,17 @@ def management_cluster(cluster: ManagementClusterSettings) -> AzureLookup:
 
 def virtual_network(arm_id: str) -> AzureLookup:
     """The virtual network of this id."""
-    vnet = parse_arm_id(arm_id)
-    return _in_group("network:getVirtualNetwork", vnet.resource_group, "virtual network", virtualNetworkName=vnet.name)
+    return _of_id(arm_id, "network:getVirtualNetwork", "virtual network", "virtualNetworkName")
 
 
 def subnet(arm_id: str) -> AzureLookup:
     """The subnet of this id."""
-    subnet = parse_arm_id(arm_id)
-    vnet, name = subnet.names
-    return _in_group("network:getSubnet", subnet.resource_group, "subnet", virtualNetworkName=vnet, subnetName=name)
+    return _of_id(arm_id, "network:getSubnet", "subnet", "virtualNetworkName", "subnetName")
 
 
 def security_group(arm_id: str) -> AzureLookup:
     """The network security group of this id."""
-    group = parse_arm_id(arm_id)
-    return _in_group(
-        "network:getNetworkSecurityGroup",
-        group.resource_group,
-        "network security group",
-        networkSecurityGroupName=group.name,
-    )
-
-
-def _storage_account(arm_id: str) -> AzureLookup:
-    account = parse_arm_id(arm_id)
-    return _in_group("storage:getStorageAccount", account.resource_group, "storage account", accountName=account.name)
-
-
-def _registry(arm_id: str) -> AzureLookup:
-    registry = parse_arm_id(arm_id)
-    return _in_group(
-        "containerregistry:getRegistry", registry.resource_group, "container registry", registryName=registry.name
-    )
+    return _of_id(arm_id, "network:getNetworkSecurityGroup", "network security group", "networkSecurityGroupName")
 
 
 def egress(cluster: HostedClusterSettings) -> AzureLookup:
@@ -156,26 +141,19 @@ def egress(cluster: HostedClusterSettings) -> AzureLookup:
 
 
 def _public_zone(arm_id: str) -> AzureLookup:
-    zone = parse_arm_id(arm_id)
-    return _in_group("dns:getZone", zone.resource_group, "DNS zone", zoneName=zone.name)
+    return _of_id(arm_id, "dns:getZone", "DNS zone", "zoneName")
 
 
 def private_zone(arm_id: str) -> AzureLookup:
     """The private DNS zone of this id."""
-    zone = parse_arm_id(arm_id)
-    return _in_group("privatedns:getPrivateZone", zone.resource_group, "private DNS zone", privateZoneName=zone.name)
+    return _of_id(arm_id, "privatedns:getPrivateZone", "private DNS zone", "privateZoneName")
 
 
 def private_zone_link(cluster: HostedClusterSettings, zone_id: str, subscription: str) -> AzureLookup:
     """The zone's link to the cluster's network, under HyperShift's name."""
-    zone, link = parse_arm_id(zone_id), cluster.names(subscription).stem
-    return _in_group(
-        "privatedns:getVirtualNetworkLink",
-        zone.resource_group,
-        "virtual network link",
-        privateZoneName=zone.name,
-        virtualNetworkLinkName=link,
-    )
+    link = f"{zone_id}/virtualNetworkLinks/{cluster.names(subscription).stem}"
+    names = ("privateZoneName", "virtualNetworkLinkName")
+    return _of_id(link, "privatedns:getVirtualNetworkLink", "virtual network link", *names)
 
 
 def _key_vaults(cluster: HostedClusterSettings, place: Place) -> Iterator[tuple[Place, AzureLookup]]:
@@ -198,27 +176,20 @@ def _key_vaults(cluster: HostedClusterSettings, place: Place) -> Iterator[tuple[
 
 def managed_identity(identity: IdentitySettings) -> AzureLookup:
     """The managed identity that `resourceId` names."""
-    arm_id = parse_arm_id(identity.resource_id or "")
-    return _in_group(
-        "managedidentity:getUserAssignedIdentity", arm_id.resource_group, "managed identity", resourceName=arm_id.name
-    )
-
-
-def _vault(arm_id: str) -> AzureLookup:
-    vault = parse_arm_id(arm_id)
-    return _in_group("keyvault:getVault", vault.resource_group, "key vault", vaultName=vault.name)
+    function = "managedidentity:getUserAssignedIdentity"
+    return _of_id(identity.resource_id or "", function, "managed identity", "resourceName")
 
 
 def stored_secret(vault_arm_id: str, identity: IdentitySettings) -> AzureLookup:
     """The secret that holds the identity's credential already."""
-    vault = parse_arm_id(vault_arm_id)
-    return _in_group(
-        "keyvault:getSecret",
-        vault.resource_group,
-        "secret",
-        vaultName=vault.name,
-        secretName=identity.secret_name,
-    )
+    secret = secret_id(vault_arm_id, identity.secret_name)
+    return _of_id(secret, "keyvault:getSecret", "secret", "vaultName", "secretName")
+
+
+def _of_id(arm_id: str, function: str, kind: str, *arguments: str) -> AzureLookup:
+    """The look-up of a resource, whose names in its id are these arguments."""
+    resource = parse_arm_id(arm_id)
+    return _in_group(function, resource.resource_group, kind, **dict(zip(arguments, resource.names, strict=True)))
 
 
 def _in_group(function: str, resource_group: str, kind: str, **names: str) -> AzureLookup:
