@@ -11,7 +11,7 @@ from pydantic import Field, StrictBool, StrictInt
 from identity.credentials.schedule import LONGEST_POLL
 from identity.settings.schema import types
 from identity.settings.schema.base import FilledIn, Model
-from identity.settings.schema.value_spec import ValueSpec, integer, matching
+from identity.settings.schema.value_spec import ValueSpec, ascending, integer, matching
 
 _SHORTEST_POLL: Final = timedelta(seconds=30)
 _DURATION: Final = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,4})s)?", re.ASCII)
@@ -63,12 +63,6 @@ VmSize = Annotated[
 ]
 
 
-def _zones(zones: tuple[int, ...]) -> tuple[int, ...]:
-    if list(zones) != sorted(set(zones)):
-        raise ValueError("they are not in ascending order, each once")
-    return zones
-
-
 Zone = Annotated[StrictInt, integer(1, 3, "(the number of an availability zone)")]
 
 
@@ -86,7 +80,7 @@ class NodePoolSettings(Model):
             rule="availability-zones",
             accepted="a list of availability zones, ascending, such as [1, 2, 3]; [] without any",
             blank="[1, 2, 3]",
-            check=_zones,
+            check=ascending,
         ),
     ] = Field(
         (1, 2, 3),

@@ -10,7 +10,9 @@ from identity.settings.schema.problems import enumerate_words
 from identity.settings.schema.value_spec import ValueSpec
 
 
-def _one_of(fields: tuple[str, ...], rule: str) -> ValueSpec:
+def one_of(fields: tuple[str, ...], rule: str) -> ValueSpec:
+    """The form of a word that has to be one of `fields`."""
+
     def check(name: str) -> str:
         if name not in fields:
             raise ValueError
@@ -25,16 +27,16 @@ def _one_of(fields: tuple[str, ...], rule: str) -> ValueSpec:
     )
 
 
-IdentityField = Annotated[str, _one_of(tuple(row.field for row in CONTROL_PLANE), rule="identity-field")]
+IdentityField = Annotated[str, one_of(tuple(row.field for row in CONTROL_PLANE), rule="identity-field")]
 WorkloadIdentityField = Annotated[
-    str, _one_of(tuple(row.field for row in CONTROL_PLANE if row.workload), rule="workload-identity-field")
+    str, one_of(tuple(row.field for row in CONTROL_PLANE if row.workload), rule="workload-identity-field")
 ]
-DataPlaneField = Annotated[str, _one_of(tuple(row.field for row in DATA_PLANE), rule="data-plane-field")]
+DataPlaneField = Annotated[str, one_of(tuple(row.field for row in DATA_PLANE), rule="data-plane-field")]
 FederatedSuffix = Annotated[
     str,
-    _one_of(
+    one_of(
         tuple(dict.fromkeys(subject.word for row in FEDERATED_IDENTITIES for subject in row.subjects)),
         rule="federated-suffix",
     ),
 ]
-OptionalIdentityField = Annotated[str, _one_of(tuple(row.field for row in OPTIONAL), rule="optional-identity")]
+OptionalIdentityField = Annotated[str, one_of(tuple(row.field for row in OPTIONAL), rule="optional-identity")]

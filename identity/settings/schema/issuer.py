@@ -9,7 +9,7 @@ from pydantic import Field, StrictInt
 
 from identity.settings.schema import types
 from identity.settings.schema.base import Model
-from identity.settings.schema.value_spec import ValueSpec, integer, matching
+from identity.settings.schema.value_spec import ValueSpec, ascending, integer, matching
 
 # One more than a rotation needs: the key that signs, the one before it, and the one after it.
 _MOST_KEYS: Final = 3
@@ -30,13 +30,7 @@ IssuerName = Annotated[
 def _published(generations: tuple[int, ...]) -> tuple[int, ...]:
     if not 1 <= len(generations) <= _MOST_KEYS:
         raise ValueError
-    return _ascending(generations)
-
-
-def _ascending(generations: tuple[int, ...]) -> tuple[int, ...]:
-    if list(generations) != sorted(set(generations)):
-        raise ValueError("they are not in ascending order, each once")
-    return generations
+    return ascending(generations)
 
 
 Generation = Annotated[StrictInt, integer(1, 9999, "(the number of a key)")]
@@ -73,7 +67,7 @@ class SigningKeySettings(Model):
             rule="leaked-keys",
             accepted="a list of numbers of keys, ascending, such as [1]",
             blank="[1]",
-            check=_ascending,
+            check=ascending,
         ),
     ] = Field(
         (),

@@ -33,6 +33,26 @@ def _uuid_spec(rule: str, what: str, hint: str) -> ValueSpec:
     )
 
 
+def _vault_object_spec(kind: str, *, rule: str) -> ValueSpec:
+    return ValueSpec(
+        rule=rule,
+        accepted=f"the name of a Key Vault {kind}: 1-127 letters, digits and hyphens",
+        blank=f"<{kind}>",
+        check=matching(r"[a-zA-Z0-9-]{1,127}"),
+        guess=_with_hyphens,
+    )
+
+
+def _identity_object_spec(what: str, longest: int, *, rule: str) -> ValueSpec:
+    return ValueSpec(
+        rule=rule,
+        accepted=f'the name of {what}: 3-{longest} letters, digits, "-" and "_", starting with a letter or digit',
+        blank="<name>",
+        check=matching(rf"[a-zA-Z0-9][a-zA-Z0-9_-]{{2,{longest - 1}}}"),
+        guess=_with_hyphens,
+    )
+
+
 TenantId = Annotated[
     str, _uuid_spec("tenant-id", "the Entra ID tenant", "`az account show --query tenantId` prints it")
 ]
@@ -113,26 +133,8 @@ VaultName = Annotated[
         guess=_with_hyphens,
     ),
 ]
-SecretName = Annotated[
-    str,
-    ValueSpec(
-        rule="secret-name",
-        accepted="the name of a Key Vault secret: 1-127 letters, digits and hyphens",
-        blank="<secret>",
-        check=matching(r"[a-zA-Z0-9-]{1,127}"),
-        guess=_with_hyphens,
-    ),
-]
-KeyName = Annotated[
-    str,
-    ValueSpec(
-        rule="key-name",
-        accepted="the name of a Key Vault key: 1-127 letters, digits and hyphens",
-        blank="<key>",
-        check=matching(r"[a-zA-Z0-9-]{1,127}"),
-        guess=_with_hyphens,
-    ),
-]
+SecretName = Annotated[str, _vault_object_spec("secret", rule="secret-name")]
+KeyName = Annotated[str, _vault_object_spec("key", rule="key-name")]
 
 
 def _key_version(text: str) -> str:
@@ -152,27 +154,10 @@ KeyVersion = Annotated[
         hint="`az keyvault key show --vault-name <vault> --name <key> --query key.kid` ends with it",
     ),
 ]
-ManagedIdentityName = Annotated[
-    str,
-    ValueSpec(
-        rule="managed-identity-name",
-        accepted='the name of a managed identity: 3-128 letters, digits, "-" and "_", starting with a letter or digit',
-        blank="<name>",
-        check=matching(r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,127}"),
-        guess=_with_hyphens,
-    ),
-]
+ManagedIdentityName = Annotated[str, _identity_object_spec("a managed identity", 128, rule="managed-identity-name")]
 # Resource name rules, Microsoft.ManagedIdentity (federatedIdentityCredentials).
 FederatedCredentialName = Annotated[
-    str,
-    ValueSpec(
-        rule="federated-credential-name",
-        accepted='the name of a federated credential: 3-120 letters, digits, "-" and "_", starting with a letter or '
-        "digit",
-        blank="<name>",
-        check=matching(r"[a-zA-Z0-9][a-zA-Z0-9_-]{2,119}"),
-        guess=_with_hyphens,
-    ),
+    str, _identity_object_spec("a federated credential", 120, rule="federated-credential-name")
 ]
 ManagedClusterName = Annotated[
     str,
@@ -185,57 +170,41 @@ ManagedClusterName = Annotated[
     ),
 ]
 
-_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-ClusterName = Annotated[
-    str,
-    ValueSpec(
-        rule="cluster-name",
-        accepted='the name of a hosted cluster: 1-54 lower-case letters, digits, "-" and ".", as a Kubernetes object',
-        blank="<cluster>",
-        check=matching(rf"(?=.{{1,54}}$){_LABEL}(\.{_LABEL})*"),
+LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+
+
+def label_spec(what: str, blank: str, longest: int = 63, *, rule: str) -> ValueSpec:
+    """A label of the DNS, as Kubernetes and HyperShift take it for many names."""
+    return ValueSpec(
+        rule=rule,
+        accepted=f'{what}: 1-{longest} lower-case letters, digits and "-", which is not at an end',
+        blank=blank,
+        check=matching(rf"(?=.{{1,{longest}}}$){LABEL}"),
         guess=lambda text: _with_hyphens(text.lower()),
-    ),
-]
-Namespace = Annotated[
-    str,
-    ValueSpec(
-        rule="namespace",
-        accepted='a Kubernetes namespace: 1-63 lower-case letters, digits and "-", which is not at an end',
-        blank="<namespace>",
-        check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
+    )
+
+
+def subdomain_spec(what: str, blank: str, longest: int = 253, *, rule: str) -> ValueSpec:
+    """A subdomain of the DNS, as Kubernetes takes it for the other names."""
+    return ValueSpec(
+        rule=rule,
+        accepted=f'the name of {what}: 1-{longest} lower-case letters, digits, "-" and "."',
+        blank=blank,
+        check=matching(rf"(?=.{{1,{longest}}}$){LABEL}(\.{LABEL})*"),
         guess=lambda text: _with_hyphens(text.lower()),
-    ),
-]
+    )
+
+
+_CLUSTER_NAME: Final = subdomain_spec("a hosted cluster", "<cluster>", 54, rule="cluster-name")
+ClusterName = Annotated[str, replace(_CLUSTER_NAME, accepted=f"{_CLUSTER_NAME.accepted}, as a Kubernetes object")]
+Namespace = Annotated[str, label_spec("a Kubernetes namespace", "<namespace>", rule="namespace")]
 KubernetesSecretName = Annotated[
-    str,
-    ValueSpec(
-        rule="kubernetes-secret-name",
-        accepted='the name of a Secret in Kubernetes: 1-253 lower-case letters, digits, "-" and "."',
-        blank="<secret>",
-        check=matching(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*"),
-        guess=lambda text: _with_hyphens(text.lower()),
-    ),
+    str, subdomain_spec("a Secret in Kubernetes", "<secret>", rule="kubernetes-secret-name")
 ]
 PodNetworkInstance = Annotated[
-    str,
-    ValueSpec(
-        rule="pod-network-instance",
-        accepted='the name of a PodNetworkInstance: 1-63 lower-case letters, digits and "-", which is not at an end',
-        blank="<name>",
-        check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
-        guess=lambda text: _with_hyphens(text.lower()),
-    ),
+    str, label_spec("the name of a PodNetworkInstance", "<name>", rule="pod-network-instance")
 ]
-InfraId = Annotated[
-    str,
-    ValueSpec(
-        rule="infra-id",
-        accepted='an infrastructure id: 1-253 lower-case letters, digits and "-", which is not at an end',
-        blank="<infra-id>",
-        check=matching(rf"(?=.{{1,253}}$){_LABEL}"),
-        guess=lambda text: _with_hyphens(text.lower()),
-    ),
-]
+InfraId = Annotated[str, label_spec("an infrastructure id", "<infra-id>", 253, rule="infra-id")]
 # `spec.dns.baseDomain` (api/hypershift/v1beta1/hostedcluster_types.go:1138-1139); Azure has its zones in lower case.
 DomainName = Annotated[
     str,

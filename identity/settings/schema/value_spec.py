@@ -102,6 +102,13 @@ def integer(low: int, high: int, unit: str) -> ValueSpec:
     )
 
 
+def ascending(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Check that each number is larger than the one before it."""
+    if list(numbers) != sorted(set(numbers)):
+        raise ValueError("they are not in ascending order, each once")
+    return numbers
+
+
 def uuid(text: str) -> str:
     """Check a UUID and return it in lower case, as Azure answers: a second spelling would show as a change."""
     matching(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")(text)

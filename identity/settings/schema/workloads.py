@@ -5,56 +5,32 @@ Single values follow Kubernetes' own validation (apimachinery `pkg/util/validati
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, StrictInt
 
 from identity.settings.schema import identity_fields, types
 from identity.settings.schema.base import FilledIn, Model
-from identity.settings.schema.problems import enumerate_words
 from identity.settings.schema.value_spec import ValueSpec, integer, matching
 
-_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _PART: Final = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
-_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
 
-def _resource(name: str) -> str:
-    if name not in _RESOURCES:
-        raise ValueError
-    return name
-
-
+# Nothing is guessed: other objects may have these names already.
 WorkloadName = Annotated[
-    str,
-    ValueSpec(
-        rule="workload-name",
-        accepted='the name of a Deployment: 1-63 lower-case letters, digits and "-", which is not at an end',
-        blank="<name>",
-        check=matching(rf"(?=.{{1,63}}$){_LABEL}"),
-    ),
+    str, replace(types.label_spec("the name of a Deployment", "<name>", rule="workload-name"), guess=None)
 ]
 ServiceAccountName = Annotated[
     str,
-    ValueSpec(
-        rule="service-account-name",
-        accepted='the name of a ServiceAccount: 1-253 lower-case letters, digits, "-" and "."',
-        blank="<service-account>",
-        check=matching(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*"),
-    ),
+    replace(types.subdomain_spec("a ServiceAccount", "<service-account>", rule="service-account-name"), guess=None),
 ]
 Word = Annotated[
     str,
     ValueSpec(rule="word", accepted="a word of a command line, in quotes", blank="<word>", check=matching(r"[^\0]*")),
 ]
 ResourceName = Annotated[
-    str,
-    ValueSpec(
-        rule="resource-name",
-        accepted=f"one of {enumerate_words(_RESOURCES, last='or')}",
-        blank=_RESOURCES[0],
-        check=_resource,
-    ),
+    str, replace(identity_fields.one_of(("cpu", "memory", "ephemeral-storage"), rule="resource-name"), guess=None)
 ]
 Quantity = Annotated[
     str,
@@ -71,7 +47,7 @@ LabelName = Annotated[
         rule="label-name",
         accepted='the name of a label: at most 63 letters, digits, "-", "_" and ".", after an optional <domain>/',
         blank="<label>",
-        check=matching(rf"((?=[^/]{{1,253}}/){_LABEL}(\.{_LABEL})*/)?{_PART}"),
+        check=matching(rf"((?=[^/]{{1,253}}/){types.LABEL}(\.{types.LABEL})*/)?{_PART}"),
     ),
 ]
 LabelValue = Annotated[
