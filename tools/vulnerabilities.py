@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tools import clients, golang, pinned
-from tools.pinned import dotted
-from tools.steps import ROOT, TOOLS, ProcessError, SetupError, fingerprint
+from tools.steps import ROOT, SetupError
 
 _ACCEPTED: Final = ROOT / "tools/audit/accepted.toml"
 PYTHON_LOCKS: Final = (
@@ -139,7 +138,7 @@ def _python_findings(lock: str, done: subprocess.CompletedProcess[str]) -> Itera
 
 def go() -> Iterator[KnownVulnerability]:
     """What Go's database knows of the code that the modules call; raises AuditError."""
-    scanner = _scanner()
+    scanner = golang.build_pinned("audit", _SCANNER, _SCANNER_MODULE, f"{_SCANNER_MODULE}/cmd/govulncheck")
     for module, packages in GO_MODULES.items():
         done = _run([scanner, "-C", ROOT / module, "-format", "json", packages], pinned.go_environment())
         if done.returncode != 0:
@@ -165,20 +164,6 @@ def _documents(text: str) -> Iterator[dict[str, Any]]:
         at += len(text[at:]) - len(text[at:].lstrip())
         document, at = decoder.raw_decode(text, at)
         yield document
-
-
-def _scanner() -> Path:
-    """govulncheck, built once for each state of its pin; raises SetupError."""
-    target = TOOLS / f"govulncheck-{fingerprint(pinned.files(_SCANNER))}" / "govulncheck"
-    if not target.exists():
-        version = dotted(pinned.version(_SCANNER, _SCANNER_MODULE))
-        package = f"{_SCANNER_MODULE}/cmd/govulncheck"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            pinned.build("audit", _SCANNER, package, target, version=version, go=golang.command())
-        except ProcessError as error:
-            raise SetupError(f"govulncheck cannot be built:\n{error}") from None
-    return target
 
 
 def npm() -> Iterator[KnownVulnerability]:

@@ -73,3 +73,13 @@ def test_a_failed_build_reports_gos_error_and_leaves_no_build_behind(machine: Ma
     with pytest.raises(SetupError, match="client cannot be built:\nmodule lookup disabled by GOPROXY=off\nWay out: "):
         golang.build(module)
     assert list(machine.tools.glob("client-*/client")) == []
+
+
+def test_a_command_of_a_pinned_module_is_built_once(machine: Machine, module: Path) -> None:
+    machine.add_go()
+    (module / "go.mod").write_text("require example.com/tool v1.2.3\n")
+    (module / "go.sum").write_text("")
+    built = golang.build_pinned("lint", module, "example.com/tool", "example.com/tool/cmd")
+    assert (built.name, built.exists()) == ("client", True)
+    assert golang.build_pinned("lint", module, "example.com/tool", "example.com/tool/cmd") == built
+    assert machine.ran() == ["go list", "go build"]
