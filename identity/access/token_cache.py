@@ -74,7 +74,8 @@ class TokenCache:
             token = self._good(key, now)
             if token is None:
                 token = request()
-                self.write(f"{key}.token", _serialised(token))
+                dates = {"expires": token.expires.isoformat(), "renewAt": token.renew_at.isoformat()}
+                self.write(f"{key}.token", json.dumps({"token": token.value, **dates}))
             return token
 
     def kept(self, key: str, now: Callable[[], datetime]) -> Token | None:
@@ -102,19 +103,13 @@ class TokenCache:
         (self._root / name).unlink(missing_ok=True)
 
     def _good(self, key: str, now: Callable[[], datetime]) -> Token | None:
-        token = self._read(key)
-        return None if token is None or token.renew_at <= now() else token
-
-    def _read(self, key: str) -> Token | None:
-        text = self.read(f"{key}.token")
         try:
-            document = json.loads(text) if text else None
-            if document is None:
-                return None
+            document = json.loads(self.read(f"{key}.token") or "null")
             dates = (datetime.fromisoformat(document[name]) for name in ("expires", "renewAt"))
-            return Token(document["token"], *dates)
+            token = Token(document["token"], *dates)
         except (ValueError, TypeError, KeyError):
-            return None  # a partial file, after a power failure, counts as none
+            return None  # there is none, or a partial file, after a power failure
+        return None if token.renew_at <= now() else token
 
     @contextmanager
     def locked(self, key: str) -> Iterator[None]:
@@ -143,9 +138,3 @@ class TokenCache:
                 f"(found: user {status.st_uid}, mode {stat.S_IMODE(status.st_mode):04o}); `chmod 700 "
                 f"{shlex.quote(str(self._root))}` if it is yours, or name another directory with --cache-dir"
             )
-
-
-def _serialised(token: Token) -> str:
-    return json.dumps(
-        {"token": token.value, "expires": token.expires.isoformat(), "renewAt": token.renew_at.isoformat()}
-    )
