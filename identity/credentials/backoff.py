@@ -4,25 +4,22 @@ from __future__ import annotations
 
 
 class Backoff:
-    """Pauses in seconds: `first`, then each `factor` times the previous one, at most `longest`.
+    """Pauses in seconds: `first`, then each twice the previous one, at most `longest`.
 
     It neither waits nor reads a clock. One object serves one series of attempts; it is not thread-safe.
     """
 
-    def __init__(self, first: float, longest: float, *, factor: float = 2.0) -> None:
-        if not 0 < first <= longest or factor < 1:
-            raise ValueError(
-                f"pauses from {first} s to {longest} s, factor {factor}: 0 < first <= longest, factor >= 1"
-            )
+    def __init__(self, first: float, longest: float) -> None:
+        if not 0 < first <= longest:
+            raise ValueError(f"pauses from {first} s to {longest} s: 0 < first <= longest")
         self._first = first
         self._longest = longest
-        self._factor = factor
         self._next = first
 
     def next(self) -> float:
         """The pause before the next attempt, in seconds."""
         pause = self._next
-        self._next = min(pause * self._factor, self._longest)
+        self._next = min(2 * pause, self._longest)
         return pause
 
     def reset(self) -> None:

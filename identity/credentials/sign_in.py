@@ -125,12 +125,9 @@ class _NoTokens(msal.TokenCache):  # type: ignore[misc, no-any-unimported]  # MS
         """Nothing."""
 
 
-def sign_in(
-    authority_host: str, tenant_id: str, client_id: str, pem_bundle: bytes, scope: str, *, timeout_seconds: int = 15
-) -> AccessToken:
+def sign_in(authority_host: str, tenant_id: str, client_id: str, pem_bundle: bytes, scope: str) -> AccessToken:
     """One sign-in as those of `FreshSignIns`; raises ClientAuthenticationError, and ValueError as `client`."""
-    fresh = FreshSignIns(authority_host, tenant_id, client_id, pem_bundle, timeout_seconds=timeout_seconds)
-    with closing(fresh):
+    with closing(FreshSignIns(authority_host, tenant_id, client_id, pem_bundle)) as fresh:
         return fresh.sign_in(scope)
 
 

@@ -13,7 +13,7 @@ from azure.core.exceptions import AzureError
 from azure.identity import CredentialUnavailableError
 
 from identity.credentials.backoff import Backoff
-from identity.credentials.clock import Clock, utc_now
+from identity.credentials.clock import utc_now
 from identity.credentials.document import Credential, InvalidCredentialError
 from identity.credentials.events import Event, EventKind
 from identity.credentials.probe.credential_source import CredentialNotNamedError, CredentialSource
@@ -34,15 +34,12 @@ _LONGEST_RETRY: Final = 5.0
 class Prober:
     """Proves a credential repeatedly. `report` is the last result, `reloads` how often a new credential came."""
 
-    def __init__(
-        self, source: CredentialSource, call: ProofRequest | None, metrics: Metrics, *, clock: Clock = utc_now
-    ) -> None:
+    def __init__(self, source: CredentialSource, call: ProofRequest | None, metrics: Metrics) -> None:
         self.report = ProbeReport()
         self.reloads = 0
         self._source = source
         self._call = call
         self._metrics = metrics
-        self._clock = clock
         self._mounted: MountedCredential | None = None
         self._token: FederatedToken | None = None
         self._signing_in: tuple[Credential, FreshSignIns] | None = None
@@ -97,26 +94,22 @@ class Prober:
         try:
             file = self._source.path()
         except CredentialNotNamedError as error:
-            return ProbeReport(sign_in=SignInResult(self._clock(), str(error)))
+            return ProbeReport(sign_in=SignInResult(utc_now(), str(error)))
         try:
             credential = self._load(file)
         except (CredentialUnavailableError, InvalidCredentialError) as error:
             self._metrics.refused()
-            return ProbeReport(file=file, sign_in=SignInResult(self._clock(), str(error)))
+            return ProbeReport(file=file, sign_in=SignInResult(utc_now(), str(error)))
         try:
             token = self._sign_ins(credential).sign_in(self._call.scope if self._call else ARM_SCOPE)
         except AzureError as error:
             self._forget_sign_ins()
-            return ProbeReport(
-                file=file, credential=credential, sign_in=SignInResult(self._clock(), str(refusal(error)))
-            )
-        signed_in = SignInResult(self._clock(), None)
+            return ProbeReport(file=file, credential=credential, sign_in=SignInResult(utc_now(), str(refusal(error))))
+        signed_in = SignInResult(utc_now(), None)
         if self._call is None:
             return ProbeReport(file=file, credential=credential, sign_in=signed_in, needs_proof=False)
         outcome = self._call.make(token.token)
-        return ProbeReport(
-            file=file, credential=credential, sign_in=signed_in, proof=ProofResult(self._clock(), outcome)
-        )
+        return ProbeReport(file=file, credential=credential, sign_in=signed_in, proof=ProofResult(utc_now(), outcome))
 
     def _sign_ins(self, credential: Credential | FederatedToken) -> FreshSignIns | FederatedToken:
         """The sign-ins of the served credential, with its key loaded."""
@@ -143,7 +136,7 @@ class Prober:
             return self._load_token(file)
         if self._mounted is None or self._mounted.path != file:
             self.close()
-            self._mounted = MountedCredential(file, clock=self._clock, on_event=self._happened)
+            self._mounted = MountedCredential(file, on_event=self._happened)
         return self._mounted.credential
 
     def _load_token(self, file: Path) -> FederatedToken:
