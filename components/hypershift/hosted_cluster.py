@@ -9,14 +9,11 @@ from typing import Any, TypeAlias
 import pulumi
 
 from components.azure.control_plane_identity import ControlPlaneIdentityArgs, ControlPlaneIdentityComponent
-from components.azure.credential_store import CredentialStore
 from components.azure.data_plane_identity import DataPlaneIdentityArgs, DataPlaneIdentityComponent
-from components.azure.deployer import Deployer
 from components.azure.entra_application import EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredential
 from components.azure.infrastructure import create_infrastructure
 from components.azure.optional_identity import AttacherArgs, OptionalIdentityArgs, OptionalIdentityComponent
-from components.azure.providers import ClusterConnection
 from components.hypershift.etcd_encryption import encryption_key_secret, names_encryption_key
 from components.hypershift.hosted_cluster_object import HostedClusterObject, HostedClusterObjectArgs, stack_part
 from components.hypershift.hosted_cluster_spec import encryption_keys, hosted_cluster_spec
@@ -33,7 +30,6 @@ from identity.naming import (
     namespace_guard_name,
 )
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec, ManagedIdentityOutput
-from identity.settings import HostedClusterSettings, Settings
 from identity.settings.schema.managed_identities import managed_identity_of
 
 # A value in the outputs that Azure assigns (`identity/outputs.py`).
@@ -41,27 +37,18 @@ Leaf: TypeAlias = pulumi.Input[str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class HostedClusterArgs:
+class HostedClusterArgs(SigningKeyArgs):
     """Inputs of `HostedCluster`.
 
     `imported` has the managed identities by field; `manifest` is the HostedCluster without the stack's part, None if
     the stack does not apply one; `delivered` has by field the generation of the certificate that the last complete run
-    left in the vault. `connection` is None if the stack has no object on the management cluster. `handed_over` is as in
-    `ClusterSideArgs`. `signing_key_file_id` is the id of the signing key in the file that the settings name,
-    `stack_owner` the stack's owner id (None in a run that only renews).
+    left in the vault. `handed_over` is as in `ClusterSideArgs`.
     """
 
-    settings: Settings
-    cluster: HostedClusterSettings
-    store: CredentialStore
-    deployer: Deployer
     imported: Mapping[str, ImportedCredential]
     manifest: Mapping[str, Any] | None
     delivered: Mapping[str, str]
-    connection: ClusterConnection | None
     handed_over: frozenset[str] | None
-    signing_key_file_id: str | None
-    stack_owner: pulumi.Input[str] | None
 
 
 class HostedCluster(pulumi.ComponentResource):
@@ -79,16 +66,7 @@ class HostedCluster(pulumi.ComponentResource):
         self._infrastructure = create_infrastructure(
             component_name(name), args.settings, args.cluster, pulumi.ResourceOptions(parent=self)
         )
-        key_args = SigningKeyArgs(
-            settings=args.settings,
-            cluster=args.cluster,
-            store=args.store,
-            deployer=args.deployer,
-            file_key_id=args.signing_key_file_id,
-            connection=args.connection,
-            stack_owner=args.stack_owner,
-        )
-        signing_key = cluster_signing_key(name, self, key_args)
+        signing_key = cluster_signing_key(name, self, args)
         issuer = () if signing_key is None else signing_key.resources
         rows = [row for row in CONTROL_PLANE if args.cluster.identity(row).enabled]
         identities = {row.field: self._control_plane_identity(row) for row in rows}
@@ -129,8 +107,8 @@ class HostedCluster(pulumi.ComponentResource):
             self._cluster_side(identities, everything)
         if args.manifest is not None:
             secrets = [
-                *signing_key_secret(f"{name}-signing-key-secret", self, key_args, signing_key),
-                *encryption_key_secret(name, self, key_args, args.manifest),
+                *signing_key_secret(f"{name}-signing-key-secret", self, args, signing_key),
+                *encryption_key_secret(name, self, args, args.manifest),
             ]
             HostedClusterObject(
                 f"{name}-hosted-cluster",

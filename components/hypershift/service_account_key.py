@@ -18,17 +18,18 @@ from identity.settings import HostedClusterSettings, Settings
 
 @dataclass(frozen=True, kw_only=True)
 class SigningKeyArgs:
-    """Inputs of the functions below.
+    """Inputs of the functions below, which a hosted cluster has among its own.
 
-    `file_key_id` is the id of the key in the file that the settings name; `connection`
-    leads to the management cluster, None if the stack has nothing there; `stack_owner` is the stack's owner id.
+    `signing_key_file_id` is the id of the signing key in the file that the settings name; `connection` leads to the
+    management cluster, None if the stack has no object there; `stack_owner` is the stack's owner id (None in a run that
+    only renews).
     """
 
     settings: Settings
     cluster: HostedClusterSettings
     store: CredentialStore
     deployer: Deployer
-    file_key_id: str | None
+    signing_key_file_id: str | None
     connection: ClusterConnection | None
     stack_owner: pulumi.Input[str] | None
 
@@ -79,7 +80,7 @@ def cluster_signing_key(name: str, parent: pulumi.Resource, args: SigningKeyArgs
         secret_name=secret_name,
         source="vault" if key_settings.file is None else "file",
         file=key_settings.file,
-        file_key_id=args.file_key_id,
+        file_key_id=args.signing_key_file_id,
         opts=options,
     )
     return SigningKeyFacts(secret_name=secret_name, key_id=key.outputs["keyId"], old_public_keys=(), resources=(key,))
