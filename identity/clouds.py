@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -186,20 +186,12 @@ def is_known_authority(host: str) -> bool:
 
 def local_cloud(environment: LocalEnvironment) -> Cloud:
     """The cloud on this machine: the public cloud's names at loopback addresses."""
-    public = CLOUDS["AzurePublicCloud"]
-    return Cloud(
+    return replace(
+        CLOUDS["AzurePublicCloud"],
         name=LOCAL_CLOUD,
         authority_host=environment.authority_host,
         arm_endpoint=environment.arm_endpoint,
-        arm_scope=public.arm_scope,
         graph_endpoint=environment.graph_endpoint,
-        graph_scope=public.graph_scope,
-        vault_suffix=public.vault_suffix,
-        vault_scope=public.vault_scope,
-        storage_suffix=public.storage_suffix,
-        storage_scope=public.storage_scope,
-        hosted_cluster_cloud=public.name,
-        capz_cloud_type=public.capz_cloud_type,
         vault_endpoint=environment.key_vault_endpoint,
         blob_endpoint=environment.blob_endpoint,
     )
