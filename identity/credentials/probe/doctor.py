@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TextIO
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
@@ -35,7 +36,7 @@ _UNREACHED: Final = "let the pod reach the authority: look at its network polici
 _WITHOUT_A_REPORT: Final = "only a probe reports: read the log of this pod, or mount its class in a pod of the probe"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Examined:
     """A pod and one of its SecretProviderClasses: the first broken stage, one that was not checked, or neither.
 
@@ -90,47 +91,40 @@ def examine(seen: Namespace, ask: AskProbe) -> Iterator[Examined]:
     for pod in seen.pods:
         reported: Examined | None = None
         for name in _classes_of(pod):
-            broken = _mounting(seen, pod, name)
+            result = partial(Examined, _name(pod), name)
+            broken = _mounting(seen, pod, name, result)
             if broken is None:
-                reported = reported or _reported(pod, name, ask)
-                broken = reported if reported.fix else _rotation(seen, pod, name)
-            yield broken or reported or Examined(pod=_name(pod), secret_provider_class=name)
+                reported = reported or _reported(pod, ask, result)
+                broken = reported if reported.fix else _rotation(seen, pod, result) or reported
+            yield broken
 
 
-def _mounting(seen: Namespace, pod: Document, name: str) -> Examined | None:
+def _mounting(seen: Namespace, pod: Document, name: str, result: Callable[..., Examined]) -> Examined | None:
     """What is broken until the pod has the file."""
-
-    def broken(stage: str, said: str, fix: str) -> Examined:
-        return Examined(pod=_name(pod), secret_provider_class=name, stage=stage, said=said, fix=fix)
-
     if name not in seen.classes:
-        return broken("class", f"there is no SecretProviderClass {name}", f"have it made: {ON_PAPER['objects']}")
+        return result("class", f"there is no SecretProviderClass {name}", f"have it made: {ON_PAPER['objects']}")
     if wrong := _wrong(seen.classes[name]["spec"]):
-        return broken("class", f"of {name}, {wrong}", f"have it written again: {ON_PAPER['objects']}")
+        return result("class", f"of {name}, {wrong}", f"have it written again: {ON_PAPER['objects']}")
     status = seen.statuses.get((_name(pod), name))
     if status is None or not status.get("mounted"):
         said = seen.last_event(_name(pod), "FailedMount") or "no event says why; events are kept for an hour"
-        return broken("mount", f"the driver has mounted nothing: {said}", _fix(said, Family.VAULT, Family.MOUNT))
+        return result("mount", f"the driver has mounted nothing: {said}", _fix(said, Family.VAULT, Family.MOUNT))
     waiting = [reason for reason in _waiting(pod) if not reason.startswith(_PASSING)]
     if waiting:
-        return broken("pod", waiting[0], _fix(waiting[0], Family.POD))
+        return result("pod", waiting[0], _fix(waiting[0], Family.POD))
     return None
 
 
-def _rotation(seen: Namespace, pod: Document, name: str) -> Examined | None:
+def _rotation(seen: Namespace, pod: Document, result: Callable[..., Examined]) -> Examined | None:
     """A failed rotation without a later success: while the secret is unchanged there is none either."""
     if said := seen.last_event(_name(pod), "MountRotationFailed", unless="MountRotationComplete"):
         why = f"a rotation has failed; only the vault shows whether the pod's version is old: {said}"
-        return Examined(pod=_name(pod), secret_provider_class=name, stage="mount", said=why)
+        return result("mount", why)
     return None
 
 
-def _reported(pod: Document, name: str, ask: AskProbe) -> Examined:
+def _reported(pod: Document, ask: AskProbe, result: Callable[..., Examined]) -> Examined:
     """What the pod reports of its credential once it has the file."""
-
-    def result(stage: str, said: str, fix: str = "") -> Examined:
-        return Examined(pod=_name(pod), secret_provider_class=name, stage=stage, said=said, fix=fix)
-
     label, probe = _PROBE_LABEL
     if (pod["metadata"].get("labels") or {}).get(label) != probe:
         return result("sign-in", _WITHOUT_A_REPORT)
@@ -147,7 +141,7 @@ def _reported(pod: Document, name: str, ask: AskProbe) -> Examined:
     if not proof["ok"]:
         said = " ".join((proof["error"] or "it has not called yet").split())
         return result("proof-call", f"{proof['action']}: {said}", f"if a role is gone: {ON_PAPER['repair']}")
-    return result("", "")
+    return result()
 
 
 def _wrong(spec: Document) -> str:
