@@ -6,27 +6,21 @@ issues the certificate again (`identity/credentials/schedule.py`).
 
 from __future__ import annotations
 
-import threading
-
 from identity.credentials.certificate import IssuedCertificate
 
-_LOCK = threading.Lock()
 _ISSUED: dict[str, IssuedCertificate] = {}
 
 
 def remember(issued: IssuedCertificate) -> None:
     """Keep a certificate with its key."""
-    with _LOCK:
-        _ISSUED[issued.thumbprint] = issued
+    _ISSUED[issued.thumbprint] = issued
 
 
 def find(thumbprint: str) -> IssuedCertificate | None:
     """The certificate with its key; None if another process issued it, or the vault has it."""
-    with _LOCK:
-        return _ISSUED.get(thumbprint)
+    return _ISSUED.get(thumbprint)
 
 
 def forget(thumbprint: str) -> None:
     """Drop the key."""
-    with _LOCK:
-        _ISSUED.pop(thumbprint, None)
+    _ISSUED.pop(thumbprint, None)
