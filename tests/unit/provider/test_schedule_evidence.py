@@ -183,17 +183,6 @@ def test_the_tag_of_a_delivery_counts_no_more_than_the_versions_creation(vault: 
     assert rfc3339.parse(renewed["delivered"]["at"]) <= created
 
 
-def test_a_wrong_clock_issues_no_first_certificate_either(vault: ArmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Wrong(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:
-            return datetime.now(tz) + timedelta(hours=5)
-
-    monkeypatch.setattr("provider.vault_secrets.datetime", Wrong)
-    with pytest.raises(PluginError, match=r"this machine's clock is wrong: it shows .*, Azure .*; set it right"):
-        checked(None)
-
-
 def test_a_state_whose_first_certificate_begins_in_the_future_is_not_stuck(vault: ArmWorld) -> None:
     far = {"generation": 1, "notBefore": "2027-01-31T09:25:15Z", "validDays": 90}
     assert checked({**FIRST_ISSUE, "a": far})["a"] == {**FIRST_ISSUE["a"], "generation": 2}

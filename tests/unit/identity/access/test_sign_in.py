@@ -56,6 +56,11 @@ def written(file: Path, text: str) -> Path:
     return file
 
 
+def secret_login(authority: str, file: Path, client_id: str = CLIENT) -> Login:
+    login = Login(kind=LoginKind.SECRET, tenant_id=TENANT, client_id=client_id, client_secret_file=file)
+    return replace(login, authority_host=authority)
+
+
 def federated(subject: str, issued_at: int = 1) -> str:
     return jwt.encode({"iss": "https://issuer", "sub": subject, "aud": "a", "iat": issued_at}, "k" * 32)
 
@@ -64,13 +69,7 @@ def test_a_secret_is_sent_and_another_one_finds_no_kept_token(
     authority: str, recorder: RecordingTokenEndpoint, cache: TokenCache, tmp_path: Path
 ) -> None:
     file = tmp_path / "secret"
-    login = Login(
-        kind=LoginKind.SECRET,
-        tenant_id=TENANT,
-        client_id=CLIENT,
-        client_secret_file=file,
-        authority_host=authority,
-    )
+    login = secret_login(authority, file)
     for secret in ("first\n", "first\n", "second\n"):
         file.write_text(secret)
         tokens.token(login, cache, {})
@@ -100,27 +99,14 @@ def test_two_identities_of_one_file_have_a_token_each(
 ) -> None:
     file = written(tmp_path / "secret", "secret")
     for client_id in (CLIENT, STRANGER, CLIENT):
-        login = Login(
-            kind=LoginKind.SECRET,
-            tenant_id=TENANT,
-            client_id=client_id,
-            client_secret_file=file,
-            authority_host=authority,
-        )
-        tokens.token(login, cache, {})
+        tokens.token(secret_login(authority, file, client_id), cache, {})
     assert [form["client_id"] for form in recorder.forms] == [CLIENT, STRANGER]
 
 
 def test_a_token_near_its_end_is_renewed_and_half_a_file_is_no_token(
     authority: str, recorder: RecordingTokenEndpoint, cache: TokenCache, tmp_path: Path
 ) -> None:
-    login = Login(
-        kind=LoginKind.SECRET,
-        tenant_id=TENANT,
-        client_id=CLIENT,
-        client_secret_file=written(tmp_path / "secret", "secret"),
-        authority_host=authority,
-    )
+    login = secret_login(authority, written(tmp_path / "secret", "secret"))
     now = datetime.now(UTC)
     first = tokens.token(login, cache, {}, clock=lambda: now)
     assert first.expires - first.renew_at == timedelta(minutes=5)
