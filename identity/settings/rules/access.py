@@ -21,9 +21,7 @@ def cluster_is_reached_in_one_way(settings: Settings, report: ProblemReport) -> 
     place = ("managementCluster", "kubeconfig")
     if cluster.kubeconfig is not None and "access" in cluster.model_fields_set:
         accepted = "nothing with managementCluster.access, by which the stack makes a kubeconfig of its own"
-        report.refuse(
-            place, cluster.kubeconfig, rule="kubeconfig-beside-access", accepted=accepted, fix=to_remove(place)
-        )
+        report.refuse(place, cluster.kubeconfig, rule="kubeconfig-beside-access", accepted=accepted)
     if cluster.context is not None and cluster.kubeconfig is None:
         at = ("managementCluster", "context")
         fix = f"{to_remove(at)}, or {to_set(place, '<path>')}"
@@ -48,6 +46,4 @@ def login_is_described(settings: Settings, report: ProblemReport) -> None:
                 at, None, rule="login-key-missing", accepted=f"given with login: {access.login}", fix=to_set(at, blank)
             )
         if value is not None and name not in row.needs | row.takes:
-            report.refuse(
-                at, value, rule="login-key-unused", accepted=f"nothing with login: {access.login}", fix=to_remove(at)
-            )
+            report.refuse(at, value, rule="login-key-unused", accepted=f"nothing with login: {access.login}")

@@ -86,16 +86,14 @@ def _no_kubeconfig(cluster: ManagementClusterSettings, report: ProblemReport) ->
     if cluster.kubeconfig is not None:
         place: Place = ("managementCluster", "kubeconfig")
         accepted = "nothing with managementCluster.create: AKS gives one out when the cluster is there"
-        report.refuse(
-            place, cluster.kubeconfig, rule="kubeconfig-of-created-cluster", accepted=accepted, fix=to_remove(place)
-        )
+        report.refuse(place, cluster.kubeconfig, rule="kubeconfig-of-created-cluster", accepted=accepted)
 
 
 def _no_administrator(cluster: ManagementClusterSettings, report: ProblemReport) -> None:
     if cluster.access.admin:
         place: Place = ("managementCluster", "access", "admin")
         accepted = "false with managementCluster.create: the cluster has no local accounts"
-        report.refuse(place, True, rule="admin-of-created-cluster", accepted=accepted, fix=to_remove(place))
+        report.refuse(place, True, rule="admin-of-created-cluster", accepted=accepted)
 
 
 def created_cluster_belongs_to_the_vaults_stack(settings: Settings, report: ProblemReport) -> None:

@@ -122,7 +122,6 @@ def _signing_key_is_named(
             applied.service_account_signing_key,
             rule="signing-key-named-twice",
             accepted=f"nothing: the stack itself makes the Secret, {cluster.signing_key_secret}",
-            fix=to_remove(at),
         )
     # A manifest may name the Secret: it is read later (`components/preflight/hosted_cluster_manifest.py`).
     elif cluster.signing_key_reference is None and applied.manifest is None and applied.file is None:
@@ -145,9 +144,7 @@ def _etcd_is_encrypted_once(
         return
     if applied.release_image is None:
         accepted = "nothing without releaseImage: your own HostedCluster has its encryption"
-        report.refuse(
-            at, applied.etcd_encryption, rule="etcd-encryption-of-given", accepted=accepted, fix=to_remove(at)
-        )
+        report.refuse(at, applied.etcd_encryption, rule="etcd-encryption-of-given", accepted=accepted)
     elif cluster.kms is not None:
         report.refuse(
             at,

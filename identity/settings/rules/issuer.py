@@ -89,7 +89,6 @@ def _created_key_has_no_source(key: SigningKeySettings, place: Place, report: Pr
                 value,
                 rule="signing-key-of-created-issuer",
                 accepted="nothing with issuer: create, where the stack makes the key itself",
-                fix=to_remove(at),
             )
 
 

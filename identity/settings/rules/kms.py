@@ -41,7 +41,6 @@ def _one_vault_is_in_one_group(settings: Settings, kms: KmsSettings, place: Plac
             rule="backup-key-group-mismatch",
             accepted=f"the group of {path_of((*place, 'keyVaultResourceGroup'))}, or nothing: both keys are in "
             f"{kms.active_key.key_vault_name}",
-            fix=to_remove(at),
         )
 
 

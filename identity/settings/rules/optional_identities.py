@@ -8,7 +8,7 @@ from identity.naming import parse_arm_id
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
-from identity.settings.schema.problems import Place, ProblemReport, enumerate_words, path_of, to_remove, to_set
+from identity.settings.schema.problems import Place, ProblemReport, enumerate_words, path_of, to_set
 
 
 def validate_optional_identities(
@@ -36,7 +36,6 @@ def used_once_is_switched_on_once(settings: Settings, report: ProblemReport) -> 
                         rule="optional-identity-used-once",
                         accepted=f"nothing: {path_of(first)} has it for all hosted clusters of the management "
                         f"cluster, because {row.used_once}",
-                        fix=to_remove(at),
                     )
 
 

@@ -41,32 +41,29 @@ def validate_settings(settings: Settings, local: LocalEnvironment | None, report
             validate_cluster(settings, cluster, ("hostedClusters", index), report)
 
 
-def _tenant_fits_cloud(settings: Settings, report: ProblemReport) -> None:
-    _reserved_id_fits_cloud(settings, "tenantId", settings.tenant_id, LOCAL_TENANT_ID, report)
-
-
-def _subscription_fits_cloud(settings: Settings, report: ProblemReport) -> None:
-    _reserved_id_fits_cloud(settings, "subscriptionId", settings.subscription_id, LOCAL_SUBSCRIPTION_ID, report)
-
-
-def _reserved_id_fits_cloud(settings: Settings, key: str, value: str, reserved: str, report: ProblemReport) -> None:
+def _reserved_ids_fit_cloud(settings: Settings, report: ProblemReport) -> None:
     is_local = settings.cloud.name == LOCAL_CLOUD
-    if is_local and value != reserved:
-        report.refuse(
-            (key,),
-            value,
-            rule="local-cloud-id-required",
-            accepted=f"{reserved} with cloud: local, which has no other",
-            fix=f"{to_set((key,), reserved)}, or name a real cloud with {to_set(('cloud',), '<cloud>')}",
-        )
-    if not is_local and value == reserved:
-        report.refuse(
-            (key,),
-            value,
-            rule="local-cloud-id-reserved",
-            accepted="an id of your own: this one is reserved for cloud: local",
-            fix=f"{to_set((key,), '<uuid>')}, or use the local cloud with {to_set(('cloud',), LOCAL_CLOUD)}",
-        )
+    for key, value, reserved in (
+        ("tenantId", settings.tenant_id, LOCAL_TENANT_ID),
+        ("subscriptionId", settings.subscription_id, LOCAL_SUBSCRIPTION_ID),
+    ):
+        with unless_refused():
+            if is_local and value != reserved:
+                report.refuse(
+                    (key,),
+                    value,
+                    rule="local-cloud-id-required",
+                    accepted=f"{reserved} with cloud: local, which has no other",
+                    fix=f"{to_set((key,), reserved)}, or name a real cloud with {to_set(('cloud',), '<cloud>')}",
+                )
+            if not is_local and value == reserved:
+                report.refuse(
+                    (key,),
+                    value,
+                    rule="local-cloud-id-reserved",
+                    accepted="an id of your own: this one is reserved for cloud: local",
+                    fix=f"{to_set((key,), '<uuid>')}, or use the local cloud with {to_set(('cloud',), LOCAL_CLOUD)}",
+                )
 
 
 def _local_state_is_on_this_machine(settings: Settings, report: ProblemReport) -> None:
@@ -76,7 +73,6 @@ def _local_state_is_on_this_machine(settings: Settings, report: ProblemReport) -
             settings.backend,
             rule="backend-of-local-cloud",
             accepted="nothing with cloud: local, whose stacks have a backend of their own",
-            fix=to_remove(("backend",)),
         )
 
 
@@ -85,9 +81,7 @@ def _kubeconfig_is_the_local_clouds(settings: Settings, local: LocalEnvironment 
     if settings.cloud.name == LOCAL_CLOUD and local and cluster and cluster.kubeconfig not in (None, local.kubeconfig):
         place = ("managementCluster", "kubeconfig")
         accepted = "nothing with cloud: local, whose own kubeconfig is taken"
-        report.refuse(
-            place, cluster.kubeconfig, rule="kubeconfig-of-local-cloud", accepted=accepted, fix=to_remove(place)
-        )
+        report.refuse(place, cluster.kubeconfig, rule="kubeconfig-of-local-cloud", accepted=accepted)
 
 
 def _failed_renewals_have_time(settings: Settings, report: ProblemReport) -> None:
@@ -337,8 +331,7 @@ def _secrets_have_names_of_their_own(settings: Settings, report: ProblemReport) 
 
 
 _RULES: Final[tuple[Callable[[Settings, ProblemReport], None], ...]] = (
-    _tenant_fits_cloud,
-    _subscription_fits_cloud,
+    _reserved_ids_fit_cloud,
     _local_state_is_on_this_machine,
     _vault_and_key_vault_user_are_here_or_shared,
     _vault_lists_have_an_effect,

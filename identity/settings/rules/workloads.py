@@ -63,9 +63,7 @@ def _identities_are_there(
     for index, field in enumerate(fields):
         at = (*place, index)
         if field in fields[:index]:
-            report.refuse(
-                at, field, rule="duplicate-workload-identity", accepted="each identity once", fix=to_remove(at)
-            )
+            report.refuse(at, field, rule="duplicate-workload-identity", accepted="each identity once")
         with unless_refused():
             if not cluster.identity(_ROWS[field]).enabled:
                 report.refuse(
@@ -73,7 +71,6 @@ def _identities_are_there(
                     field,
                     rule="workload-identity-disabled",
                     accepted="an identity that is on; this one is switched off",
-                    fix=to_remove(at),
                 )
     try:
         side_by_side([_ROWS[field] for field in dict.fromkeys(fields)])
@@ -102,7 +99,6 @@ def _toleration_is_whole(toleration: TolerationSettings, place: Place, report: P
             toleration.value,
             rule="toleration-value-unused",
             accepted="nothing with operator: Exists",
-            fix=to_remove(at),
         )
     if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
         at = (*place, "tolerationSeconds")

@@ -60,12 +60,18 @@ class ProblemReport:
     secret_keys: Collection[str]
     problems: list[Problem] = field(default_factory=list)
 
-    def refuse(self, place: Place, value: object, *, rule: str, accepted: str, fix: str, reason: str = "") -> None:
-        """Refuse the value at `place` by a rule; a `reason` says what is wrong with it if `accepted` does not."""
+    def refuse(
+        self, place: Place, value: object, *, rule: str, accepted: str, fix: str | None = None, reason: str = ""
+    ) -> None:
+        """Refuse the value at `place` by a rule; without a `fix` it is to be removed.
+
+        A `reason` says what is wrong with the value if `accepted` does not.
+        """
         if self.hides(place, value) and isinstance(value, (str, int, float)):
             found = f"{kind_of(value)} that is not shown because it may be a secret"
         else:
             found = show(value) + (f": {reason}" if reason else "")
+        fix = to_remove(place) if fix is None else fix
         self.problems.append(Problem(place=place, rule=rule, found=found, accepted=accepted, fix=fix))
 
     def hides(self, place: Place, value: object) -> bool:
