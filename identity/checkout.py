@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +23,8 @@ _TIMEOUT: Final = 30  # seconds; git answers in milliseconds
 # git status --porcelain=v2
 _HEAD: Final = "# branch.oid "
 _UNBORN: Final = "(initial)"
+# Set in a git hook; with them git would use another repository than the directory's.
+_HOOK_VARIABLES: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"})
 
 
 def deciding_paths(stack: str) -> tuple[str, ...]:
@@ -58,18 +59,10 @@ def git(root: Path, *arguments: str) -> str:
         # Without git's lock, which a second command would have to wait for.
         ["git", "--no-optional-locks", *arguments],
         cwd=root,
-        env=_without_repository(os.environ),
+        env={name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=_TIMEOUT,
         check=True,
     ).stdout
-
-
-# Set in a git hook; with them git would use another repository than the directory's.
-_HOOK_VARIABLES: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"})
-
-
-def _without_repository(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name not in _HOOK_VARIABLES}

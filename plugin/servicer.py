@@ -14,7 +14,7 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, st
 
 from plugin import cancellation
 from plugin.log import EngineLog, logging_to
-from plugin.provider import CheckFailure, InitializationError, PluginError, PropertyChange, Provider, Resource
+from plugin.provider import CheckFailure, InitializationError, PluginError, Provider, Resource
 from plugin.values import Props, from_struct, to_struct
 
 _Request = TypeVar("_Request")
@@ -133,7 +133,10 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             replaces=[path for path, change in diff.changes.items() if change.replace],
             diffs=sorted({path.split(".")[0].split("[")[0] for path in diff.changes if diff.has_names}),
             deleteBeforeReplace=diff.delete_before_replace,
-            detailedDiff={path: _property_diff(change) for path, change in diff.changes.items()},
+            detailedDiff={
+                path: provider_pb2.PropertyDiff(kind=_KINDS[change.kind, change.replace], inputDiff=change.input)
+                for path, change in diff.changes.items()
+            },
             hasDetailedDiff=True,
         )
 
@@ -199,10 +202,6 @@ def _check_response(inputs: Props, failures: Iterable[CheckFailure]) -> provider
         inputs=to_struct(inputs),
         failures=[provider_pb2.CheckFailure(property=failure.property, reason=failure.reason) for failure in failures],
     )
-
-
-def _property_diff(change: PropertyChange) -> provider_pb2.PropertyDiff:
-    return provider_pb2.PropertyDiff(kind=_KINDS[change.kind, change.replace], inputDiff=change.input)
 
 
 def _ignoring(paths: Iterable[str], old: Props, new: Props) -> Props:

@@ -34,7 +34,8 @@ class HsmRoleAssignmentResource(TypedResource[HsmRoleAssignmentInputs[str], Mapp
     def make(self, urn: str, inputs: HsmRoleAssignmentInputs[str]) -> tuple[str, Mapping[str, Any]]:
         """Assign the role, unless an interrupted run has assigned it."""
         assigned = _found(inputs)
-        if assigned is not None and assigned != _grant(inputs):
+        wanted: _Grant = {"roleDefinition": inputs["roleDefinition"], "principalId": inputs["principalId"]}
+        if assigned is not None and assigned != wanted:
             raise PluginError(
                 f"{_address(inputs)} is another assignment: role {assigned['roleDefinition']} of "
                 f"{assigned['principalId']}. Delete it, if nobody needs it"
@@ -52,10 +53,6 @@ class HsmRoleAssignmentResource(TypedResource[HsmRoleAssignmentInputs[str], Mapp
     def remove(self, urn: str, id: str, inputs: HsmRoleAssignmentInputs[str], outputs: Mapping[str, Any]) -> None:
         """Remove the assignment."""
         _send(inputs, "DELETE", None)
-
-
-def _grant(inputs: HsmRoleAssignmentInputs[str]) -> _Grant:
-    return {"roleDefinition": inputs["roleDefinition"], "principalId": inputs["principalId"]}
 
 
 def _found(inputs: HsmRoleAssignmentInputs[str]) -> _Grant | None:

@@ -37,7 +37,7 @@ def compare_infrastructure(
         ("infraID", egress(cluster)),
     ):
         answer = answers.get(lookup)
-        if answer is not None and not _is_at(answer, cluster.location):
+        if answer is not None and _plain(str(answer.get("location"))) != _plain(cluster.location):
             yield different_location((*place, key), lookup, answer, cluster, (*place, "location"))
     yield from _security_group_of_the_subnet(cluster, place, answers)
     yield from _attached_to_the_subnet(cluster, place, answers, settings.roles)
@@ -57,10 +57,6 @@ def different_location(
         "resource group have one location",
         fix=f"name one that is there, or correct {path_of(location)}",
     )
-
-
-def _is_at(answer: Mapping[str, Any], location: str) -> bool:
-    return _plain(str(answer.get("location"))) == _plain(location)
 
 
 def _plain(location: str) -> str:
@@ -173,14 +169,11 @@ def _linked_zone(
         found=f"{lookup.description}, "
         + (f'whose link "{name}" is to "{linked}"' if linked else "which is linked to no network"),
         accepted=f"a zone with a link to the network of {path_of((*place, 'vnetID'))}",
-        fix=f"`az network private-dns link vnet create --resource-group {_group(cluster.dns.private_zone_id)} "
+        fix=f"`az network private-dns link vnet create --resource-group "
+        f"{parse_arm_id(cluster.dns.private_zone_id).resource_group} "
         f"--zone-name {lookup.arguments[-1][1]} --name {name} --virtual-network {cluster.vnet_id} "
         "--registration-enabled false`",
     )
-
-
-def _group(arm_id: str) -> str:
-    return parse_arm_id(arm_id).resource_group
 
 
 def _is_public(frontend: Mapping[str, Any]) -> bool:

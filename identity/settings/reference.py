@@ -69,7 +69,8 @@ def page() -> str:
     whole = [_INTRODUCTION, "\n## The stack\n", _HEADER]
     whole += [_line(row) for row in every if "." not in row.path and not _heads(row, structures)]
     for head in (row for row in every if _heads(row, structures)):
-        whole += [f"\n## `{head.path}`\n{head.description}", *_required(head), "\n\n", _HEADER]
+        required = " Required." if head.default == "required" else ""
+        whole += [f"\n## `{head.path}`\n{head.description}{required}\n\n", _HEADER]
         whole += [_line(row) for row in every if row.path.startswith((f"{head.path}.", f"{head.path}[]."))]
     return "".join(whole)
 
@@ -175,10 +176,6 @@ def _filled_in(field: FieldInfo) -> FilledIn | None:
 def _heads(row: KeyReference, structures: set[str]) -> bool:
     """Whether the row is a structure on the level of the stack."""
     return row.path in structures or f"{row.path}[]" in structures
-
-
-def _required(row: KeyReference) -> list[str]:
-    return [" Required."] if row.default == "required" else []
 
 
 def _line(row: KeyReference) -> str:

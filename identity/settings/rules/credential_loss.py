@@ -15,7 +15,7 @@ from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
 from identity.naming import managed_identity_id, resource_id, secret_id
 from identity.outputs import CredentialAddress, HostedClusterOutput, StackOutputs
-from identity.settings.schema.hosted_clusters import HostedClusterSettings, IdentitySettings
+from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.managed_identities import managed_identity_of
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import ConfigurationError, Place, Problem, to_remove, to_set
@@ -50,17 +50,17 @@ def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str)
     """
     by_field: dict[str, CredentialAddress] = {
         row.field: {
-            "secret": secret_id(vault_id, cluster.identity(row).secret_name),
-            "principal": _principal(cluster.identity(row)),
+            "secret": secret_id(vault_id, identity.secret_name),
+            "principal": identity.resource_id or identity.source,
         }
         for row in CONTROL_PLANE
-        if cluster.identity(row).enabled
+        if (identity := cluster.identity(row)).enabled
     }
     managed: tuple[DataPlaneIdentity | OptionalManagedIdentity, ...] = (*cluster.federated_rows, *cluster.optional_rows)
-    for identity in managed:
-        by_field[identity.field] = {
-            "principal": managed_identity_of(settings, cluster, identity),
-            "location": _location(settings, cluster, identity.field),
+    for managed_row in managed:
+        by_field[managed_row.field] = {
+            "principal": managed_identity_of(settings, cluster, managed_row),
+            "location": cluster.federated_identity(managed_row.field).location or settings.location,
         }
     if cluster.issuer == "create" and cluster.issuer_name is not None:
         account = ("Microsoft.Storage/storageAccounts", cluster.issuer_name)
@@ -119,14 +119,6 @@ def unused_allowances(settings: Settings, losses: list[Loss]) -> list[str]:
     """The clusters in `allowCredentialLoss` that lose nothing."""
     losing = {loss.cluster for loss in losses}
     return [name for name in settings.allow_credential_loss if name not in losing]
-
-
-def _principal(identity: IdentitySettings) -> str:
-    return identity.resource_id or identity.source
-
-
-def _location(settings: Settings, cluster: HostedClusterSettings, field: str) -> str:
-    return cluster.federated_identity(field).location or settings.location
 
 
 def _location_place(settings: Settings, cluster: str, field: str) -> Place:

@@ -34,13 +34,9 @@ def validate_cluster(settings: Settings, cluster: HostedClusterSettings, place: 
 
 def _validate_identities(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
     for row in CONTROL_PLANE if cluster.has_credentials else ():
-        apply((_validate_identity, _identity_has_its_setting), row, cluster, place, report)
-
-
-def _validate_identity(
-    row: ControlPlaneIdentity, cluster: HostedClusterSettings, place: Place, report: ProblemReport
-) -> None:
-    apply(_IDENTITY_RULES, row, cluster.identity(row), (*place, "identities", row.field), report)
+        apply((_identity_has_its_setting,), row, cluster, place, report)
+        with unless_refused():
+            apply(_IDENTITY_RULES, row, cluster.identity(row), (*place, "identities", row.field), report)
 
 
 def _federated_credentials_are_their_own(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
@@ -55,7 +51,6 @@ def _federated_credentials_are_their_own(cluster: HostedClusterSettings, place: 
                         name,
                         rule="federated-credential-of-other-identity",
                         accepted=f"{enumerate_words(own, last='or')} with {row.field}",
-                        fix=to_remove(at),
                     )
 
 
@@ -136,7 +131,7 @@ def _needed_identities_are_on(
         at = (*place, "enabled")
         optional = enumerate_words((row.field for row in CONTROL_PLANE if row.optional), last="or")
         accepted = f"true: a HostedCluster needs this identity; only {optional} may be switched off"
-        report.refuse(at, False, rule="identity-required", accepted=accepted, fix=to_remove(at))
+        report.refuse(at, False, rule="identity-required", accepted=accepted)
 
 
 def _managed_identities_are_described(
@@ -209,7 +204,7 @@ def _existing_secrets_keep_their_name(
         accepted = (
             f"nothing beside {path_of((*place, 'credential', 'secretName'))}: the secret is used under its own name"
         )
-        report.refuse(at, identity.secret_name, rule="existing-secret-renamed", accepted=accepted, fix=to_remove(at))
+        report.refuse(at, identity.secret_name, rule="existing-secret-renamed", accepted=accepted)
 
 
 def _kept_roles_assign_no_roles(
@@ -223,7 +218,6 @@ def _kept_roles_assign_no_roles(
             identity.custom_role,
             rule="custom-role-assigns-roles",
             accepted=f"a role that assigns no roles; this one is {name}",
-            fix=to_remove(at),
         )
 
 
