@@ -1,19 +1,10 @@
-"""What the end-to-end tests share: Microsoft Graph as the deployer, and trust in the local cloud's certificates."""
+"""What the end-to-end tests share: trust in the local cloud's certificates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.harness import Graph, LocalStack
-
-
-@pytest.fixture
-def graph(stack: LocalStack) -> Iterator[Graph]:
-    graph = Graph(stack.environment)
-    yield graph
-    graph.close()
+from tests.harness import LocalStack
 
 
 @pytest.fixture(autouse=True)

@@ -58,16 +58,6 @@ def test_a_control_plane_identity_reads_no_secret(stack: LocalStack) -> None:
     assert refused.value.error.code == "Forbidden"
 
 
-def test_an_identity_that_the_node_does_not_have_gets_no_token(
-    stack: LocalStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", stack.environment.imds_endpoint)
-    stranger = ManagedIdentityCredential(client_id=stack.control_plane["imageRegistry"]["clientID"])
-
-    with pytest.raises(Exception, match=r"Identity not found|400|unavailable"):
-        stranger.get_token("https://vault.azure.net/.default")
-
-
 def test_the_deployer_reads_the_metadata_it_wrote(stack: LocalStack) -> None:
     deployer = CertificateCredential(
         stack.environment.tenant_id,
