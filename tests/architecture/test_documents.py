@@ -16,8 +16,8 @@ from ops.cli import COMMANDS, application
 from tests.architecture.source import ROOT
 
 DOCUMENTS: Final = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
-_TARGETS: Final = frozenset(re.findall(r"^([a-z\d-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-_FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+TARGETS: Final = frozenset(re.findall(r"^([a-z\d-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")
 _PATH: Final = re.compile(r"[\w.-]+(/[\w.-]+)+/?")
 # The end of the part of a command line that the shell gives to one program.
@@ -69,7 +69,7 @@ def _is_ours(path: str) -> bool:
 
 def _spans(text: str) -> Iterator[str]:
     """What stands between single back quotes."""
-    return (" ".join(span.split()) for span in re.findall(r"`([^`]+)`", _FENCE.sub("", text)))
+    return (" ".join(span.split()) for span in re.findall(r"`([^`]+)`", FENCE.sub("", text)))
 
 
 def _command_lines(text: str) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _problem(line: str) -> str | None:
     """What is wrong with a command line of `make` or `idstack`; None if nothing is, or if it is another program's."""
     program, *words = _END.sub("", line).split()
     if program == "make":
-        return next((f"make has no target {word}" for word in words[:1] if word not in _TARGETS), None)
+        return next((f"make has no target {word}" for word in words[:1] if word not in TARGETS), None)
     if program.removeprefix(".venv/bin/") == "idstack":
         if words and words[0] in COMMANDS:
             return _unknown(COMMANDS[words[0]].load(), f"idstack {words[0]}", words[1:])

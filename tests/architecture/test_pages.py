@@ -15,12 +15,11 @@ from typer.main import get_command
 from localcloud.__main__ import cli as local_cloud
 from ops.cli import COMMANDS
 from tests.architecture.source import ROOT
+from tests.architecture.test_documents import DOCUMENTS, FENCE, TARGETS
 
 _FOLDER: Final = ROOT / "docs"
-_PAGES: Final = [*sorted(ROOT.glob("*.md")), *sorted(_FOLDER.rglob("*.md"))]
 # Tables that are generated.
 _GENERATED: Final = {"configuration.md"}
-_FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 # A block with `azure` behind its language needs Azure, a hosted cluster or a person; every other line is run by a test.
 _CONSOLE: Final = re.compile(r"^ *```console( azure)?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _TEST: Final = re.compile(r"\btests/[\w/]+\.py\b|`test_\w+`")
@@ -29,7 +28,6 @@ _WIDTH: Final = 120
 _PLACEHOLDER: Final = "00000000-0000-4000-8000-000000000000"
 _WORDS: Final = 25
 _VARIABLES: Final = set(re.findall(r"\$\(?([A-Z]+)\b", (ROOT / "Makefile").read_text(encoding="utf-8")))
-_TARGETS: Final = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 # Where the lines that need no Azure are run, as they are or with the test's own names.
 _DOCTOR: Final = "tests/unit/ops/commands/test_doctor.py"
 _KUBECTL: Final = "tests/apiserver/test_troubleshooting.py"
@@ -81,7 +79,7 @@ _RUN: Final = {
 
 
 def _prose(page: Path) -> list[str]:
-    return _FENCE.sub("", page.read_text(encoding="utf-8")).splitlines()
+    return FENCE.sub("", page.read_text(encoding="utf-8")).splitlines()
 
 
 def _joined(end: re.Match[str]) -> str:
@@ -91,7 +89,7 @@ def _joined(end: re.Match[str]) -> str:
 
 def _console() -> Iterator[tuple[str, str, bool]]:
     """Pages with the lines that are typed, whose continuations are joined, and whether they need Azure."""
-    for page in _PAGES:
+    for page in DOCUMENTS:
         for azure, block in _CONSOLE.findall(page.read_text(encoding="utf-8")):
             for line in re.findall(r"^ *\$ (.+)$", re.sub(r"(\||\\)\n *", _joined, block), re.MULTILINE):
                 yield page.name, line, bool(azure)
@@ -100,7 +98,9 @@ def _console() -> Iterator[tuple[str, str, bool]]:
 _LINES: Final = sorted(set(_console()))
 
 
-@pytest.mark.parametrize("page", [page for page in _PAGES if page.name not in _GENERATED], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in DOCUMENTS if page.name not in _GENERATED], ids=lambda page: page.name
+)
 def test_lines_and_cells_are_short(page: Path) -> None:
     lines = _prose(page)
 
@@ -129,7 +129,7 @@ def test_a_console_line_can_be_typed(page: str, line: str) -> None:
     for words in _commands(line):
         program = Path(words[0]).name
         if program == "make":
-            assert all(word in _TARGETS or word.partition("=")[0] in _VARIABLES for word in words[1:]), page
+            assert all(word in TARGETS or word.partition("=")[0] in _VARIABLES for word in words[1:]), page
         elif program == "idstack":
             _parse(words[1:])
 

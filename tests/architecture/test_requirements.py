@@ -1,4 +1,4 @@
-"""The lock: what a person asked for is pinned, and everything that is installed has hashes."""
+"""The locks have what a person asked for; that all of it has hashes, `test_supply_chain.py` holds."""
 
 from __future__ import annotations
 
@@ -45,12 +45,6 @@ def test_the_local_clouds_lock_has_what_it_asks_for_as_the_program_has_it() -> N
 
     assert {canonicalize_name(Requirement(each).name) for each in project["dependencies"]} <= set(own)
     assert {name: pin.specifier for name, pin in own.items()} == {name: pins()[name].specifier for name in own}
-
-
-@pytest.mark.parametrize("lock", LOCKS)
-def test_everything_that_is_installed_has_hashes(lock: str) -> None:
-    assert len(locked(lock)) > 10
-    assert not [entry.splitlines()[0] for entry in locked(lock) if "--hash=sha256:" not in entry]
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -65,6 +65,7 @@ def scripts_of(file: Path) -> list[str]:
 def test_there_is_something_to_look_at() -> None:
     assert {
         "requirements.txt",
+        "localcloud/requirements.txt",
         "identity/credentials/requirements-probe.txt",
         "tests/clients/azure-cli.txt",
         "tools/go/requirements.txt",
