@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from localcloud.apiserver.binaries import Binaries
 from tests.harness import LocalStack
 
 
@@ -41,3 +42,9 @@ def kubelet(stack: LocalStack) -> Iterator[httpx.Client]:
 def administrator(stack: LocalStack) -> Iterator[httpx.Client]:
     with stack.kubernetes("administrator") as http:
         yield http
+
+
+@pytest.fixture(scope="session")
+def kubectl() -> str:
+    """Built with kube-apiserver."""
+    return Binaries.find().path("kubectl")

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import httpx
+
+from tests.apiserver.installed import DEFINITIONS, PATH, definition
 
 GROUP = "hypershift.openshift.io"
 NAMESPACE = "/api/v1/namespaces/clusters-hc1"
 PLANES = f"/apis/{GROUP}/v1beta1/namespaces/clusters-hc1/hostedcontrolplanes"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+# Without its rules.
+_DEFINITION = definition(
+    GROUP, "v1beta1", "HostedControlPlane", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+)
 
 
 @contextmanager
 def control_plane(administrator: httpx.Client) -> Iterator[None]:
     """HyperShift's kind, and the control plane; at the end both are gone, and the namespace as well."""
-    administrator.post(DEFINITIONS, json=_definition()).raise_for_status()
+    administrator.post(DEFINITIONS, json=_DEFINITION).raise_for_status()
     plane = {
         "apiVersion": f"{GROUP}/v1beta1",
         "kind": "HostedControlPlane",
@@ -28,25 +32,7 @@ def control_plane(administrator: httpx.Client) -> Iterator[None]:
     created.raise_for_status()
     yield
     administrator.delete(f"{PLANES}/hc1").raise_for_status()
-    administrator.delete(f"{DEFINITIONS}/hostedcontrolplanes.{GROUP}").raise_for_status()
+    administrator.delete(PATH.format(f"hostedcontrolplanes.{GROUP}")).raise_for_status()
     administrator.delete(NAMESPACE).raise_for_status()
     while administrator.get(NAMESPACE).is_success:
         pass
-
-
-def _definition() -> dict[str, Any]:
-    """HyperShift's HostedControlPlane, without its rules."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    names = {
-        "kind": "HostedControlPlane",
-        "listKind": "HostedControlPlaneList",
-        "plural": "hostedcontrolplanes",
-        "singular": "hostedcontrolplane",
-    }
-    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"hostedcontrolplanes.{GROUP}"},
-        "spec": {"group": GROUP, "names": names, "scope": "Namespaced", "versions": [version]},
-    }

@@ -9,8 +9,22 @@ from typing import Any, Final
 
 import httpx
 
-PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}"
+DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+PATH: Final = f"{DEFINITIONS}/{{}}"
 _APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
+
+
+def definition(group: str, version: str, kind: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """The definition of a kind of a test's own."""
+    plural = f"{kind.lower()}s"
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
+    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {"group": group, "names": names, "scope": "Namespaced", "versions": [served]},
+    }
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.faults import NO_DELAYS
 from localcloud.core.state_directory import StateDirectory
 from tests.harness import LocalStack
-from tools import cluster, credential_plugin
+from tools import credential_plugin
 
 pytestmark = pytest.mark.apiserver
 
@@ -53,12 +53,6 @@ def http(stack: LocalStack) -> Iterator[httpx.Client]:
     trust = ssl.create_default_context(cafile=stack.environment.ca_file)
     with httpx.Client(verify=trust, timeout=30, trust_env=False) as client:
         yield client
-
-
-@pytest.fixture(scope="module")
-def kubectl() -> str:
-    """Built with kube-apiserver."""
-    return str(Path(json.loads(cluster.RECORD.read_text())["bin"]) / "kubectl")
 
 
 def namespaces(stack: LocalStack, http: httpx.Client, token: str) -> httpx.Response:

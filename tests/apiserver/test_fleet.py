@@ -16,13 +16,13 @@ import pytest
 import yaml
 
 from ops.fleet.tree import tree
+from tests.apiserver.installed import DEFINITIONS, PATH
 from tests.unit.ops.fleet.kustomize import build, identity
 from tests.unit.ops.fleet.world import document, fleet
 
 _DEFINITION: Final = yaml.safe_load(
     (Path(__file__).parent / "definitions/stacks.pulumi.com.yaml").read_text(encoding="utf-8")
 )
-_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _FLEET: Final = "/namespaces/idstack-fleet"
 _PATHS: Final = {
     "Namespace": "/api/v1/namespaces",
@@ -48,15 +48,15 @@ def applied(
     administrator: httpx.Client, objects: list[dict[str, Any]]
 ) -> Iterator[dict[tuple[str, str], httpx.Response]]:
     """The API server's answer for each object, after the definition of Stack."""
-    administrator.post(_DEFINITIONS, params=_STRICT, json=_DEFINITION).raise_for_status()
+    administrator.post(DEFINITIONS, params=_STRICT, json=_DEFINITION).raise_for_status()
     name = _DEFINITION["metadata"]["name"]
     watch = {"watch": "true", "fieldSelector": f"metadata.name={name}", "timeoutSeconds": "60"}
-    with administrator.stream("GET", _DEFINITIONS, params=watch, timeout=90) as events:
+    with administrator.stream("GET", DEFINITIONS, params=watch, timeout=90) as events:
         assert any(_established(line) for line in events.iter_lines())
     yield {identity(each): administrator.post(_PATHS[each["kind"]], params=_STRICT, json=each) for each in objects}
     for each in reversed(objects):
         administrator.delete(f"{_PATHS[each['kind']]}/{each['metadata']['name']}")
-    administrator.delete(f"{_DEFINITIONS}/{name}")
+    administrator.delete(PATH.format(name))
 
 
 def _established(line: str) -> bool:

@@ -19,19 +19,12 @@ from identity.access.azure_rbac import AksCluster
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import Kubeconfig
 from tests.apiserver.recording_server import EXEC, Server, server
-from tools import cluster
 
 __all__ = ["server"]
 
 pytestmark = pytest.mark.apiserver
 
 Change = Callable[[dict[str, Any], Server], object]
-
-
-@pytest.fixture(scope="module")
-def kubectl() -> str:
-    """Built with kube-apiserver."""
-    return str(Path(json.loads(cluster.RECORD.read_text())["bin"]) / "kubectl")
 
 
 def user(document: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import pytest
@@ -14,27 +13,14 @@ from emulated.tests.plugin_calls import checked, create, urn
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE
 from localcloud.core.state_directory import StateDirectory
 from plugin import PluginError, Props, Secret
+from tests.apiserver.installed import DEFINITIONS, PATH, definition
 from tests.harness import LocalStack
 
-_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_SIZE = {"type": "object", "properties": {"size": {"type": "integer"}}}
+_DEFINITION = definition("example.com", "v1", "Widget", {"type": "object", "properties": {"spec": _SIZE}})
 _WIDGET = "kubernetes:example.com/v1:Widget"
 _GADGET = "kubernetes:example.org/v1:Gadget"  # nobody defines it
 _INPUTS: Props = {"metadata": {"name": "late", "namespace": "default"}, "spec": {"size": 3}}
-
-
-def definition() -> dict[str, Any]:
-    schema = {
-        "type": "object",
-        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
-    }
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    names = {"kind": "Widget", "listKind": "WidgetList", "plural": "widgets", "singular": "widget"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]},
-    }
 
 
 @pytest.fixture
@@ -45,7 +31,7 @@ def kubernetes(stack: LocalStack, administrator: httpx.Client, monkeypatch: pyte
     kubeconfig = StateDirectory(stack.state).administrator_kubeconfig.read_text()
     plugin.configure({"kubeconfig": Secret(kubeconfig)})
     yield plugin
-    administrator.delete(f"{_DEFINITIONS}/widgets.example.com")
+    administrator.delete(PATH.format("widgets.example.com"))
 
 
 def test_a_preview_goes_on_without_the_definition(kubernetes: Kubernetes) -> None:
@@ -62,7 +48,7 @@ def test_a_definition_that_comes_late_is_waited_for(
     def pause(seconds: float) -> None:
         waited.append(seconds)
         if len(waited) == 2:
-            administrator.post(_DEFINITIONS, json=definition()).raise_for_status()
+            administrator.post(DEFINITIONS, json=_DEFINITION).raise_for_status()
             path = "/apis/example.com/v1/namespaces/default/widgets"
             while administrator.get(path).is_error:
                 pass
