@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,16 +74,8 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    root = tmp_path_factory.mktemp("hypershift")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOCALCLOUD_PROGRAMS", str(root / "programs"))
-        folder = root / "stack"
-        folder.mkdir()
-        with running_stack(folder) as stack, stack.kubernetes("administrator") as http:
-            at = stack.environment
-            write_programs(root / "programs", binaries, proxy=at.proxy_endpoint, ca_file=at.ca_file)
-            with running_registry(StateDirectory(stack.state).server_file) as registry:
-                yield Story(**Steps(stack, http, registry, binaries).take())
+    with steps(binaries, tmp_path_factory.mktemp("hypershift")) as each:
+        yield Story(**each.take())
 
 
 @dataclass(frozen=True)
@@ -208,6 +201,20 @@ class Steps:
         log = request_log.read(StateDirectory(self.stack.state).requests_file)
         found = [each for each in log if each.time >= since and "azsdk-go" in each.client]
         return {(each.method, each.path.lower(), each.status) for each in found}
+
+
+@contextmanager
+def steps(binaries: Path, root: Path) -> Iterator[Steps]:
+    """The steps on a new local cloud, whose pods run HyperShift's programs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOCALCLOUD_PROGRAMS", str(root / "programs"))
+        folder = root / "stack"
+        folder.mkdir()
+        with running_stack(folder) as stack, stack.kubernetes("administrator") as http:
+            at = stack.environment
+            write_programs(root / "programs", binaries, proxy=at.proxy_endpoint, ca_file=at.ca_file)
+            with running_registry(StateDirectory(stack.state).server_file) as registry:
+                yield Steps(stack, http, registry, binaries)
 
 
 def _only(printed: list[str], words: str) -> str:

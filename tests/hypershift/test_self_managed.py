@@ -7,42 +7,29 @@ from typing import Any
 
 import pytest
 
-from localcloud.core.state_directory import StateDirectory
 from tests.engine.test_workload_identities import self_managed
-from tests.harness import running_stack
 from tests.hypershift.management_cluster import conditions
-from tests.hypershift.programs import write_programs
-from tests.hypershift.registry import running_registry
-from tests.hypershift.test_operators import HOSTED, Steps
+from tests.hypershift.test_operators import HOSTED, steps
 
 
 @pytest.fixture(scope="module")
 def hosted(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The HostedCluster once the operator has looked at it."""
-    root = tmp_path_factory.mktemp("self-managed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOCALCLOUD_PROGRAMS", str(root / "programs"))
-        folder = root / "stack"
-        folder.mkdir()
-        with running_stack(folder) as stack, stack.kubernetes("administrator") as http:
-            at = stack.environment
-            write_programs(root / "programs", binaries, proxy=at.proxy_endpoint, ca_file=at.ca_file)
-            [managed] = stack.configuration("hostedClusters")
-            described = self_managed(managed, name="hc1", infraID="hc1-infra", topology="Public", issuerName="hc1wi")
-            described |= {key: managed[key] for key in ("dns", "externalDnsDomain")}
-            del described["private"]
-            with running_registry(StateDirectory(stack.state).server_file) as registry:
-                steps = Steps(stack, http, registry, binaries)
-                cluster = steps.cluster()
-                with stack.configured(clusterSide="hypershift", hostedClusters=[described]):
-                    stack.up()
-                    steps.install(cluster, stack.idstack("export", "hypershift").stdout.split("\n\n"))
-                image = {"releaseImage": registry.release, "pullSecret": "hc1-pull-secret"}
-                changed = {**described, "hostedCluster": image}
-                with stack.configured(clusterSide="hypershift", hostedClusters=[changed]):
-                    stack.up()
-                    cluster.wait("condition=ValidConfiguration", "hostedcluster/hc1", namespace="clusters")
-                    return dict(http.get(HOSTED).json())
+    with steps(binaries, tmp_path_factory.mktemp("self-managed")) as made:
+        stack, cluster = made.stack, made.cluster()
+        [managed] = stack.configuration("hostedClusters")
+        described = self_managed(managed, name="hc1", infraID="hc1-infra", topology="Public", issuerName="hc1wi")
+        described |= {key: managed[key] for key in ("dns", "externalDnsDomain")}
+        del described["private"]
+        with stack.configured(clusterSide="hypershift", hostedClusters=[described]):
+            stack.up()
+            made.install(cluster, stack.idstack("export", "hypershift").stdout.split("\n\n"))
+        image = {"releaseImage": made.registry.release, "pullSecret": "hc1-pull-secret"}
+        changed = {**described, "hostedCluster": image}
+        with stack.configured(clusterSide="hypershift", hostedClusters=[changed]):
+            stack.up()
+            cluster.wait("condition=ValidConfiguration", "hostedcluster/hc1", namespace="clusters")
+            return dict(made.http.get(HOSTED).json())
 
 
 def test_hypershift_accepts_a_cluster_with_workload_identities(hosted: dict[str, Any]) -> None:
