@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from localcloud.azure.shared.held import FaultHolder, HeldAnswer, HeldFaults, HeldLag, HeldReplication
@@ -25,26 +27,29 @@ DROPPED: Final = None
 
 
 @contextmanager
-def held(stack: LocalStack, *faults: Fault, date_shift: Mapping[str, float] | None = None) -> Iterator[None]:
-    """Hold faults on the stack's local cloud, beside those that are held already.
+def held(stack: LocalStack, *faults: Fault) -> Iterator[None]:
+    """Hold faults on the stack's local cloud, beside those that are held already."""
+    before = FaultHolder(StateDirectory(stack.state).held_faults_file).now()
+    more = replace(
+        before,
+        answers=(*(each for each in faults if isinstance(each, HeldAnswer)), *before.answers),
+        replication=(*(each for each in faults if isinstance(each, HeldReplication)), *before.replication),
+        lags=(*(each for each in faults if isinstance(each, HeldLag)), *before.lags),
+    )
+    with dialled(stack, more):
+        yield
 
-    `date_shift`: seconds that the `Date` header of a service's answers is ahead, by service (`{"arm": 86400}`).
-    """
+
+@contextmanager
+def dialled(stack: LocalStack, faults: HeldFaults) -> Iterator[None]:
+    """Hold these faults and no others on the stack's local cloud; those of before are back afterwards."""
     file = StateDirectory(stack.state).held_faults_file
     before = FaultHolder(file).now()
-    _write(
-        stack,
-        HeldFaults(
-            answers=(*(each for each in faults if isinstance(each, HeldAnswer)), *before.answers),
-            replication=(*(each for each in faults if isinstance(each, HeldReplication)), *before.replication),
-            lags=(*(each for each in faults if isinstance(each, HeldLag)), *before.lags),
-            date_shift={**before.date_shift, **(date_shift or {})},
-        ),
-    )
+    _write(file, faults)
     try:
         yield
     finally:
-        _write(stack, before)
+        _write(file, before)
 
 
 def gate_refuses(stack: LocalStack, identity: str | None = None) -> HeldReplication:
@@ -53,13 +58,6 @@ def gate_refuses(stack: LocalStack, identity: str | None = None) -> HeldReplicat
     The certificates that pods have go on working: a test that sees one refused has found one that was removed.
     """
     return HeldReplication(datetime.now(UTC), _application(stack, identity)["clientId"].lower() if identity else None)
-
-
-def sign_ins_fail(stack: LocalStack, identity: str | None = None) -> HeldAnswer:
-    """Entra ID refuses the certificates of an application altogether, pods' sign-ins included."""
-    body = f"client_id={_application(stack, identity)['clientId']}" if identity else "client_assertion="
-    refusal = "AADSTS7000112: Application is disabled."
-    return HeldAnswer("entra", ("POST",), "/oauth2/v2.0/token$", body, 401, "unauthorized_client", refusal)
 
 
 def vault_write_fails(
@@ -101,10 +99,9 @@ def _application(stack: LocalStack, identity: str) -> dict[str, str]:
     return outputs
 
 
-def _write(stack: LocalStack, faults: HeldFaults) -> None:
-    file = StateDirectory(stack.state).held_faults_file
+def _write(file: Path, faults: HeldFaults) -> None:
     if faults == HeldFaults():
-        file.unlink()
+        file.unlink(missing_ok=True)
         return
     draft = file.with_suffix(f".{os.getpid()}")
     draft.write_text(faults.to_json(), encoding="utf-8")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery, HeldFaults
-from localcloud.core.state_directory import StateDirectory
 from tests.engine.clients import Client, bare_sign_in, secrets_of
+from tests.engine.held_faults import dialled
 from tests.engine.killing import documents, small_stack
 from tests.engine.rotations import SETTLED
 from tests.harness import LocalStack
@@ -22,8 +21,8 @@ pytestmark = pytest.mark.nightly
 _SECRET: Final = "cloud-provider-hc1-json"
 _WRONG_CLOCK: Final = "left out, because its renewal fails: no certificate was issued, as this machine's clock is wrong"
 # What any client of Azure gets through by itself.
-_PASSES: Final[Mapping[str, Any]] = {
-    "answers": (
+_PASSES: Final = HeldFaults(
+    answers=(
         HeldAnswer("arm", status=429, code="TooManyRequests", retry_after=1, probability=0.05, seed=1),
         HeldAnswer("arm", operation="PUT secret", status=503, retry_after=1, count=2),
         HeldAnswer("graph", status=429, code="TooManyRequests", retry_after=1, probability=0.05, seed=2),
@@ -32,13 +31,13 @@ _PASSES: Final[Mapping[str, Any]] = {
         HeldAnswer("keyvault", status=429, code="TooManyRequests", skip=4, count=1),
         HeldAnswer("entra", operation="POST token", status=503, code="temporarily_unavailable", skip=6, count=1),
     ),
-    "deliveries": (
+    deliveries=(
         HeldDelivery("arm", latency=0.2, bytes_per_second=20_000, probability=0.3, seed=3),
         HeldDelivery("entra", latency=0.3, probability=0.3, seed=4),
     ),
-    "token_lifetime": (3, 3),
-    "replica_delays": (0.0, 0.0, 2.0),
-}
+    token_lifetime=(3, 3),
+    replica_delays=(0.0, 0.0, 2.0),
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,23 +50,10 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
         made.configured(credentials={"propagation": SETTLED}),
     ):
         patch.setenv("REQUESTS_CA_BUNDLE", made.environment.ca_file)
-        with dialled(made, **_PASSES):
+        with dialled(made, _PASSES):
             done = made.idstack("up", check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         yield made
-
-
-@contextmanager
-def dialled(stack: LocalStack, **members: Any) -> Iterator[None]:
-    """Hold these members of `HeldFaults` within the block."""
-    file = StateDirectory(stack.state).held_faults_file
-    draft = file.with_suffix(f".{os.getpid()}")
-    draft.write_text(HeldFaults(**members).to_json(), encoding="utf-8")
-    draft.replace(file)
-    try:
-        yield
-    finally:
-        file.unlink()
 
 
 @contextmanager
@@ -88,7 +74,7 @@ def applications(stack: LocalStack) -> set[str]:
     return {each["appId"] for each in documents(stack, "entra-application")}
 
 
-def causes(stack: LocalStack) -> dict[str, tuple[dict[str, Any], tuple[str, ...]]]:
+def causes(stack: LocalStack) -> dict[str, tuple[HeldFaults, tuple[str, ...]]]:
     """Dials that end a run, by name: what is held, and the words of the cause that the run has to give."""
     deployer, vault = stack.environment.deployer_client_id, stack.outputs["keyVaultName"]
     disabled = HeldAnswer(
@@ -101,17 +87,23 @@ def causes(stack: LocalStack) -> dict[str, tuple[dict[str, Any], tuple[str, ...]
     )
     half = HeldDelivery("arm", operation="PUT secret", cut=0.5)
     return {
-        "read-only vault": ({"read_only_vaults": (vault,)}, ("Forbidden", f"The vault {vault} is in read-only mode")),
+        "read-only vault": (
+            HeldFaults(read_only_vaults=(vault,)),
+            ("Forbidden", f"The vault {vault} is in read-only mode"),
+        ),
         "half-sent answers": (
-            {"deliveries": (half,)},
+            HeldFaults(deliveries=(half,)),
             ("PUT https://", f"/secrets/{_SECRET}: the answer was cut short"),
         ),
-        "clock behind": ({"date_shift": {"arm": 90_000.0}}, (_WRONG_CLOCK,)),
-        "clock ahead": ({"date_shift": {"arm": -90_000.0}}, (_WRONG_CLOCK,)),
-        "expired TLS": ({"expired_tls": ("arm",)}, ("GET https://", "certificate has expired")),
-        "disabled deployer": ({"answers": (disabled,)}, ("AADSTS7000112", deployer)),
-        "full disk": ({"disk": Disk.FULL}, ("state.sqlite cannot be written (No space left on device)",)),
-        "read-only disk": ({"disk": Disk.READ_ONLY}, ("state.sqlite cannot be written (Read-only file system)",)),
+        "clock behind": (HeldFaults(date_shift={"arm": 90_000.0}), (_WRONG_CLOCK,)),
+        "clock ahead": (HeldFaults(date_shift={"arm": -90_000.0}), (_WRONG_CLOCK,)),
+        "expired TLS": (HeldFaults(expired_tls=("arm",)), ("GET https://", "certificate has expired")),
+        "disabled deployer": (HeldFaults(answers=(disabled,)), ("AADSTS7000112", deployer)),
+        "full disk": (HeldFaults(disk=Disk.FULL), ("state.sqlite cannot be written (No space left on device)",)),
+        "read-only disk": (
+            HeldFaults(disk=Disk.READ_ONLY),
+            ("state.sqlite cannot be written (Read-only file system)",),
+        ),
     }
 
 
@@ -125,8 +117,8 @@ def test_a_first_run_gets_through_what_passes(stack: LocalStack) -> None:
 def test_what_ends_a_run_is_named_and_costs_nothing(stack: LocalStack) -> None:
     before, thumbprint = applications(stack), stack.control_plane["cloudProvider"]["thumbprint"]
 
-    for name, (members, words) in causes(stack).items():
-        with signing_in(stack) as client, dialled(stack, **members):
+    for name, (faults, words) in causes(stack).items():
+        with signing_in(stack) as client, dialled(stack, faults):
             done = stack.idstack("rotate", "--force", check=False)
         printed = f"{name}: {done.stdout}{done.stderr}"
         assert done.returncode == 1, printed

@@ -1,39 +1,25 @@
-"""Held faults on a running stack: each bites while it is held, and leaves nothing behind."""
+"""Held faults on a running stack: each is about one identity, or about all, and leaves nothing behind."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import requests
 from azure.core.exceptions import ClientAuthenticationError
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.sign_in import prove, sign_in
-from localcloud.azure.shared.held import HeldAnswer
-from localcloud.core import clock
-from localcloud.core.state_directory import StateDirectory
 from tests.engine.clients import bare_sign_in, read
 from tests.engine.fresh_certificate import fresh_certificate
-from tests.engine.held_faults import (
-    DROPPED,
-    arm_is_away,
-    entra_is_away,
-    gate_refuses,
-    held,
-    registration_fails,
-    sign_ins_fail,
-    vault_write_fails,
-)
+from tests.engine.held_faults import gate_refuses, held, registration_fails, vault_write_fails
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
@@ -140,17 +126,6 @@ def test_a_write_to_the_vault_fails_for_one_identity_or_all(
     first.put("text/free")
 
 
-def test_a_write_whose_answer_is_lost_has_been_done(small: LocalStack, written: Callable[[str], Written]) -> None:
-    secret = written(_IDENTITY)
-
-    with (
-        held(small, vault_write_fails(small, _IDENTITY, status=DROPPED, after=True)),
-        pytest.raises(requests.ConnectionError),
-    ):
-        secret.put("text/lost")
-    assert secret.get() == "text/lost"
-
-
 @pytest.mark.parametrize("after", [False, True])
 def test_a_registration_fails_before_or_after_its_effect(
     small: LocalStack, out_of_band: OutOfBand, after: bool
@@ -180,43 +155,6 @@ def test_a_refusing_gate_leaves_delivered_credentials_alone(small: LocalStack, o
             assert bare_sign_in(delivered(small, _IDENTITY))
         with registered(small, out_of_band, _OTHER) as issued:
             _await_replicas(small, _OTHER, issued)
-
-
-def test_all_sign_ins_of_an_application_can_fail(small: LocalStack) -> None:
-    with held(small, sign_ins_fail(small, _IDENTITY)):
-        with pytest.raises(ClientAuthenticationError, match="AADSTS7000112"):
-            bare_sign_in(delivered(small, _IDENTITY))
-        assert bare_sign_in(delivered(small, _OTHER))
-    assert bare_sign_in(delivered(small, _IDENTITY))
-
-
-@pytest.mark.parametrize("away", [arm_is_away(), entra_is_away()], ids=["arm", "entra"])
-def test_a_service_that_is_away_comes_back(small: LocalStack, away: HeldAnswer) -> None:
-    local = small.environment
-    url = {"arm": local.arm_endpoint, "entra": local.authority_host}[away.service]
-    dropped = replace(away, status=DROPPED)
-
-    with held(small, away):
-        assert requests.get(url, timeout=30).status_code == 503
-    with held(small, dropped), pytest.raises(requests.ConnectionError):
-        requests.get(url, timeout=30)
-    assert requests.get(url, timeout=30).status_code in (400, 404, 501)
-
-
-def test_arms_date_can_be_ahead(small: LocalStack) -> None:
-    def ahead() -> timedelta:
-        answer = requests.get(small.environment.arm_endpoint, timeout=30)
-        return parsedate_to_datetime(answer.headers["Date"]) - clock.now()
-
-    with held(small, date_shift={"arm": 10 * 86400.0}):
-        assert abs(ahead() - timedelta(days=10)) < timedelta(minutes=1)
-    assert abs(ahead()) < timedelta(minutes=1)
-
-
-def test_nothing_is_left_of_what_was_held(small: LocalStack) -> None:
-    with held(small, arm_is_away()), held(small, entra_is_away()):
-        assert StateDirectory(small.state).held_faults_file.exists()
-    assert not StateDirectory(small.state).held_faults_file.exists()
 
 
 def _await_replicas(stack: LocalStack, identity: str, issued: IssuedCertificate) -> None:
