@@ -43,7 +43,7 @@ class TheScripts(HyperShiftScripts):
         for row in SCRIPTED:
             principal = self.graph("GET", f"/servicePrincipals(appId='{written[row.field]['clientID']}')")
             assert row.hypershift is not None
-            self.assign(infra_id, row.component, row.hypershift, principal["id"])
+            self.assign_as_the_cli(infra_id, row.component, row.hypershift, principal["id"])
         managed = {
             each["properties"]["clientId"]: each["properties"]["principalId"]
             for each in self.arm(
@@ -52,7 +52,7 @@ class TheScripts(HyperShiftScripts):
         }
         named = yaml.safe_load(self.data_plane_file.read_text(encoding="utf-8"))
         for each in DATA_PLANE:
-            self.assign(infra_id, each.component, each.hypershift, managed[named[each.field]])
+            self.assign_as_the_cli(infra_id, each.component, each.hypershift, managed[named[each.field]])
         self.let_read_the_vault(add_on_object_id)
 
     def script(self, script: Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -31,7 +31,7 @@ def create_iam(scripts: HyperShiftScripts, cluster: str, infra_id: str, issuer_u
             path = f"{identity}/federatedIdentityCredentials/{credential}"
             scripts.arm("PUT", path, _VERSION, {"properties": federated})
         if row.workload.path is None:
-            scripts.assign(infra_id, row.component, row.hypershift, made["principalId"])
+            scripts.assign_as_the_cli(infra_id, row.component, row.hypershift, made["principalId"])
             found[row.field] = {"clientID": made["clientId"]}
         else:
             found[f"{row.field}ClientID"] = made["clientId"]

@@ -84,14 +84,14 @@ def registration_fails(
     return HeldAnswer("graph", ("PATCH",), application, '"keyCredentials"', status, code, after=after)
 
 
-def entra_is_away(*, status: int | None = 503) -> HeldAnswer:
+def entra_is_away() -> HeldAnswer:
     """Every request to Entra ID fails."""
-    return HeldAnswer("entra", status=status, code="temporarily_unavailable")
+    return HeldAnswer("entra", status=503, code="temporarily_unavailable")
 
 
-def arm_is_away(*, status: int | None = 503) -> HeldAnswer:
+def arm_is_away() -> HeldAnswer:
     """Every request to ARM fails."""
-    return HeldAnswer("arm", status=status)
+    return HeldAnswer("arm", status=403)
 
 
 def _application(stack: LocalStack, identity: str) -> dict[str, str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import json
-import uuid
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.catalogue_rows import RoleGrant, Scope
-from identity.naming import role_assignment_name, role_definition_id
+from identity.naming import role_assignment_name
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
@@ -64,19 +63,19 @@ class HyperShiftScripts(OutOfBand):
         self.control_plane_file.write_text(json.dumps({**identities, "managedIdentitiesKeyVault": vault}, indent=4))
         managed = {row.field: self._managed_identity(row.field, issuer_url) for row in DATA_PLANE}
         for row in DATA_PLANE:
-            self.assign(infra_id, row.component, row.hypershift, managed[row.field]["principalId"])
+            self.assign_as_the_cli(infra_id, row.component, row.hypershift, managed[row.field]["principalId"])
         lines = ",\n".join(f'  "{field}": {each["clientId"]}' for field, each in managed.items())
         self.data_plane_file.write_text(f"{{\n{lines}\n}}\n")
         self.let_read_the_vault(add_on_object_id)
 
     def let_read_the_vault(self, object_id: str) -> None:
         """As `setup_aks_cluster.sh` does for the add-on of the management cluster."""
-        self._role(str(uuid.uuid4()), self.group, KEY_VAULT_SECRETS_USER_ROLE.guid, object_id)
+        self.assign(self.group, KEY_VAULT_SECRETS_USER_ROLE.guid, object_id)
 
-    def assign(self, infra_id: str, component: str, grant: RoleGrant, principal_id: str) -> None:
+    def assign_as_the_cli(self, infra_id: str, component: str, grant: RoleGrant, principal_id: str) -> None:
         """As `hypershift create cluster azure` does."""
         for scope in self._scopes(grant):
-            self._role(role_assignment_name(infra_id, component, scope), scope, grant.role.guid, principal_id)
+            self.assign(scope, grant.role.guid, principal_id, role_assignment_name(infra_id, component, scope))
 
     def credential_pem(self, stem: str) -> bytes:
         """Key and certificate that a script has made, in PEM."""
@@ -107,7 +106,7 @@ class HyperShiftScripts(OutOfBand):
     def administer(self, scope: str) -> str:
         """Let the deployer do everything in vaults; returns its object id."""
         deployer: str = self.graph("GET", f"/servicePrincipals(appId='{self.deployer}')")["id"]
-        self._role(str(uuid.uuid4()), scope, _KEY_VAULT_ADMINISTRATOR, deployer)
+        self.assign(scope, _KEY_VAULT_ADMINISTRATOR, deployer)
         return deployer
 
     def _may_write(self) -> bool:
@@ -150,7 +149,7 @@ class HyperShiftScripts(OutOfBand):
         written = {"value": json.dumps(document, indent=8), "tags": {"file-encoding": "utf-8"}}
         self.vault("PUT", VAULT, f"/secrets/{name}-json", written)
         if grant is not None:
-            self.assign(infra_id, component, grant, principal["id"])
+            self.assign_as_the_cli(infra_id, component, grant, principal["id"])
         return {
             "certificateName": name,
             "clientID": application["appId"],
@@ -174,15 +173,6 @@ class HyperShiftScripts(OutOfBand):
     def _scopes(self, grant: RoleGrant) -> Iterator[str]:
         groups = {Scope.MANAGED: "hc1-managed", Scope.NSG: "hc1-nsg", Scope.VNET: "hc1-network", Scope.DNS: "dns-local"}
         return (f"/subscriptions/{self._subscription_id}/resourceGroups/{groups[each]}" for each in grant.scopes)
-
-    def _role(self, name: str, scope: str, role: str, principal_id: str) -> None:
-        properties = {
-            "roleDefinitionId": role_definition_id(self._subscription_id, role),
-            "principalId": principal_id,
-            "principalType": "ServicePrincipal",
-        }
-        assignment = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
-        self.arm("PUT", assignment, "2022-04-01", {"properties": properties})
 
 
 def _moment(seconds: int) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
 import requests
 from azure.identity import CertificateCredential
 from azure.keyvault.secrets import SecretClient
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
+from identity.clouds import LocalEnvironment
+from identity.naming import role_definition_id
 from tests.harness import LocalStack
 
 
@@ -18,14 +24,7 @@ class OutOfBand:
     def __init__(self, stack: LocalStack) -> None:
         self._stack = stack
         local = stack.environment
-        self._credential = CertificateCredential(
-            local.tenant_id,
-            local.deployer_client_id,
-            local.deployer_certificate,
-            authority=local.authority_host,
-            disable_instance_discovery=True,
-            connection_verify=local.ca_file,
-        )
+        self._credential = credential_of(local, local.deployer_client_id, local.deployer_certificate)
 
     def arm(self, method: str, resource_id: str, api_version: str, body: Any = None) -> Any:
         """A request to ARM; its answer."""
@@ -66,6 +65,28 @@ class OutOfBand:
             names = [each.name for each in secrets.list_properties_of_secrets()]
             return [secrets.get_secret(name).value or "" for name in names if name]
 
+    def application(self, name: str, *certificates_pem: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A new application with these certificates, which not every replica knows yet, and its service principal."""
+        application = self.graph("POST", "/applications", {"displayName": name})
+        principal = self.graph("POST", "/servicePrincipals", {"appId": application["appId"]})
+        self.register(f"/applications/{application['id']}", *certificates_pem)
+        return application, principal
+
+    def register(self, application: str, *certificates_pem: str) -> None:
+        """Make these the certificates of an application, which is named by its path."""
+        self.graph("PATCH", application, {"keyCredentials": [registration(each) for each in certificates_pem]})
+
+    def assign(self, scope: str, role: str, object_id: str, name: str | None = None) -> str:
+        """Assign a role, by its GUID, to a service principal; returns the assignment's id."""
+        assignment = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name or uuid.uuid4()}"
+        properties = {
+            "principalId": object_id,
+            "principalType": "ServicePrincipal",
+            "roleDefinitionId": role_definition_id(self._stack.environment.subscription_id, role),
+        }
+        self.arm("PUT", assignment, "2022-04-01", {"properties": properties})
+        return assignment
+
     def _request(
         self, method: str, url: str, scope: str, headers: Mapping[str, str] | None = None, **options: Any
     ) -> Any:
@@ -74,3 +95,21 @@ class OutOfBand:
         answer = requests.request(method, url, headers=headers, verify=verify, timeout=30, **options)
         assert answer.ok, answer.text
         return answer.json() if answer.content else None
+
+
+def credential_of(local: LocalEnvironment, client_id: str, certificate: str) -> CertificateCredential:
+    """An application's sign-in with a certificate, which is named by its file."""
+    return CertificateCredential(
+        local.tenant_id,
+        client_id,
+        certificate,
+        authority=local.authority_host,
+        disable_instance_discovery=True,
+        connection_verify=local.ca_file,
+    )
+
+
+def registration(certificate_pem: str) -> dict[str, str]:
+    """A certificate as Graph takes it, one of an application's `keyCredentials`."""
+    der = x509.load_pem_x509_certificate(certificate_pem.encode()).public_bytes(Encoding.DER)
+    return {"type": "AsymmetricX509Cert", "usage": "Verify", "key": base64.b64encode(der).decode()}

@@ -7,7 +7,6 @@ the management cluster's address, which `clusterSide: stack` needs. The state it
 
 from __future__ import annotations
 
-import base64
 import re
 import threading
 import uuid
@@ -22,15 +21,13 @@ import requests
 import yaml
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import CertificateCredential
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.access.token_cache import CACHE_VARIABLE
-from identity.credentials.certificate import issue
-from identity.naming import resource_group_id, resource_id, role_definition_id
+from identity.naming import resource_group_id, resource_id
 from localcloud.azure.shared.faults import Faults
 from localcloud.core.files import write_private
-from tests.engine.out_of_band import OutOfBand
+from tests.engine.fresh_certificate import fresh_certificate
+from tests.engine.out_of_band import OutOfBand, credential_of
 from tests.harness import LocalStack, steps_of
 
 READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
@@ -78,7 +75,7 @@ class Reader:
         return requests.request(
             method,
             url,
-            headers={"Authorization": f"Bearer {self._credential().get_token(scope).token}"},
+            headers={"Authorization": f"Bearer {self.credential().get_token(scope).token}"},
             params=query,
             json=body,
             verify=self.stack.environment.ca_file,
@@ -100,16 +97,9 @@ class Reader:
         url = f"{self.stack.environment.graph_endpoint}/v1.0{path}"
         return self.request(method, url, "https://graph.microsoft.com/.default", body)
 
-    def _credential(self) -> CertificateCredential:
-        local = self.stack.environment
-        return CertificateCredential(
-            local.tenant_id,
-            self.client_id,
-            str(self.certificate),
-            authority=local.authority_host,
-            disable_instance_discovery=True,
-            connection_verify=local.ca_file,
-        )
+    def credential(self) -> CertificateCredential:
+        """The reader's sign-in, with nothing in its cache."""
+        return credential_of(self.stack.environment, self.client_id, str(self.certificate))
 
     def await_rights(self, *scopes: str) -> None:
         """Return as soon as every replica of Entra ID knows the reader and its roles at `scopes` have taken effect."""
@@ -129,7 +119,7 @@ class Reader:
 
     def _is_known(self) -> bool:
         try:
-            self._credential().get_token(_ARM)
+            self.credential().get_token(_ARM)
         except ClientAuthenticationError:
             return False
         return True
@@ -142,23 +132,27 @@ def reader_of(stack: LocalStack, folder: Path, *, cluster_user: bool = False) ->
     The tenant's administrator makes it; here that is the deployer with the right to assign any role.
     """
     stack.administer()
-    administrator, issued = OutOfBand(stack), issue("reader", not_before=_recently(), lifetime=timedelta(days=1))
-    application = administrator.graph("POST", "/applications", {"displayName": f"reader-{uuid.uuid4()}"})
-    principal = administrator.graph("POST", "/servicePrincipals", {"appId": application["appId"]})
-    path = f"/applications/{application['id']}"
-    administrator.graph("PATCH", path, {"keyCredentials": [registration(issued.certificate_pem)]})
-    reader = Reader(stack, application["appId"], principal["id"], folder)
-    write_private(reader.certificate, (issued.private_key_pem + issued.certificate_pem).encode())
+    administrator = OutOfBand(stack)
+    reader = signed_up(administrator, stack, f"reader-{uuid.uuid4()}", folder)
     groups = dict.fromkeys(resource_groups(stack), READER)
     clusters = {_management_cluster(stack): _CLUSTER_USER} if cluster_user else {}
-    made = [_assign(administrator, stack, reader, scope, role) for scope, role in {**groups, **clusters}.items()]
+    made = [administrator.assign(scope, role, reader.object_id) for scope, role in {**groups, **clusters}.items()]
     reader.await_rights(*groups)
     try:
         yield reader
     finally:
         for assignment in made:
             administrator.arm("DELETE", assignment, _ASSIGNMENTS)
-        administrator.graph("DELETE", path)
+        administrator.graph("DELETE", f"/applications(appId='{reader.client_id}')")
+
+
+def signed_up(administrator: OutOfBand, stack: LocalStack, name: str, folder: Path) -> Reader:
+    """A new application, whose key and certificate are in `folder`, without any right."""
+    issued = fresh_certificate()
+    application, principal = administrator.application(name, issued.certificate_pem)
+    made = Reader(stack, application["appId"], principal["id"], folder)
+    write_private(made.certificate, (issued.private_key_pem + issued.certificate_pem).encode())
+    return made
 
 
 def resource_groups(stack: LocalStack) -> list[str]:
@@ -186,25 +180,3 @@ def _management_cluster(stack: LocalStack) -> str:
     cluster = stack.configuration("managementCluster")
     aks = "Microsoft.ContainerService/managedClusters"
     return resource_id(stack.environment.subscription_id, cluster["resourceGroup"], aks, cluster["name"])
-
-
-def _assign(administrator: OutOfBand, stack: LocalStack, reader: Reader, scope: str, role: str) -> str:
-    """Assign a role; returns the assignment's id."""
-    assignment = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{uuid.uuid4()}"
-    properties = {
-        "principalId": reader.object_id,
-        "principalType": "ServicePrincipal",
-        "roleDefinitionId": role_definition_id(stack.environment.subscription_id, role),
-    }
-    administrator.arm("PUT", assignment, _ASSIGNMENTS, {"properties": properties})
-    return assignment
-
-
-def registration(certificate_pem: str) -> dict[str, str]:
-    """A certificate as Graph takes it, one of an application's `keyCredentials`."""
-    der = x509.load_pem_x509_certificate(certificate_pem.encode()).public_bytes(Encoding.DER)
-    return {"type": "AsymmetricX509Cert", "usage": "Verify", "key": base64.b64encode(der).decode()}
-
-
-def _recently() -> datetime:
-    return datetime.now(UTC) - timedelta(minutes=5)

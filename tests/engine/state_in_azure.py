@@ -39,7 +39,6 @@ _BLOB_READER: Final = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
 _CRYPTO_USER: Final = "12338af0-0e69-4776-bea7-57ae8d297424"
 _STORAGE: Final = "2023-05-01"
 _IDENTITIES: Final = "2023-01-31"
-_AUTHORIZATION: Final = "2022-04-01"
 # What is new takes effect at once: how long it takes in Azure is not what is asked here.
 FAULTS: Final[Mapping[str, Any]] = {
     "replica_delays": [0.0],
@@ -66,7 +65,7 @@ class StateInAzure(OutOfBand):
         self._signing_key = make()
         self._group = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/identity-local"
         self.container = self._account("stidstackstate", "pulumi-state", "None")
-        self._assign(self.container, _BLOB_READER, self._deployer)
+        self.assign(self.container, _BLOB_READER, self._deployer)
         self._publish()
         self._reader_of_the_key = self._custom_role("keys/read", "keys/decrypt/action")
 
@@ -107,7 +106,7 @@ class StateInAzure(OutOfBand):
         trust = {"issuer": ISSUER, "subject": subject, "audiences": [FEDERATED_AUDIENCE]}
         self.arm("PUT", f"{identity}/federatedIdentityCredentials/pod", _IDENTITIES, {"properties": trust})
         for role, scope in zip(roles, (self.container, self._vault_key), strict=False):
-            self._assign(scope, role, made["principalId"])
+            self.assign(scope, role, made["principalId"])
         folder.mkdir()
         token = folder / "token"
         token.write_text(GuestCluster(self._stack, ISSUER, self._signing_key).token(subject))
@@ -120,15 +119,6 @@ class StateInAzure(OutOfBand):
         found: str = self.graph("GET", f"/servicePrincipals(appId='{client_id}')")["id"]
         return found
 
-    def _assign(self, scope: str, role: str, principal: str) -> None:
-        properties = {
-            "roleDefinitionId": role_definition_id(self._stack.environment.subscription_id, role),
-            "principalId": principal,
-            "principalType": "ServicePrincipal",
-        }
-        path = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{uuid.uuid4()}"
-        self.arm("PUT", path, _AUTHORIZATION, {"properties": properties})
-
     def _custom_role(self, *data_actions: str) -> str:
         guid = str(uuid.uuid4())
         permission = {"actions": [], "dataActions": [f"Microsoft.KeyVault/vaults/{each}" for each in data_actions]}
@@ -138,8 +128,8 @@ class StateInAzure(OutOfBand):
             "permissions": [permission],
             "assignableScopes": [self._group],
         }
-        path = f"{self._group}/providers/Microsoft.Authorization/roleDefinitions/{guid}"
-        self.arm("PUT", path, _AUTHORIZATION, {"properties": properties})
+        path = role_definition_id(self._stack.environment.subscription_id, guid)
+        self.arm("PUT", path, "2022-04-01", {"properties": properties})
         return guid
 
     def _account(self, name: str, container: str, access: str) -> str:
@@ -155,7 +145,7 @@ class StateInAzure(OutOfBand):
         """The issuer's documents, written by the deployer."""
         container = self._account("stidstackissuer", "oidc", "Blob")
         local = self._stack.environment
-        self._assign(container, _BLOB_CONTRIBUTOR, self._deployer)
+        self.assign(container, _BLOB_CONTRIBUTOR, self._deployer)
         discovery = discovery_document(ISSUER)
         documents = {DISCOVERY_PATH: discovery, "/openid/v1/jwks": jwks_document([public_half(self._signing_key).jwk])}
         token = self._credential.get_token("https://storage.azure.com/.default").token

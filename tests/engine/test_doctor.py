@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from azure.identity import CertificateCredential
 from pydantic import TypeAdapter
 
 from identity.access.azure_client import AzureClient
@@ -210,15 +209,7 @@ def _stages(sources: DoctorSources) -> set[str]:
 
 def _azure(stack: LocalStack, reader: Reader) -> AzureClient:
     local = stack.environment
-    credential = CertificateCredential(
-        local.tenant_id,
-        reader.client_id,
-        str(reader.certificate),
-        authority=local.authority_host,
-        disable_instance_discovery=True,
-        connection_verify=local.ca_file,
-    )
-    return AzureClient(local_cloud(local), credential, local.ca_file)
+    return AzureClient(local_cloud(local), reader.credential(), local.ca_file)
 
 
 def _written(world: StackWorld) -> str:

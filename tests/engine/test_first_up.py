@@ -107,17 +107,11 @@ def _take_a_name(stack: LocalStack) -> tuple[str, str]:
     older = f"{subscription}/resourceGroups/identity-local/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
     made = somebody.arm("PUT", f"{older}/older", MANAGED_IDENTITY_API, {"location": "eastus"})
     assert _ROW.hypershift is not None
-    roles = f"{subscription}/providers/Microsoft.Authorization/roleDefinitions"
-    properties = {
-        "principalId": made["properties"]["principalId"],
-        "principalType": "ServicePrincipal",
-        "roleDefinitionId": f"{roles}/{_ROW.hypershift.role.guid}",
-    }
+    principal = made["properties"]["principalId"]
     name = role_assignment_name("hc1-infra", _ROW.component, scope)
-    taken = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
-    somebody.arm("PUT", taken, _AUTHORIZATION, {"properties": properties})
+    taken = somebody.assign(scope, _ROW.hypershift.role.guid, principal, name)
     somebody.arm("DELETE", f"{older}/older", MANAGED_IDENTITY_API)
-    return taken, properties["principalId"]
+    return taken, principal
 
 
 def _left_over(stack: LocalStack) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,15 +11,13 @@ from typing import Any, Final
 
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.sign_in import prove, sign_in
 from tests.engine.clients import bare_sign_in, read
 from tests.engine.fresh_certificate import fresh_certificate
 from tests.engine.held_faults import gate_refuses, held, registration_fails, vault_write_fails
-from tests.engine.out_of_band import OutOfBand
+from tests.engine.out_of_band import OutOfBand, registration
 from tests.harness import LocalStack
 
 _IDENTITY: Final = "hc1-cloud-provider"
@@ -88,9 +85,7 @@ def registered(stack: LocalStack, out_of_band: OutOfBand, identity: str) -> Iter
     application = stack.resource(f"{identity}-entra-application")["id"]
     before = out_of_band.graph("GET", application)["keyCredentials"]
     issued = fresh_certificate()
-    der = x509.load_pem_x509_certificate(issued.certificate_pem.encode()).public_bytes(Encoding.DER)
-    added = {"type": "AsymmetricX509Cert", "usage": "Verify", "key": base64.b64encode(der).decode()}
-    out_of_band.graph("PATCH", application, {"keyCredentials": [*before, added]})
+    out_of_band.graph("PATCH", application, {"keyCredentials": [*before, registration(issued.certificate_pem)]})
     yield issued
     out_of_band.graph("PATCH", application, {"keyCredentials": before})
 

@@ -40,7 +40,7 @@ _FAULTS: Final[Mapping[str, tuple[Callable[[LocalStack], Fault], bool]]] = {
         lambda stack: registration_fails(stack, status=403, after=True),
         True,
     ),
-    "ARM is away": (lambda _: arm_is_away(status=403), True),
+    "ARM is away": (lambda _: arm_is_away(), True),
     "Entra ID is away": (lambda _: entra_is_away(), False),
 }
 # Of eight sign-ins in a row no replica is slower than a second here; the gate gives up soon.

@@ -15,25 +15,21 @@ import pytest
 from rich.console import Console
 
 from identity.credentials import rfc3339
-from identity.credentials.certificate import issue
+from identity.naming import role_definition_id
 from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.local_azure import assemble
 from localcloud.azure.shared.faults import NO_DELAYS
-from localcloud.core.files import write_private
 from localcloud.core.state_directory import StateDirectory
 from ops.renewal.renewable import renewable
 from ops.renewal.run import RenewalRun
 from ops.stack import engine
 from tests.engine.killing import documents, small_stack
 from tests.engine.out_of_band import OutOfBand
-from tests.engine.reader import Reader, registration
+from tests.engine.reader import Reader, signed_up
 from tests.engine.rotations import LIFE, SETTLED
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.nightly
-
-_AUTHORIZATION = "2022-04-01"
-_SUBSCRIPTION = "/subscriptions/10ca1000-0000-4000-8000-000000000002"
 
 
 @pytest.fixture
@@ -50,19 +46,13 @@ def pipeline_of(stack: LocalStack, folder: Path) -> Reader:
     """
     stack.administer()
     administrator = OutOfBand(stack)
-    issued = issue("renewals", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=1))
-    application = administrator.graph("POST", "/applications", {"displayName": "renewals"})
-    principal = administrator.graph("POST", "/servicePrincipals", {"appId": application["appId"]})
-    keys = {"keyCredentials": [registration(issued.certificate_pem)]}
-    administrator.graph("PATCH", f"/applications/{application['id']}", keys)
-    renewals = Reader(stack, application["appId"], principal["id"], folder)
-    write_private(renewals.certificate, (issued.private_key_pem + issued.certificate_pem).encode())
-    scopes = _grant(stack, administrator, principal["id"])
+    renewals = signed_up(administrator, stack, "renewals", folder)
+    scopes = _grant(stack, administrator, renewals.object_id)
     with closing(StateDirectory(stack.state).open_store()) as store:
-        assemble(store, NO_DELAYS, authority_host="").directory.grant(principal["id"], WRITE_OWNED)
+        assemble(store, NO_DELAYS, authority_host="").directory.grant(renewals.object_id, WRITE_OWNED)
     for each in stack.resources():
         if each["type"] == "azuread:index/application:Application":
-            owner = f"{stack.environment.graph_endpoint}/v1.0/directoryObjects/{principal['id']}"
+            owner = f"{stack.environment.graph_endpoint}/v1.0/directoryObjects/{renewals.object_id}"
             administrator.graph("POST", f"{each['id']}/owners/$ref", {"@odata.id": owner})
     renewals.await_rights(*scopes)
     return renewals
@@ -81,13 +71,12 @@ def _grant(stack: LocalStack, administrator: OutOfBand, object_id: str) -> list[
         "permissions": [permissions],
         "assignableScopes": role["AssignableScopes"],
     }
-    definition = f"{_SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{uuid.uuid4()}"
-    administrator.arm("PUT", definition, _AUTHORIZATION, {"properties": properties})
+    guid = str(uuid.uuid4())
+    definition = role_definition_id(stack.environment.subscription_id, guid)
+    administrator.arm("PUT", definition, "2022-04-01", {"properties": properties})
     scopes = [words[words.index("--scope") + 1] for words in assignments]
     for scope in scopes:
-        path = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{uuid.uuid4()}"
-        grant = {"principalId": object_id, "principalType": "ServicePrincipal", "roleDefinitionId": definition}
-        administrator.arm("PUT", path, _AUTHORIZATION, {"properties": grant})
+        administrator.assign(scope, guid, object_id)
     return scopes
 
 
