@@ -97,11 +97,8 @@ def _signing_in(stack: LocalStack, scripts: HyperShiftScripts) -> Iterator[Clien
         assert _signs_in(stack, document.client_id, document.key_material.pem())
         return document.thumbprint
 
-    client = Client(sign_in)
-    try:
+    with Client(sign_in) as client:
         yield client
-    finally:
-        client.stop()
 
 
 def _signs_in(stack: LocalStack, client_id: str, pem: bytes) -> bool:

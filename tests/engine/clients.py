@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pytest
 from azure.core.exceptions import AzureError, ClientAuthenticationError
@@ -37,7 +37,7 @@ class _FailedError(Exception):
 
 
 class Client:
-    """Signs in by `sign_in`, which returns the certificate's thumbprint, with pauses (seconds) until it is stopped.
+    """Signs in by `sign_in`, which returns the certificate's thumbprint, with pauses (seconds) until its block ends.
 
     Attributes:
         sign_ins: how many there were with each certificate, by thumbprint.
@@ -78,7 +78,10 @@ class Client:
         """Return once the client has been refused with this certificate."""
         self._await(lambda: any("AADSTS700027" in each and thumbprint in each for each in self.refusals))
 
-    def stop(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Let the sign-in that is under way end."""
         self._stopped.set()
         self._thread.join()
@@ -164,8 +167,7 @@ def signing_in(stack: LocalStack, file: Path, *, pause: float = _PAUSE) -> Itera
             "azure-identity": lambda: bare_sign_in(read(file)),
             "vault": sign_in_from_the_vault,
         }.items():
-            clients[name] = Client(way, pause=pause)
-            ends.callback(clients[name].stop)
+            clients[name] = ends.enter_context(Client(way, pause=pause))
         yield clients
 
 
@@ -180,11 +182,8 @@ def upstream_client(stack: LocalStack, file: Path, *, backstop: str = "6h", paus
                 raise _FailedError(signed_in.error)
             return signed_in.thumbprint
 
-        client = Client(sign_in, pause=0)  # the process makes its pauses itself
-        try:
+        with Client(sign_in, pause=0) as client:  # the process makes its pauses itself
             yield client
-        finally:
-            client.stop()
 
 
 def report(clients: Mapping[str, Client]) -> str:

@@ -126,23 +126,17 @@ def rotating_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
 @contextmanager
 def pod_signing_in(rotating: Rotating) -> Iterator[Client]:
     """A pod signs in again all the time with what it has mounted, and is never refused."""
-    client = Client(lambda: bare_sign_in(read(rotating.file)))
-    try:
+    with Client(lambda: bare_sign_in(read(rotating.file))) as client:
         client.await_certificates(1)
         yield client
         client.await_sign_ins(5)
-    finally:
-        client.stop()
     assert client.failures == []
 
 
 def await_certificate(rotating: Rotating) -> None:
     """Return once the pod has the current certificate mounted."""
-    client = Client(lambda: bare_sign_in(read(rotating.file)))
-    try:
+    with Client(lambda: bare_sign_in(read(rotating.file))) as client:
         client.await_certificate(rotating.thumbprint)
-    finally:
-        client.stop()
 
 
 def run_consumer(stack: LocalStack) -> None:

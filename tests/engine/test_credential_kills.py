@@ -153,10 +153,7 @@ def _reading_the_vault(stack: LocalStack) -> Iterator[dict[str, Client]]:
     So it can do from before there is an identity that could read it, and while the local cloud is dead.
     """
     with closing(StateDirectory(stack.state).open_store()) as store, ExitStack() as ends:
-        clients = {name: Client(_sign_in(store, name), pause=_PAUSE) for name in _SECRETS}
-        for client in clients.values():
-            ends.callback(client.stop)
-        yield clients
+        yield {name: ends.enter_context(Client(_sign_in(store, name), pause=_PAUSE)) for name in _SECRETS}
 
 
 def _sign_in(store: Store, name: str) -> Callable[[], str]:

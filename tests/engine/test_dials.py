@@ -59,14 +59,13 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
 @contextmanager
 def signing_in(stack: LocalStack) -> Iterator[Client]:
     """A client that takes its credential out of the vault for each sign-in, until the end of the block."""
-    with secrets_of(stack) as vault:
-        client = Client(lambda: bare_sign_in(json.loads(vault.get_secret(_SECRET).value or "")))
-        try:
-            client.await_sign_ins(1)
-            yield client
-            client.await_sign_ins(1)
-        finally:
-            client.stop()
+    with (
+        secrets_of(stack) as vault,
+        Client(lambda: bare_sign_in(json.loads(vault.get_secret(_SECRET).value or ""))) as client,
+    ):
+        client.await_sign_ins(1)
+        yield client
+        client.await_sign_ins(1)
 
 
 def applications(stack: LocalStack) -> set[str]:

@@ -142,16 +142,13 @@ def test_a_lost_management_cluster_is_followed_by_one_of_its_name(
         file = Path(stack.environment.mounts_dir, "clusters-hc1/probe-cloud-provider/mnt/certs/cloud-provider-hc1-json")
         mounted = read(file)
         _another_cluster(stack)
-        client = Client(lambda: bare_sign_in(mounted))
-        try:
+        with Client(lambda: bare_sign_in(mounted)) as client:
             client.await_sign_ins(1)
             refused = stack.idstack("recover", check=False)
             rotates = {"enableSecretRotation": "true", "rotationPollInterval": "2m"}
             _with_add_on(OutOfBand(stack), stack.outputs["managementClusterId"], rotates)
             stack.idstack("recover")  # ends well only when every probe has signed in
             client.await_sign_ins(5)
-        finally:
-            client.stop()
 
         assert refused.returncode == 1
         assert "secret rotation is off" in refused.stdout

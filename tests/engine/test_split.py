@@ -38,12 +38,9 @@ def signing_in(stack: LocalStack) -> Iterator[Client]:
     mounted = next(
         json.loads(text) for text in OutOfBand(stack).credentials() if decode(text).client_id in _applications(stack)
     )
-    client = Client(lambda: bare_sign_in(mounted))
-    try:
+    with Client(lambda: bare_sign_in(mounted)) as client:
         client.await_sign_ins(1)
         yield client
-    finally:
-        client.stop()
 
 
 def to_get_the_cluster(stack: LocalStack, **configuration: Any) -> LocalStack:

@@ -97,15 +97,12 @@ class Storm:
             case Kind.TWIN:
                 self._meet_a_twin(is_up=operation.argument == "up")
             case _:
-                pods = Client(lambda: bare_sign_in(used[identity]), pause=PAUSE)
-                try:
+                with Client(lambda: bare_sign_in(used[identity]), pause=PAUSE) as pods:
                     if operation.kind is Kind.EDIT:
                         tampering.edit(world, identity, how)
                     else:
                         tampering.put_back(world, identity, with_tags=not how)
                     self._renew_or_force(operation, identity)
-                finally:
-                    pods.stop()
                 model.require(not pods.refusals, "what pods have was refused", pods.refusals[-1:])
                 bare_sign_in(used[identity])
         self._require(operation, credentials, Done((), 0, ""))

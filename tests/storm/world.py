@@ -11,9 +11,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Set
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -173,12 +174,8 @@ class World:
     @contextmanager
     def signing_in(self) -> Iterator[dict[str, Client]]:
         """A client of each application, which reads the vault's credential again for each sign-in, until the end."""
-        clients = {each: Client(lambda each=each: self._sign_in(each), pause=PAUSE) for each in SECRETS}  # type: ignore[misc]
-        try:
-            yield clients
-        finally:
-            for client in clients.values():
-                client.stop()
+        with ExitStack() as ends:
+            yield {each: ends.enter_context(Client(partial(self._sign_in, each), pause=PAUSE)) for each in SECRETS}
 
     def _start(self) -> None:
         """Start a local cloud if there is none, and note what it has before the stack is brought up."""
