@@ -6,33 +6,23 @@ state, configuration file and local cloud belong to the test alone.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
 import sqlite3
 import subprocess
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 import pytest
-import requests
 import yaml
-from azure.identity import CertificateCredential
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from identity.clouds import LocalEnvironment
-from identity.credentials import rfc3339
-from identity.credentials.certificate import issue
-from identity.credentials.sign_in import prove
 from localcloud.core.cluster import ClusterKind
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubernetes.kinds import KINDS, ResourceKind
@@ -308,92 +298,3 @@ def _objects(http: httpx.Client, kind: ResourceKind) -> Iterator[tuple[str, str]
         metadata = each["metadata"]
         key = f"{kind.group or 'core'}/{kind.plural}/{metadata.get('namespace', '')}/{metadata['name']}"
         yield key, json.dumps(each)
-
-
-class Graph:
-    """Microsoft Graph as the deployer: makes the applications that a test needs beside the stack's own."""
-
-    def __init__(self, local: LocalEnvironment) -> None:
-        self._local = local
-        credential = CertificateCredential(
-            local.tenant_id,
-            local.deployer_client_id,
-            local.deployer_certificate,
-            authority=local.authority_host,
-            disable_instance_discovery=True,
-        )
-        self._session = requests.Session()
-        self._session.verify = local.ca_file
-        self._endpoint = f"{local.graph_endpoint}/v1.0"
-        token = credential.get_token("https://graph.microsoft.com/.default").token
-        self._session.headers["Authorization"] = f"Bearer {token}"
-        self._created: list[str] = []
-
-    def application_with(self, certificate_pem: str) -> str:
-        """A new application with this certificate, once every replica of Entra ID knows it; returns its client id."""
-        valid = issue("valid", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=1))
-        client_id, _ = self.fresh_application_with(certificate_pem, valid.certificate_pem)
-        prove(
-            self._local.authority_host,
-            self._local.tenant_id,
-            client_id,
-            valid.certificate_pem,
-            valid.private_key_pem,
-            "https://graph.microsoft.com/.default",
-            successes=5,
-            settle=timedelta(seconds=2),  # the slowest replica lags by 1.5 seconds
-            timeout=timedelta(seconds=60),
-        )
-        return client_id
-
-    def fresh_application_with(self, *certificates_pem: str) -> tuple[str, str]:
-        """A new application with these certificates, not known everywhere yet; client id and principal's object id."""
-        application = self._post("/applications", {"displayName": f"test-{uuid.uuid4()}"})
-        self._created.append(application["id"])
-        principal = self._post("/servicePrincipals", {"appId": application["appId"]})
-        self.register(application["appId"], *certificates_pem)
-        return str(application["appId"]), str(principal["id"])
-
-    def register(self, client_id: str, *certificates_pem: str) -> None:
-        """Make these the certificates of an application; one that is registered already is registered again."""
-        keys = [_key_credential(each) for each in certificates_pem]
-        url = f"{self._endpoint}/applications(appId='{client_id}')"
-        changed = self._session.patch(url, json={"keyCredentials": keys}, timeout=30)
-        assert changed.ok, changed.text
-
-    def remove_certificate(self, client_id: str, thumbprint: str) -> None:
-        """Take a certificate away from an application, as somebody might do by hand."""
-        found = self._session.get(
-            f"{self._endpoint}/applications", params={"$filter": f"appId eq '{client_id}'"}, timeout=30
-        )
-        [application] = found.json()["value"]
-        removed = base64.b64encode(bytes.fromhex(thumbprint)).decode()
-        kept = [key for key in application["keyCredentials"] if key["customKeyIdentifier"] != removed]
-        assert len(kept) < len(application["keyCredentials"]), f"{thumbprint} is not registered"
-        changed = self._session.patch(
-            f"{self._endpoint}/applications/{application['id']}", json={"keyCredentials": kept}, timeout=30
-        )
-        assert changed.ok, changed.text
-
-    def close(self) -> None:
-        """Delete what was made."""
-        for object_id in self._created:
-            self._session.delete(f"{self._endpoint}/applications/{object_id}", timeout=30)
-        self._session.close()
-
-    def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        answer = self._session.post(f"{self._endpoint}{path}", json=body, timeout=30)
-        assert answer.ok, answer.text
-        created: dict[str, Any] = answer.json()
-        return created
-
-
-def _key_credential(certificate_pem: str) -> dict[str, str]:
-    certificate = x509.load_pem_x509_certificate(certificate_pem.encode())
-    return {
-        "type": "AsymmetricX509Cert",
-        "usage": "Verify",
-        "key": base64.b64encode(certificate.public_bytes(Encoding.DER)).decode(),
-        "startDateTime": rfc3339.render(certificate.not_valid_before_utc),
-        "endDateTime": rfc3339.render(certificate.not_valid_after_utc),
-    }

@@ -44,7 +44,8 @@ from tests.engine.name_conflicts import (
     refusals,
     take_names,
 )
-from tests.harness import Graph, LocalStack
+from tests.engine.out_of_band import OutOfBand
+from tests.harness import LocalStack
 
 pytestmark = pytest.mark.nightly
 
@@ -151,20 +152,21 @@ def _trust(local: LocalEnvironment) -> ssl.SSLContext:
 
 
 @pytest.fixture
-def graph(conflicts: NameConflicts, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
-    """Graph, and clients in this process trust the local cloud."""
+def somebody(conflicts: NameConflicts, monkeypatch: pytest.MonkeyPatch) -> OutOfBand:
+    """Who makes applications beside the stack's own; clients in this process trust the local cloud."""
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", conflicts.stack.environment.ca_file)
-    made = Graph(conflicts.stack.environment)
-    yield made
-    made.close()
+    return OutOfBand(conflicts.stack)
 
 
-def test_some_replica_refuses_a_fresh_certificate_until_the_gate_passes(conflicts: NameConflicts, graph: Graph) -> None:
+def test_some_replica_refuses_a_fresh_certificate_until_the_gate_passes(
+    conflicts: NameConflicts, somebody: OutOfBand
+) -> None:
     local, first, second = conflicts.stack.environment, fresh_certificate(), fresh_certificate()
-    client_id, _ = graph.fresh_application_with(first.certificate_pem)
+    application, _ = somebody.application("fresh", first.certificate_pem)
+    client_id = application["appId"]
     gate(local, client_id, first)
 
-    graph.register(client_id, first.certificate_pem, second.certificate_pem)
+    somebody.register(f"/applications/{application['id']}", first.certificate_pem, second.certificate_pem)
     at_once = sign_ins(local, client_id, second)
     gate(local, client_id, second)
 
@@ -173,10 +175,11 @@ def test_some_replica_refuses_a_fresh_certificate_until_the_gate_passes(conflict
 
 
 def test_a_fresh_role_has_no_effect_at_first_and_the_probe_gets_ready(
-    conflicts: NameConflicts, graph: Graph, tmp_path: Path
+    conflicts: NameConflicts, somebody: OutOfBand, tmp_path: Path
 ) -> None:
     local, issued = conflicts.stack.environment, fresh_certificate()
-    client_id, object_id = graph.fresh_application_with(issued.certificate_pem)
+    application, principal = somebody.application("fresh", issued.certificate_pem)
+    client_id = application["appId"]
     gate(local, client_id, issued)
     file = tmp_path / "credential"
     file.write_text(document(local, client_id, issued))
@@ -191,7 +194,7 @@ def test_a_fresh_role_has_no_effect_at_first_and_the_probe_gets_ready(
     )
     prober = Prober(CredentialSource("file", str(file)), call, Metrics())
 
-    assign(conflicts.session, MANAGED, str(uuid.uuid4()), object_id, READER)
+    somebody.assign(MANAGED, READER, principal["id"])
     at_once = prober.prove()
     running = threading.Thread(target=prober.run, args=(timedelta(seconds=0.2),))
     running.start()

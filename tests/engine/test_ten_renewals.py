@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from identity.access.registered_certificates import thumbprint
 from tests.engine.clients import report, signing_in, upstream_client
+from tests.engine.out_of_band import OutOfBand
 from tests.engine.rotations import Rotating, rotating_stack
-from tests.harness import Graph
 
 pytestmark = pytest.mark.nightly
 _RENEWALS = 10
@@ -64,7 +65,7 @@ def test_these_clients_see_a_gate_that_asks_too_little(rotating: Rotating, succe
 
 
 def test_these_clients_see_a_missing_spare(rotating: Rotating) -> None:
-    before, graph = rotating.thumbprint, Graph(rotating.stack.environment)
+    before, someone = rotating.thumbprint, OutOfBand(rotating.stack)
     with signing_in(rotating.stack, rotating.file) as clients:
         clients["azure-identity"].await_certificate(before)  # the mount has it
     # It does not look at the file again for six hours.
@@ -75,6 +76,9 @@ def test_these_clients_see_a_missing_spare(rotating: Rotating) -> None:
         assert pod.failures == []
         assert set(pod.sign_ins) == {before}, "the spare keeps it going"
 
-        graph.remove_certificate(rotating.client_id, before)
+        application = f"/applications(appId='{rotating.client_id}')"
+        registered = someone.graph("GET", f"{application}?$select=keyCredentials")["keyCredentials"]
+        kept = [each for each in registered if thumbprint(each) != before]
+        assert len(kept) < len(registered)
+        someone.graph("PATCH", application, {"keyCredentials": kept})
         pod.await_refusal(before)
-    graph.close()
