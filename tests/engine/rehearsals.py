@@ -22,10 +22,11 @@ from tests.harness import PROJECT
 from tests.repositories import Repository
 from tests.warm import virtual_environment
 
-_COPIED: Final = (
+COPIED: Final = (
     *("__main__.py", "components", "emulated", "identity", "localcloud", "ops", "plugin", "policies", "provider"),
     *("tools", "Pulumi.yaml", "pyproject.toml", "requirements.txt", ".gitignore"),
 )
+"""What the commands run: links to this checkout git would not know of."""
 _KEYS: Final = "idstack:{}"
 
 
@@ -150,16 +151,21 @@ def rehearsals(top: Path, *, warm: bool = True) -> Iterator[Rehearsals]:
     root = top / "project"
     root.mkdir()
     (top / "temporary").mkdir()
-    for name in _COPIED:
-        if (PROJECT / name).is_dir():
-            shutil.copytree(PROJECT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(PROJECT / name, root / name)
+    copy_project(root)
     (root / ".venv").symlink_to(virtual_environment() if warm else PROJECT / ".venv")
     (root / ".tools").symlink_to(PROJECT / ".tools")
     git(root, "init", "--quiet")
     (root / ".git/info/exclude").write_text(".venv\n.tools\n", encoding="utf-8")
     yield Rehearsals(Repository(root))
+
+
+def copy_project(root: Path) -> None:
+    """Copy what the commands run into a directory."""
+    for name in COPIED:
+        if (PROJECT / name).is_dir():
+            shutil.copytree(PROJECT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(PROJECT / name, root / name)
 
 
 def processes_in(directory: Path) -> list[str]:

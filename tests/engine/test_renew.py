@@ -15,14 +15,10 @@ from identity.credentials import rfc3339
 from ops.renewal.renewable import RenewedType
 from tests.engine.changing import FAST, another_imported, with_applications
 from tests.engine.held_faults import Fault, gate_refuses, held, vault_write_fails
+from tests.engine.rotations import LIFE
 from tests.harness import LocalStack, running_stack
 
-# A certificate of two years that is renewed after a day is valid now, whenever in the last year the clock was.
-_LIFE: Final = {
-    "lifetimeDays": 730,
-    "renewBeforeDays": 729,
-    "propagation": {**FAST["propagation"], "timeoutSeconds": 10},
-}
+_LIFE: Final = {**LIFE, "propagation": {**FAST["propagation"], "timeoutSeconds": 10}}
 _ALL: Final = frozenset({"hc1/nodePoolManagement", "hc1/disk", "hc2/nodePoolManagement"})
 _LEFT_OUT: Final = re.compile(r"^(\S+/\S+): left out, (.*)$", re.MULTILINE)
 _DATES: Final = ("notAfter", "renewAfter", "thumbprint", "generation")

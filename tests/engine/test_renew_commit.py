@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -12,38 +11,21 @@ import pytest
 from identity.checkout import git
 from identity.credentials import rfc3339
 from tests.engine.changing import FAST, with_applications
-from tests.harness import PROJECT, LocalStack, running_stack
+from tests.engine.rehearsals import COPIED, copy_project
+from tests.engine.rotations import LIFE
+from tests.harness import LocalStack, running_stack
 from tests.repositories import Repository
 
 pytestmark = pytest.mark.nightly
 
-# What the commands run; the rest of the project stays links to this checkout, which git does not know of.
-_COPIED: Final = (
-    *(
-        "__main__.py",
-        "components",
-        "emulated",
-        "identity",
-        "localcloud",
-        "ops",
-        "plugin",
-        "policies",
-        "provider",
-        "tools",
-    ),
-    *("Pulumi.yaml", "pyproject.toml", "requirements.txt", ".gitignore"),
-)
-_LIFE: Final = {**FAST, "lifetimeDays": 730, "renewBeforeDays": 729}
+_LIFE: Final = {**FAST, **LIFE}
 
 
 def _repository(stack: LocalStack) -> Repository:
-    """The stack's project as a repository with one commit."""
-    for name in _COPIED:
+    """The stack's project as a repository with one commit; what no command runs stays links to this checkout."""
+    for name in COPIED:
         (stack.root / name).unlink()
-        if (PROJECT / name).is_dir():
-            shutil.copytree(PROJECT / name, stack.root / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(PROJECT / name, stack.root / name)
+    copy_project(stack.root)
     git(stack.root, "init", "--quiet")
     repository = Repository(stack.root)
     _commit(repository)
@@ -51,7 +33,7 @@ def _repository(stack: LocalStack) -> Repository:
 
 
 def _commit(repository: Repository) -> str:
-    return repository.commit(*_COPIED, "Pulumi.local.yaml")
+    return repository.commit(*COPIED, "Pulumi.local.yaml")
 
 
 def test_the_program_and_configuration_of_the_last_up_renew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
