@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -27,7 +27,8 @@ Thing = tuple[str, str]
 """Kind and name of something in the cloud."""
 
 _CREDENTIAL_SECRET: Final = "idstack:index:CredentialSecret"
-_ENDS_WITHIN: Final = 60.0  # seconds
+ENDS_WITHIN: Final = 60.0
+"""Seconds until a process that does not end is a failure."""
 _MADE_BY_PLUGINS: Final = {
     "namespaces": "Namespace",
     "configmaps": "ConfigMap",
@@ -87,8 +88,8 @@ def interruption(stack: LocalStack, kill: Kill, *command: str) -> Iterator[list[
         plugin = _standing_still(fault_daemon, running)
         assert plugin, f"{command} ended before write {kill.write}: {printed.read_text()}"
         victims = {
-            "engine": lambda: _processes(stack, "pulumi "),
-            "plugin": lambda: _processes(stack, plugin),
+            "engine": lambda: processes_of(stack, "pulumi "),
+            "plugin": lambda: processes_of(stack, plugin),
             "local cloud": lambda: [fault_daemon.pid],
         }[kill.victim]()
         assert victims, f"no {kill.victim} at a write of {plugin}"
@@ -101,8 +102,8 @@ def interruption(stack: LocalStack, kill: Kill, *command: str) -> Iterator[list[
             fault_daemon.stdin.close()
             running.wait()
         assert running.returncode != 0, f"{command} succeeded all the same: {printed.read_text()}"
-        for pid in _processes(stack, "emulated.", "-m provider"):
-            _wait_until_ended(pid)
+        for pid in processes_of(stack, "emulated.", "-m provider"):
+            assert not outlasting(pid), f"process {pid} does not end"
 
 
 def interrupted(stack: LocalStack, kill: Kill, *command: str) -> None:
@@ -178,7 +179,7 @@ def _fault_daemon(stack: LocalStack, kill: Kill) -> Iterator[subprocess.Popen[st
     """The local cloud with a daemon that stands still at the chosen write."""
     daemon = processes.alive(stack.state / "pids", DAEMON)
     assert daemon is not None
-    daemon.end(grace=_ENDS_WITHIN)
+    daemon.end(grace=ENDS_WITHIN)
     arguments = [str(stack.state), str(kill.write), kill.moment, kill.what]
     with subprocess.Popen(
         [sys.executable, "-m", "tests.engine.fault_daemon", *arguments],
@@ -208,24 +209,32 @@ def _standing_still(fault_daemon: subprocess.Popen[str], running: subprocess.Pop
         os.close(ended)
 
 
-def _processes(stack: LocalStack, *parts: str) -> list[int]:
-    """The stack's processes whose command line has one of these parts."""
-    mark = f"LOCALCLOUD_STATE_DIR={stack.state}".encode()
+def processes_of(stack: LocalStack, *parts: str) -> list[int]:
+    """The stack's processes whose command line has one of these parts, by default all of them.
+
+    Its environment names the stack's directory; one that was forked from a warm interpreter (`tests/warm`) works in it.
+    """
     found = []
     for directory in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            if any(part in command for part in parts) and mark in (directory / "environ").read_bytes().split(b"\0"):
+        # It may end at any moment, or be somebody else's.
+        with suppress(OSError):
+            command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            is_meant = not parts or any(part in command for part in parts)
+            if is_meant and (
+                (directory / "cwd").readlink().is_relative_to(stack.root)
+                or bytes(stack.root) + b"/" in (directory / "environ").read_bytes()
+            ):
                 found.append(int(directory.name))
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue
-    return found
+    return [pid for pid in found if pid != os.getpid()]
 
 
-def _wait_until_ended(pid: int) -> None:
+def outlasting(pid: int) -> str:
+    """The command line of a process that does not end soon by itself; empty for one that does."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
-        return
-    with os.fdopen(handle) as ended:
-        assert select.select([ended], [], [], _ENDS_WITHIN)[0], f"process {pid} does not end"
+        return ""
+    with os.fdopen(handle) as ended, suppress(OSError):
+        if not select.select([ended], [], [], ENDS_WITHIN)[0]:
+            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return ""

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
+from tests.engine.killing import ENDS_WITHIN, processes_of
 from tests.harness import LocalStack
 
 _EVENT: Final = struct.Struct("iIII")  # inotify_event: watch, mask, cookie, length of the name that follows
@@ -28,7 +29,6 @@ _MODIFY, _MOVED_TO, _CREATE, _DELETE = 0x2, 0x80, 0x100, 0x200
 _IS_DIRECTORY: Final = 0x40000000
 _ONLY_DIRECTORIES: Final = 0x01000000
 _libc: Final = ctypes.CDLL(None, use_errno=True)
-_ENDS_WITHIN: Final = 60.0  # seconds
 _COMMAND_ENDS_WITHIN: Final = 420.0
 # What their writers sync before they go on (`localcloud/core/files.py`, `ops/stack/files.py`, SQLite), and no command
 # could make again: no power loss takes any of it.
@@ -125,33 +125,14 @@ class Writes:
         return bool(watch >= 0)
 
 
-def processes(stack: LocalStack, *parts: str) -> list[int]:
-    """The stack's processes whose command line has one of these parts, by default all of them.
-
-    Its environment names the stack's directory; one that was forked from a warm interpreter (`tests/warm`) works in it.
-    """
-    found = []
-    for directory in Path("/proc").glob("[0-9]*"):
-        # It may end at any moment, or be somebody else's.
-        with suppress(OSError):
-            command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            is_meant = not parts or any(part in command for part in parts)
-            if is_meant and (
-                (directory / "cwd").readlink().is_relative_to(stack.root)
-                or bytes(stack.root) + b"/" in (directory / "environ").read_bytes()
-            ):
-                found.append(int(directory.name))
-    return [pid for pid in found if pid != os.getpid()]
-
-
 @contextmanager
 def frozen(stack: LocalStack) -> Iterator[None]:
     """In the block no process of the stack runs; those that are still there afterwards go on."""
     stopped: set[int] = set()
-    while new := set(processes(stack)) - stopped:  # one may have forked another before it was stopped
+    while new := set(processes_of(stack)) - stopped:  # one may have forked another before it was stopped
         for pid in new:
             _signal(pid, signal.SIGSTOP)
-        ends_at = time.monotonic() + _ENDS_WITHIN
+        ends_at = time.monotonic() + ENDS_WITHIN
         while running := [*filter(_runs, new)]:  # a thread that waits for its turn stops when it gets it
             assert time.monotonic() < ends_at, f"processes {running} do not stop"
             os.sched_yield()
@@ -173,19 +154,7 @@ def kill(*pids: int) -> None:
         _signal(pid, signal.SIGKILL)
     for pid, handle in handles.items():
         with os.fdopen(handle) as ended:
-            assert select.select([ended], [], [], _ENDS_WITHIN)[0], f"process {pid} does not end"
-
-
-def outlasting(pid: int) -> str:
-    """The command line of a process that does not end soon by itself; empty for one that does."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return ""
-    with os.fdopen(handle) as ended, suppress(OSError):
-        if not select.select([ended], [], [], _ENDS_WITHIN)[0]:
-            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    return ""
+            assert select.select([ended], [], [], ENDS_WITHIN)[0], f"process {pid} does not end"
 
 
 def image(root: Path) -> Image:
@@ -201,7 +170,7 @@ def lose_power(stack: LocalStack, before: Image, replaced: Set[Path], share: flo
     file that replaced another by renaming is whole: file systems write its content first (ext4's `auto_da_alloc`, the
     default).
     """
-    kill(*processes(stack))
+    kill(*processes_of(stack))
     run = stack.state / "run"
     if run.is_symlink():
         shutil.rmtree(run.readlink(), ignore_errors=True)

@@ -14,8 +14,9 @@ import pytest
 
 from localcloud.core.store import SEAL_KEY_BYTES, Store
 from ops.stack.environment import LocalPaths
+from tests.engine.killing import outlasting, processes_of
 from tests.harness import LocalStack
-from tests.storm.disk import Writes, frozen, image, kill, lose_power, outlasting, processes
+from tests.storm.disk import Writes, frozen, image, kill, lose_power
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_writes_are_counted_in_new_directories_too_and_logs_are_not(
 
 def test_nothing_of_the_stack_runs_while_it_is_frozen(stack: LocalStack, writer: subprocess.Popen[str]) -> None:
     _ready(writer)
-    assert processes(stack) == [writer.pid]
+    assert processes_of(stack) == [writer.pid]
     with frozen(stack):
         status = Path(f"/proc/{writer.pid}/stat").read_text().rpartition(")")[2].split()[0]
         assert status == "T"
@@ -88,7 +89,7 @@ def test_a_process_that_waits_for_a_stopped_child_counts_as_stopped(stack: Local
     )
     with subprocess.Popen([sys.executable, "-c", program], cwd=stack.root, stdout=subprocess.PIPE, text=True) as parent:
         _ready(parent)
-        both = processes(stack)
+        both = processes_of(stack)
         try:
             with frozen(stack):
                 states = {pid: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in both}

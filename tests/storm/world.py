@@ -26,7 +26,7 @@ from localcloud.azure.keyvault.vaults import SECRET_KIND
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Document, Store
 from tests.engine.clients import Client, bare_sign_in
-from tests.engine.killing import Thing, small_stack
+from tests.engine.killing import Thing, outlasting, processes_of, small_stack
 from tests.engine.rotations import LIFE, SETTLED, run_consumer
 from tests.harness import LocalStack
 from tests.storm import disk
@@ -169,7 +169,7 @@ class World:
 
     def left_behind(self) -> list[str]:
         """The command lines of processes that outlive their command for longer than they need to end."""
-        return [text for pid in disk.processes(self.stack, *_COMMANDS) if (text := disk.outlasting(pid))]
+        return [text for pid in processes_of(self.stack, *_COMMANDS) if (text := outlasting(pid))]
 
     @contextmanager
     def signing_in(self) -> Iterator[dict[str, Client]]:
@@ -211,9 +211,9 @@ class World:
                     return f"power lost: {disk.lose_power(self.stack, before, replaced, disturbance.kept / 100)}"
                 case Victim.ENGINE:
                     # With its plugins, which see no end of it when warm. `make kills` lets them outlive it.
-                    victims = disk.processes(self.stack, *_COMMANDS)
+                    victims = processes_of(self.stack, *_COMMANDS)
                 case Victim.PLUGIN:
-                    running = [pids for each in _PLUGINS if (pids := disk.processes(self.stack, each))]
+                    running = [pids for each in _PLUGINS if (pids := processes_of(self.stack, each))]
                     victims = chance.choice(running) if running else []
                 case Victim.DAEMON:
                     victims = _recorded(self.stack, "daemon")
