@@ -36,6 +36,8 @@ from tests.warm import virtual_environment
 # Such as `...::pulumi:providers:idstack::default`, with a version behind it where the SDK gives one.
 _DEFAULT_PROVIDER: Final = re.compile(r"::pulumi:providers:[^:]+::default[^:]*$")
 
+PLACE: Final = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup")
+"""The keys of a configuration that say where its stack is."""
 PROJECT = Path(__file__).resolve().parents[1]
 # The engine collects garbage for a tenth of its time; a small stack ends before it has used so much memory.
 _SELDOM_COLLECTING: Final = {"GOGC": "off", "GOMEMLIMIT": "1GiB"}
@@ -83,6 +85,11 @@ class LocalStack:
         return LocalEnvironment.from_file(self.state / "environment.json")
 
     @property
+    def checkpoint(self) -> Path:
+        """The backend's file of the stack's state."""
+        return self.state / f"pulumi/backend/.pulumi/stacks/idstack/{self.name}.json"
+
+    @property
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs; nothing of them is secret (`test_stacks_show_no_secret_output`)."""
         [root] = [each for each in self.resources() if each["type"] == "pulumi:pulumi:Stack"]
@@ -115,6 +122,10 @@ class LocalStack:
         assert not check or done.returncode == 0, f"{' '.join(command)}: {done.stdout}\n{done.stderr}"
         return done
 
+    def started(self, *command: str, **options: Any) -> subprocess.Popen[Any]:
+        """Start a command in the project directory; the options are those of `subprocess.Popen`."""
+        return subprocess.Popen(command, cwd=self.root, env=self.variables, stdin=subprocess.DEVNULL, **options)
+
     def pulumi(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the engine without a terminal."""
         return self.run("pulumi", *arguments, "--non-interactive", check=check, variables={"PULUMI_STACK": self.name})
@@ -139,10 +150,14 @@ class LocalStack:
         self._file.write_text(text, encoding="utf-8")
         self.pulumi("stack", "select", self.name)
 
-    def beside(self, name: str, **configuration: Any) -> LocalStack:
-        """Another, empty stack on the same local cloud; keys that are not given are missing in its configuration."""
+    def beside(self, name: str, *kept: str, **configuration: Any) -> LocalStack:
+        """Another, empty stack at the same place on the same local cloud.
+
+        Of this one's other keys it has those that are `kept`; those that are neither kept nor given are missing.
+        """
         other = LocalStack(self.root, self.faults, name)
-        config = {f"idstack:{key}": value for key, value in configuration.items()}
+        same = {key: self.configuration(key) for key in (*PLACE, *kept)}
+        config = {f"idstack:{key}": value for key, value in (same | configuration).items()}
         guard = {"pulumi:disable-default-providers": ["azure-native", "azuread", "kubernetes"]}
         other._file.write_text(yaml.safe_dump({"config": guard | config}), encoding="utf-8")
         other.prepare()
@@ -158,19 +173,30 @@ class LocalStack:
         """Run the `idstack` command."""
         return self.run(self.python, "-m", "ops", *arguments, check=check)
 
+    def follow(self, printed: str) -> list[str]:
+        """Run the commands of `idstack` that a failed one has printed, each on its line; returns them."""
+        commands = re.findall(r"^    (\.venv/bin/idstack .*)$", printed, re.MULTILINE)
+        for command in commands:
+            self.run("sh", "-c", command)
+        return commands
+
     def up(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """`pulumi up` without a separate preview; returns when every Deployment is ready."""
         return self.pulumi("up", "--yes", "--skip-preview", *arguments, check=check)
 
     def up_with_steps(self) -> dict[str, str]:
-        """`up`, and what it did as `preview` shows it; the engine writes its steps into an event log."""
+        """`up`, and what it did as `preview` shows it."""
+        events = self.logged("up", "--yes", "--skip-preview")
+        return _steps(each["resourcePreEvent"]["metadata"] for each in events if "resourcePreEvent" in each)
+
+    def logged(self, *command: str, **variables: str) -> list[dict[str, Any]]:
+        """Run a command of the engine; what it writes into an event log."""
         log = self.state / "events.jsonl"
         log.unlink(missing_ok=True)
         # The option is one for debugging, and is there only with the variable set.
-        options = ("--yes", "--skip-preview", "--non-interactive", "--stack", self.name, "--event-log", str(log))
-        self.run("pulumi", "up", *options, variables={"PULUMI_DEBUG_COMMANDS": "true"})
-        events = map(json.loads, log.read_text(encoding="utf-8").splitlines())
-        return _steps(each["resourcePreEvent"]["metadata"] for each in events if "resourcePreEvent" in each)
+        options = ("--non-interactive", "--stack", self.name, "--event-log", str(log))
+        self.run("pulumi", *command, *options, variables={"PULUMI_DEBUG_COMMANDS": "true", **variables})
+        return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
 
     def preview(self) -> dict[str, str]:
         """What a preview shows: operation by resource name, without what stays the same."""
@@ -181,8 +207,8 @@ class LocalStack:
 
         Read from the backend's file: it is what `pulumi stack export` prints, a second sooner.
         """
-        checkpoint = self.state / f"pulumi/backend/.pulumi/stacks/{stack or f'idstack/{self.name}'}.json"
-        latest = json.loads(checkpoint.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
+        file = self.checkpoint.parents[1] / f"{stack}.json" if stack else self.checkpoint
+        latest = json.loads(file.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
         return list(latest.get("resources") or ())
 
     def resource(self, name: str) -> dict[str, Any]:

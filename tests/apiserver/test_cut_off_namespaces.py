@@ -66,14 +66,8 @@ def cut_off(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutOff]:
 def interrupted_by_its_namespace(stack: LocalStack) -> None:
     """The stack's first `up`, which gets a SIGINT when it has made the namespace."""
     options = ("--yes", "--skip-preview", "--non-interactive", "--stack", stack.name)
-    with subprocess.Popen(
-        ["pulumi", "up", *options],
-        cwd=stack.root,
-        env=stack.variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+    with stack.started(
+        *("pulumi", "up", *options), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as running:
         assert running.stdout is not None
         next(line for line in running.stdout if "hc1-cluster-side-namespace created" in line)

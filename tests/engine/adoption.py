@@ -21,10 +21,6 @@ from tests.harness import LocalStack, running_stack
 
 _ARM: Final = "https://management.core.windows.net//.default"
 _AKS: Final = "resourceGroups/aks-local/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-local"
-_KEPT: Final = (
-    *("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect", "managementCluster"),
-    "probe",
-)
 SCRIPTED: Final = [row for row in CONTROL_PLANE if row.setting is None and row.enabled_by_default]
 """The identities that the scripts make."""
 
@@ -67,7 +63,7 @@ def adopted_cluster(kind: type[HyperShiftScripts], root: Path, directory: Path) 
         scripts.run(configured["infraID"], configured["issuerURL"], add_on["objectId"])
         stack = first.beside(
             "local-adopted",
-            **{key: first.configuration(key) for key in _KEPT},
+            *("tags", "protect", "managementCluster", "probe"),
             credentials={"propagation": {"successes": 5, "settleSeconds": 2, "timeoutSeconds": 60}},
             # Of the rest the HostedCluster says what it is.
             hostedClusters=[{key: configured[key] for key in ("name", "kms", "externalDnsDomain")}],

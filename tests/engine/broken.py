@@ -60,16 +60,15 @@ def locked(stack: LocalStack, *, pid: int, host: str) -> Iterator[None]:
 @contextmanager
 def half_done(stack: LocalStack, resource: str) -> Iterator[None]:
     """A killed engine has left the creation of a resource half done in the state."""
-    checkpoint = stack.state / f"pulumi/backend/.pulumi/stacks/idstack/{stack.name}.json"
-    before = checkpoint.read_text(encoding="utf-8")
+    before = stack.checkpoint.read_text(encoding="utf-8")
     found = json.loads(before)
     operation = {"resource": {**stack.resource(resource), "id": ""}, "type": "creating"}
     found["checkpoint"]["latest"]["pending_operations"] = [operation]
-    checkpoint.write_text(json.dumps(found), encoding="utf-8")
+    stack.checkpoint.write_text(json.dumps(found), encoding="utf-8")
     try:
         yield
     finally:
-        checkpoint.write_text(before, encoding="utf-8")
+        stack.checkpoint.write_text(before, encoding="utf-8")
 
 
 def dead_process() -> int:

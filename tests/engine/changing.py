@@ -25,6 +25,12 @@ GIVEN: Final[dict[str, Any]] = {
     "serviceAccountSigningKey": {"name": "signing-key"},
 }
 """What the API of a HostedCluster asks for beyond the identity part and its own defaults."""
+RELEASE: Final = {
+    "releaseImage": "registry.example.com/release:1",
+    "pullSecret": "pull-secret",
+    "serviceAccountSigningKey": "signing-key",
+}
+"""What a HostedCluster is to have that the stack writes by itself."""
 MOUNTS: Final = sum(len(row.mounts) for row in _IDENTITIES)
 """Mounts of a hosted cluster, and so its credential probes."""
 

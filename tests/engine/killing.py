@@ -6,12 +6,11 @@ import json
 import os
 import select
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -77,14 +76,7 @@ def interruption(stack: LocalStack, kill: Kill, *command: str) -> Iterator[list[
     """
     printed = stack.state / "interrupted.log"
     with _fault_daemon(stack, kill) as fault_daemon, printed.open("w") as output:
-        running = subprocess.Popen(
-            [stack.python, "-m", "ops", *command],
-            cwd=stack.root,
-            env=stack.variables,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-        )
+        running = stack.started(stack.python, "-m", "ops", *command, stdout=output, stderr=output)
         plugin = _standing_still(fault_daemon, running)
         assert plugin, f"{command} ended before write {kill.write}: {printed.read_text()}"
         victims = {
@@ -153,9 +145,7 @@ def registered_in_state(stack: LocalStack) -> dict[str, set[str]]:
 
 def documents(stack: LocalStack, kind: str) -> list[dict[str, Any]]:
     """What the local cloud remembers of a kind."""
-    with closing(sqlite3.connect(f"{(stack.state / 'state.sqlite').as_uri()}?mode=ro", uri=True)) as connection:
-        rows = connection.execute("SELECT document FROM documents WHERE kind = ?", (kind,)).fetchall()
-    return [json.loads(text) for (text,) in rows]
+    return [json.loads(text) for (found, _), text in stack.contents().items() if found == kind]
 
 
 def _things(resource: dict[str, Any]) -> Iterator[Thing]:

@@ -71,10 +71,7 @@ class NameConflicts:
             return True
         advised = self.stack.idstack("up", check=False)
         self.printed += done.stdout + advised.stdout + advised.stderr
-        commands = re.findall(r"^    (\.venv/bin/idstack .*)$", advised.stderr, re.MULTILINE)
-        for command in commands:
-            self.stack.run("sh", "-c", command)
-        self.commands += commands
+        self.commands += self.stack.follow(advised.stderr)
         return False
 
 

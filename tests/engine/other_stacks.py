@@ -13,7 +13,6 @@ from ops.stack.state import provider_urn
 from tests.harness import LocalStack
 
 _KINDS: Final = ("arm", "entra-application", "entra-principal", "keyvault-secret")
-_SHARED: Final = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect", "credentials")
 
 
 def in_azure(stack: LocalStack) -> dict[tuple[str, str], str]:
@@ -26,8 +25,7 @@ def a_copy(stack: LocalStack) -> LocalStack:
     [cluster] = stack.configuration("hostedClusters")
     return stack.beside(
         "local-hc2",
-        **{key: stack.configuration(key) for key in _SHARED},
-        managementCluster=stack.configuration("managementCluster"),
+        *("tags", "protect", "credentials", "managementCluster"),
         clusterSide="hypershift",
         sharedStack=f"organization/idstack/{stack.name}",
         hostedClusters=[{**cluster, "name": "hc2"}],

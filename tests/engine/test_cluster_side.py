@@ -12,7 +12,7 @@ import pytest
 from kubernetes import client, config
 
 from tests.engine import infrastructure_by_hand
-from tests.engine.changing import CLASSES, GIVEN, MOUNTS, another_imported, refusal, with_applications
+from tests.engine.changing import CLASSES, GIVEN, MOUNTS, RELEASE, another_imported, refusal, with_applications
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack, running_stack
 
@@ -34,12 +34,7 @@ threading.Event().wait()
 """
 
 
-# The HostedCluster that the stack writes by itself, and a part of what it makes of that.
-RELEASE = {
-    "releaseImage": "registry.example.com/release:1",
-    "pullSecret": "pull-secret",
-    "serviceAccountSigningKey": "signing-key",
-}
+# A part of the HostedCluster that the stack makes of `RELEASE`.
 WRITTEN = {
     "release": GIVEN["release"],
     "pullSecret": GIVEN["pullSecret"],

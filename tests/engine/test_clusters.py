@@ -126,8 +126,7 @@ def _adopt_what_is_in_the_way(stack: LocalStack) -> tuple[str, Change]:
     """`idstack up`, the commands it ends with, and `up` again; all that was printed and changed on the way."""
     before = stack.contents()
     stopped = stack.idstack("up", "--stack", "local", check=False)
-    for command in re.findall(r"^ +(\.venv/bin/idstack .*)$", stopped.stderr, re.MULTILINE):
-        stack.run("sh", "-c", command)
+    stack.follow(stopped.stderr)
     stack.up()
     return stopped.stdout + stopped.stderr, Change.between(before, stack.contents(), steps=stack.preview())
 

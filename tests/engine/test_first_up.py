@@ -126,14 +126,8 @@ def _interrupt(stack: LocalStack, number: signal.Signals) -> Interrupted:
         subprocess.Popen(
             ["tail", "--lines=0", "--follow", stack.state / "daemon.log"], stdout=subprocess.PIPE, text=True
         ) as log,
-        subprocess.Popen(
-            [stack.python, "-m", "ops", "up"],
-            cwd=stack.root,
-            env=stack.variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+        stack.started(
+            *(stack.python, "-m", "ops", "up"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as running,
     ):
         assert log.stdout is not None
@@ -143,11 +137,5 @@ def _interrupt(stack: LocalStack, number: signal.Signals) -> Interrupted:
         log.terminate()
     assert running.returncode == 1, printed
     locks = [each.name for each in (stack.state / "pulumi/backend/.pulumi/locks").rglob("*") if each.is_file()]
-    return Interrupted(printed, locks, _checkpoint(stack).get("pending_operations"))
-
-
-def _checkpoint(stack: LocalStack) -> dict[str, Any]:
-    """The state in the backend's file."""
-    file = stack.state / "pulumi/backend/.pulumi/stacks/idstack/local.json"
-    latest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["checkpoint"]["latest"]
-    return latest
+    latest = json.loads(stack.checkpoint.read_text(encoding="utf-8"))["checkpoint"]["latest"]
+    return Interrupted(printed, locks, latest.get("pending_operations"))

@@ -11,11 +11,10 @@ import yaml
 
 from tests.engine.changing import another_imported, with_applications
 from tests.engine.held_faults import gate_refuses, held
-from tests.harness import LocalStack, running_stack
+from tests.harness import PLACE, LocalStack, running_stack
 
 pytestmark = pytest.mark.slow
 
-_SETTINGS = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "managementCluster")
 _CLUSTERS = ("hc1", "hc2", "hc3")
 _GATE = {"propagation": {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 10}}
 _LATER = ["local-hc1", "local-hc3"]
@@ -47,7 +46,8 @@ def _fleet_file(stack: LocalStack) -> str:
         imported = another_imported(stack, imported)
     environment = {
         "name": "local",
-        "settings": {key: stack.configuration(key) for key in _SETTINGS} | {"protect": False, "credentials": _GATE},
+        "settings": {key: stack.configuration(key) for key in (*PLACE, "managementCluster")}
+        | {"protect": False, "credentials": _GATE},
         "shared": {"settings": {"vault": stack.configuration("vault")}},
         "clusterDefaults": {"settings": {"clusterSide": "hypershift"}},
         "clusters": clusters,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from identity.resource_types import NETWORK_API, RESOURCES_API
+from tests.engine.changing import RELEASE
 from tests.engine.killing import small_stack
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
@@ -22,11 +23,6 @@ PARTS = "hc1-infrastructure"
 BALANCER = f"{PARTS}-egress"
 OBJECT = "hc1-hosted-cluster-object"
 INFRASTRUCTURE = ("azure-native:network:", "azure-native:privatedns:", "azure-native:resources:")
-RELEASE = {
-    "releaseImage": "registry.example.com/release:1",
-    "pullSecret": "pull-secret",
-    "serviceAccountSigningKey": "signing-key",
-}
 
 
 @dataclass(frozen=True)
@@ -81,8 +77,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
             group = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/hc1-hc1-infra"
             OutOfBand(stack).arm("PUT", group, RESOURCES_API, {"location": stack.configuration("location")})
             stopped = stack.idstack("up", check=False)
-            [command] = [line.strip() for line in stopped.stderr.splitlines() if "idstack import" in line]
-            stack.run("sh", "-c", command)
+            [_] = stack.follow(stopped.stderr)
             rest = stack.preview()
             stack.up()
             yield Made(stack, cluster, foreseen, stopped, rest)
@@ -145,16 +140,13 @@ def test_what_the_cloud_provider_adds_to_the_load_balancer_stays(made: Made) -> 
 
 def test_infrastructure_goes_after_the_hosted_cluster_and_the_roles(made: Made) -> None:
     stack = made.stack
-    log, parts = stack.state / "destroy.jsonl", set(made.parts())
+    parts = set(made.parts())
     roles = {
         each["urn"].rpartition("::")[2]
         for each in stack.resources()
         if each["type"] == "azure-native:authorization:RoleAssignment" and "hc1" in each["urn"]
     }
-    options = ("--yes", "--skip-preview", "--non-interactive", "--stack", stack.name, "--event-log", str(log))
-    stack.run("pulumi", "destroy", *options, variables={"PULUMI_DEBUG_COMMANDS": "true"})
-
-    begun, ended = _deletions(log.read_text(encoding="utf-8"))
+    begun, ended = _deletions(stack.logged("destroy", "--yes", "--skip-preview"))
     first = min(begun[part] for part in parts)
     assert ended[OBJECT] < first
     assert max(ended[role] for role in roles if "kms" not in role) < first
@@ -164,12 +156,11 @@ def test_infrastructure_goes_after_the_hosted_cluster_and_the_roles(made: Made) 
     assert [key for key in left if "hc1-infra" in key.split("/")[4]] == []
 
 
-def _deletions(log: str) -> tuple[dict[str, int], dict[str, int]]:
+def _deletions(log: list[dict[str, Any]]) -> tuple[dict[str, int], dict[str, int]]:
     """Positions in the event log at which each deletion has begun and ended, by the resource's name."""
     begun: dict[str, int] = {}
     ended: dict[str, int] = {}
-    for position, line in enumerate(log.splitlines()):
-        event = json.loads(line)
+    for position, event in enumerate(log):
         for key, positions in (("resourcePreEvent", begun), ("resOutputsEvent", ended)):
             if key in event and event[key]["metadata"]["op"] == "delete":
                 positions[event[key]["metadata"]["urn"].rpartition("::")[2]] = position

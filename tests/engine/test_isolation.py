@@ -23,11 +23,9 @@ _OWN, _BESIDE, _ELSEWHERE = "cpo-hc1-json", "cpo-hc2-json", "cpo-hc3-json"
 @pytest.fixture(scope="module")
 def other_vault(small: LocalStack) -> Iterator[str]:
     """The vault of another group of clusters, in a stack of its own with a reader of its own."""
-    keys = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "managementCluster")
-    place = {key: small.configuration(key) for key in keys}
     vault = {**small.configuration("vault"), "name": "kv-idstack-other"}
     reader = {"source": "created", "name": "reader-of-others"}
-    others = small.beside("local-others", **place, protect=False, vault=vault, keyVaultUser=reader)
+    others = small.beside("local-others", "managementCluster", protect=False, vault=vault, keyVaultUser=reader)
     bring_up(others)
     yield "kv-idstack-other"
     OutOfBand(small).vault("DELETE", small.outputs["keyVaultName"], f"/secrets/{_BESIDE}")

@@ -37,11 +37,6 @@ class Shapes:
 def shapes(tmp_path_factory: pytest.TempPathFactory) -> Shapes:
     with running_stack(tmp_path_factory.mktemp("shapes")) as stack:
         [cluster] = stack.configuration("hostedClusters")
-        place = {
-            key: stack.configuration(key)
-            for key in ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "managementCluster")
-        }
-        common = {**place, "protect": False, "credentials": FAST, "probe": stack.configuration("probe")}
 
         def cluster_stack(name: str, identities: dict[str, Any]) -> LocalStack:
             changes = {
@@ -50,11 +45,11 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Shapes:
                 "issuerURL": f"https://{name}oidc.blob.core.windows.net/{name}oidc",
             }
             own = {"sharedStack": SHARED, "hostedClusters": [{**identities, **changes}]}
-            return stack.beside(f"local-{name}", **common, **own)
+            return stack.beside(f"local-{name}", "managementCluster", "probe", protect=False, credentials=FAST, **own)
 
         hc1 = cluster_stack("hc1", with_applications(cluster, "nodePoolManagement", "disk"))
         before_shared = refusal(hc1)
-        shared = stack.beside("local-shared", **place, protect=False, vault=stack.configuration("vault"))
+        shared = stack.beside("local-shared", "managementCluster", "vault", protect=False)
         shared_unfinished = refusal(hc1)
         changes = [bring_up(shared), bring_up(hc1)]
         elsewhere = {"resourceGroup": "aks-local", "name": "aks-other-local"}

@@ -19,7 +19,6 @@ from tests.harness import LocalStack
 
 pytestmark = pytest.mark.nightly
 
-_SHARED = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect", "managementCluster")
 _TO = ("--cluster", "hc1", "--to", "local-hc1")
 _COMMAND = "idstack split --stack local --cluster hc1 --to local-hc1"
 
@@ -47,9 +46,8 @@ def to_get_the_cluster(stack: LocalStack, **configuration: Any) -> LocalStack:
     """The stack that is to have the cluster, with the configuration that fits."""
     return stack.beside(
         "local-hc1",
-        **{key: stack.configuration(key) for key in (*_SHARED, "credentials")},
+        *("tags", "protect", "managementCluster", "credentials", "hostedClusters"),
         sharedStack="organization/idstack/local",
-        hostedClusters=stack.configuration("hostedClusters"),
         **configuration,
     )
 
@@ -91,13 +89,14 @@ def _versions(secret: str) -> list[str]:
 
 @pytest.mark.parametrize("stack", ["stack"], indirect=True)
 def test_a_split_that_was_killed_between_its_two_writes_is_finished(stack: LocalStack) -> None:
-    state = stack.state / "pulumi/backend/.pulumi/stacks/idstack/local.json"
-    before, whole = in_azure(stack), state.read_bytes()
+    before, whole = in_azure(stack), stack.checkpoint.read_bytes()
     own = to_get_the_cluster(stack, probe=stack.configuration("probe"))
     with signing_in(stack) as client, stack.configured(hostedClusters=[]):
         split = json.loads(stack.idstack("split", *_TO, "--json").stdout)
-        moved = state.read_bytes()
-        state.write_bytes(whole)  # as such a kill leaves it: the engine writes the second stack's state first
+        moved = stack.checkpoint.read_bytes()
+        stack.checkpoint.write_bytes(
+            whole
+        )  # as such a kill leaves it: the engine writes the second stack's state first
         meanwhile = [
             stack.idstack(command, "--stack", name, check=False)
             for command, name in (

@@ -228,9 +228,6 @@ def test_another_way_is_refused_and_nothing_is_changed(both: BothWays) -> None:
     assert "HyperShift never changes the way in which a HostedCluster signs in" in printed.stdout + printed.stderr
 
 
-_KEPT: Final = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect")
-
-
 @pytest.fixture(scope="module")
 def adopted(both: BothWays, tmp_path_factory: pytest.TempPathFactory) -> Adopted:
     """A stack without a vault that adopts what `hypershift create iam azure` made for `hc3`."""
@@ -242,9 +239,7 @@ def adopted(both: BothWays, tmp_path_factory: pytest.TempPathFactory) -> Adopted
     cluster = self_managed(both.managed, name="hc3", infraID="hc3-infra")
     for key in ("authentication", "issuer", "issuerName"):
         del cluster[key]
-    stack = both.stack.beside(
-        "local-iam", **{key: both.stack.configuration(key) for key in _KEPT}, hostedClusters=[cluster]
-    )
+    stack = both.stack.beside("local-iam", "tags", "protect", hostedClusters=[cluster])
     before = stack.inventory()
     file, imported = directory / "workload-identities.json", directory / "import.json"
     options = ("--cluster", "hc3", "--output", str(imported), "--stack", stack.name, "--json")
@@ -280,7 +275,7 @@ def test_a_cluster_moves_to_another_stack_and_goes_with_all_that_it_had(both: Bo
     stack, before = both.stack, azure(both.stack)
     own = stack.beside(
         "local-hc2",
-        **{key: stack.configuration(key) for key in (*_KEPT, "managementCluster", "credentials")},
+        *("tags", "protect", "managementCluster", "credentials"),
         sharedStack=f"organization/idstack/{stack.name}",
         clusterSide="hypershift",
         hostedClusters=[self_managed(both.managed, serviceAccountSigningKey=_LEAKED)],

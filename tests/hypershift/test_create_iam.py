@@ -33,7 +33,6 @@ _DESTROY: Final = f"""
 $0 destroy iam azure --name hc3 --infra-id hc3-infra --azure-creds {_CREDENTIALS} --dns-zone-rg-name dns-local \
   --resource-group-name identity-local --workload-identities-file {_IAM}
 """
-_KEPT: Final = ("cloud", "tenantId", "subscriptionId", "location", "resourceGroup", "tags", "protect")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +69,7 @@ def _told(local: LocalStack, cli: str) -> Story:
     identities, infrastructure = (yaml.safe_load((local.root / each).read_text()) for each in (_IAM, _INFRASTRUCTURE))
     stack = local.beside(
         "local-iam",
-        **{key: local.configuration(key) for key in _KEPT},
+        *("tags", "protect"),
         hostedClusters=[_described(infrastructure, local.configuration("hostedClusters")[0]["kms"])],
     )
     before = stack.inventory()

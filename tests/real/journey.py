@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -89,14 +88,8 @@ class _Journey:
         return self._told("destroy", "--yes", "--skip-preview")
 
     def _told(self, *command: str) -> Told:
-        log = self.stack.state / "events.jsonl"
-        log.unlink(missing_ok=True)
-        options = ("--non-interactive", "--stack", self.stack.name, "--event-log", str(log))
-        # The option is one for debugging, and is there only with the first variable set.
-        variables = {"PULUMI_DEBUG_COMMANDS": "true", "IDSTACK_CLOCK": rfc3339.render(self.clock)}
-        self.stack.run("pulumi", *command, *options, variables=variables)
         found: dict[str, dict[str, Any]] = defaultdict(dict)
-        for event in map(json.loads, log.read_text(encoding="utf-8").splitlines()):
+        for event in self.stack.logged(*command, IDSTACK_CLOCK=rfc3339.render(self.clock)):
             for kind in event.keys() & {"resourcePreEvent", "resOutputsEvent"}:
                 step = event[kind]["metadata"]
                 if step["op"] != "same":

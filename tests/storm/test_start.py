@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -20,11 +19,10 @@ pytestmark = pytest.mark.nightly
 def test_a_start_that_loses_power_is_finished_by_the_next(write: int, kept: int, tmp_path: Path) -> None:
     stack = empty_project(tmp_path, warm=True)
     before = image(stack.state)
-    start = [stack.python, "-m", "localcloud", "start"]
     try:
         with (
             Writes(stack.state) as writes,
-            subprocess.Popen(start, cwd=stack.root, env=stack.variables, stdin=subprocess.DEVNULL) as starting,
+            stack.started(stack.python, "-m", "localcloud", "start") as starting,
         ):
             handle = os.pidfd_open(starting.pid)
             assert writes.await_write(write, handle) >= write

@@ -115,14 +115,7 @@ class World:
         before, happened, began = disk.image(self.stack.state), "", time.monotonic()
         log = self.stack.root / "printed.txt"
         with disk.Writes(self.stack.state) as writes, log.open("w") as output:
-            running = subprocess.Popen(
-                line,
-                cwd=self.stack.root,
-                env=self.stack.variables,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-            )
+            running = self.stack.started(*line, stdout=output, stderr=output)
             with os.fdopen(os.pidfd_open(running.pid)) as ended:
                 counted = writes.await_write(disturbance.write if disturbance else sys.maxsize, ended.fileno())
             if disturbance is not None and counted >= disturbance.write:
