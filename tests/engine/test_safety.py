@@ -72,15 +72,20 @@ _FOREIGN = [
 ]
 
 
-# One plugin for all: what they refuse, `emulated/tests` has of each.
+# One plugin and the local cloud's record for all: what they refuse, and without it, `emulated/tests` has of each.
 @pytest.mark.parametrize(
-    "foreign",
+    ("foreign", "recorded"),
     [
-        pytest.param(each, id=each.plugin, marks=pytest.mark.nightly if each is not _FOREIGN[0] else ())
+        pytest.param(
+            each,
+            recorded,
+            id=f"{each.plugin}, {'the local cloud known' if recorded else 'only the plugins installed'}",
+            marks=() if each is _FOREIGN[0] and recorded else pytest.mark.nightly,
+        )
         for each in _FOREIGN
+        for recorded in (True, False)
     ],
 )
-@pytest.mark.parametrize("recorded", [True, False], ids=["the local cloud known", "only the plugins installed"])
 def test_a_foreign_stack_is_refused(stack: LocalStack, tmp_path: Path, foreign: Foreign, recorded: bool) -> None:
     project = _project(tmp_path, foreign)
     variables = {} if recorded else {LOCAL_ENVIRONMENT_VARIABLE: ""}
