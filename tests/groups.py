@@ -1,4 +1,7 @@
-"""Groups of tests: those that share a stack, or else a file. A group runs on one worker, and its stack ends with it."""
+"""Groups of tests: those that share a stack, or else a file. A group runs on one worker, and its stack ends with it.
+
+The rules of the architecture are one group: they share what they read, which is every file of the project.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +52,14 @@ _SHARED: Final[Mapping[str, str]] = {
     "tests/engine/test_rotation.py": "stack",
     "tests/engine/test_safety.py": "stack",
 }
+_RULES: Final = "tests/architecture/"
 _ENDS: Final[dict[str, ExitStack]] = {}
 
 
 def group_of(node_id: str) -> str:
     """The group of a test, by its id in pytest: the stack that it shares, or else its file."""
     file = node_id.partition("::")[0]
-    return _SHARED.get(file, file)
+    return _RULES if file.startswith(_RULES) else _SHARED.get(file, file)
 
 
 def check_group(item: pytest.Item) -> None:

@@ -33,9 +33,10 @@ def module_of(file: Path) -> str:
     return ".".join(path.parent.parts if path.name == "__init__" else path.parts)
 
 
-def nodes(file: Path) -> Iterator[ast.AST]:
+@cache
+def nodes(file: Path) -> Sequence[ast.AST]:
     """Every node of a file's syntax tree."""
-    return ast.walk(_parsed(file))
+    return tuple(ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))))
 
 
 def place(file: Path, line: int) -> str:
@@ -56,8 +57,3 @@ def _imports(file: Path) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{place(file, node.lineno)}: imports are absolute here"
             yield from ((node.lineno, f"{node.module}.{name.name}") for name in node.names)
-
-
-@cache
-def _parsed(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"), str(file))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import ROOT, files
+from tests.architecture.source import ROOT, files, nodes
 
 ROOMS = ("identity", "components", "provider", "policies", "ops")
 # A command of the engine, and not the words on one that ran: "`pulumi preview`: <error>", "`pulumi up` ended with".
@@ -26,15 +26,15 @@ _MENTIONED = (
 _PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/[gr]*/*.md")), *sorted(ROOT.glob("Pulumi.*.yaml"))]
 
 
-def texts(tree: ast.AST) -> Iterator[str]:
+def texts(file: Path) -> Iterator[str]:
     """Every text of a module that is no docstring; a value in an f-string is a word."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes(file)
         if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in nodes(file):
         if isinstance(node, ast.JoinedStr):
             yield "".join(str(each.value) if isinstance(each, ast.Constant) else "x" for each in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
@@ -43,12 +43,7 @@ def texts(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_message_tells_to_type_a_command_of_the_bare_engine(room: str) -> None:
-    found = {
-        f"{file.name}: {text}"
-        for file in files(room)
-        for text in texts(ast.parse(file.read_text(encoding="utf-8")))
-        if _BARE.search(text)
-    }
+    found = {f"{file.name}: {text}" for file in files(room) for text in texts(file) if _BARE.search(text)}
 
     assert not found, "`idstack pulumi --stack <name> -- ...` has the stack's backend and home"
 
