@@ -34,23 +34,27 @@ _SOON: Final = 60  # seconds until the pod runs
 
 
 @dataclass
-class Rotating:
-    """The stack, its pod's credential `file`, and the clock of its schedules."""
+class Ageing:
+    """A stack, and the clock of its schedules."""
 
     stack: LocalStack
     clock: datetime
     patch: pytest.MonkeyPatch
-
-    @property
-    def file(self) -> Path:
-        """Where the pod has its credential."""
-        return Path(self.stack.environment.mounts_dir, _NAMESPACE, "consumer/mnt/certs", _SECRET)
 
     def pass_a_day(self) -> None:
         """After it a renewal is due."""
         self.clock += timedelta(days=1)
         assert self.clock < datetime.now(UTC), "no certificate is used before its time"
         self.patch.setenv("IDSTACK_CLOCK", rfc3339.render(self.clock))
+
+
+class Rotating(Ageing):
+    """The stack of this module, with its pod's credential `file`."""
+
+    @property
+    def file(self) -> Path:
+        """Where the pod has its credential."""
+        return Path(self.stack.environment.mounts_dir, _NAMESPACE, "consumer/mnt/certs", _SECRET)
 
     def renew(self) -> subprocess.CompletedProcess[str]:
         """`pulumi up` a day later."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
 
-from identity.credentials import rfc3339
 from ops.renewal.renewable import RenewedType
 from tests.engine.changing import FAST, another_imported, with_applications
 from tests.engine.held_faults import Fault, gate_refuses, held, vault_write_fails
-from tests.engine.rotations import LIFE
+from tests.engine.rotations import LIFE, Ageing
 from tests.harness import LocalStack, running_stack
 
 _LIFE: Final = {**LIFE, "propagation": {**FAST["propagation"], "timeoutSeconds": 10}}
@@ -24,18 +23,8 @@ _LEFT_OUT: Final = re.compile(r"^(\S+/\S+): left out, (.*)$", re.MULTILINE)
 _DATES: Final = ("notAfter", "renewAfter", "thumbprint", "generation")
 
 
-@dataclass
-class Renewing:
-    """A stack of two clusters, brought up sixty days ago by the clock of its schedules, where each day one is due."""
-
-    stack: LocalStack
-    patch: pytest.MonkeyPatch
-    clock: datetime = field(default_factory=lambda: datetime.now(UTC) - timedelta(days=60))
-
-    def pass_a_day(self) -> None:
-        """After it a renewal of each identity is due."""
-        self.clock += timedelta(days=1)
-        self.patch.setenv("IDSTACK_CLOCK", rfc3339.render(self.clock))
+class Renewing(Ageing):
+    """A stack of two clusters, brought up sixty days ago, where each day a renewal of each identity is due."""
 
     def renew(self) -> subprocess.CompletedProcess[str]:
         """The command; a renewal that is due and left out makes it fail."""
@@ -56,7 +45,7 @@ def renewing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Renewing]:
         second = with_applications(configured, "nodePoolManagement", imported=another_imported(stack, imported))
         second |= {"name": "hc2", "infraID": "hc2-infra", "issuerURL": "https://hc2oidc.blob.core.windows.net/hc2oidc"}
         stack.configure(hostedClusters=[first, second], clusterSide="hypershift", credentials=_LIFE)
-        renewing = Renewing(stack, patch)
+        renewing = Renewing(stack, datetime.now(UTC) - timedelta(days=60), patch)
         renewing.pass_a_day()
         stack.up()
         yield renewing
