@@ -19,22 +19,13 @@ from components.kubernetes.cloud_config import Platform
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import HostedClusterSettings, Problem, Settings
 from identity.settings.schema.problems import Place, enumerate_words, path_of, show
+from identity.yaml_text import load_all_as_go
 
 _KEYS: Final = ("apiVersion", "kind", "metadata", "spec")
 # `hypershift create cluster azure --render` prints an empty one.
 _STATUS: Final = "status"
 # Placeholder of the client ids: Azure assigns them, so no manifest can agree with them.
 _ASSIGNED_BY_AZURE: Final = object()
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML as Kubernetes reads it: a date is a string."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 @dataclass(frozen=True)
@@ -71,7 +62,7 @@ def read_manifests(settings: Settings, vault_name: str) -> Manifests:
 def _read(path: Path) -> dict[str, Any]:
     """The only document of the file. Raises OSError, and ValueError (also UnicodeDecodeError) with the reason."""
     try:
-        loaded = yaml.load_all(path.read_text(encoding="utf-8"), _Loader)
+        loaded = load_all_as_go(path.read_text(encoding="utf-8"))
         documents = [document for document in loaded if document is not None]
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from None

@@ -7,6 +7,7 @@ each): `716064e0` and `0o17` are numbers to Go alone, `y` is a boolean to v2 alo
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 
 import yaml
@@ -86,6 +87,11 @@ for _tag in ("int", "float"):
     _GoLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _GoLoader.construct_number)
 
 
+def load_all_as_go(data: str | bytes) -> Iterator[Any]:
+    """The documents as JSON's values, as sigs.k8s.io/yaml reads them. Raises YAMLError."""
+    return yaml.load_all(data, _GoLoader)
+
+
 def load_as_go(data: str | bytes) -> Any:
-    """The first document as JSON's values, as sigs.k8s.io/yaml reads it; None if there is none. Raises YAMLError."""
-    return next(yaml.load_all(data, _GoLoader), None)
+    """The first document, as `load_all_as_go` reads it; None if there is none. Raises YAMLError."""
+    return next(load_all_as_go(data), None)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from components.preflight.hosted_cluster_manifest import read_manifests
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
-from tests.unit.components.world import GROUPS, hosted_cluster
+from tests.unit.components.world import GROUPS, hosted_cluster, settings
 
 
 def refused(program: Program, given: dict[str, Any], **changes: Any) -> RecordingMonitor:
@@ -129,3 +130,14 @@ def test_a_manifest_that_is_no_mapping_inside_is_a_conflict(program: Program) ->
         (f"{inside}.metadata", "hosted-cluster-conflict"),
         (f"{inside}.spec", "hosted-cluster-conflict"),
     ]
+
+
+def test_a_file_is_read_as_kubernetes_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "hc1.yaml"
+    file.write_text("metadata: {annotations: {at: 2026-01-31, window: 12:30:45}}\nspec: {mode: 0o17}\n", "utf-8")
+    cluster = hosted_cluster(hostedCluster={"file": str(file), "serviceAccountSigningKey": "key"})
+
+    manifests = read_manifests(settings(clusterSide="hypershift", hostedClusters=[cluster]), "kv-hcp-identity")
+
+    assert manifests.documents["hc1"]["metadata"]["annotations"] == {"at": "2026-01-31", "window": "12:30:45"}
+    assert manifests.documents["hc1"]["spec"]["mode"] == 15
