@@ -25,7 +25,7 @@ from localcloud.azure.arm.managed_cluster import (
     runs_add_on,
 )
 from localcloud.azure.arm.node_group import NodeGroup
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, enumerated
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, WrittenType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import Understood
@@ -41,7 +41,7 @@ _ADMIN: Final = "listclusteradmincredential"
 _INSTALL_HINT: Final = "\nkubelogin is not installed which is required to connect to AAD enabled cluster.\n"
 
 
-class ManagedClusters(StoredType):
+class ManagedClusters(WrittenType):
     """AKS clusters, and their kubeconfigs: for users, who sign in at Entra ID, and for administrators, who do not."""
 
     name = "Microsoft.ContainerService/managedClusters"
@@ -72,17 +72,11 @@ class ManagedClusters(StoredType):
             call.resources.put(cluster)
         return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
-    async def delete(self, call: Call) -> Response:
-        cluster = call.current
-        if cluster is None:
-            return Response(status_code=204)
-        with call.cloud.store.transaction():
-            _nodes(call, cluster["id"], cluster["properties"]["nodeResourceGroup"]).remove()
-            principal = (cluster.get("identity") or {}).get("principalId")
-            if principal is not None:
-                call.cloud.directory.delete_service_principal(principal)
-            call.resources.delete(call.path.id)
-        return Response(status_code=200)
+    def before_deletion(self, call: Call, resource: Document) -> None:
+        _nodes(call, resource["id"], resource["properties"]["nodeResourceGroup"]).remove()
+        principal = (resource.get("identity") or {}).get("principalId")
+        if principal is not None:
+            call.cloud.directory.delete_service_principal(principal)
 
     async def action(self, call: Call) -> Response:
         cluster = self.existing(call)

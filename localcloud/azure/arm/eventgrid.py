@@ -12,13 +12,12 @@ import uuid
 from types import MappingProxyType
 from typing import Any, Final
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.insights import ACTION_GROUPS
 from localcloud.azure.arm.network_rules import known, subscription_resources
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, enumerated
-from localcloud.azure.resource_store import public
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, WrittenType, enumerated
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.store import Document
@@ -41,7 +40,7 @@ _FILTER: Final = {"subjectBeginsWith": "", "subjectEndsWith": "", "isSubjectCase
 _RETRIES: Final = {"maxDeliveryAttempts": 30, "eventTimeToLiveInMinutes": 1440}
 
 
-class SystemTopics(StoredType):
+class SystemTopics(WrittenType):
     """System topics of vaults: one for each vault, in its region, never of another vault."""
 
     name = SYSTEM_TOPICS
@@ -67,11 +66,7 @@ class SystemTopics(StoredType):
         self._refuse_second(call, source)
         assigned = current["properties"] if current else {"metricResourceId": str(uuid.uuid4())}
         kept = {**assigned, **properties, "provisioningState": "Succeeded"}
-        call.resources.put({**resource, "properties": kept})
-        return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
-
-    async def delete(self, call: Call) -> Response:
-        return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+        return self.written(call, {**resource, "properties": kept})
 
     def _source(self, call: Call, source: str) -> Document:
         vault = call.resources.get(source)
@@ -91,7 +86,7 @@ class SystemTopics(StoredType):
                 )
 
 
-class EventSubscriptions(StoredType):
+class EventSubscriptions(WrittenType):
     """Subscriptions of a vault's system topic that raise alerts of Azure Monitor."""
 
     name = EVENT_SUBSCRIPTIONS
@@ -110,7 +105,7 @@ class EventSubscriptions(StoredType):
     )
 
     async def put(self, call: Call) -> Response:
-        resource, current = self.envelope(call, tracked=False), call.current
+        resource = self.envelope(call, tracked=False)
         _check_name(_SUBSCRIPTION_NAME, call.path.name, "event subscription", "3-64")
         properties = known(call.properties, {"destination", "eventDeliverySchema", "filter"}, self.name)
         topic = call.resources.get(str(call.path.parent_id)) or {}
@@ -122,11 +117,9 @@ class EventSubscriptions(StoredType):
         if unknown := sorted({*(wanted.get("includedEventTypes") or ())} - _VAULT_EVENTS):
             raise _invalid(f"The event type '{unknown[0]}' is not an event type of the topic type '{_VAULT_TOPIC}'.")
         filled = {"topic": topic["id"], "filter": {**_FILTER, **wanted}, "retryPolicy": _RETRIES, "labels": []}
-        call.resources.put({**resource, "properties": {**properties, **filled, "provisioningState": "Succeeded"}})
-        return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
-
-    async def delete(self, call: Call) -> Response:
-        return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+        return self.written(
+            call, {**resource, "properties": {**properties, **filled, "provisioningState": "Succeeded"}}
+        )
 
     def _check_destination(self, call: Call, destination: dict[str, Any]) -> None:
         if not enumerated(destination.get("endpointType"), ("MonitorAlert",)):

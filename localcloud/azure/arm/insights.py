@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.network_rules import known
 from localcloud.azure.arm.path import parse
-from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, StoredType
+from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, WrittenType
 from localcloud.azure.arm.seeded import WORKSPACES
 from localcloud.azure.blob.accounts import ACCOUNTS
 from localcloud.azure.resource_store import public
@@ -41,7 +41,7 @@ _GROUPS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-class DiagnosticSettings(StoredType):
+class DiagnosticSettings(WrittenType):
     """Diagnostic settings of a vault. They are deleted with it; Azure keeps them for a vault of the same name."""
 
     name = DIAGNOSTIC_SETTINGS
@@ -59,11 +59,8 @@ class DiagnosticSettings(StoredType):
             self._check_sink(call, vault, name, sink)
         self._refuse_second(call, vault, {sink.lower(): sink for sink in sinks.values()}, categories)
         setting = {"id": f"{vault['id']}/providers/{self.name}/{call.path.name}", "name": call.path.name}
-        call.resources.put({**setting, "type": self.name, "properties": properties})
-        return JSONResponse(public(self.existing(call)))
-
-    async def delete(self, call: Call) -> Response:
-        return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+        written = call.resources.put({**setting, "type": self.name, "properties": properties})
+        return JSONResponse(public(written))
 
     def _vault(self, call: Call) -> Document:
         scope = str(call.path.scope)

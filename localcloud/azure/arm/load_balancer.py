@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.network_rules import (
@@ -27,7 +27,7 @@ from localcloud.azure.arm.network_rules import (
     require_join,
     subscription_resources,
 )
-from localcloud.azure.arm.resource_type import TRACKED, Call, StoredType, enumerated
+from localcloud.azure.arm.resource_type import TRACKED, Call, WrittenType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import Understood
@@ -47,7 +47,7 @@ _ANSWERED: Final = {"provisioningState", "resourceGuid", "ipAddress", "ipConfigu
 _MINUTES: Final = range(4, 31)
 
 
-class PublicIPAddresses(StoredType):
+class PublicIPAddresses(WrittenType):
     """Public addresses; a static one has its address from the start."""
 
     name = PUBLIC_ADDRESSES
@@ -79,22 +79,16 @@ class PublicIPAddresses(StoredType):
             "provisioningState": "Succeeded",
             **({"ipAddress": address} if method == "Static" else {}),
         }
-        call.resources.put({**resource, "sku": sku, "properties": kept})
-        return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
+        return self.written(call, {**resource, "sku": sku, "properties": kept})
 
-    async def delete(self, call: Call) -> Response:
-        address = call.current
-        if address is None:
-            return Response(status_code=204)
-        if users := list(frontends_with(call, address["id"])):
+    def before_deletion(self, call: Call, resource: Document) -> None:
+        if users := list(frontends_with(call, resource["id"])):
             raise ServiceError(
                 400,
                 "PublicIPAddressCannotBeDeleted",
-                f"Public IP address {address['id']} can not be deleted since it is still allocated to resource "
+                f"Public IP address {resource['id']} can not be deleted since it is still allocated to resource "
                 f"{users[0]}.",
             )
-        call.resources.delete(address["id"])
-        return Response(status_code=200)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
         used = next(frontends_with(call, resource["id"]), None)
@@ -102,14 +96,14 @@ class PublicIPAddresses(StoredType):
         return {**public(resource), "properties": {**resource["properties"], **allocated}}
 
 
-class LoadBalancers(StoredType):
+class LoadBalancers(WrittenType):
     """Load balancers, written as a whole: a PUT removes what it leaves out."""
 
     name = LOAD_BALANCERS
     reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "sku": _OF_A_SKU, "properties": None})})
 
     async def put(self, call: Call) -> Response:
-        resource, current = self.envelope(call, tracked=True), call.current
+        resource = self.envelope(call, tracked=True)
         check_name(call.path.name)
         sku = _sku(call.body.get("sku") or {})
         properties = known(call.properties, {*_PARTS, *_ANSWERED}, self.name)
@@ -119,11 +113,7 @@ class LoadBalancers(StoredType):
         ids = {part["id"].lower() for members in parts.values() for part in members}
         for rule in (part for key in _REFERRING for part in parts[key]):
             _check_references(rule, resource["id"], ids)
-        call.resources.put({**resource, "sku": sku, "properties": {**parts, "provisioningState": "Succeeded"}})
-        return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
-
-    async def delete(self, call: Call) -> Response:
-        return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+        return self.written(call, {**resource, "sku": sku, "properties": {**parts, "provisioningState": "Succeeded"}})
 
     def _check_frontend(self, call: Call, balancer: Document, frontend: Document) -> None:
         address = reference(frontend["properties"].get("publicIPAddress"))

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, page
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, WrittenType, page
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared.http import ServiceError
@@ -37,7 +37,7 @@ _IDS: Final = dict.fromkeys(("tenantId", "principalId", "clientId"))
 _MAXIMUM_LENGTH: Final = 600  # of issuer, subject and audience each
 
 
-class _ManagedIdentityType(StoredType):
+class _ManagedIdentityType(WrittenType):
     def canonical_id(self, path: ArmPath) -> str:
         return in_lower_case(super().canonical_id(path))
 
@@ -66,14 +66,8 @@ class UserAssignedIdentities(_ManagedIdentityType):
         tags = identity["tags"] if call.body.get("tags") is None else call.body["tags"]
         return JSONResponse(public(call.resources.put({**identity, "tags": tags})))
 
-    async def delete(self, call: Call) -> Response:
-        identity = call.current
-        if identity is None:
-            return Response(status_code=204)
-        with call.cloud.store.transaction():
-            call.cloud.directory.delete_service_principal(identity["properties"]["principalId"])
-            call.resources.delete(call.path.id)
-        return Response(status_code=200)
+    def before_deletion(self, call: Call, resource: Document) -> None:
+        call.cloud.directory.delete_service_principal(resource["properties"]["principalId"])
 
 
 def new_identity(cloud: LocalAzure, resources: Resources, identity: Document) -> Document:
@@ -109,14 +103,12 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
         _check_name(_CREDENTIAL_NAME, call.path.name, "3-120 letters, digits, '-' and '_', the first a letter or digit")
         properties = _trust(call.properties)
         async with self._sole_write(call):
-            current = call.current
             self._refuse_surplus(call, properties)
-            call.resources.put({**credential, "properties": properties})
-            return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
+            return self.written(call, {**credential, "properties": properties})
 
     async def delete(self, call: Call) -> Response:
         async with self._sole_write(call):
-            return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+            return await super().delete(call)
 
     @asynccontextmanager
     async def _sole_write(self, call: Call) -> AsyncIterator[None]:

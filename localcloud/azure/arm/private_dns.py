@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any, Final
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.network_rules import (
@@ -23,7 +23,7 @@ from localcloud.azure.arm.network_rules import (
     require_join,
     subscription_resources,
 )
-from localcloud.azure.arm.resource_type import TRACKED, Call, StoredType
+from localcloud.azure.arm.resource_type import TRACKED, Call, WrittenType
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import ANY, Understood
@@ -42,24 +42,20 @@ _COUNTED: Final = (
 _ANSWERED: Final = {"provisioningState", "virtualNetworkLinkState"}
 
 
-class PrivateDnsZones(StoredType):
+class PrivateDnsZones(WrittenType):
     """Private DNS zones; a zone with links cannot be deleted."""
 
     name = ZONES
     reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": dict.fromkeys(_COUNTED)})})
 
     async def put(self, call: Call) -> Response:
-        resource, current = self.envelope(call, tracked=True), call.current
+        resource = self.envelope(call, tracked=True)
         _check_global(self.name, resource)
         _check_zone_name(call.path.name)
-        call.resources.put({**resource, "properties": {"provisioningState": "Succeeded"}})
-        return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
+        return self.written(call, {**resource, "properties": {"provisioningState": "Succeeded"}})
 
-    async def delete(self, call: Call) -> Response:
-        zone = call.current
-        if zone is None:
-            return Response(status_code=204)
-        links = [f"{ZONES}/{zone['name']}/virtualNetworkLinks/{link['name']}" for link in _links(call, zone)]
+    def before_deletion(self, call: Call, resource: Document) -> None:
+        links = [f"{ZONES}/{resource['name']}/virtualNetworkLinks/{link['name']}" for link in _links(call, resource)]
         if links:
             raise ServiceError(
                 409,
@@ -67,8 +63,6 @@ class PrivateDnsZones(StoredType):
                 "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: "
                 f"'{', '.join(links)}'. Please delete all nested resources before deleting this resource.",
             )
-        call.resources.delete(zone["id"])
-        return Response(status_code=200)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
         links = _links(call, resource)
@@ -85,7 +79,7 @@ class PrivateDnsZones(StoredType):
         return {**public(resource), "properties": {**resource["properties"], **counts}}
 
 
-class VirtualNetworkLinks(StoredType):
+class VirtualNetworkLinks(WrittenType):
     """Links. A network has one link to a zone, one zone of a name, and one zone that registers its names."""
 
     name = LINKS
@@ -112,11 +106,7 @@ class VirtualNetworkLinks(StoredType):
             "virtualNetworkLinkState": "Completed",
             "provisioningState": "Succeeded",
         }
-        call.resources.put({**resource, "properties": kept})
-        return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
-
-    async def delete(self, call: Call) -> Response:
-        return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+        return self.written(call, {**resource, "properties": kept})
 
     def _refuse_second(self, call: Call, target: str, *, registers: bool) -> None:
         zone, own = str(call.path.parent_id), call.path.key

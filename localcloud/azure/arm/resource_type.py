@@ -171,8 +171,30 @@ class StoredType(ResourceType):
         return f"{path.group_id}/providers/{namespace}{nested}"
 
 
+class WrittenType(StoredType):
+    """A type that stacks write and delete."""
+
+    def written(self, call: Call, resource: Document) -> Response:
+        """Write the resource of a PUT; the answer is 201 for a new one."""
+        status = 200 if call.current else 201
+        call.resources.put(resource)
+        return JSONResponse(self.present(call, resource), status_code=status)
+
+    async def delete(self, call: Call) -> Response:
+        resource = call.current
+        if resource is None:
+            return Response(status_code=204)
+        with call.cloud.store.transaction():
+            self.before_deletion(call, resource)
+            call.resources.delete(call.path.id)
+        return Response(status_code=200)
+
+    def before_deletion(self, call: Call, resource: Document) -> None:
+        """Refuse the deletion of a resource that is in use, or delete what goes with it."""
+
+
 class SeededType(StoredType):
-    """A type that no stack writes: it has only what the seed created."""
+    """A type that no stack writes: it has only what the seed, or the write of another type, has created."""
 
     def __init__(self, name: str) -> None:
         self.name = name

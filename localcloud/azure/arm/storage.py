@@ -15,7 +15,7 @@ from typing import Any, Final
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, enumerated
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, enumerated
 from localcloud.azure.blob.accounts import ACCOUNTS, BLOB_SERVICES, CONTAINERS, AccountKeys, Accounts, allows_anyone
 from localcloud.azure.blob.contents import Blobs
 from localcloud.azure.resource_store import public
@@ -51,7 +51,7 @@ _OF_AN_ACCOUNT: Members = {
 }
 
 
-class StorageAccounts(StoredType):
+class StorageAccounts(WrittenType):
     """Storage accounts. Deleting one deletes its containers and blobs."""
 
     name = ACCOUNTS
@@ -95,10 +95,8 @@ class StorageAccounts(StoredType):
         }
         return JSONResponse(public(call.resources.put({**account, **changed})))
 
-    async def delete(self, call: Call) -> Response:
-        with call.cloud.store.transaction():
-            empty_account(call.cloud.store, call.path.name)
-            return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+    def before_deletion(self, call: Call, resource: Document) -> None:
+        empty_account(call.cloud.store, resource["name"])
 
     async def action(self, call: Call) -> Response:
         account = self.existing(call)
@@ -122,13 +120,7 @@ def empty_account(store: Store, name: str) -> None:
     AccountKeys(store).forget(name)
 
 
-class BlobServices(StoredType):
-    """The one blob service of an account, which comes and goes with it."""
-
-    name = BLOB_SERVICES
-
-
-class BlobContainers(StoredType):
+class BlobContainers(WrittenType):
     """Blob containers; one of backups is seeded. Deleting one deletes its blobs."""
 
     name = CONTAINERS
@@ -149,11 +141,9 @@ class BlobContainers(StoredType):
             raise ServiceError(
                 409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account."
             )
-        before = call.current
         metadata = call.properties.get("metadata")
         asked = {"publicAccess": access, **({"metadata": metadata} if metadata else {})}
-        written = call.resources.put({**container, "properties": {**_new_container(), **asked}})
-        return JSONResponse(public(written), status_code=201 if before is None else 200)
+        return self.written(call, {**container, "properties": {**_new_container(), **asked}})
 
     def existing(self, call: Call) -> Document:
         """The container; raises the service's own 404 where ARM has one for most types."""
@@ -161,11 +151,9 @@ class BlobContainers(StoredType):
             raise ServiceError(404, "ContainerNotFound", "The specified container does not exist.")
         return call.current
 
-    async def delete(self, call: Call) -> Response:
+    def before_deletion(self, call: Call, resource: Document) -> None:
         account, _, name = call.path.names
-        with call.cloud.store.transaction():
-            Blobs(call.cloud.store).delete_container(account, name)
-            return Response(status_code=200 if call.resources.delete(call.path.id) else 204)
+        Blobs(call.cloud.store).delete_container(account, name)
 
 
 def _sku(body: Mapping[str, Any]) -> dict[str, str]:
@@ -211,7 +199,7 @@ def _blob_service(account: Document) -> Document:
 
 def types() -> tuple[ResourceType, ...]:
     """The namespace's resource types."""
-    return StorageAccounts(), BlobServices(), BlobContainers()
+    return StorageAccounts(), SeededType(BLOB_SERVICES), BlobContainers()
 
 
 def _new_container() -> dict[str, Any]:

@@ -33,7 +33,7 @@ from localcloud.azure.arm.network_rules import (
     users_of_subnet,
 )
 from localcloud.azure.arm.private_dns import links_to
-from localcloud.azure.arm.resource_type import TRACKED, Call, StoredType
+from localcloud.azure.arm.resource_type import TRACKED, Call, WrittenType
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import ANY, Understood
@@ -59,7 +59,7 @@ _SUBNET: Final = {
 }
 
 
-class VirtualNetworks(StoredType):
+class VirtualNetworks(WrittenType):
     """Virtual networks; the answer carries the subnets."""
 
     name = VIRTUAL_NETWORKS
@@ -98,18 +98,12 @@ class VirtualNetworks(StoredType):
             self._replace_subnets(call, resource["id"], properties.get("subnets") or [])
         return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
 
-    async def delete(self, call: Call) -> Response:
-        network = call.current
-        if network is None:
-            return Response(status_code=204)
-        for subnet in call.resources.below(network["id"], SUBNETS):
+    def before_deletion(self, call: Call, resource: Document) -> None:
+        for subnet in call.resources.below(resource["id"], SUBNETS):
             _refuse_used_subnet(call, subnet)
-        with call.cloud.store.transaction():
-            # azure-docs `dns/private-dns-virtual-network-links`: a deleted network's links are deleted with it.
-            for link in list(links_to(call, network["id"])):
-                call.resources.delete(link["id"])
-            call.resources.delete(network["id"])
-        return Response(status_code=200)
+        # azure-docs `dns/private-dns-virtual-network-links`: a deleted network's links are deleted with it.
+        for link in list(links_to(call, resource["id"])):
+            call.resources.delete(link["id"])
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
         subnets = [public(subnet) for subnet in call.resources.below(resource["id"], SUBNETS)]
@@ -125,7 +119,7 @@ class VirtualNetworks(StoredType):
             write_subnet(call, network_id, str(subnet.get("name")), subnet.get("properties") or {})
 
 
-class Subnets(StoredType):
+class Subnets(WrittenType):
     """Subnets, written one by one."""
 
     name = SUBNETS
@@ -137,16 +131,11 @@ class Subnets(StoredType):
         write_subnet(call, str(call.path.parent_id), call.path.name, call.properties)
         return JSONResponse(public(self.existing(call)), status_code=200 if current else 201)
 
-    async def delete(self, call: Call) -> Response:
-        subnet = call.current
-        if subnet is None:
-            return Response(status_code=204)
-        _refuse_used_subnet(call, subnet)
-        call.resources.delete(subnet["id"])
-        return Response(status_code=200)
+    def before_deletion(self, call: Call, resource: Document) -> None:
+        _refuse_used_subnet(call, resource)
 
 
-class NetworkSecurityGroups(StoredType):
+class NetworkSecurityGroups(WrittenType):
     """Network security groups; their rules are kept, but not enforced."""
 
     name = SECURITY_GROUPS
@@ -162,23 +151,17 @@ class NetworkSecurityGroups(StoredType):
             "resourceGuid": guid or str(uuid.uuid4()),
             "provisioningState": "Succeeded",
         }
-        call.resources.put({**resource, "properties": kept})
-        return JSONResponse(self.present(call, self.existing(call)), status_code=200 if current else 201)
+        return self.written(call, {**resource, "properties": kept})
 
-    async def delete(self, call: Call) -> Response:
-        group = call.current
-        if group is None:
-            return Response(status_code=204)
-        if users := subnets_with(call, group["id"]):
+    def before_deletion(self, call: Call, resource: Document) -> None:
+        if users := subnets_with(call, resource["id"]):
             raise ServiceError(
                 400,
                 "InUseNetworkSecurityGroupCannotBeDeleted",
-                f"Network security group {group['id']} cannot be deleted because it is in use by the following "
+                f"Network security group {resource['id']} cannot be deleted because it is in use by the following "
                 f"resources: {', '.join(users)}. In order to delete the Network security group, remove the association "
                 "with the resource(s).",
             )
-        call.resources.delete(group["id"])
-        return Response(status_code=200)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
         used = [{"id": subnet_id} for subnet_id in subnets_with(call, resource["id"])]
