@@ -23,13 +23,14 @@ from localcloud.azure import conditions
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection, enumerated
-from localcloud.azure.arm.role_definitions import RoleDefinitions, definition_id, is_uuid, require_assignable
+from localcloud.azure.arm.role_definitions import RoleDefinitions, is_uuid, require_assignable
 from localcloud.azure.authorization import Attributes, role_guid
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared import odata_filter
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.odata_filter import Called, Compared
 from localcloud.azure.shared.understood import Understood
+from localcloud.core.arm_ids import role_definition_id
 from localcloud.core.clock import now
 from localcloud.core.store import Document
 
@@ -52,11 +53,8 @@ class RoleAssignments(StoredType):
     checks_conditions = True
     reads = MappingProxyType({"PUT": Understood.of(body="properties"), "list": Understood.of("$filter")})
 
-    async def get(self, call: Call) -> Response:
-        assignment = call.current
-        if assignment is None:
-            raise ServiceError(404, "RoleAssignmentNotFound", f"The role assignment '{call.path.name}' is not found.")
-        return JSONResponse(public(assignment))
+    def not_found(self, call: Call) -> ServiceError:
+        return ServiceError(404, "RoleAssignmentNotFound", f"The role assignment '{call.path.name}' is not found.")
 
     async def list(self, call: Call) -> Response:
         scope = _scope(call.path)
@@ -180,7 +178,7 @@ def _checked(call: Call) -> dict[str, Any]:
     }
     if condition is not None:
         _check_condition(condition, answered["conditionVersion"])
-    return {**answered, "roleDefinitionId": definition_id(call.cloud, role_guid(role))}
+    return {**answered, "roleDefinitionId": role_definition_id(call.cloud.subscription_id, role_guid(role))}
 
 
 def _check_condition(condition: object, version: object) -> None:

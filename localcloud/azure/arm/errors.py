@@ -109,20 +109,12 @@ def location_differs(path: ArmPath, current: str, asked: str) -> ServiceError:
 def check_api_version(version: str) -> None:
     """Refuse a request without an api-version, before the caller is known (MicrosoftDocs/feedback 2279)."""
     if not version:
-        raise _missing_api_version()
+        raise ServiceError(
+            400,
+            "MissingApiVersionParameter",
+            "The api-version query parameter (?api-version=) is required for all requests.",
+        )
     if not _API_VERSION.fullmatch(version):
-        raise _invalid_api_version(version)
-
-
-def _missing_api_version() -> ServiceError:
-    return ServiceError(
-        400,
-        "MissingApiVersionParameter",
-        "The api-version query parameter (?api-version=) is required for all requests.",
-    )
-
-
-def _invalid_api_version(version: str) -> ServiceError:
-    return ServiceError(
-        400, "InvalidApiVersionParameter", f"The api-version '{version}' is invalid. It must be a date: YYYY-MM-DD."
-    )
+        raise ServiceError(
+            400, "InvalidApiVersionParameter", f"The api-version '{version}' is invalid. It must be a date: YYYY-MM-DD."
+        )

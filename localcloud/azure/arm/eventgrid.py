@@ -109,7 +109,7 @@ class EventSubscriptions(WrittenType):
         _check_name(_SUBSCRIPTION_NAME, call.path.name, "event subscription", "3-64")
         properties = known(call.properties, {"destination", "eventDeliverySchema", "filter"}, self.name)
         topic = call.resources.get(str(call.path.parent_id)) or {}
-        self._require(call, _SUBSCRIBE, [topic["properties"]["source"]])
+        call.require_linked(self.name, _SUBSCRIBE, [topic["properties"]["source"]])
         self._check_destination(call, properties.get("destination") or {})
         if not enumerated(properties.get("eventDeliverySchema"), ("CloudEventSchemaV1_0",)):
             raise _invalid("The destination MonitorAlert takes the event delivery schema CloudEventSchemaV1_0 only.")
@@ -128,16 +128,11 @@ class EventSubscriptions(WrittenType):
         if not enumerated(wanted.get("severity"), _SEVERITIES):
             raise _invalid(f"The severity of a MonitorAlert must be one of {', '.join(_SEVERITIES)}.")
         groups = wanted.get("actionGroups") or []
-        self._require(call, f"{ACTION_GROUPS}/write", groups)
+        call.require_linked(self.name, f"{ACTION_GROUPS}/write", groups)
         for group in groups:
             action_group = call.resources.get(group)
             if action_group is None or action_group["type"] != ACTION_GROUPS:
                 raise _invalid(f"The action group '{group}' was not found.")
-
-    def _require(self, call: Call, action: str, linked: list[str]) -> None:
-        call.cloud.authorization.require_linked(
-            call.caller.object_id, f"{self.name}/write", call.path.id, action, linked
-        )
 
 
 def _check_name(rule: re.Pattern[str], name: str, what: str, length: str) -> None:

@@ -71,9 +71,7 @@ class DiagnosticSettings(WrittenType):
 
     def _check_sink(self, call: Call, vault: Document, name: str, sink: str) -> None:
         type_name, action = _SINKS[name]
-        call.cloud.authorization.require_linked(
-            call.caller.object_id, f"{self.name}/write", call.path.id, action, [sink]
-        )
+        call.require_linked(self.name, action, [sink])
         destination = call.resources.get(sink)
         if destination is None or destination["type"] != type_name:
             raise errors.resource_not_found(parse(sink, "GET"), type_name)

@@ -99,9 +99,7 @@ class KeyVaults(StoredType):
 
     def _require_subnets(self, call: Call, properties: dict[str, Any]) -> None:
         rules = properties.get("networkAcls", {}).get("virtualNetworkRules", [])
-        call.cloud.authorization.require_linked(
-            call.caller.object_id, f"{self.name}/write", call.path.id, _JOIN, [rule["id"] for rule in rules]
-        )
+        call.require_linked(self.name, _JOIN, [rule["id"] for rule in rules])
 
 
 class VaultSecrets(ResourceType):

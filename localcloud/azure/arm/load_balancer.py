@@ -24,7 +24,6 @@ from localcloud.azure.arm.network_rules import (
     missing_reference,
     reference,
     referenced,
-    require_join,
     subscription_resources,
 )
 from localcloud.azure.arm.resource_type import TRACKED, Call, WrittenType, enumerated
@@ -125,11 +124,11 @@ class LoadBalancers(WrittenType):
                 f"Frontend IP Configuration {frontend['id']} must reference either a Subnet or a Public IP Address.",
             )
         if subnet is not None:
-            require_join(call, self.name, f"{SUBNETS}/join/action", [subnet])
+            call.require_linked(self.name, f"{SUBNETS}/join/action", [subnet])
             referenced(call, subnet, frontend["id"])
         if address is None:
             return
-        require_join(call, self.name, f"{PUBLIC_ADDRESSES}/join/action", [address])
+        call.require_linked(self.name, f"{PUBLIC_ADDRESSES}/join/action", [address])
         public_ip = referenced(call, address, frontend["id"], balancer["location"])
         if public_ip["sku"]["name"] != balancer["sku"]["name"]:
             raise ServiceError(

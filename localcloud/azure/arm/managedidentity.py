@@ -87,13 +87,10 @@ class FederatedIdentityCredentials(_ManagedIdentityType):
     def __init__(self) -> None:
         self._being_written: set[str] = set()
 
-    def existing(self, call: Call) -> Document:
-        """The credential; raises the provider's own 404 where ARM has one for most types."""
-        if call.current is None:
-            raise ServiceError(
-                404, "NotFound", f"The federated identity credential '{call.path.name}' could not be found."
-            )
-        return call.current
+    def not_found(self, call: Call) -> ServiceError:
+        return ServiceError(
+            404, "NotFound", f"The federated identity credential '{call.path.name}' could not be found."
+        )
 
     async def list(self, call: Call) -> Response:
         return page(call, map(public, call.resources.below(str(call.path.parent_id), self.name)))

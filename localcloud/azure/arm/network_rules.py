@@ -99,10 +99,3 @@ def users_of_subnet(call: Call, subnet_id: str) -> list[str]:
         for configuration in owner["properties"].get(key, [])
         if (reference(configuration["properties"].get("subnet")) or "").lower() == subnet_id.lower()
     ]
-
-
-def require_join(call: Call, type_name: str, linked_action: str, linked: list[str]) -> None:
-    """Linked authorization: the writer may join each resource that the written resource refers to."""
-    call.cloud.authorization.require_linked(
-        call.caller.object_id, f"{type_name}/write", call.path.id, linked_action, linked
-    )

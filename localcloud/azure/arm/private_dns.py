@@ -20,7 +20,6 @@ from localcloud.azure.arm.network_rules import (
     known,
     reference,
     referenced,
-    require_join,
     subscription_resources,
 )
 from localcloud.azure.arm.resource_type import TRACKED, Call, WrittenType
@@ -95,7 +94,7 @@ class VirtualNetworkLinks(WrittenType):
         target = reference(properties.get("virtualNetwork"))
         if target is None:
             raise errors.bad_request("The property 'virtualNetwork' of a virtual network link is required.")
-        require_join(call, self.name, _JOIN, [target])
+        call.require_linked(self.name, _JOIN, [target])
         target = referenced(call, target, resource["id"])["id"]
         registers = bool(properties.get("registrationEnabled", False))
         _refuse_moved(current, target)

@@ -17,6 +17,7 @@ from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources, public
+from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import Members, Understood
 from localcloud.azure.tenant.tokens import Caller
 from localcloud.core.clouds import Cloud
@@ -71,6 +72,12 @@ class Call:
         if not isinstance(properties, dict):
             raise errors.invalid_content("properties: a JSON object is expected")
         return properties
+
+    def require_linked(self, type_name: str, action: str, linked: Iterable[str]) -> None:
+        """Refuse a write that refers to a resource on which the caller may not do `action`; raises 403."""
+        self.cloud.authorization.require_linked(
+            self.caller.object_id, f"{type_name}/write", self.path.id, action, linked
+        )
 
 
 class ResourceType:
@@ -137,11 +144,15 @@ class StoredType(ResourceType):
         return collection(self.present(call, resource) for resource in call.resources.below(scope, self.name))
 
     def existing(self, call: Call) -> Document:
-        """The resource the request is about; raises 404 `ResourceNotFound`."""
+        """The resource the request is about; raises `not_found`."""
         resource = call.current
         if resource is None:
-            raise errors.resource_not_found(call.path, self.name)
+            raise self.not_found(call)
         return resource
+
+    def not_found(self, call: Call) -> ServiceError:
+        """The type's own 404."""
+        return errors.resource_not_found(call.path, self.name)
 
     def present(self, call: Call, resource: Document) -> dict[str, Any]:
         """The resource as the response has it."""

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors, group_deletion
 from localcloud.azure.arm.resource_filter import of_groups
-from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, page
+from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, page
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import Understood
@@ -21,7 +21,7 @@ _GROUP_NAME: Final = re.compile(r"[\w().-]{0,89}[\w()-]", re.ASCII)
 _OPERATIONS: Final = "Microsoft.Resources/subscriptions/operationresults"
 
 
-class ResourceGroups(ResourceType):
+class ResourceGroups(StoredType):
     """Resource groups. A deletion includes the group's content, and completes later (`group_deletion.py`)."""
 
     name = "Microsoft.Resources/subscriptions/resourceGroups"
@@ -33,8 +33,8 @@ class ResourceGroups(ResourceType):
         }
     )
 
-    async def get(self, call: Call) -> Response:
-        return JSONResponse(public(_existing(call)))
+    def not_found(self, call: Call) -> ServiceError:
+        return errors.resource_group_not_found(call.path.name)
 
     async def put(self, call: Call) -> Response:
         name, current = call.path.name, call.current
@@ -71,7 +71,7 @@ class ResourceGroups(ResourceType):
         return JSONResponse(public(call.resources.put(group)), status_code=200 if current else 201)
 
     async def delete(self, call: Call) -> Response:
-        group = _existing(call)
+        group = self.existing(call)
         errors.refuse_deleting(group)
         operation = group_deletion.begin(call.cloud, group)
         return _accepted(f"/subscriptions/{call.cloud.subscription_id}/operationresults/{operation}", call)
@@ -104,13 +104,6 @@ class OperationResults(ResourceType):
         if result is None:
             return _accepted(call.path.id, call)
         return JSONResponse({"error": result}, status_code=409) if result else Response(status_code=200)
-
-
-def _existing(call: Call) -> Document:
-    group = call.current
-    if group is None:
-        raise errors.resource_group_not_found(call.path.name)
-    return group
 
 
 def _accepted(operation: str, call: Call) -> Response:

@@ -24,6 +24,7 @@ from localcloud.azure.shared import odata_filter
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.odata_filter import Called, Compared
 from localcloud.azure.shared.understood import ANY, Understood
+from localcloud.core.arm_ids import role_definition_id
 from localcloud.core.clock import now
 from localcloud.core.store import Document
 
@@ -95,7 +96,7 @@ class RoleDefinitions(ResourceType):
         if current is not None:
             created = {key: current["properties"][key] for key in created}
         role = {
-            "id": definition_id(call.cloud, guid),
+            "id": role_definition_id(call.cloud.subscription_id, guid),
             "name": guid,
             "type": self.name,
             "properties": {**properties, **created, "updatedOn": instant, "updatedBy": caller},
@@ -126,11 +127,6 @@ def require_assignable(call: Call, guid: str, scope: str) -> None:
     """Raise 404 unless there is a role with this GUID that may be assigned at `scope`."""
     if guid not in built_in_roles() and not _is_assignable(_existing(call, guid), scope):
         raise _role_not_found(guid)
-
-
-def definition_id(cloud: LocalAzure, guid: str) -> str:
-    """The ARM id of a role."""
-    return f"/subscriptions/{cloud.subscription_id}/providers/{_TYPE}/{guid}"
 
 
 def is_uuid(text: object) -> bool:
@@ -195,7 +191,7 @@ def _custom(call: Call) -> Iterator[Document]:
 
 
 def _stored(call: Call, guid: str) -> Document | None:
-    return call.resources.get(definition_id(call.cloud, guid))
+    return call.resources.get(role_definition_id(call.cloud.subscription_id, guid))
 
 
 def _existing(call: Call, guid: str) -> Document:
@@ -207,23 +203,22 @@ def _existing(call: Call, guid: str) -> Document:
 
 def _is_assignable(role: Document, scope: str) -> bool:
     """Whether a custom role may be assigned at a scope: one of its own, or below."""
-    at = f"{scope.lower().rstrip('/')}/"
-    return any(
-        at.startswith(f"{assignable.lower().rstrip('/')}/") for assignable in role["properties"]["assignableScopes"]
-    )
+    return any(_is_within(scope, assignable) for assignable in role["properties"]["assignableScopes"])
 
 
 def _is_assignable_below(role: Document, scope: str) -> bool:
     """Whether one of a custom role's scopes is below a scope."""
-    at = f"{scope.lower().rstrip('/')}/"
-    return any(
-        f"{assignable.lower().rstrip('/')}/".startswith(at) for assignable in role["properties"]["assignableScopes"]
-    )
+    return any(_is_within(assignable, scope) for assignable in role["properties"]["assignableScopes"])
+
+
+def _is_within(scope: str, other: str) -> bool:
+    """Whether a scope is the other one, or below it."""
+    return f"{scope.lower().rstrip('/')}/".startswith(f"{other.lower().rstrip('/')}/")
 
 
 def _built_in(cloud: LocalAzure, role: RoleDefinition) -> dict[str, Any]:
     return {
-        "id": definition_id(cloud, role.guid),
+        "id": role_definition_id(cloud.subscription_id, role.guid),
         "name": role.guid,
         "type": _TYPE,
         "properties": {

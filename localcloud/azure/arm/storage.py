@@ -145,11 +145,8 @@ class BlobContainers(WrittenType):
         asked = {"publicAccess": access, **({"metadata": metadata} if metadata else {})}
         return self.written(call, {**container, "properties": {**_new_container(), **asked}})
 
-    def existing(self, call: Call) -> Document:
-        """The container; raises the service's own 404 where ARM has one for most types."""
-        if call.current is None:
-            raise ServiceError(404, "ContainerNotFound", "The specified container does not exist.")
-        return call.current
+    def not_found(self, call: Call) -> ServiceError:
+        return ServiceError(404, "ContainerNotFound", "The specified container does not exist.")
 
     def before_deletion(self, call: Call, resource: Document) -> None:
         account, _, name = call.path.names

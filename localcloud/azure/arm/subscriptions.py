@@ -7,6 +7,7 @@ resources, the properties of `$filter`). A list depends on the caller, and is ne
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -14,9 +15,11 @@ from starlette.responses import JSONResponse, Response
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_filter import of_resources
 from localcloud.azure.arm.resource_type import Call, ResourceType, collection, page
+from localcloud.azure.arm.resources import ResourceGroups
 from localcloud.azure.resource_store import KIND, public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import Understood
+from localcloud.core.arm_ids import subscription_id
 from localcloud.core.store import Document
 
 # Some of Azure's regions, with their display names.
@@ -34,7 +37,6 @@ _VERSIONS: Final = ("2024-11-01", "2023-07-01", "2023-01-31", "2022-04-01")
 _MEMBERS: Final = ("id", "name", "type", "location", "tags", "kind", "sku", "identity", "managedBy", "zones")
 _NO_RESOURCES: Final = ("microsoft.resources/", "microsoft.authorization/")
 _EXPANDED: Final = {member.lower(): member for member in ("createdTime", "changedTime", "provisioningState")}
-_LISTED: Final = {"list": Understood.of("$filter $expand $top $skiptoken")}
 
 
 class Tenants(ResourceType):
@@ -69,7 +71,8 @@ class Subscriptions(ResourceType):
         return JSONResponse(_subscription(call))
 
     async def list(self, call: Call) -> Response:
-        is_seen = call.cloud.authorization.has_any_role(call.caller.object_id, _subscription_id(call))
+        scope = subscription_id(call.cloud.subscription_id)
+        is_seen = call.cloud.authorization.has_any_role(call.caller.object_id, scope)
         return collection([_subscription(call)] if is_seen else [])
 
 
@@ -79,7 +82,7 @@ class Locations(ResourceType):
     name = "Microsoft.Resources/subscriptions/locations"
 
     async def list(self, call: Call) -> Response:
-        subscription = _subscription_id(call)
+        subscription = subscription_id(call.cloud.subscription_id)
         return collection(
             {
                 "id": f"{subscription}/locations/{name}",
@@ -112,31 +115,23 @@ class ResourceProviders(ResourceType):
         return collection(_provider(call, namespace) for namespace in _namespaces(call))
 
 
-class ResourcesOfSubscription(ResourceType):
-    """Every resource with a location, without its properties, as far as the caller may read it."""
+class ListedResources(ResourceType):
+    """Every resource with a location in `parent`, without its properties, as far as the caller may read it."""
 
-    name = "Microsoft.Resources/subscriptions/resources"
     listed_by_access = True
-    reads = _LISTED
+    reads = MappingProxyType({"list": Understood.of("$filter $expand $top $skiptoken")})
+
+    def __init__(self, parent: str) -> None:
+        self.name = f"{parent}/resources"
 
     async def list(self, call: Call) -> Response:
         return _resources(call, str(call.path.parent_id))
 
 
-class ResourcesOfGroup(ResourceType):
-    """The same of one resource group."""
-
-    name = "Microsoft.Resources/subscriptions/resourceGroups/resources"
-    listed_by_access = True
-    reads = _LISTED
-
-    async def list(self, call: Call) -> Response:
-        return _resources(call, str(call.path.group_id))
-
-
 def types() -> tuple[ResourceType, ...]:
     """The types of this module."""
-    return Tenants(), Subscriptions(), Locations(), ResourceProviders(), ResourcesOfSubscription(), ResourcesOfGroup()
+    lists = (ListedResources(parent) for parent in (Subscriptions.name, ResourceGroups.name))
+    return Tenants(), Subscriptions(), Locations(), ResourceProviders(), *lists
 
 
 def _namespaces(call: Call) -> dict[str, None]:
@@ -146,7 +141,7 @@ def _namespaces(call: Call) -> dict[str, None]:
 def _provider(call: Call, namespace: str) -> dict[str, Any]:
     types = [name.partition("/")[2] for name in call.type_names if name.startswith(f"{namespace}/")]
     return {
-        "id": f"{_subscription_id(call)}/providers/{namespace}",
+        "id": f"{subscription_id(call.cloud.subscription_id)}/providers/{namespace}",
         "namespace": namespace,
         "registrationState": "Registered",
         "registrationPolicy": "RegistrationRequired",
@@ -193,13 +188,9 @@ def _may_read(call: Call, resource: Document) -> bool:
     return call.cloud.authorization.allowed(call.caller.object_id, f"{resource['type']}/read", resource["id"])
 
 
-def _subscription_id(call: Call) -> str:
-    return f"/subscriptions/{call.cloud.subscription_id}"
-
-
 def _subscription(call: Call) -> dict[str, object]:
     return {
-        "id": _subscription_id(call),
+        "id": subscription_id(call.cloud.subscription_id),
         "subscriptionId": call.cloud.subscription_id,
         "tenantId": call.cloud.tenant_id,
         "displayName": "local",

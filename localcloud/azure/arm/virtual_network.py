@@ -28,7 +28,6 @@ from localcloud.azure.arm.network_rules import (
     network,
     reference,
     referenced,
-    require_join,
     subscription_resources,
     users_of_subnet,
 )
@@ -193,7 +192,7 @@ def _attached(call: Call, wanted: dict[str, Any], subnet_id: str, location: str)
     attached: dict[str, Any] = {}
     for key, type_name in _ATTACHED.items():
         if (joined := reference(wanted.get(key))) is not None:
-            require_join(call, SUBNETS, f"{type_name}/join/action", [joined])
+            call.require_linked(SUBNETS, f"{type_name}/join/action", [joined])
             attached[key] = {"id": referenced(call, joined, subnet_id, location)["id"]}
     return attached
 
