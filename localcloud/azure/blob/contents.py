@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import ClassVar, Final
 
 from localcloud.core import clock
-from localcloud.core.store import Document, Store
+from localcloud.core.documents import STORED, StoredBytes, from_document, to_document
+from localcloud.core.store import Store
 
 _KIND: Final = "blob"
 
@@ -19,11 +20,13 @@ _KIND: Final = "blob"
 class Blob:
     """One block blob."""
 
-    content: bytes
+    __pydantic_config__: ClassVar = STORED
+
+    content: StoredBytes
     content_type: str
     cache_control: str | None
-    tags: dict[str, str]
     changed: datetime
+    tags: dict[str, str] = field(default_factory=dict)
 
     @property
     def etag(self) -> str:
@@ -45,13 +48,13 @@ class Blobs:
     def get(self, account: str, container: str, name: str) -> Blob | None:
         """The blob, None if it does not exist."""
         document = self._store.get(_KIND, _key(account, container, name))
-        return None if document is None else _blob(document)
+        return None if document is None else from_document(Blob, document)
 
     def below(self, account: str, container: str, prefix: str) -> Iterator[tuple[str, Blob]]:
         """Name and blob of each with this prefix, in the order of the names."""
         own = _key(account, container, "")
         for key, document in self._store.items(_KIND, own + prefix):
-            yield key.removeprefix(own), _blob(document)
+            yield key.removeprefix(own), from_document(Blob, document)
 
     def put(
         self,
@@ -64,18 +67,8 @@ class Blobs:
         tags: dict[str, str],
     ) -> Blob:
         """Write a blob whole."""
-        blob = Blob(content, content_type, cache_control, tags, clock.now())
-        self._store.put(
-            _KIND,
-            _key(account, container, name),
-            {
-                "content": base64.b64encode(content).decode(),
-                "contentType": content_type,
-                "cacheControl": cache_control,
-                "tags": tags,
-                "changed": blob.changed.isoformat(),
-            },
-        )
+        blob = Blob(content, content_type, cache_control, clock.now(), tags)
+        self._store.put(_KIND, _key(account, container, name), to_document(blob))
         return blob
 
     def delete(self, account: str, container: str, name: str) -> bool:
@@ -93,12 +86,6 @@ class Blobs:
     def _delete_all(self, prefix: str) -> None:
         for key, _ in self._store.items(_KIND, prefix):
             self._store.delete(_KIND, key)
-
-
-def _blob(document: Document) -> Blob:
-    changed = datetime.fromisoformat(document["changed"])
-    content, tags = base64.b64decode(document["content"]), document.get("tags", {})
-    return Blob(content, document["contentType"], document["cacheControl"], tags, changed)
 
 
 def _key(account: str, container: str, name: str) -> str:

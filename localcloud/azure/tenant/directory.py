@@ -16,6 +16,7 @@ from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.tenant.objects import Application, KeyCredential, ServicePrincipal
 from localcloud.core import clock
+from localcloud.core.documents import from_document, to_document
 from localcloud.core.store import Store
 
 _APPLICATIONS = "entra-application"
@@ -68,7 +69,7 @@ class Directory:
     def application(self, object_id: str) -> Application | None:
         """The application with this object id, unless deleted."""
         document = self._store.get(_APPLICATIONS, object_id)
-        return Application.from_document(document) if document else None
+        return from_document(Application, document) if document else None
 
     def application_by_app(self, app_id: str) -> Application | None:
         """The application with this application (client) id, unless deleted."""
@@ -77,7 +78,7 @@ class Directory:
 
     def applications(self) -> list[Application]:
         """Every application, deleted ones left out."""
-        return [Application.from_document(document) for _, document in self._store.items(_APPLICATIONS)]
+        return [from_document(Application, document) for _, document in self._store.items(_APPLICATIONS)]
 
     def delete_application(self, object_id: str) -> bool:
         """Move the application and its service principal to the deleted items; returns whether it existed."""
@@ -136,7 +137,7 @@ class Directory:
     def service_principal(self, object_id: str) -> ServicePrincipal | None:
         """The service principal with this object id, unless deleted."""
         document = self._store.get(_PRINCIPALS, object_id)
-        return ServicePrincipal.from_document(document) if document else None
+        return from_document(ServicePrincipal, document) if document else None
 
     def service_principal_by_app(self, app_id: str) -> ServicePrincipal | None:
         """The service principal of this application (client) id, unless deleted."""
@@ -156,7 +157,7 @@ class Directory:
 
     def service_principals(self) -> list[ServicePrincipal]:
         """Every service principal, deleted ones left out."""
-        return [ServicePrincipal.from_document(document) for _, document in self._store.items(_PRINCIPALS)]
+        return [from_document(ServicePrincipal, document) for _, document in self._store.items(_PRINCIPALS)]
 
     def delete_service_principal(self, object_id: str) -> bool:
         """Move an application's principal to the deleted items; a managed identity's is purged at once."""
@@ -251,7 +252,7 @@ class Directory:
 
     def _save(self, entry: Application | ServicePrincipal) -> None:
         kind, index = _kinds(entry)
-        self._store.put(kind, entry.object_id, entry.to_document())
+        self._store.put(kind, entry.object_id, to_document(entry))
         self._store.put(index, entry.app_id, {"objectId": entry.object_id})
 
     def _forget(self, entry: Application | ServicePrincipal) -> None:
@@ -261,7 +262,7 @@ class Directory:
 
     def _bury(self, entry: Application | ServicePrincipal) -> None:
         self._forget(entry)
-        document = {"type": _kinds(entry)[0], "deletedAt": clock.now().isoformat(), "entry": entry.to_document()}
+        document = {"type": _kinds(entry)[0], "deletedAt": clock.now().isoformat(), "entry": to_document(entry)}
         self._store.put(_DELETED, entry.object_id, document)
 
     def _refuse_taken_names(self, application: Application) -> None:
@@ -283,8 +284,8 @@ def _kinds(entry: Application | ServicePrincipal) -> tuple[str, str]:
 
 
 def _deleted(document: dict[str, Any]) -> DeletedObject:
-    shape = Application if document["type"] == _APPLICATIONS else ServicePrincipal
-    return DeletedObject(shape.from_document(document["entry"]), datetime.fromisoformat(document["deletedAt"]))
+    shape: type[Application | ServicePrincipal] = Application if document["type"] == _APPLICATIONS else ServicePrincipal
+    return DeletedObject(from_document(shape, document["entry"]), datetime.fromisoformat(document["deletedAt"]))
 
 
 def _is_principal_of(entry: Application | ServicePrincipal, application: Application) -> bool:

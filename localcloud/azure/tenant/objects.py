@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import secrets
@@ -10,13 +9,13 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from localcloud.core import clock
-from localcloud.core.store import Document
+from localcloud.core.documents import STORED, StoredBytes
 
 PrincipalKind = Literal["Application", "ManagedIdentity"]
 
@@ -32,8 +31,10 @@ class KeyCredential:
         added_at, removed_at: when the directory added and removed it; each replica follows later.
     """
 
+    __pydantic_config__: ClassVar = STORED
+
     key_id: str
-    certificate: bytes
+    certificate: StoredBytes
     display_name: str | None
     start: datetime
     end: datetime
@@ -63,35 +64,12 @@ class KeyCredential:
         """Whether a replica that has seen everything up to `instant` has this registration."""
         return self.added_at <= instant and (self.removed_at is None or instant < self.removed_at)
 
-    def to_document(self) -> Document:
-        """The stored form."""
-        return {
-            "keyId": self.key_id,
-            "certificate": base64.b64encode(self.certificate).decode(),
-            "displayName": self.display_name,
-            "start": self.start.isoformat(),
-            "end": self.end.isoformat(),
-            "addedAt": self.added_at.isoformat(),
-            "removedAt": self.removed_at and self.removed_at.isoformat(),
-        }
-
-    @classmethod
-    def from_document(cls, document: Document) -> KeyCredential:
-        """The inverse of `to_document`."""
-        return cls(
-            key_id=document["keyId"],
-            certificate=base64.b64decode(document["certificate"]),
-            display_name=document["displayName"],
-            start=datetime.fromisoformat(document["start"]),
-            end=datetime.fromisoformat(document["end"]),
-            added_at=datetime.fromisoformat(document["addedAt"]),
-            removed_at=datetime.fromisoformat(document["removedAt"]) if document["removedAt"] else None,
-        )
-
 
 @dataclass(frozen=True)
 class PasswordCredential:
     """A client secret; only its `digest` is kept, as Entra shows the value once."""
+
+    __pydantic_config__: ClassVar = STORED
 
     key_id: str
     digest: str
@@ -110,29 +88,6 @@ class PasswordCredential:
         """Whether `value` is this secret's value."""
         return hmac.compare_digest(self.digest, _digest(value))
 
-    def to_document(self) -> Document:
-        """The stored form."""
-        return {
-            "keyId": self.key_id,
-            "digest": self.digest,
-            "hint": self.hint,
-            "displayName": self.display_name,
-            "start": self.start.isoformat(),
-            "end": self.end.isoformat(),
-        }
-
-    @classmethod
-    def from_document(cls, document: Document) -> PasswordCredential:
-        """The inverse of `to_document`."""
-        return cls(
-            key_id=document["keyId"],
-            digest=document["digest"],
-            hint=document["hint"],
-            display_name=document["displayName"],
-            start=datetime.fromisoformat(document["start"]),
-            end=datetime.fromisoformat(document["end"]),
-        )
-
 
 def _digest(value: str) -> str:
     return hashlib.sha256(value.encode()).hexdigest()
@@ -148,6 +103,8 @@ class DirectoryObject:
         passwords: client secrets.
         properties: the plain properties that were sent to Graph, under Graph's names.
     """
+
+    __pydantic_config__: ClassVar = STORED
 
     object_id: str
     app_id: str
@@ -167,19 +124,6 @@ class DirectoryObject:
         """The object as a replica shows it that has seen everything up to `instant`. Only certificates are late."""
         return replace(self, keys=tuple(replace(key, removed_at=None) for key in self.keys if key.known_at(instant)))
 
-    def to_document(self) -> Document:
-        """The stored form."""
-        return {
-            "objectId": self.object_id,
-            "appId": self.app_id,
-            "displayName": self.display_name,
-            "createdAt": self.created_at.isoformat(),
-            "owners": list(self.owners),
-            "keys": [key.to_document() for key in self.keys],
-            "passwords": [password.to_document() for password in self.passwords],
-            "properties": dict(self.properties),
-        }
-
 
 @dataclass(frozen=True)
 class Application(DirectoryObject):
@@ -188,16 +132,9 @@ class Application(DirectoryObject):
     `federated` are its federated credentials as Graph prints them.
     """
 
+    __pydantic_config__: ClassVar = STORED
+
     federated: tuple[Mapping[str, Any], ...] = ()
-
-    def to_document(self) -> Document:
-        """The stored form."""
-        return {**super().to_document(), "federated": [dict(credential) for credential in self.federated]}
-
-    @classmethod
-    def from_document(cls, document: Document) -> Application:
-        """The inverse of `to_document`. Applications of older local clouds have no federation."""
-        return cls(**_common(document), federated=tuple(document.get("federated", ())))
 
 
 @dataclass(frozen=True)
@@ -209,39 +146,8 @@ class ServicePrincipal(DirectoryObject):
         roles: Graph application permissions granted to it, by value (`Application.ReadWrite.OwnedBy`).
     """
 
+    __pydantic_config__: ClassVar = STORED
+
     kind: PrincipalKind = "Application"
     resource_id: str | None = None
     roles: tuple[str, ...] = ()
-
-    def to_document(self) -> Document:
-        """The stored form."""
-        return {
-            **super().to_document(),
-            "kind": self.kind,
-            "resourceId": self.resource_id,
-            "roles": list(self.roles),
-        }
-
-    @classmethod
-    def from_document(cls, document: Document) -> ServicePrincipal:
-        """The inverse of `to_document`."""
-        return cls(
-            **_common(document),
-            kind=document["kind"],
-            resource_id=document["resourceId"],
-            roles=tuple(document["roles"]),
-        )
-
-
-def _common(document: Document) -> dict[str, Any]:
-    return {
-        "object_id": document["objectId"],
-        "app_id": document["appId"],
-        "display_name": document["displayName"],
-        "created_at": datetime.fromisoformat(document["createdAt"]),
-        "owners": tuple(document["owners"]),
-        "keys": tuple(KeyCredential.from_document(key) for key in document["keys"]),
-        # Objects of older local clouds have none.
-        "passwords": tuple(map(PasswordCredential.from_document, document.get("passwords", ()))),
-        "properties": document["properties"],
-    }

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import ClassVar
 
 from localcloud.core import clock
-from localcloud.core.store import Document, Store
+from localcloud.core.documents import STORED, from_document, to_document
+from localcloud.core.store import Store
 
 _USERS = "entra-user"
 _USER_NAMES = "entra-user-name"
@@ -22,6 +24,8 @@ _GROUPS = "entra-group"
 @dataclass(frozen=True)
 class User:
     """A member of the tenant. Sessions from before `sessions_valid_from` are over, as after a change of password."""
+
+    __pydantic_config__: ClassVar = STORED
 
     object_id: str
     user_principal_name: str
@@ -42,14 +46,14 @@ class People:
             if existing is not None:
                 return existing
             user = User(object_id or str(uuid.uuid4()), user_principal_name, display_name, clock.now())
-            self._store.put(_USERS, user.object_id, _document(user))
+            self._store.put(_USERS, user.object_id, to_document(user))
             self._store.put(_USER_NAMES, user_principal_name.lower(), {"objectId": user.object_id})
         return user
 
     def user(self, object_id: str) -> User | None:
         """The user with this object id."""
         document = self._store.get(_USERS, object_id)
-        return None if document is None else _user(document)
+        return None if document is None else from_document(User, document)
 
     def user_by_name(self, user_principal_name: str) -> User | None:
         """The user with this user principal name."""
@@ -61,7 +65,7 @@ class People:
         user = self.user(object_id)
         if user is None:
             raise LookupError(f"no user {object_id}")
-        self._store.put(_USERS, object_id, {**_document(user), "sessionsValidFrom": clock.now().isoformat()})
+        self._store.put(_USERS, object_id, to_document(replace(user, sessions_valid_from=clock.now())))
 
     def create_group(self, display_name: str, members: Iterable[str], *, object_id: str | None = None) -> str:
         """Create a security group or add these object ids to the existing one; returns its object id."""
@@ -75,21 +79,3 @@ class People:
     def groups_of(self, object_id: str) -> list[str]:
         """Object ids of the groups that a user or service principal is in."""
         return [key for key, group in self._store.items(_GROUPS) if object_id in group["members"]]
-
-
-def _document(user: User) -> Document:
-    return {
-        "objectId": user.object_id,
-        "userPrincipalName": user.user_principal_name,
-        "displayName": user.display_name,
-        "sessionsValidFrom": user.sessions_valid_from.isoformat(),
-    }
-
-
-def _user(document: Document) -> User:
-    return User(
-        object_id=document["objectId"],
-        user_principal_name=document["userPrincipalName"],
-        display_name=document["displayName"],
-        sessions_valid_from=datetime.fromisoformat(document["sessionsValidFrom"]),
-    )

@@ -20,7 +20,7 @@ from localcloud.tests.coverage.cloud import CoverageCloud
 
 VERSION = {"x-ms-version": "2024-11-04"}
 BLOCK = VERSION | {"x-ms-blob-type": "BlockBlob"}
-BLOB = Blob(b"xyz", "text/plain", None, {}, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+BLOB = Blob(b"xyz", "text/plain", None, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
 
 
 @pytest.fixture
