@@ -11,6 +11,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -282,12 +283,9 @@ def requests(
 def contents(context: typer.Context) -> None:
     """Print kind and key of everything there is, deleted things that Azure keeps included: a line of JSON for each."""
     _environment(context)
-    store = context.obj.open_store()
-    try:
+    with closing(context.obj.open_store()) as store:
         for kind, key in store.listed():
             typer.echo(json.dumps([kind, key]))
-    finally:
-        store.close()
 
 
 def _run(context: typer.Context, command: Sequence[str], secret: str | None) -> int:
@@ -299,16 +297,14 @@ def _run(context: typer.Context, command: Sequence[str], secret: str | None) -> 
         raise _failure(f"the local cloud does not run: `{_program(context)} start` starts it")
     client = client_environment.deployer(environment)
     if secret is not None:
-        prepared = prepare(state)
-        try:
-            if secret == _OWNER:
-                client = client_environment.owner(prepared)
-            else:
-                client = client_environment.holder_of(prepared.cloud, secret)
-        except client_environment.UnknownClientError as error:
-            raise _failure(f"--as {secret}: {error}") from None
-        finally:
-            prepared.close()
+        with closing(prepare(state)) as prepared:
+            try:
+                if secret == _OWNER:
+                    client = client_environment.owner(prepared)
+                else:
+                    client = client_environment.holder_of(prepared.cloud, secret)
+            except client_environment.UnknownClientError as error:
+                raise _failure(f"--as {secret}: {error}") from None
     with client_environment.client_environment(environment, client) as variables:
         code = client_environment.run(command, variables)
     if code == client_environment.NOT_FOUND:
@@ -328,13 +324,11 @@ def issue_msi(
     from localcloud.core.files import write_private
     from localcloud.runtime.environment import prepare
 
-    prepared = prepare(context.obj)
-    try:
-        document = issue_credential(prepared.cloud, identity, force_new=force_new)
-    except UnknownIdentityError as error:
-        raise _failure(f"{error}; `{_program(context)} seed` makes one to try with") from None
-    finally:
-        prepared.close()
+    with closing(prepare(context.obj)) as prepared:
+        try:
+            document = issue_credential(prepared.cloud, identity, force_new=force_new)
+        except UnknownIdentityError as error:
+            raise _failure(f"{error}; `{_program(context)} seed` makes one to try with") from None
     file = output or prepared.state.msi / f"{identity.rpartition('/')[2]}.json"
     write_private(file, document.encode())
     typer.echo(f"issued: {file}")
@@ -350,13 +344,11 @@ def recover(
     from localcloud.azure.keyvault.recovery import recover as recover_resource
     from localcloud.runtime.environment import prepare
 
-    prepared = prepare(context.obj)
-    try:
-        recover_resource(prepared.cloud, resource)
-    except (NotDeletedError, ValueError) as error:
-        raise _failure(str(error)) from None
-    finally:
-        prepared.close()
+    with closing(prepare(context.obj)) as prepared:
+        try:
+            recover_resource(prepared.cloud, resource)
+        except (NotDeletedError, ValueError) as error:
+            raise _failure(str(error)) from None
     typer.echo(f"recovered: {resource}")
 
 

@@ -79,18 +79,11 @@ class Administrator:
         for definition in definitions:
             name, spec = definition["metadata"]["name"], definition["spec"]
             path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
-            self._wait(path, f"the kind of {name} is not served")
-
-    def wait_for(self, path: str) -> None:
-        """Wait until a GET of the path succeeds; raises `NotAppliedError` after 30 seconds."""
-        self._wait(path, f"there is no {path}")
-
-    def _wait(self, path: str, otherwise: str) -> None:
-        deadline = time.monotonic() + _WITHIN
-        while self._call("GET", path).is_error:
-            if time.monotonic() > deadline:
-                raise NotAppliedError(f"{otherwise} after {_WITHIN:.0f} s")
-            time.sleep(_PAUSE)
+            deadline = time.monotonic() + _WITHIN
+            while self._call("GET", path).is_error:
+                if time.monotonic() > deadline:
+                    raise NotAppliedError(f"the kind of {name} is not served after {_WITHIN:.0f} s")
+                time.sleep(_PAUSE)
 
     def _call(self, method: str, path: str, **request: Any) -> httpx.Response:
         try:

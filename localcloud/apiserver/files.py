@@ -41,8 +41,8 @@ def write(state: StateDirectory, store: Store, authorities: Authorities) -> None
     """Write every file that is missing or differs; keys and tokens are created once and kept sealed in the store."""
     for file, text in (
         (state.control_plane / "tokens.csv", _tokens(store)),
-        (state.control_plane / "service-account.pem", _kept(store, "service-account-key", _service_account_key)),
-        (state.control_plane / "encryption.yaml", _encryption(_kept(store, "encryption-key", _encryption_key))),
+        (state.control_plane / "service-account.pem", store.kept(_KIND, "service-account-key", _service_account_key)),
+        (state.control_plane / "encryption.yaml", _encryption(store.kept(_KIND, "encryption-key", _encryption_key))),
         (state.control_plane / "authentication.yaml", yaml.safe_dump(_authentication(authorities, state))),
         (state.control_plane / "token-reviews.yaml", yaml.safe_dump(_webhook(authorities.token_reviews_url, state))),
         (state.control_plane / "access-reviews.yaml", yaml.safe_dump(_webhook(authorities.access_reviews_url, state))),
@@ -125,12 +125,3 @@ def _service_account_key() -> str:
         )
         .decode()
     )
-
-
-def _kept(store: Store, name: str, make: Any) -> str:
-    with store.transaction():
-        known = store.get(_KIND, name)
-        if known is None:
-            known = {"sealed": store.seal(make())}
-            store.put(_KIND, name, known)
-    return store.unseal(known["sealed"])

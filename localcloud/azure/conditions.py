@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
 
+from localcloud.core.arm_ids import is_uuid
+
 # Longest condition (azure-docs `conditions-faq.md`).
 MAX_LENGTH: Final = 8 * 1024
 # Deeper than any real condition; protects the interpreter's stack.
@@ -113,11 +115,8 @@ class Junction:
 Expression: TypeAlias = ActionMatches | Comparison | Not | Junction
 
 
-_GUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-
-
 def _guid(text: str) -> str:
-    if _GUID.fullmatch(text) is None:
+    if not is_uuid(text):
         raise InvalidConditionError(f"{text!r} is not a GUID")
     return text
 

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def is_uuid(value: object) -> bool:
+    """Whether this is the text of a UUID, as Azure prints it but for the letter case."""
+    return isinstance(value, str) and _UUID.fullmatch(value) is not None
+
 
 def subscription_id(subscription: str) -> str:
     """ARM id of a subscription."""

@@ -69,10 +69,4 @@ _DISPLAY_NAMES: Final = {ClusterKind.BUILT_IN: "the built-in server", ClusterKin
 def token(store: Store, cluster: ClusterKind, user: KubernetesUser) -> str:
     """The user's bearer token, created once and kept sealed; the built-in API knows only the deployer's."""
     owner = user if cluster is ClusterKind.API_SERVER else DEPLOYER
-    key = f"kubernetes-token-{owner.name}"
-    with store.transaction():
-        known = store.get(_KIND, key)
-        if known is None:
-            known = {"sealed": store.seal(secrets.token_urlsafe(32))}
-            store.put(_KIND, key, known)
-    return store.unseal(known["sealed"])
+    return store.kept(_KIND, f"kubernetes-token-{owner.name}", lambda: secrets.token_urlsafe(32))

@@ -108,6 +108,15 @@ class Store:
             ).fetchall()
         return [(key, json.loads(text)) for key, text in rows]
 
+    def kept(self, kind: str, key: str, make: Callable[[], str]) -> str:
+        """The string that `make` gave at the first call for this key; it is kept sealed."""
+        with self.transaction():
+            known = self.get(kind, key)
+            if known is None:
+                known = {"sealed": self.seal(make())}
+                self.put(kind, key, known)
+        return self.unseal(known["sealed"])
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All writes of the block happen, or none: an exception undoes them. Blocks nest, the outermost one decides.

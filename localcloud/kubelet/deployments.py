@@ -16,7 +16,7 @@ from localcloud.core import clock
 from localcloud.kubelet import replica_sets, rollout
 from localcloud.kubelet.client import DEPLOYMENTS, PODS, REPLICA_SETS, ApiResource
 from localcloud.kubelet.cluster import ClusterCache
-from localcloud.kubelet.reflector import Key, Reflector
+from localcloud.kubelet.reflector import Key, Reflector, key_of
 from localcloud.kubelet.selection import controller_of, is_terminating, workload_of
 from localcloud.kubernetes import patches
 from localcloud.kubernetes.calls import ApiError, Object
@@ -75,7 +75,7 @@ class DeploymentController:
         """Write every status again, after the pods have stopped."""
         for deployment in list(self._cluster.deployments.objects.values()):
             sets = self._replica_sets_of(deployment)
-            pods = [await self._cluster.client.get(PODS, *_key(pod)) for pod in self._pods_of(deployment, sets)]
+            pods = [await self._cluster.client.get(PODS, *key_of(pod)) for pod in self._pods_of(deployment, sets)]
             await self._write_statuses(deployment, sets, [pod for pod in pods if pod])
 
     async def _reconcile(self, key: Key) -> None:
@@ -130,8 +130,8 @@ class DeploymentController:
             await self._delete(REPLICA_SETS, self._cluster.replica_sets, replica_set)
 
     async def _delete(self, resource: ApiResource, copy: Reflector, document: Object) -> None:
-        await self._cluster.client.delete(resource, *_key(document))
-        copy.forget(_key(document))
+        await self._cluster.client.delete(resource, *key_of(document))
+        copy.forget(key_of(document))
 
     async def _scale(self, deployment: Object, sets: list[Object], replicas: int) -> None:
         """Write the replicas of the ReplicaSets, and which one is current.
@@ -158,7 +158,7 @@ class DeploymentController:
     async def _write_statuses(self, deployment: Object, sets: list[Object], pods: list[Object]) -> None:
         for replica_set in sets:
             mine = [pod for pod in pods if _controller(pod) == replica_set["metadata"]["uid"]]
-            replica_set = self._cluster.replica_sets.objects.get(_key(replica_set), replica_set)
+            replica_set = self._cluster.replica_sets.objects.get(key_of(replica_set), replica_set)
             wanted = {"status": replica_sets.status(replica_set, mine)}
             await self._change(REPLICA_SETS, self._cluster.replica_sets, replica_set, wanted, subresource="status")
         current, old = _split(replica_sets.current(deployment, sets), pods)
@@ -170,11 +170,11 @@ class DeploymentController:
     ) -> None:
         """Merge `patch` into an object, unless that changes nothing."""
         if patches.merge(document, patch) != document:
-            merged = await self._cluster.client.merge(resource, *_key(document), patch, subresource=subresource)
+            merged = await self._cluster.client.merge(resource, *key_of(document), patch, subresource=subresource)
             copy.remember(merged)
 
     async def _is_there(self, deployment: Object) -> bool:
-        live = await self._cluster.client.get(DEPLOYMENTS, *_key(deployment))
+        live = await self._cluster.client.get(DEPLOYMENTS, *key_of(deployment))
         return live is not None and live["metadata"]["uid"] == deployment["metadata"]["uid"]
 
     def _replica_sets_of(self, deployment: Object) -> list[Object]:
@@ -208,7 +208,3 @@ def _was_kept_by(replica_set: Object, deployment: Key) -> bool:
         and owner["kind"] == "Deployment"
         and (replica_set["metadata"]["namespace"], owner["name"]) == deployment
     )
-
-
-def _key(document: Object) -> Key:
-    return document["metadata"]["namespace"], document["metadata"]["name"]

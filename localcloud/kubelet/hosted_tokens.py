@@ -7,8 +7,6 @@ key, which the local cloud takes out of its own vault, and the kubelet signs. No
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -16,11 +14,12 @@ from typing import Final, cast
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from localcloud.azure.keyvault.secrets import Secrets
 from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.resource_store import Resources
+from localcloud.azure.tenant.tokens import key_id
 from localcloud.core import clock
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubelet.csi import MountError
@@ -77,6 +76,4 @@ def _signed(key: RSAPrivateKey, attributes: Mapping[str, str]) -> str:
         "nbf": now,
         "exp": now + _LIFETIME,
     }
-    public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    key_id = base64.urlsafe_b64encode(hashlib.sha256(public).digest()).rstrip(b"=").decode()
-    return jwt.encode(claims, key, algorithm="RS256", headers={"kid": key_id})
+    return jwt.encode(claims, key, algorithm="RS256", headers={"kid": key_id(key)})

@@ -44,8 +44,8 @@ class Reflector:
         Nothing happens if the watch is ahead: it has delivered this write and later ones.
         """
         if _version(document) > self._version:
-            self._objects[_key(document)] = document
-            self._changed(_key(document))
+            self._objects[key_of(document)] = document
+            self._changed(key_of(document))
 
     def forget(self, key: Key) -> None:
         """Remove an object that this process has just deleted."""
@@ -67,7 +67,7 @@ class Reflector:
 
     async def _list(self) -> None:
         items, version = await self._client.list(self._resource)
-        objects = {_key(item): item for item in items}
+        objects = {key_of(item): item for item in items}
         differing = {key for key in {*objects, *self._objects} if objects.get(key) != self._objects.get(key)}
         self._objects = objects
         self._version = int(version)
@@ -77,7 +77,7 @@ class Reflector:
 
     async def _follow(self) -> None:
         async for type_, document in self._client.watch(self._resource, str(self._version)):
-            key = _key(document)
+            key = key_of(document)
             self._version = _version(document)
             if key in self._objects and self._version < _version(self._objects[key]):
                 continue  # the echo of an earlier write than the one remembered
@@ -92,5 +92,6 @@ def _version(document: Object) -> int:
     return int(document["metadata"]["resourceVersion"])
 
 
-def _key(document: Object) -> Key:
+def key_of(document: Object) -> Key:
+    """The key of an object in a namespace."""
     return document["metadata"]["namespace"], document["metadata"]["name"]

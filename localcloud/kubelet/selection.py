@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from localcloud.kubernetes import selectors
 from localcloud.kubernetes.calls import Object
 
 HASH_LABEL: Final = "pod-template-hash"
@@ -13,14 +14,10 @@ _SUBSCRIPT: Final = re.compile(r"(?P<path>metadata\.(labels|annotations))\['(?P<
 
 def field_at(document: Object, path: str) -> str | None:
     """The string at a downward API path (`status.podIP`, `metadata.labels['app']`), None if there is none."""
-    steps: list[str]
     if subscript := _SUBSCRIPT.fullmatch(path):
-        steps = [*subscript["path"].split("."), subscript["key"]]
+        value = (selectors.field_at(document, subscript["path"]) or {}).get(subscript["key"])
     else:
-        steps = path.split(".")
-    value: Any = document
-    for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
+        value = selectors.field_at(document, path)
     return value if isinstance(value, str) else None
 
 

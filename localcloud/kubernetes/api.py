@@ -32,8 +32,8 @@ from localcloud.kubernetes.errors import (
     unauthorized,
     unsupported_media_type,
 )
-from localcloud.kubernetes.kinds import NAMESPACE, ResourceKind
-from localcloud.kubernetes.objects import Object, Objects, WriteResult, find_kind
+from localcloud.kubernetes.kinds import BY_PLURAL, NAMESPACE, ResourceKind
+from localcloud.kubernetes.objects import Object, Objects, WriteResult
 from localcloud.kubernetes.options import DeleteOptions, ListOptions, WriteOptions, check_get, check_patch
 from localcloud.kubernetes.selectors import field_selector, label_selector
 
@@ -283,7 +283,7 @@ def _target(path: dict[str, str]) -> _Target:
     # namespaces/<name>/<plural>/... is in a namespace; namespaces/<name> and namespaces/<name>/status are one.
     if steps[0] == NAMESPACE.plural and len(steps) > 2 and steps[2] != _STATUS:
         namespace, steps = steps[1], steps[2:]
-    kind = find_kind(path.get("group", ""), path["version"], steps[0])
+    kind = BY_PLURAL.get((path.get("group", ""), path["version"], steps[0]))
     if kind is None or len(steps) > 3 or (namespace is not None and not kind.namespaced):
         raise no_such_resource()
     name = steps[1] if len(steps) > 1 else None

@@ -16,7 +16,7 @@ from localcloud.core import clock
 from localcloud.core.store import Store
 from localcloud.kubernetes import applied, defaults, schemas, validation
 from localcloud.kubernetes.errors import Cause, already_exists, bad_request, conflict, invalid, not_found
-from localcloud.kubernetes.kinds import BY_PLURAL, KINDS, NAMESPACE, ResourceKind
+from localcloud.kubernetes.kinds import KINDS, NAMESPACE, ResourceKind
 from localcloud.kubernetes.watch import Broker, WatchEvent
 
 Object = dict[str, Any]
@@ -281,8 +281,3 @@ def _desired(document: Object) -> Object:
 
 def _is_owned_by(document: Object, uid: str) -> bool:
     return any(owner["uid"] == uid for owner in document["metadata"].get("ownerReferences", []))
-
-
-def find_kind(group: str, version: str, plural: str) -> ResourceKind | None:
-    """The kind behind a path."""
-    return BY_PLURAL.get((group, version, plural))

@@ -18,7 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from localcloud.azure.shared.held import HeldAnswer, HeldDelivery, HeldFaults, HeldReplication
-from localcloud.azure.shared.matching import OPERATIONS, SERVICES, Match
+from localcloud.azure.shared.matching import OPERATIONS, Match
 from localcloud.runtime.seed_file import Seed
 from localcloud.tests.coverage.tables import code, codes, matches
 from tests.architecture.source import ROOT, files, imports, is_of_tests
@@ -149,7 +149,6 @@ def test_what_a_fault_can_be_about_is_in_the_readme() -> None:
     assert {code(row.split("|")[1]): codes(row.split("|")[2]) for row in table} == {
         service: list(operations) for service, operations in OPERATIONS.items()
     }
-    assert set(SERVICES) == set(OPERATIONS)
 
 
 def test_each_key_of_a_seed_is_in_the_readme() -> None:

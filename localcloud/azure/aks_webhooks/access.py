@@ -11,13 +11,13 @@ denied. Left out: impersonation.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from localcloud.azure.arm.containerservice import ManagedClusters
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
+from localcloud.core.arm_ids import is_uuid
 
 _ALLOWED: Final = {"allowed": True, "reason": "Access allowed by Azure RBAC"}
 _DENIED: Final = {
@@ -51,7 +51,7 @@ class AccessReviews:
         who = self._object_id(str(spec.get("user", "")))
         if who is None:
             return _NO_OPINION
-        principals = [who, *filter(_is_object_id, spec.get("groups") or ())]
+        principals = [who, *filter(is_uuid, spec.get("groups") or ())]
         action, namespace = _data_action(spec)
         scopes = [f"{cluster}/namespaces/{namespace}" if namespace else cluster for cluster in clusters]
         is_allowed = _ANY not in action and any(
@@ -69,7 +69,7 @@ class AccessReviews:
 
     def _object_id(self, user: str) -> str | None:
         """The object id of a Kubernetes user, None for a user that is not in Entra ID."""
-        if _is_object_id(user):
+        if is_uuid(user):
             return user
         person = self._cloud.people.user_by_name(user)
         return person.object_id if person else None
@@ -90,11 +90,3 @@ def _data_action(spec: Mapping[str, Any]) -> tuple[str, str]:
 
 def _joined(*parts: str) -> str:
     return "/".join([ManagedClusters.name, *(part.strip("/") for part in parts if part.strip("/"))])
-
-
-def _is_object_id(text: str) -> bool:
-    try:
-        uuid.UUID(text)
-    except ValueError:
-        return False
-    return True

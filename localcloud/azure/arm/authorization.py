@@ -23,14 +23,14 @@ from localcloud.azure import conditions
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection, enumerated
-from localcloud.azure.arm.role_definitions import RoleDefinitions, is_uuid, require_assignable
+from localcloud.azure.arm.role_definitions import RoleDefinitions, require_assignable
 from localcloud.azure.authorization import Attributes, role_guid
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared import odata_filter
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.odata_filter import Called, Compared
 from localcloud.azure.shared.understood import Understood
-from localcloud.core.arm_ids import role_definition_id
+from localcloud.core.arm_ids import is_uuid, role_definition_id
 from localcloud.core.clock import now
 from localcloud.core.store import Document
 

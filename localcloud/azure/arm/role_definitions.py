@@ -24,11 +24,10 @@ from localcloud.azure.shared import odata_filter
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.odata_filter import Called, Compared
 from localcloud.azure.shared.understood import ANY, Understood
-from localcloud.core.arm_ids import role_definition_id
+from localcloud.core.arm_ids import is_uuid, role_definition_id
 from localcloud.core.clock import now
 from localcloud.core.store import Document
 
-_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SCOPE: Final = re.compile(r"/subscriptions/[^/]", re.IGNORECASE)
 _FILTERED: Final = {"rolename": "roleName", "type": "type"}
 _TYPE: Final = "Microsoft.Authorization/roleDefinitions"
@@ -127,11 +126,6 @@ def require_assignable(call: Call, guid: str, scope: str) -> None:
     """Raise 404 unless there is a role with this GUID that may be assigned at `scope`."""
     if guid not in built_in_roles() and not _is_assignable(_existing(call, guid), scope):
         raise _role_not_found(guid)
-
-
-def is_uuid(text: object) -> bool:
-    """Whether the text is a UUID."""
-    return isinstance(text, str) and _UUID.fullmatch(text) is not None
 
 
 def _wanted(text: str) -> tuple[dict[str, str], bool]:

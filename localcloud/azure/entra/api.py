@@ -5,12 +5,12 @@ Left out on purpose: the authorization code flow.
 
 from __future__ import annotations
 
-import base64
 import json
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from jwt.utils import base64url_encode
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -208,7 +208,7 @@ class _Entra:
         if form.get("client_info") == "1":
             # Microsoft's own addition: MSAL identifies an account by it.
             info = json.dumps({"uid": user.object_id, "utid": self._tenant}).encode()
-            body["client_info"] = base64.urlsafe_b64encode(info).rstrip(b"=").decode()
+            body["client_info"] = base64url_encode(info).decode()
         return JSONResponse(body, headers=_NOT_KEPT)
 
     async def _authenticate(self, form: dict[str, str], root: str, replica: Replica) -> ServicePrincipal:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -22,6 +21,7 @@ from localcloud.azure.shared.understood import Members
 from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.azure.tenant.people import User
 from localcloud.core import clock
+from localcloud.core.arm_ids import is_uuid
 from localcloud.core.clock import parse_rfc3339, rfc3339
 
 OWNERS = "owners@odata.bind"
@@ -189,7 +189,7 @@ def _key_credential(body: dict[str, Any], existing: Mapping[str, KeyCredential])
                 f'The value for the property "{name}" in one of your credentials is invalid. '
                 f"Acceptable values are {accepted}.",
             )
-    if key_id is not None and not _is_uuid(str(key_id)):
+    if key_id is not None and not is_uuid(key_id):
         raise ServiceError(
             400, "Request_BadRequest", f"Cannot convert the literal '{key_id}' to the expected type 'Edm.Guid'."
         )
@@ -221,14 +221,6 @@ def _certificate(content: object) -> x509.Certificate:
     if not isinstance(certificate.public_key(), rsa.RSAPublicKey):
         raise _invalid_key()
     return certificate
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        uuid.UUID(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _invalid_key() -> ServiceError:

@@ -16,17 +16,18 @@ from typing import Any, Final, cast
 
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from jwt.utils import base64url_encode, to_base64url_uint
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.secrets import SecretChange
 from localcloud.azure.keyvault.vaults import KEY_KIND, KeyVault
+from localcloud.core.certificates import KEY_SIZES
 from localcloud.core.clock import now
 from localcloud.core.store import Store
 
 _BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]+")
 _EXPONENT: Final = 65537
 _PKCS1_OVERHEAD: Final = 11  # RFC 8017 7.2.1
-_SIZES: Final = (2048, 3072, 4096)
 OPERATIONS: Final = ("encrypt", "decrypt", "wrapKey", "unwrapKey")
 """What can be done with a key here; signing is left out."""
 # Operations of keys that are not emulated.
@@ -121,8 +122,8 @@ class Keys:
         kind, size = asked.get("kty"), asked.get("key_size")
         if kind != "RSA" or asked.get("crv") is not None:
             raise errors.not_emulated(f"keys of the kind {kind}")
-        if size not in (None, *_SIZES):
-            raise errors.bad_parameter(f"Invalid key size '{size}': {', '.join(map(str, _SIZES))}.")
+        if size not in (None, *KEY_SIZES):
+            raise errors.bad_parameter(f"Invalid key size '{size}': {', '.join(map(str, KEY_SIZES))}.")
         if asked.get("public_exponent") not in (None, _EXPONENT):
             raise errors.not_emulated("keys with another public exponent than 65537")
         attributes = {**(asked.get("attributes") or {})}
@@ -131,7 +132,7 @@ class Keys:
         return self.add(
             vault,
             name,
-            key_size=_SIZES[0] if size is None else int(str(size)),
+            key_size=KEY_SIZES[0] if size is None else int(str(size)),
             operations=_operations(asked.get("key_ops")),
             change=SecretChange.of(attributes, None, asked.get("tags")),
         )
@@ -157,7 +158,7 @@ class Keys:
     def public_numbers(self, key: KeyVersion) -> dict[str, str]:
         """`n` and `e` as in a JSON Web Key."""
         numbers = self._private_key(key).public_key().public_numbers()
-        return {"n": _base64url_uint(numbers.n), "e": _base64url_uint(numbers.e)}
+        return {"n": to_base64url_uint(numbers.n).decode(), "e": to_base64url_uint(numbers.e).decode()}
 
     def encrypt(self, key: KeyVersion, algorithm: object, value: object) -> str:
         """`value` (base64url) encrypted with the public key, as base64url; raises 400 `BadParameter`."""
@@ -205,7 +206,7 @@ def _scheme(algorithm: object) -> tuple[padding.AsymmetricPadding, int]:
 
 def base64url(raw: bytes) -> str:
     """Unpadded base64url (RFC 4648 5), as every binary value of the data plane."""
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    return base64url_encode(raw).decode()
 
 
 def _from_base64url(text: object) -> bytes:
@@ -213,10 +214,6 @@ def _from_base64url(text: object) -> bytes:
     if not isinstance(text, str) or not _BASE64URL.fullmatch(text) or len(text) % 4 == 1:
         raise errors.bad_parameter("Property 'value' is missing or invalid: base64url is expected.")
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def _base64url_uint(number: int) -> str:
-    return base64url(number.to_bytes((number.bit_length() + 7) // 8))
 
 
 def _key(vault: KeyVault, name: str) -> str:

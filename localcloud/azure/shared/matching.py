@@ -13,7 +13,6 @@ from pydantic import AfterValidator, ConfigDict, Field
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
 
-SERVICES: Final = ("entra", "graph", "arm", "keyvault", "blob", "imds", "aks-webhooks")
 STRICT: Final = ConfigDict(extra="forbid")
 
 OPERATIONS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -52,6 +51,7 @@ OPERATIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "aks-webhooks": {"review": "^/"},
 }
 """By service, what its requests are about: the expression that is searched in their paths."""
+SERVICES: Final = tuple(OPERATIONS)
 
 
 def _compiles(text: str) -> str:

@@ -6,7 +6,6 @@ the endpoint to ask instead (the overage claim).
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +18,7 @@ import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from jwt.utils import to_base64url_uint
+from jwt.utils import base64url_encode, to_base64url_uint
 
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.held import FaultHolder
@@ -181,7 +180,7 @@ class Tokens:
             "nbf": _seconds(now - _BACKDATED),
             "exp": _seconds(now + (lifetime or self.lifetime())),
             "tid": self._tenant_id,
-            "uti": base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode(),
+            "uti": base64url_encode(uuid.uuid4().bytes).decode(),
             "ver": "1.0",
             **claims,
         }
@@ -239,25 +238,26 @@ class Tokens:
 
     @cached_property
     def _key(self) -> rsa.RSAPrivateKey:
-        with self._store.transaction():
-            stored = self._store.get(_KIND, _KEY)
-            if stored is None:
-                key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-                encoded = key.private_bytes(
-                    serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-                )
-                stored = {"sealed": self._store.seal(encoded.decode())}
-                self._store.put(_KIND, _KEY, stored)
-        pem = self._store.unseal(stored["sealed"]).encode()
+        pem = self._store.kept(_KIND, _KEY, _new_key).encode()
         # The store created this key and authenticates it: checking its primes again would cost 50 ms.
         return cast(rsa.RSAPrivateKey, load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True))
 
     @cached_property
     def _key_id(self) -> str:
-        public = self._key.public_key().public_bytes(
-            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
-        return base64.urlsafe_b64encode(hashlib.sha256(public).digest()).rstrip(b"=").decode()
+        return key_id(self._key)
+
+
+def key_id(key: rsa.RSAPrivateKey) -> str:
+    """The name of a signing key in tokens: a digest of its public half, in base64url."""
+    public = key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return base64url_encode(hashlib.sha256(public).digest()).decode()
+
+
+def _new_key() -> str:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
 
 
 def _pairwise(user: User, client_id: str) -> str:
