@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, collection, page
 from localcloud.azure.arm.vault_properties import PROPERTIES, checked_properties, merged_properties
-from localcloud.azure.keyvault.present import secret_id
+from localcloud.azure.keyvault.present import item_id
 from localcloud.azure.keyvault.secrets import SecretChange, Secrets, SecretVersion
 from localcloud.azure.keyvault.vaults import VAULTS, DeletedVault, KeyVault, Vaults
 from localcloud.azure.resource_store import public
@@ -253,8 +253,8 @@ def _secret_resource(vault: KeyVault, version: SecretVersion) -> dict[str, Any]:
     properties = {
         "contentType": version.content_type,
         "attributes": {name: value for name, value in attributes.items() if value is not None},
-        "secretUri": secret_id(vault, version, versioned=False),
-        "secretUriWithVersion": secret_id(vault, version),
+        "secretUri": item_id(vault, "secrets", version, versioned=False),
+        "secretUriWithVersion": item_id(vault, "secrets", version),
     }
     return {
         "id": f"{vault.id}/secrets/{version.name}",

@@ -123,10 +123,7 @@ class CertificatePlane:
         return Response(status_code=204)
 
     def _authorized(self, call: VaultCall, operation: str) -> str:
-        """The certificate's name, after the check that the caller may do this."""
-        name = call.part("name")
-        self._guard.require(call, f"certificates/{operation}", f"certificates/{name}")
-        return name
+        return self._guard.authorized(call, "certificates", operation)
 
 
 def _policy(body: Document) -> Mapping[str, Any]:

@@ -62,7 +62,7 @@ class Certificates:
         versions = self._versions(vault, name) if self._secrets.find(vault, name) is not None else []
         matching = versions if not version else [candidate for candidate in versions if candidate.version == version]
         if not matching:
-            raise errors.not_found("certificate", f"{name}/{version}" if version else name)
+            raise errors.not_found("certificate", name, version)
         return matching[-1]
 
     def find_deleted(self, vault: KeyVault, name: str) -> tuple[CertificateVersion, DeletedSecret]:
@@ -74,7 +74,7 @@ class Certificates:
 
     def all(self, vault: KeyVault) -> list[CertificateVersion]:
         """The newest version of each live certificate of the vault, by name."""
-        names = [key.partition("/")[2] for key, _ in self._store.items(CERTIFICATE_KIND, _key(vault, ""))]
+        names = [key.partition("/")[2] for key, _ in self._store.items(CERTIFICATE_KIND, vault.key(""))]
         return [self.find(vault, name) for name in names if self._secrets.find(vault, name) is not None]
 
     def versions(self, vault: KeyVault, name: str) -> list[CertificateVersion]:
@@ -152,7 +152,7 @@ class Certificates:
         self.find_deleted(vault, name)
         with self._store.transaction():
             self._secrets.purge(vault, name)
-            self._store.delete(CERTIFICATE_KIND, _key(vault, name))
+            self._store.delete(CERTIFICATE_KIND, vault.key(name))
 
     def _add(
         self,
@@ -182,13 +182,11 @@ class Certificates:
                 tags=change.tags,
             )
             versions = [*self._versions(vault, name), added]
-            self._store.put(
-                CERTIFICATE_KIND, _key(vault, name), {"versions": [asdict(version) for version in versions]}
-            )
+            self._store.put(CERTIFICATE_KIND, vault.key(name), {"versions": [asdict(version) for version in versions]})
         return added
 
     def _versions(self, vault: KeyVault, name: str) -> list[CertificateVersion]:
-        document = self._store.get(CERTIFICATE_KIND, _key(vault, name))
+        document = self._store.get(CERTIFICATE_KIND, vault.key(name))
         return [CertificateVersion(**version) for version in document["versions"]] if document else []
 
 
@@ -215,7 +213,3 @@ def _pfx(material: KeyMaterial) -> bytes:
         .build(_EMPTY)
     )
     return pkcs12.serialize_key_and_certificates(None, key, certificate, others, protection)
-
-
-def _key(vault: KeyVault, name: str) -> str:
-    return f"{vault.name}/{name}".lower()

@@ -53,8 +53,9 @@ def not_emulated(what: str) -> VaultError:
     return VaultError(501, "NotEmulated", f"The local cloud does not emulate {what} of Key Vault.")
 
 
-def not_found(kind: str, name: str) -> VaultError:
+def not_found(kind: str, name: str, version: str | None = None) -> VaultError:
     """404 `SecretNotFound`, `KeyNotFound` or `CertificateNotFound`; `kind`: secret, key or certificate."""
+    name = f"{name}/{version}" if version else name
     return VaultError(
         404,
         f"{kind.capitalize()}NotFound",

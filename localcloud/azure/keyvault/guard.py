@@ -135,6 +135,12 @@ class VaultGuard:
         except InvalidTokenError as refusal:
             raise errors.unauthorized(f"Error validating token: {refusal.reason}", challenge) from None
 
+    def authorized(self, call: VaultCall, kind: str, operation: str) -> str:
+        """The name of the item in the path (`kind`: secrets, keys, certificates), which the caller may do this to."""
+        name = call.part("name")
+        self.require(call, f"{kind}/{operation}", f"{kind}/{name}")
+        return name
+
     def require(self, call: VaultCall, action: str, item: str | None = None, or_else: list[str] | None = None) -> None:
         """Refuse a caller to whom no role grants one of the data actions; raises 403."""
         scope = f"{call.vault.id}/{item}" if item else call.vault.id

@@ -58,20 +58,17 @@ class KeyPlane:
         return page(call, [present.key_item(call.vault, keys[name], versioned=False) for name in sorted(keys)])
 
     async def list_key_versions(self, call: VaultCall) -> Response:
-        name = call.part("name")
-        self._guard.require(call, "keys/read", f"keys/{name}")
+        name = self._guard.authorized(call, "keys", "read")
         versions = self._keys.versions(call.vault, name) or self._of_certificate(call, name)
         return page(call, [present.key_item(call.vault, version, versioned=True) for version in versions])
 
     async def get_key(self, call: VaultCall) -> Response:
-        name = call.part("name")
-        self._guard.require(call, "keys/read", f"keys/{name}")
+        name = self._guard.authorized(call, "keys", "read")
         key = self._find(call, name)
         return JSONResponse(present.key_bundle(call.vault, key, self._keys.public_numbers(key)))
 
     async def create_key(self, call: VaultCall) -> Response:
-        name = call.part("name")
-        self._guard.require(call, "keys/create/action", f"keys/{name}")
+        name = self._guard.authorized(call, "keys", "create/action")
         created = self._keys.create(call.vault, name, call.body)
         return JSONResponse(present.key_bundle(call.vault, created, self._keys.public_numbers(created)))
 
@@ -89,7 +86,7 @@ class KeyPlane:
         key = self._find(call, name)
         key.require(_OPERATIONS[operation])
         result = use(key, call.body.get("alg"), call.body.get("value"))
-        return JSONResponse({"kid": present.key_id(call.vault, key), "value": result})
+        return JSONResponse({"kid": present.item_id(call.vault, "keys", key), "value": result})
 
     async def get_rotation_policy(self, call: VaultCall) -> Response:
         name = call.part("name")

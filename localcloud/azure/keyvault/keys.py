@@ -113,7 +113,7 @@ class Keys:
             asked.tags,
         )
         self._store.put(
-            KEY_KIND, _key(vault, name), {"versions": [asdict(key_version) for key_version in (*versions, added)]}
+            KEY_KIND, vault.key(name), {"versions": [asdict(key_version) for key_version in (*versions, added)]}
         )
         return added
 
@@ -139,12 +139,12 @@ class Keys:
 
     def versions(self, vault: KeyVault, name: str) -> list[KeyVersion]:
         """Every version of the key, the newest last; empty for an unknown key."""
-        document = self._store.get(KEY_KIND, _key(vault, name))
+        document = self._store.get(KEY_KIND, vault.key(name))
         return [KeyVersion.of(version) for version in document["versions"]] if document else []
 
     def all(self, vault: KeyVault) -> list[KeyVersion]:
         """The newest version of each key of the vault, by name."""
-        documents = self._store.items(KEY_KIND, _key(vault, ""))
+        documents = self._store.items(KEY_KIND, vault.key(""))
         return [KeyVersion.of(document["versions"][-1]) for _, document in documents]
 
     def find(self, vault: KeyVault, name: str, version: str | None) -> KeyVersion:
@@ -152,7 +152,7 @@ class Keys:
         versions = self.versions(vault, name)
         matching = versions if not version else [candidate for candidate in versions if candidate.version == version]
         if not matching:
-            raise errors.not_found("key", f"{name}/{version}" if version else name)
+            raise errors.not_found("key", name, version)
         return matching[-1]
 
     def public_numbers(self, key: KeyVersion) -> dict[str, str]:
@@ -214,7 +214,3 @@ def _from_base64url(text: object) -> bytes:
     if not isinstance(text, str) or not _BASE64URL.fullmatch(text) or len(text) % 4 == 1:
         raise errors.bad_parameter("Property 'value' is missing or invalid: base64url is expected.")
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def _key(vault: KeyVault, name: str) -> str:
-    return f"{vault.name}/{name}".lower()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from localcloud.azure.keyvault.certificates import CertificateVersion
 from localcloud.azure.keyvault.keys import KeyVersion, base64url
@@ -10,11 +10,13 @@ from localcloud.azure.keyvault.secrets import DeletedSecret, SecretVersion
 from localcloud.azure.keyvault.vaults import KeyVault
 from localcloud.core.certificates import thumbprint
 
+Item: TypeAlias = SecretVersion | KeyVersion | CertificateVersion
 
-def secret_id(vault: KeyVault, secret: SecretVersion, *, versioned: bool = True) -> str:
-    """`https://<vault>.vault.azure.net/secrets/<name>[/<version>]`."""
-    unversioned = f"{vault.uri}/secrets/{secret.name}"
-    return f"{unversioned}/{secret.version}" if versioned else unversioned
+
+def item_id(vault: KeyVault, kind: str, item: Item, *, versioned: bool = True) -> str:
+    """`https://<vault>.vault.azure.net/<kind>/<name>[/<version>]`; `kind`: secrets, keys or certificates."""
+    unversioned = f"{vault.uri}/{kind}/{item.name}"
+    return f"{unversioned}/{item.version}" if versioned else unversioned
 
 
 def secret_item(vault: KeyVault, secret: SecretVersion, *, versioned: bool) -> dict[str, Any]:
@@ -22,7 +24,7 @@ def secret_item(vault: KeyVault, secret: SecretVersion, *, versioned: bool) -> d
     dates = {"nbf": secret.nbf, "exp": secret.exp, "created": secret.created, "updated": secret.updated}
     return _without_none(
         {
-            "id": secret_id(vault, secret, versioned=versioned),
+            "id": item_id(vault, "secrets", secret, versioned=versioned),
             "contentType": secret.content_type,
             "attributes": {"enabled": secret.enabled, **_without_none(dates), **_recovery(vault)},
             "tags": secret.tags,
@@ -33,7 +35,7 @@ def secret_item(vault: KeyVault, secret: SecretVersion, *, versioned: bool) -> d
 
 def secret_bundle(vault: KeyVault, secret: SecretVersion, value: str) -> dict[str, Any]:
     """A version with its value in clear."""
-    kid = {"kid": f"{vault.uri}/keys/{secret.name}/{secret.version}"} if secret.managed else {}
+    kid = {"kid": item_id(vault, "keys", secret)} if secret.managed else {}
     return {"value": value, **secret_item(vault, secret, versioned=True), **kid}
 
 
@@ -41,23 +43,15 @@ def deleted_secret(vault: KeyVault, deleted: DeletedSecret, *, versioned: bool) 
     """A soft-deleted secret and its dates."""
     return {
         **secret_item(vault, deleted.secret.current, versioned=versioned),
-        "recoveryId": f"{vault.uri}/deletedsecrets/{deleted.secret.name}",
-        "deletedDate": int(deleted.deleted_at.timestamp()),
-        "scheduledPurgeDate": int((deleted.deleted_at + vault.retention).timestamp()),
+        **_deletion(vault, "secrets", deleted),
     }
-
-
-def key_id(vault: KeyVault, key: KeyVersion, *, versioned: bool = True) -> str:
-    """`https://<vault>.vault.azure.net/keys/<name>[/<version>]`."""
-    unversioned = f"{vault.uri}/keys/{key.name}"
-    return f"{unversioned}/{key.version}" if versioned else unversioned
 
 
 def key_item(vault: KeyVault, key: KeyVersion, *, versioned: bool) -> dict[str, Any]:
     """A key without its public half."""
     return _without_none(
         {
-            "kid": key_id(vault, key, versioned=versioned),
+            "kid": item_id(vault, "keys", key, versioned=versioned),
             "attributes": _key_attributes(vault, key),
             "tags": key.tags,
             "managed": key.managed or None,
@@ -67,7 +61,7 @@ def key_item(vault: KeyVault, key: KeyVersion, *, versioned: bool) -> dict[str, 
 
 def key_bundle(vault: KeyVault, key: KeyVersion, public_numbers: dict[str, str]) -> dict[str, Any]:
     """A key's public half as a JSON Web Key."""
-    jwk = {"kid": key_id(vault, key), "kty": "RSA", "key_ops": list(key.operations), **public_numbers}
+    jwk = {"kid": item_id(vault, "keys", key), "kty": "RSA", "key_ops": list(key.operations), **public_numbers}
     beside = {name: value for name, value in key_item(vault, key, versioned=True).items() if name != "kid"}
     return {"key": jwk, **beside}
 
@@ -76,7 +70,7 @@ def rotation_policy(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:
     """The default rotation policy of a key (azurerm issue 19113): a notice before it expires."""
     notice = {"trigger": {"timeBeforeExpiry": "P30D"}, "action": {"type": "Notify"}}
     return {
-        "id": f"{key_id(vault, key, versioned=False)}/rotationpolicy",
+        "id": f"{item_id(vault, 'keys', key, versioned=False)}/rotationpolicy",
         "lifetimeActions": [notice],
         "attributes": {"created": key.created, "updated": key.created},
     }
@@ -93,7 +87,7 @@ def certificate_item(vault: KeyVault, certificate: CertificateVersion, *, versio
         "updated": certificate.created,
     }
     return {
-        "id": _certificate_id(vault, certificate, "certificates", versioned=versioned),
+        "id": item_id(vault, "certificates", certificate, versioned=versioned),
         "x5t": base64url(bytes.fromhex(thumbprint(x509_certificate))),
         "subject": x509_certificate.subject.rfc4514_string(),
         "attributes": {**attributes, **_recovery(vault)},
@@ -105,11 +99,11 @@ def certificate_bundle(vault: KeyVault, certificate: CertificateVersion) -> dict
     """A certificate, its policy, and the ids of its key and secret."""
     return {
         **certificate_item(vault, certificate, versioned=True),
-        "kid": _certificate_id(vault, certificate, "keys", versioned=True),
-        "sid": _certificate_id(vault, certificate, "secrets", versioned=True),
+        "kid": item_id(vault, "keys", certificate),
+        "sid": item_id(vault, "secrets", certificate),
         "cer": certificate.cer,
         "policy": certificate_policy(vault, certificate),
-        "pending": {"id": f"{_certificate_id(vault, certificate, 'certificates', versioned=False)}/pending"},
+        "pending": {"id": f"{item_id(vault, 'certificates', certificate, versioned=False)}/pending"},
     }
 
 
@@ -117,13 +111,13 @@ def certificate_policy(vault: KeyVault, certificate: CertificateVersion) -> dict
     """The policy of a certificate."""
     return {
         **certificate.policy,
-        "id": f"{_certificate_id(vault, certificate, 'certificates', versioned=False)}/policy",
+        "id": f"{item_id(vault, 'certificates', certificate, versioned=False)}/policy",
     }
 
 
 def certificate_operation(vault: KeyVault, certificate: CertificateVersion, status: str) -> dict[str, Any]:
     """The operation that created a certificate (CertificateOperation)."""
-    name = _certificate_id(vault, certificate, "certificates", versioned=False)
+    name = item_id(vault, "certificates", certificate, versioned=False)
     return {
         "id": f"{name}/pending",
         "issuer": {"name": "Self"},
@@ -138,27 +132,22 @@ def certificate_operation(vault: KeyVault, certificate: CertificateVersion, stat
 
 def deleted_certificate(vault: KeyVault, certificate: CertificateVersion, deleted: DeletedSecret) -> dict[str, Any]:
     """A soft-deleted certificate and its dates."""
-    return {**certificate_bundle(vault, certificate), **_deletion(vault, certificate, deleted)}
+    return {**certificate_bundle(vault, certificate), **_deletion(vault, "certificates", deleted)}
 
 
 def deleted_certificate_item(
     vault: KeyVault, certificate: CertificateVersion, deleted: DeletedSecret
 ) -> dict[str, Any]:
     """The same without content and policy."""
-    return {**certificate_item(vault, certificate, versioned=False), **_deletion(vault, certificate, deleted)}
+    return {**certificate_item(vault, certificate, versioned=False), **_deletion(vault, "certificates", deleted)}
 
 
-def _deletion(vault: KeyVault, certificate: CertificateVersion, deleted: DeletedSecret) -> dict[str, Any]:
+def _deletion(vault: KeyVault, kind: str, deleted: DeletedSecret) -> dict[str, Any]:
     return {
-        "recoveryId": f"{vault.uri}/deletedcertificates/{certificate.name}",
+        "recoveryId": f"{vault.uri}/deleted{kind}/{deleted.secret.name}",
         "deletedDate": int(deleted.deleted_at.timestamp()),
         "scheduledPurgeDate": int((deleted.deleted_at + vault.retention).timestamp()),
     }
-
-
-def _certificate_id(vault: KeyVault, certificate: CertificateVersion, kind: str, *, versioned: bool) -> str:
-    unversioned = f"{vault.uri}/{kind}/{certificate.name}"
-    return f"{unversioned}/{certificate.version}" if versioned else unversioned
 
 
 def _key_attributes(vault: KeyVault, key: KeyVersion) -> dict[str, Any]:

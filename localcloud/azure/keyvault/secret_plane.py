@@ -48,39 +48,34 @@ class SecretPlane:
         return page(call, [present.secret_item(call.vault, secret.current, versioned=False) for secret in secrets])
 
     async def list_secret_versions(self, call: VaultCall) -> Response:
-        name = call.part("name")
-        self._guard.require(call, "secrets/readMetadata/action", f"secrets/{name}")
+        name = self._guard.authorized(call, "secrets", "readMetadata/action")
         secret = self._secrets.find(call.vault, name)
         # In the order of their random names: seen in Azure/azure-sdk-for-python 35923 ("not chronological").
         versions = sorted(secret.versions, key=lambda secret: secret.version) if secret else []
         return page(call, [present.secret_item(call.vault, version, versioned=True) for version in versions])
 
     async def get_secret(self, call: VaultCall) -> Response:
-        name, version = call.part("name"), call.part("version")
-        self._guard.require(call, "secrets/getSecret/action", f"secrets/{name}")
+        version, name = call.part("version"), self._guard.authorized(call, "secrets", "getSecret/action")
         secret = self._secrets.find(call.vault, name)
         secret_version = secret.at(version) if secret else None
         if secret_version is None:
-            raise errors.not_found("secret", f"{name}/{version}" if version else name)
+            raise errors.not_found("secret", name, version)
         if not secret_version.enabled:
             raise errors.secret_disabled()
         return JSONResponse(present.secret_bundle(call.vault, secret_version, self._secrets.value(secret_version)))
 
     async def set_secret(self, call: VaultCall) -> Response:
-        name = call.part("name")
-        self._guard.require(call, "secrets/setSecret/action", f"secrets/{name}")
+        name = self._guard.authorized(call, "secrets", "setSecret/action")
         set_ = self._secrets.set(call.vault, name, call.body.get("value"), _change(call.body))
         return JSONResponse(present.secret_bundle(call.vault, set_, self._secrets.value(set_)))
 
     async def update_secret(self, call: VaultCall) -> Response:
-        name = call.part("name")
-        self._guard.require(call, "secrets/update/action", f"secrets/{name}")
+        name = self._guard.authorized(call, "secrets", "update/action")
         updated = self._secrets.update(call.vault, name, call.part("version"), _change(call.body))
         return JSONResponse(present.secret_item(call.vault, updated, versioned=True))
 
     async def delete_secret(self, call: VaultCall) -> Response:
-        name = call.part("name")
-        self._guard.require(call, "secrets/delete", f"secrets/{name}")
+        name = self._guard.authorized(call, "secrets", "delete")
         deleted = self._secrets.delete(call.vault, name)
         return JSONResponse(present.deleted_secret(call.vault, deleted, versioned=True))
 
@@ -91,20 +86,17 @@ class SecretPlane:
         return page(call, [present.deleted_secret(call.vault, deleted, versioned=False) for deleted in secrets])
 
     async def get_deleted_secret(self, call: VaultCall) -> Response:
-        name = call.part("name")
-        self._guard.require(call, "secrets/readMetadata/action", f"secrets/{name}")
+        name = self._guard.authorized(call, "secrets", "readMetadata/action")
         return JSONResponse(present.deleted_secret(call.vault, self._deleted(call, name), versioned=True))
 
     async def recover_secret(self, call: VaultCall) -> Response:
-        name = call.part("name")
-        self._guard.require(call, "secrets/recover/action", f"secrets/{name}")
+        name = self._guard.authorized(call, "secrets", "recover/action")
         self._deleted(call, name)
         recovered = self._secrets.recover(call.vault, name)
         return JSONResponse(present.secret_item(call.vault, recovered.current, versioned=True))
 
     async def purge_secret(self, call: VaultCall) -> Response:
-        name = call.part("name")
-        self._guard.require(call, "secrets/purge/action", f"secrets/{name}")
+        name = self._guard.authorized(call, "secrets", "purge/action")
         self._deleted(call, name)
         self._secrets.purge(call.vault, name)
         return Response(status_code=204)

@@ -179,7 +179,7 @@ class Secrets:
             secret = self.find(vault, name)
             existing = secret.at(version) if secret else None
             if secret is None or existing is None:
-                raise errors.not_found("secret", f"{name}/{version}" if version else name)
+                raise errors.not_found("secret", name, version)
             stated = {field: value for field, value in vars(change).items() if value is not None}
             changed = replace(existing, updated=int(now().timestamp()), **stated)
             versions = tuple(changed if version is existing else version for version in secret.versions)
@@ -213,15 +213,15 @@ class Secrets:
             raise errors.not_found("secret", name)
         if vault.is_purge_protected:
             raise errors.purge_protected(vault.name, vault.location)
-        self._store.delete(SECRET_KIND, _key(vault, name))
+        self._store.delete(SECRET_KIND, vault.key(name))
 
     def _everything(self, vault: KeyVault) -> Iterator[KeyVaultSecret | DeletedSecret | None]:
-        for key, _ in self._store.items(SECRET_KIND, _key(vault, "")):
+        for key, _ in self._store.items(SECRET_KIND, vault.key("")):
             yield self._load(vault, key.partition("/")[2])
 
     def _load(self, vault: KeyVault, name: str) -> KeyVaultSecret | DeletedSecret | None:
         """The secret of this name; a deleted one whose retention is over is purged here."""
-        document = self._store.get(SECRET_KIND, _key(vault, name))
+        document = self._store.get(SECRET_KIND, vault.key(name))
         if document is None:
             return None
         secret = KeyVaultSecret(document["name"], tuple(SecretVersion(**version) for version in document["versions"]))
@@ -230,7 +230,7 @@ class Secrets:
         deleted = DeletedSecret(secret, datetime.fromisoformat(document["deletedAt"]))
         if deleted.deleted_at + vault.retention > now():
             return deleted
-        self._store.delete(SECRET_KIND, _key(vault, name))
+        self._store.delete(SECRET_KIND, vault.key(name))
         return None
 
     def _save(self, vault: KeyVault, secret: KeyVaultSecret, deleted_at: datetime | None = None) -> None:
@@ -239,11 +239,7 @@ class Secrets:
             "versions": [asdict(version) for version in secret.versions],
             "deletedAt": deleted_at and deleted_at.isoformat(),
         }
-        self._store.put(SECRET_KIND, _key(vault, secret.name), document)
-
-
-def _key(vault: KeyVault, name: str) -> str:
-    return f"{vault.name}/{name}".lower()
+        self._store.put(SECRET_KIND, vault.key(secret.name), document)
 
 
 def _are_tags(tags: object) -> TypeGuard[dict[str, str]]:

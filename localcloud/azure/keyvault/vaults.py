@@ -52,6 +52,10 @@ class KeyVault:
         """Its address without a trailing slash: `https://<name>.<suffix>`."""
         return f"https://{self.name.lower()}.{self.suffix}"
 
+    def key(self, name: str) -> str:
+        """The store's key of something in it; "": what the keys of all begin with."""
+        return f"{self.name}/{name}".lower()
+
     @property
     def retention(self) -> timedelta:
         """How long deleted content stays recoverable."""
