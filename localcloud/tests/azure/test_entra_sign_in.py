@@ -180,16 +180,6 @@ def test_an_unregistered_certificate_is_refused_with_its_thumbprint(client: Toke
         client.credential(issued=other).get_token(ARM_SCOPE)
 
 
-def test_a_key_that_is_not_the_certificates_is_refused(client: TokenClient) -> None:
-    forged = replace(client, issued=replace(client.issued, private_key_pem=certificate().private_key_pem))
-
-    answer = forged.post()
-
-    assert answer.status_code == 401
-    assert answer.json()["error_codes"] == [700027]
-    assert "signature value did not match" in answer.json()["error_description"]
-
-
 @pytest.mark.parametrize(("begins", "days"), [(timedelta(days=-10), 5), (timedelta(days=5), 10)])
 def test_a_certificate_outside_its_dates_is_refused(client: TokenClient, begins: timedelta, days: int) -> None:
     outside = certificate(not_before=datetime.now(UTC) + begins, days=days)
@@ -226,40 +216,6 @@ def test_another_tenants_metadata_and_tokens_are_error_90002(client: TokenClient
 
     assert (metadata.status_code, metadata.json()["error"]) == (400, "invalid_tenant")
     assert token.json()["error_description"].startswith("AADSTS90002: Tenant 'contoso' not found.")
-
-
-@pytest.mark.parametrize(
-    ("claims", "form", "code", "error"),
-    [
-        ({"exp": int(time.time()) - 3600, "nbf": int(time.time()) - 7200}, {}, 700024, "invalid_client"),
-        ({"aud": "https://login.microsoftonline.com/"}, {}, 700023, "invalid_client"),
-        ({"sub": str(uuid.uuid4())}, {}, 700021, "invalid_client"),
-        ({}, {"scope": "https://nowhere.example/.default"}, 500011, "invalid_resource"),
-        ({}, {"scope": "https://vault.azure.net"}, 1002012, "invalid_scope"),
-        ({}, {"grant_type": "password"}, 70003, "unsupported_grant_type"),
-        ({}, {"client_assertion": ""}, 7000216, "invalid_client"),
-        ({}, {"client_assertion": "no.jwt"}, 50027, "invalid_client"),
-        ({}, {"client_id": ""}, 900144, "invalid_request"),
-    ],
-)
-def test_each_wrong_request_has_entras_error_code(
-    client: TokenClient, claims: dict[str, Any], form: dict[str, str], code: int, error: str
-) -> None:
-    body = client.post(claims=claims, form=form).json()
-
-    assert (body["error_codes"], body["error"]) == ([code], error)
-    assert body["error_description"].startswith(f"AADSTS{code}: ")
-
-
-def test_without_an_enabled_service_principal_there_is_no_sign_in(client: TokenClient) -> None:
-    directory = client.azure.directory
-    principal = directory.service_principal_by_app(client.app_id)
-    assert principal is not None
-    directory.update(replace(principal, properties={"accountEnabled": False}))
-    assert client.post().json()["error_codes"] == [7000112]
-
-    directory.delete_service_principal(principal.object_id)
-    assert client.post().json()["error_codes"] == [7000229]
 
 
 def test_a_deleted_application_does_not_sign_in_until_it_is_restored(client: TokenClient) -> None:

@@ -127,15 +127,6 @@ def test_a_patch_changes_the_attributes_of_the_current_version(vault: ArmWorld) 
     assert (patched["secretUriWithVersion"], patched["attributes"]["enabled"]) == (before, False)
 
 
-def test_arm_deletes_no_secret(vault: ArmWorld) -> None:
-    put(vault)
-    assert error(vault.call("DELETE", SECRET)) == (
-        405,
-        "MethodNotAllowed",
-        "The requested resource does not support http method 'DELETE'.",
-    )
-
-
 def test_a_soft_deleted_secret_keeps_its_name(vault: ArmWorld) -> None:
     put(vault)
     vault.vault("DELETE", "/secrets/cpo-hc1-json")

@@ -48,23 +48,19 @@ def test_a_network_rule_needs_rights_on_its_subnet(world: ArmWorld) -> None:
 
 
 @pytest.mark.parametrize(
-    ("properties", "status", "text"),
+    ("properties", "text"),
     [
-        ({"tenantId": None}, 400, "tenantId"),
-        ({"sku": {"family": "B", "name": "standard"}}, 400, "sku"),
-        ({"enableRbacAuthorization": None}, 501, "access policies"),
-        ({"enablePurgeProtection": False}, 400, 'The property \\"enablePurgeProtection\\" cannot be set to false.'),
-        ({"enableSoftDelete": False}, 400, "enableSoftDelete"),
-        ({"softDeleteRetentionInDays": 6}, 400, "between 7 and 90"),
-        ({"publicNetworkAccess": "Sometimes"}, 400, "publicNetworkAccess"),
-        ({"networkAcls": {"ipRules": [{"value": "everywhere"}]}}, 400, "everywhere"),
-        ({"networkAcls": {"ipRule": []}}, 400, "ipRule"),
-        ({"purgeProtection": True}, 400, "purgeProtection"),
+        ({"tenantId": None}, "tenantId"),
+        ({"sku": {"family": "B", "name": "standard"}}, "sku"),
+        ({"publicNetworkAccess": "Sometimes"}, "publicNetworkAccess"),
+        ({"networkAcls": {"ipRules": [{"value": "everywhere"}]}}, "everywhere"),
+        ({"networkAcls": {"ipRule": []}}, "ipRule"),
+        ({"purgeProtection": True}, "purgeProtection"),
     ],
 )
-def test_a_malformed_vault_is_refused(world: ArmWorld, properties: dict[str, Any], status: int, text: str) -> None:
+def test_a_malformed_vault_is_refused(world: ArmWorld, properties: dict[str, Any], text: str) -> None:
     answer = world.call("PUT", VAULT, vault_body(**properties))
-    assert answer.status_code == status
+    assert answer.status_code == 400
     assert text in answer.text
 
 

@@ -49,12 +49,6 @@ def test_a_token_for_arm_is_not_a_token_for_the_vault(vault: ArmWorld) -> None:
     assert (answer.status_code, "WWW-Authenticate" in answer.headers) == (401, True)
 
 
-def test_a_request_without_an_api_version_is_refused(vault: ArmWorld) -> None:
-    token = vault.cloud.tokens.issue(vault.deployer, "https://vault.azure.net")
-    answer = asyncio.run(send(vault.keyvault, URI, "GET", "/secrets", {}, token, None))
-    assert error(answer) == (400, "BadParameter", "api-version must be specified")
-
-
 @pytest.mark.parametrize("path", ["/secrets/one", "/secrets/one/"])
 def test_a_secret_is_read_with_and_without_the_trailing_slash(vault: ArmWorld, path: str) -> None:
     written = vault.vault("PUT", "/secrets/one", {"value": "v", "contentType": "text/plain"}).json()
@@ -70,13 +64,6 @@ def test_an_absent_secret_and_an_absent_version_are_not_found(vault: ArmWorld) -
         answer = vault.vault("GET", f"/secrets/{name}")
         assert error(answer)[:2] == (404, "SecretNotFound")
         assert error(answer)[2].startswith(f"A secret with (name/id) {name} was not found in this key vault.")
-
-
-def test_a_disabled_secret_is_refused(vault: ArmWorld) -> None:
-    vault.vault("PUT", "/secrets/one", {"value": "v", "attributes": {"enabled": False}})
-    answer = vault.vault("GET", "/secrets/one")
-    assert error(answer) == (403, "Forbidden", "Operation get is not allowed on a disabled secret.")
-    assert inner(answer) == "SecretDisabled"
 
 
 def test_a_refusal_names_caller_action_and_resource(vault: ArmWorld) -> None:
