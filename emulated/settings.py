@@ -8,7 +8,7 @@ itself is the last place to distinguish a stack on real Azure from the local one
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -61,6 +61,14 @@ def check_settings(plugin: str, inputs: Props, environ: Mapping[str, str] = os.e
     problem = _refusal(plugin, inputs, environ)
     # Without a property name the engine prints the reason alone, not the input's value.
     return (CheckFailure("", problem),) if problem else ()
+
+
+def not_emulated(plugin: str, kind: str, token: str, known: Iterable[str]) -> PluginError:
+    """The refusal of a resource type or function (`kind`) that is not among the `known` ones."""
+    names = ", ".join(sorted(known))
+    return PluginError(
+        f'the emulated {plugin} plugin does not have the {kind} "{token}". The local cloud emulates: {names}'
+    )
 
 
 def _refusal(plugin: str, inputs: Props, environ: Mapping[str, str]) -> str | None:

@@ -93,11 +93,7 @@ NETWORK_RESOURCES: Final = (
     ),
 )
 
-
-def _function(module: str, name: str, api_version: str, path: str) -> FunctionRow:
-    return FunctionRow(token=f"azure-native:{module}:{name}", api_version=api_version, path=path)
-
-
+_function: Final = FunctionRow.of
 NETWORK_FUNCTIONS: Final = (
     _function("resources", "getResourceGroup", _RESOURCES, IN_A_GROUP),
     _function("network", "getVirtualNetwork", _NETWORK, _NETWORKS),

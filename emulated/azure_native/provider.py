@@ -12,7 +12,7 @@ from emulated.azure_native.rows import FunctionRow
 from emulated.azure_native.session import ArmSession
 from emulated.azure_native.table import FUNCTIONS, RESOURCES
 from emulated.client import RefusalError
-from emulated.settings import AzureProviderSettings, check_settings
+from emulated.settings import AzureProviderSettings, check_settings, not_emulated
 from plugin import Checked, PluginError, Props, Provider, Resource, unwrap
 
 _CLIENT_CONFIG: Final = "azure-native:authorization:getClientConfig"
@@ -37,7 +37,7 @@ class AzureNative(Provider):
 
     def resource(self, type_token: str) -> Resource:
         if type_token not in self._resources:
-            raise PluginError(_not_emulated("resource type", type_token, RESOURCES))
+            raise not_emulated(self.name, "resource type", type_token, RESOURCES)
         return self._resources[type_token]
 
     def invoke(self, token: str, args: Props) -> Props:
@@ -47,7 +47,7 @@ class AzureNative(Provider):
         if token == _CLIENT_TOKEN:
             return self._open_session().client_token(plain.get("endpoint") or "")
         if token not in FUNCTIONS:
-            raise PluginError(_not_emulated("function", token, (*FUNCTIONS, _CLIENT_CONFIG, _CLIENT_TOKEN)))
+            raise not_emulated(self.name, "function", token, (*FUNCTIONS, _CLIENT_CONFIG, _CLIENT_TOKEN))
         return self._get(FUNCTIONS[token], plain)
 
     def _get(self, row: FunctionRow, args: Props) -> Props:
@@ -76,8 +76,3 @@ class AzureNative(Provider):
         if self._session is None:
             raise PluginError("the azure-native provider is not configured")
         return self._session
-
-
-def _not_emulated(kind: str, token: str, known: object) -> str:
-    names = ", ".join(sorted(known)) if isinstance(known, dict | tuple) else ""
-    return f'the emulated azure-native plugin does not have the {kind} "{token}". The local cloud emulates: {names}'

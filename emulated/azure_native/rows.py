@@ -115,6 +115,11 @@ class FunctionRow(_TypeRow):
     action: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, module: str, name: str, api_version: str, path: str) -> FunctionRow:
+        """The row of a function that reads a resource."""
+        return cls(token=f"azure-native:{module}:{name}", api_version=api_version, path=path)
+
     @property
     def inputs(self) -> tuple[str, ...]:
         """All inputs of the function."""

@@ -128,9 +128,7 @@ RESOURCES: Final = {
     )
 }
 
-
-def _function(module: str, name: str, api_version: str, path: str) -> FunctionRow:
-    return FunctionRow(token=f"azure-native:{module}:{name}", api_version=api_version, path=path)
+_function: Final = FunctionRow.of
 
 
 def _credentials(who: str, **options: str) -> FunctionRow:
@@ -176,7 +174,7 @@ FUNCTIONS: Final = {
         _function(
             "storage",
             "getStorageAccount",
-            "2024-01-01",
+            _STORAGE,
             f"{_GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}",
         ),
         _function(

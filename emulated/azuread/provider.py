@@ -14,7 +14,7 @@ from emulated.azuread.resource import GraphSession, OpenSession
 from emulated.azuread.service_principal import PREFIX as PRINCIPAL_PREFIX
 from emulated.azuread.service_principal import ServicePrincipalResource, principal_state
 from emulated.client import DeployerCredential, RestClient
-from emulated.settings import AzureProviderSettings, check_settings
+from emulated.settings import AzureProviderSettings, check_settings, not_emulated
 from plugin import Checked, PluginError, Props, Provider, Resource, unwrap
 
 _GRAPH_SCOPE: Final = "https://graph.microsoft.com/.default"
@@ -58,12 +58,12 @@ class AzureAd(Provider):
 
     def resource(self, type_token: str) -> Resource:
         if type_token not in self._resources:
-            raise PluginError(_not_emulated("resource type", type_token, self._resources))
+            raise not_emulated(self.name, "resource type", type_token, self._resources)
         return self._resources[type_token]
 
     def invoke(self, token: str, args: Props) -> Props:
         if token not in self._functions:
-            raise PluginError(_not_emulated("function", token, self._functions))
+            raise not_emulated(self.name, "function", token, self._functions)
         return self._functions[token]({name: value for name, value in unwrap(args).items() if value is not None})
 
     def _get_client_config(self, _: Props) -> Props:
@@ -102,9 +102,3 @@ class AzureAd(Provider):
         if self._session is None:
             raise PluginError("the azuread provider is not configured")
         return self._session
-
-
-def _not_emulated(kind: str, token: str, known: Mapping[str, object]) -> str:
-    return (
-        f'the emulated azuread plugin does not have the {kind} "{token}". The local cloud emulates: {", ".join(known)}'
-    )
