@@ -144,24 +144,20 @@ class Authorization:
 
         `attributes` as in `allowed`.
         """
-        if not self.allowed(object_id, action, scope, attributes=attributes):
-            raise ServiceError(
-                403,
-                "AuthorizationFailed",
-                f"The client '{object_id}' with object id '{object_id}' does not have authorization to perform action "
-                f"'{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, please "
-                "refresh your credentials.",
-            )
+        self._require(object_id, action, scope, attributes, "authorization")
 
     def require_condition(self, object_id: str, action: str, scope: str, attributes: Attributes) -> None:
         """Refuse an action that roles grant under conditions only, none of which holds (`troubleshooting.md`)."""
+        self._require(object_id, action, scope, attributes, "authorization or an ABAC condition not fulfilled")
+
+    def _require(self, object_id: str, action: str, scope: str, attributes: Attributes | None, missing: str) -> None:
         if not self.allowed(object_id, action, scope, attributes=attributes):
             raise ServiceError(
                 403,
                 "AuthorizationFailed",
-                f"The client '{object_id}' with object id '{object_id}' does not have authorization or an ABAC "
-                f"condition not fulfilled to perform action '{action}' over scope '{scope}' or the scope is invalid. "
-                "If access was recently granted, please refresh your credentials.",
+                f"The client '{object_id}' with object id '{object_id}' does not have {missing} to perform action "
+                f"'{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, please "
+                "refresh your credentials.",
             )
 
     def require_linked(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import datetime
+from typing import Literal
 
 from starlette.responses import JSONResponse, Response
 
@@ -61,7 +62,6 @@ def instance_invalid(host: str) -> EntraError:
 
 
 def application_not_found(client_id: str, tenant: str) -> EntraError:
-    """700016."""
     return EntraError(
         700016,
         "unauthorized_client",
@@ -84,12 +84,10 @@ def service_principal_missing(client_id: str, tenant: str) -> EntraError:
 
 
 def application_disabled(client_id: str, name: str) -> EntraError:
-    """7000112."""
     return EntraError(7000112, "unauthorized_client", f"Application '{client_id}'({name}) is disabled.", 401)
 
 
 def resource_not_found(resource: str, tenant: str) -> EntraError:
-    """500011."""
     return EntraError(
         500011,
         "invalid_resource",
@@ -101,7 +99,6 @@ def resource_not_found(resource: str, tenant: str) -> EntraError:
 
 
 def scope_invalid(scope: str) -> EntraError:
-    """1002012."""
     return EntraError(
         1002012,
         "invalid_scope",
@@ -112,7 +109,6 @@ def scope_invalid(scope: str) -> EntraError:
 
 
 def parameter_missing(name: str) -> EntraError:
-    """900144."""
     return EntraError(
         900144, "invalid_request", f"The request body must contain the following parameter: '{name}'.", 400
     )
@@ -124,12 +120,10 @@ def resource_not_supported() -> EntraError:
 
 
 def grant_unsupported(grant: str) -> EntraError:
-    """70003."""
     return EntraError(70003, "unsupported_grant_type", f"The app requested an unsupported grant type '{grant}'.", 400)
 
 
 def credential_missing() -> EntraError:
-    """7000216."""
     return EntraError(
         7000216,
         "invalid_client",
@@ -139,7 +133,6 @@ def credential_missing() -> EntraError:
 
 
 def secret_invalid(client_id: str) -> EntraError:
-    """7000215."""
     return EntraError(
         7000215,
         "invalid_client",
@@ -150,7 +143,6 @@ def secret_invalid(client_id: str) -> EntraError:
 
 
 def secret_expired(client_id: str) -> EntraError:
-    """7000222."""
     return EntraError(
         7000222,
         "invalid_client",
@@ -161,19 +153,16 @@ def secret_expired(client_id: str) -> EntraError:
     )
 
 
-def federated_issuer_unknown(issuer: str) -> EntraError:
-    """700211."""
-    return _no_federated_record(700211, "issuer", issuer)
-
-
-def federated_audience_unknown(audience: str) -> EntraError:
-    """700212."""
-    return _no_federated_record(700212, "audience", audience)
-
-
-def federated_subject_unknown(subject: str) -> EntraError:
-    """700213."""
-    return _no_federated_record(700213, "subject", subject)
+def federated_claim_unknown(claim: Literal["issuer", "audience", "subject"], value: str) -> EntraError:
+    """700211 to 700213: no federated credential has this claim."""
+    return EntraError(
+        {"issuer": 700211, "audience": 700212, "subject": 700213}[claim],
+        "invalid_client",
+        f"No matching federated identity record found for presented assertion {claim} '{value}'. Check your federated "
+        "identity credential Subject, Audience and Issuer against the presented assertion. "
+        "https://learn.microsoft.com/entra/workload-id/workload-identity-federation",
+        401,
+    )
 
 
 def federated_subject_in_other_case(subject: str) -> EntraError:
@@ -192,7 +181,6 @@ def federated_subject_in_other_case(subject: str) -> EntraError:
 
 
 def federated_key_unknown(key_id: str, issuer: str) -> EntraError:
-    """7000272."""
     return EntraError(
         7000272,
         "invalid_client",
@@ -204,7 +192,6 @@ def federated_key_unknown(key_id: str, issuer: str) -> EntraError:
 
 
 def federated_signature_wrong(key_id: str) -> EntraError:
-    """50013."""
     return EntraError(
         50013,
         "invalid_client",
@@ -215,17 +202,14 @@ def federated_signature_wrong(key_id: str) -> EntraError:
 
 
 def issuer_unreachable() -> EntraError:
-    """90061."""
     return EntraError(90061, "invalid_request", "Request to External OIDC endpoint failed.", 400)
 
 
 def assertion_malformed(problem: str) -> EntraError:
-    """50027."""
     return EntraError(50027, "invalid_client", f"JWT token is invalid or malformed. {problem}", 401)
 
 
 def assertion_of_another_client() -> EntraError:
-    """700021."""
     return EntraError(
         700021,
         "invalid_client",
@@ -236,7 +220,6 @@ def assertion_of_another_client() -> EntraError:
 
 
 def assertion_for_another_audience() -> EntraError:
-    """700023."""
     return EntraError(
         700023,
         "invalid_client",
@@ -246,7 +229,6 @@ def assertion_for_another_audience() -> EntraError:
 
 
 def assertion_out_of_time(now: datetime, valid_from: datetime, expires: datetime) -> EntraError:
-    """700024."""
     return EntraError(
         700024,
         "invalid_client",
@@ -294,12 +276,10 @@ def authorization_declined() -> EntraError:
 
 
 def device_code_unknown() -> EntraError:
-    """70018."""
     return EntraError(70018, "bad_verification_code", "The verification code is invalid.", 400)
 
 
 def device_code_expired() -> EntraError:
-    """70019."""
     return EntraError(70019, "expired_token", "Verification code expired. Have the user retry the sign-in.", 400)
 
 
@@ -309,7 +289,6 @@ def refresh_token_malformed() -> EntraError:
 
 
 def sessions_ended(valid_from: datetime) -> EntraError:
-    """50173."""
     return EntraError(
         50173,
         "invalid_grant",
@@ -320,24 +299,12 @@ def sessions_ended(valid_from: datetime) -> EntraError:
 
 
 def refresh_token_expired(issued: datetime) -> EntraError:
-    """700082."""
     return EntraError(
         700082,
         "invalid_grant",
         f"The refresh token has expired due to inactivity. The token was issued on {_ticks(issued)} and was inactive "
         "for 90.00:00:00.",
         400,
-    )
-
-
-def _no_federated_record(number: int, claim: str, value: str) -> EntraError:
-    return EntraError(
-        number,
-        "invalid_client",
-        f"No matching federated identity record found for presented assertion {claim} '{value}'. Check your federated "
-        "identity credential Subject, Audience and Issuer against the presented assertion. "
-        "https://learn.microsoft.com/entra/workload-id/workload-identity-federation",
-        401,
     )
 
 

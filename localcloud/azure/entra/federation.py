@@ -125,14 +125,14 @@ def _match(claims: Mapping[str, Any], trusted: Sequence[Trust]) -> None:
     audiences = [str(name) for name in named] if isinstance(named, list) else [str(named)]
     of_issuer = [trust for trust in trusted if trust.issuer == issuer]
     if not of_issuer:
-        raise errors.federated_issuer_unknown(issuer)
+        raise errors.federated_claim_unknown("issuer", issuer)
     of_subject = [trust for trust in of_issuer if trust.subject == subject]
     if not of_subject and any(trust.subject.lower() == subject.lower() for trust in of_issuer):
         raise errors.federated_subject_in_other_case(subject)
     if not of_subject:
-        raise errors.federated_subject_unknown(subject)
+        raise errors.federated_claim_unknown("subject", subject)
     if not any(trust.audience in audiences for trust in of_subject):
-        raise errors.federated_audience_unknown(", ".join(audiences))
+        raise errors.federated_claim_unknown("audience", ", ".join(audiences))
 
 
 def _is_of_this_machine(issuer: str) -> bool:
