@@ -161,16 +161,16 @@ class _Applications(Collection):
     async def change(self, request: Request) -> Response:
         """PATCH; by unique name and with `Prefer: create-if-missing` it creates an application that is missing."""
         name = request.path_params.get("unique_name")
-        if name is None or self._named(name) is not None:
-            if name is not None:
-                odata.prefers_creation(request)
-                self.apply(self.caller(request), self.addressed(request), await json_object(request))
-                return Response(status_code=204)
+        if name is None:
             return await super().change(request)
-        caller = self.caller(request)
-        if not odata.prefers_creation(request):
+        caller, body, entry = self.caller(request), await json_object(request), self._named(name)
+        is_upsert = odata.prefers_creation(request)
+        if entry is not None:
+            self.apply(caller, entry, body)
+            return Response(status_code=204)
+        if not is_upsert:
             raise representation.not_found(name)
-        return self.created(request, caller, {**await json_object(request), "uniqueName": name})
+        return self.created(request, caller, {**body, "uniqueName": name})
 
 
 class _ServicePrincipals(Collection):

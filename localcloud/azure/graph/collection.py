@@ -150,10 +150,7 @@ class Collection(ABC):
 
     def _owners(self, entry: Entry) -> Sequence[dict[str, Any]]:
         principals = map(self.directory.service_principal, entry.owners)
-        kind = representation.TYPES[ServicePrincipal]
-        return [
-            {"@odata.type": kind, **representation.to_json(entry, self._tenant_id)} for entry in principals if entry
-        ]
+        return [representation.typed_json(entry, self._tenant_id) for entry in principals if entry]
 
     def _owners_of(self, object_id: str) -> Sequence[dict[str, Any]]:
         return self._owners(self.present(object_id))

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
 from localcloud.azure.graph import odata, permissions, representation
+from localcloud.azure.graph.collection import Entry
 from localcloud.azure.graph.odata import LISTED, route
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import not_emulated
 from localcloud.azure.shared.understood import Understood
-from localcloud.azure.tenant.objects import Application, ServicePrincipal
-
-Entry = Application | ServicePrincipal
 
 
 class DeletedItems:
@@ -43,7 +40,7 @@ class DeletedItems:
         if wanted not in representation.TYPES.values():
             raise not_emulated("graph", f"deleted items of the type {request.path_params['type']}")
         items = (
-            self._json(deleted.entry)
+            representation.typed_json(deleted.entry, self._tenant_id)
             for deleted in self._directory.deleted()
             if representation.TYPES[type(deleted.entry)] == wanted
         )
@@ -51,7 +48,8 @@ class DeletedItems:
 
     async def read(self, request: Request) -> Response:
         permissions.require_read(self._guard.authenticate(request))
-        return JSONResponse(odata.entity(request, "directoryObjects", self._json(self._addressed(request))))
+        item = representation.typed_json(self._addressed(request), self._tenant_id)
+        return JSONResponse(odata.entity(request, "directoryObjects", item))
 
     async def purge(self, request: Request) -> Response:
         entry = self._writable(request)
@@ -61,7 +59,8 @@ class DeletedItems:
     async def restore(self, request: Request) -> Response:
         entry = self._writable(request)
         self._directory.restore(entry.object_id)
-        return JSONResponse(odata.entity(request, "directoryObjects", self._json(entry)))
+        item = representation.typed_json(entry, self._tenant_id)
+        return JSONResponse(odata.entity(request, "directoryObjects", item))
 
     def _writable(self, request: Request) -> Entry:
         caller = self._guard.authenticate(request)
@@ -77,6 +76,3 @@ class DeletedItems:
         if entry is None:
             raise representation.not_found(wanted)
         return entry
-
-    def _json(self, entry: Entry) -> dict[str, Any]:
-        return {"@odata.type": representation.TYPES[type(entry)], **representation.to_json(entry, self._tenant_id)}

@@ -49,7 +49,7 @@ class DirectoryObjects:
     def _find(self, object_id: str) -> dict[str, Any] | None:
         entry = self._directory.service_principal(object_id) or self._directory.application(object_id)
         if entry is not None:
-            return {"@odata.type": representation.TYPES[type(entry)], **representation.to_json(entry, self._tenant_id)}
+            return representation.typed_json(entry, self._tenant_id)
         user = self._people.user(object_id)
         return None if user is None else representation.user_json(user)
 

@@ -117,6 +117,11 @@ def to_json(entry: Application | ServicePrincipal, tenant_id: str, *, with_keys:
     }
 
 
+def typed_json(entry: Application | ServicePrincipal, tenant_id: str) -> dict[str, Any]:
+    """The object with its type, as it stands among objects of any type."""
+    return {"@odata.type": TYPES[type(entry)], **to_json(entry, tenant_id)}
+
+
 def writable(body: Mapping[str, Any], kind: type[Application | ServicePrincipal]) -> dict[str, Any]:
     """The plain properties of a POST or PATCH body; the caller reads display name, certificates and owners.
 

@@ -231,16 +231,12 @@ class Directory:
         if entry is None:
             return None
         with self._store.transaction():
+            returning = [entry]
             if isinstance(entry, Application):
                 self._refuse_taken_names(entry)
-                returning = [
-                    entry,
-                    *(candidate for candidate in restorable.values() if _is_principal_of(candidate, entry)),
-                ]
+                returning += [candidate for candidate in restorable.values() if _is_principal_of(candidate, entry)]
             elif self.service_principal_by_app(entry.app_id):
                 raise _principal_name_taken(entry.app_id)
-            else:
-                returning = [entry]
             for returned in returning:
                 self._save(returned)
                 self._store.delete(_DELETED, returned.object_id)

@@ -127,11 +127,3 @@ def test_an_application_of_the_tenant_is_a_resource(azure: LocalAzure, imds: str
     assert ask(imds, resource=f"api://{application.app_id}").status_code == 200
     assert ask(imds, resource=application.app_id).status_code == 200
     assert ask(imds, resource="api://nobody").status_code == 400
-
-
-def test_a_forwarded_request_gets_no_token(azure: LocalAzure, imds: str) -> None:
-    attach(azure, identity(azure, "addon"))
-    query = {"api-version": "2018-02-01", "resource": VAULT}
-    headers = {"Metadata": "true", "X-Forwarded-For": "10.0.0.9"}
-
-    assert httpx.get(f"{imds}/metadata/identity/oauth2/token", params=query, headers=headers).status_code == 400
