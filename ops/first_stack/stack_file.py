@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,12 +10,12 @@ import yaml
 from identity import yaml_text
 from identity.settings import ConfigurationError, Settings
 from identity.settings.problems import report_for
-from identity.settings.stack_file import written, written_for
+from identity.settings.stack_file import written
 from ops.first_stack.template import SAMPLE, Answers, stack_text
 from ops.stack import files, recorded_backend
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.settings import load, texts_in_the_file_of
+from ops.stack.settings import settings_in_the_file_of, validated
 
 _READABLE: Final = 0o644
 
@@ -52,9 +51,8 @@ def write(file: Path, answers: Answers) -> bool:
         )
     text = stack_text(answers)
     values = {key: value for key, value in written(text).items() if ":" not in key}
-    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
     try:
-        load(answers.stack, texts, values)
+        validated(values, None)
     except ConfigurationError as error:
         raise CommandError(
             f"these options contradict each other; nothing was written. {report_for(error, answers.stack)}"
@@ -95,7 +93,7 @@ def settings_in(engine: Engine) -> Settings:
     """The settings in the stack's file, without an engine and a login; raises CommandError with the report."""
     _document(path_of(engine))
     try:
-        return load(engine.stack, texts_in_the_file_of(engine), written_for(engine.stack, engine.root))
+        return settings_in_the_file_of(engine)
     except ConfigurationError as error:
         stack = engine.stack
         raise CommandError(

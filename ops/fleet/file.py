@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from identity.clouds import LOCAL_CLOUD, LocalEnvironment
+from identity.clouds import LOCAL_CLOUD
 from identity.secrets_store import duration
-from identity.settings import ConfigurationError, Settings, load_settings
+from identity.settings import ConfigurationError, Settings
 from identity.settings.rules.stack import validate_settings
 from identity.settings.schema.problems import NAMESPACE, Place, Problem, ProblemReport, path_of
 from ops.fleet.layers import Layered
@@ -22,6 +21,7 @@ from ops.fleet.stacks import Fleet, FleetEnvironment, FleetStack, Wave, cluster_
 from ops.stack import local_cloud
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
+from ops.stack.settings import validated
 
 DEFAULT_FILE: Final = "fleet.yaml"
 _CLUSTERS: Final = "hostedClusters"
@@ -254,9 +254,8 @@ class _Environment:
 
     def _stack(self, name: str, cluster: str | None, layered: Layered) -> FleetStack | None:
         """The stack with these settings; None if they are refused."""
-        texts = {key: _as_pulumi_passes_it(value) for key, value in layered.values.items()}
         try:
-            settings = load_settings(texts, secret_keys=(), local=_local_cloud(name), written=layered.values)
+            settings = validated(layered.values, local_cloud.for_validation(name))
         except ConfigurationError as error:
             sources = {path_of(place): path_of(source) for place, source in layered.sources.items() if place}
             for problem in error.problems:
@@ -346,12 +345,3 @@ class _Environment:
             is_first = number == 1 and not canaries
             stacks = tuple(others[start : start + size])
             yield Wave(name=f"wave {number}", stacks=stacks, pause=timedelta() if is_first else pause)
-
-
-def _local_cloud(stack: str) -> LocalEnvironment | None:
-    """The local cloud's record, before its first start a placeholder: a file is validated without a cloud."""
-    return (local_cloud.record() or local_cloud.PLACEHOLDER) if is_local(stack) else None
-
-
-def _as_pulumi_passes_it(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

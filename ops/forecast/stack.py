@@ -12,7 +12,7 @@ from identity.settings import ConfigurationError, HostedClusterSettings, Setting
 from identity.settings.problems import for_stack
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.settings import load, texts_in_the_file_of
+from ops.stack.settings import settings_in_the_file_of
 
 # Of the AKS add-on (learn.microsoft.com/azure/aks/csi-secrets-store-configuration-options).
 DEFAULT_POLL: Final = timedelta(minutes=2)
@@ -58,7 +58,7 @@ def read(names: Sequence[str], poll: timedelta | None = None) -> list[ForecastSt
 
 def _settings(engine: Engine) -> Settings:
     try:
-        return load(engine.stack, texts_in_the_file_of(engine), engine.written())
+        return settings_in_the_file_of(engine)
     except ConfigurationError as error:
         raise CommandError(for_stack(f"{engine.stack}: {error}", engine.stack)) from None
 

@@ -12,12 +12,11 @@ from identity import yaml_text
 from identity.clouds import DEFAULT_CLOUD
 from identity.settings import ConfigurationError, Settings
 from identity.settings.problems import for_stack
-from identity.settings.stack_file import written_for
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT, is_local
 from ops.stack.errors import CommandError
 from ops.stack.recorded_backend import recorded
-from ops.stack.settings import load, texts_in_the_file_of
+from ops.stack.settings import settings_in_the_file_of
 
 # gocloud.dev's `azureblob` and `azurekeyvault`, as Pulumi takes them.
 _KEY: Final = re.compile(r"azurekeyvault://(?P<vault>[^./]+)\.vault\.azure\.net/keys/(?P<name>[^/?]+)")
@@ -86,7 +85,7 @@ def _read(name: str, backend: str) -> PipelineStack:
     engine = Engine(name)
     document = yaml_text.load(engine.configuration_text()) or {}
     try:
-        settings = load(name, texts_in_the_file_of(engine), written_for(name, engine.root))
+        settings = settings_in_the_file_of(engine)
     except ConfigurationError as error:
         raise CommandError(for_stack(f"{name}: {error}", name)) from None
     address = urlsplit(backend)

@@ -7,7 +7,6 @@ Everything else is the stack's own, and so is the plan.
 from __future__ import annotations
 
 import copy
-import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from urllib.parse import urlsplit
 
 from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, Cloud
 from identity.login_kinds import LoginKind
-from identity.settings import ConfigurationError, Settings, load_settings
+from identity.settings import ConfigurationError, Settings
 from identity.settings.problems import for_stack
 from identity.settings.schema.kms import key_vault_type_of
 from identity.settings.schema.problems import NAMESPACE, Place, path_of
@@ -26,6 +25,7 @@ from ops.stack import local_cloud
 from ops.stack.configuration import shared_stack_of
 from ops.stack.environment import LOCAL_STACK, is_local
 from ops.stack.errors import CommandError
+from ops.stack.settings import validated
 
 _SUBSCRIPTIONS: Final = "subscriptions"
 _ZEROS: Final = "0"
@@ -262,9 +262,8 @@ class _Copier:
 
 
 def _settings(stack: str, config: Mapping[str, Any]) -> Settings:
-    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
     try:
-        return load_settings(texts, secret_keys=(), local=local_cloud.PLACEHOLDER, written=config)
+        return validated(config, local_cloud.PLACEHOLDER)
     except ConfigurationError as error:
         raise CommandError(for_stack(f"{stack}: {error}", stack)) from None
 

@@ -56,6 +56,11 @@ def record() -> LocalEnvironment | None:
         return None
 
 
+def for_validation(stack: str) -> LocalEnvironment | None:
+    """The endpoints to validate a local stack's settings, before the first start a placeholder; None for another."""
+    return (record() or PLACEHOLDER) if is_local(stack) else None
+
+
 def of(stack: str) -> LocalEnvironment | None:
     """The endpoints of the local cloud for a local stack, None for any other stack.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from identity.access.permissions import Permission, needed, permissions
 from identity.access.stack_rights import rights_of
-from identity.clouds import LOCAL_CLOUD
+from identity.clouds import LOCAL_CLOUD, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.problems import report_for
 from identity.settings.schema.problems import NAMESPACE
@@ -43,10 +43,9 @@ def require_sound_configuration(engine: Engine) -> None:
     written = _written(engine)
     if has_secret(list(written.values())):
         return
-    local = local_cloud.record() or local_cloud.PLACEHOLDER if engine.is_local else None
     try:
         with chdir(engine.root):  # as the program, to which paths in the file are relative
-            load_settings(_texts(written), secret_keys=(), local=local, written=written)
+            validated(written, local_cloud.for_validation(engine.stack))
     except ConfigurationError as error:
         raise CommandError(report_for(error, engine.stack)) from None
 
@@ -70,10 +69,10 @@ def texts_of(engine: Engine) -> dict[str, str]:
     return texts
 
 
-def texts_in_the_file_of(engine: Engine) -> dict[str, str]:
-    """The same from the stack's own file, without an engine and a sign-in.
+def settings_in_the_file_of(engine: Engine) -> Settings:
+    """The settings in the stack's own file, without an engine and a sign-in.
 
-    Raises CommandError for a stack without a file, and for an encrypted value.
+    Raises as `load`, and CommandError for a stack without a file, and for an encrypted value.
     """
     written = _written(engine)
     if hidden := sorted(key for key, value in written.items() if has_secret(value)):
@@ -82,7 +81,12 @@ def texts_in_the_file_of(engine: Engine) -> dict[str, str]:
             "without the stack's key. No key of the configuration is secret: "
             f"`idstack pulumi --stack {engine.stack} -- config set --plaintext <key> <value>` writes it as plain text"
         )
-    return _texts(written)
+    return load(engine.stack, _texts(written), written)
+
+
+def validated(written: Mapping[str, Any], local: LocalEnvironment | None) -> Settings:
+    """The settings in the values of a stack's file; raises ConfigurationError for what the program would refuse."""
+    return load_settings(_texts(written), secret_keys=(), local=local, written=written)
 
 
 def load(stack: str, texts: Mapping[str, str], written: Mapping[str, Any] | None) -> Settings:
