@@ -24,7 +24,7 @@ from ops.adoption.existing import FoundResources, look_up, look_up_identities
 from ops.adoption.findings import Finding, findings, table
 from ops.adoption.import_file import enter_providers, entries, import_file
 from ops.adoption.matching import Match, kept_roles, match
-from ops.commands.local_start import start_local_cloud
+from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, own_options
 from ops.recovery.orphans import shown
 from ops.stack.engine import Engine
@@ -70,9 +70,7 @@ def resource(
     engine = Engine(stack)
     require_known(engine, "import", context.args, own_options(context))
     require_sound_configuration(engine)
-    if engine.is_local:
-        start_local_cloud(Screen(as_json=False))
-        engine.prepare()
+    prepare(engine, Screen(as_json=False))
     _require_own(engine, type_token, name, id)
     engine.import_(type_token, name, id, *context.args)
 
@@ -176,9 +174,7 @@ def _prepared(
     Raises CommandError for a stack without tenant and subscription, and for a HostedCluster that contradicts the files.
     """
     stack = engine.stack
-    if engine.is_local:
-        start_local_cloud(screen)
-    engine.prepare()
+    prepare(engine, screen)
     written = engine.written()
     if missing := [key for key in ("tenantId", "subscriptionId") if not written.get(key)]:
         keys = " and ".join(missing)
@@ -251,13 +247,10 @@ def file(
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
     """Adopt the resources in an import file (`pulumi import --file`); the next `up` updates them."""
-    screen = Screen(as_json=False)
     engine = Engine(stack)
     items = [item for item in entries(path) if "id" in item]
     require_sound_configuration(engine)
-    if engine.is_local:
-        start_local_cloud(screen)
-        engine.prepare()
+    prepare(engine, Screen(as_json=False))
     with adoption_guard(engine) as guard:
         # Whom its role assignments are for, `scripts` has compared.
         objections = {item["id"]: guard.objection(item["type"], item["id"], principal=None) for item in items}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from identity.clouds import LocalEnvironment
 from ops.commands.options import Screen
 from ops.stack import local_cloud
+from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
 
@@ -19,3 +20,13 @@ def start_local_cloud(screen: Screen) -> LocalEnvironment:
     if environment is None:
         raise CommandError("the local cloud started but wrote no record of its endpoints: see .localcloud/*.log")
     return environment
+
+
+def prepare(engine: Engine, screen: Screen) -> None:
+    """Start the local cloud of a local stack, and create the stack if it does not exist; nothing for any other stack.
+
+    Raises CommandError as `start_local_cloud` and `Engine.prepare` do.
+    """
+    if engine.is_local:
+        start_local_cloud(screen)
+        engine.prepare()

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from ops.commands.local_start import start_local_cloud
+from ops.commands.local_start import prepare
 from ops.commands.options import (
     DEFAULT_STACK,
     JsonOption,
@@ -51,9 +51,7 @@ def preview(
     require_known(engine, "preview", context.args, own_options(context))
     require_sound_configuration(engine)
     plugins.choose_for(stack, providers)
-    if engine.is_local:
-        start_local_cloud(Screen(as_json))
-        engine.prepare()
+    prepare(engine, Screen(as_json))
     refuse_moves(engine)
     resources = engine.resources_if_any()
     refuse_duplicates(engine, resources, Screen(as_json=True).console.print)

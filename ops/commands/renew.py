@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import typer
 
-from ops.commands.local_start import start_local_cloud
+from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, own_options
 from ops.commands.status import show
 from ops.outputs.rows import rows
@@ -34,17 +34,8 @@ def renew(
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
-    require_known(engine, "up", context.args, own_options(context))
-    if engine.is_local:
-        start_local_cloud(screen)
-        engine.prepare()
-    outputs = engine.outputs()
-    recorded = outputs.get("commit")
-    if (code := brought_up.run_instead(engine, recorded, screen.console)) is not None:
-        raise typer.Exit(code)
-    require_sound_configuration(engine)
-    refuse_half_moves(engine)
-    resources = of_known_schema(engine.resources())
+    prepare_renewal(context, engine, screen)
+    outputs, resources = engine.outputs(), of_known_schema(engine.resources())
     identities = renewable(resources)
     clusters = outputs.get("hostedClusters", {}).values()
     if clusters and not any(cluster["controlPlane"] for cluster in clusters):
@@ -55,7 +46,7 @@ def renew(
         raise CommandError(
             f"the stack {stack} has no certificate to renew: `make up STACK={stack}` issues the first ones"
         )
-    run = RenewalRun(engine, screen.console, {}, context.args, is_settled=brought_up.is_clean(recorded))
+    run = RenewalRun(engine, screen.console, {}, context.args, is_settled=brought_up.is_clean(outputs.get("commit")))
     outcome = run.renew(identities, resources)
     show(engine, screen)
     if overdue := _due(engine, outcome.left_out):
@@ -64,6 +55,19 @@ def renew(
         raise CommandError(
             f"a renewal of {', '.join(outcome.failed)} would fail, due or not; the reasons are printed above"
         )
+
+
+def prepare_renewal(context: typer.Context, engine: Engine, screen: Screen) -> None:
+    """Prepare a run that only renews, or exit with the code of this command at the commit that was last brought up.
+
+    Raises CommandError for unknown options, an unsound configuration and an interrupted move.
+    """
+    require_known(engine, "up", context.args, own_options(context))
+    prepare(engine, screen)
+    if (code := brought_up.run_instead(engine, engine.outputs().get("commit"), screen.console)) is not None:
+        raise typer.Exit(code)
+    require_sound_configuration(engine)
+    refuse_half_moves(engine)
 
 
 def _due(engine: Engine, names: Collection[str]) -> list[str]:

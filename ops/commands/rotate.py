@@ -11,8 +11,8 @@ import typer
 from identity.credentials import rfc3339
 from identity.credentials.renewal_request import RenewalRequest
 from ops.commands import completions
-from ops.commands.local_start import start_local_cloud
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, own_options
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
+from ops.commands.renew import prepare_renewal
 from ops.commands.status import show
 from ops.renewal.renewable import renewable
 from ops.renewal.rotation import Rotatable, chosen, rotatable
@@ -22,9 +22,6 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
 from ops.stack.lock import LockedError
-from ops.stack.moved_clusters import refuse_half_moves
-from ops.stack.passed_on import require_known
-from ops.stack.settings import require_sound_configuration
 
 IdentityOption = Annotated[
     list[str] | None,
@@ -60,16 +57,8 @@ def rotate(
         raise CommandError("--now requires --revoke: it says when the leaked certificate is withdrawn")
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
-    require_known(engine, "up", context.args, own_options(context))
-    if engine.is_local:
-        start_local_cloud(screen)
-        engine.prepare()
-    outputs = engine.outputs()
-    if (code := brought_up.run_instead(engine, outputs.get("commit"), screen.console)) is not None:
-        raise typer.Exit(code)
-    require_sound_configuration(engine)
-    refuse_half_moves(engine)
-    identities = chosen(rotatable(outputs, of_known_schema(engine.resources())), identity or ())
+    prepare_renewal(context, engine, screen)
+    identities = chosen(rotatable(engine.outputs(), of_known_schema(engine.resources())), identity or ())
     if now:
         _replace(engine, screen, identities, context.args)
         show(engine, screen)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ops.commands import completions
-from ops.commands.local_start import start_local_cloud
+from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.stack import splitting
 from ops.stack.engine import Engine
@@ -28,9 +28,7 @@ def split(
     """
     screen = Screen(as_json)
     source, target = (Engine(name, output=screen.output) for name in (stack, to))
-    if source.is_local:
-        start_local_cloud(screen)
-        source.prepare()
+    prepare(source, screen)
     target.create()
     moved = splitting.move(source, target, cluster)
     screen.step("pulumi preview")

@@ -64,20 +64,17 @@ def up(
     require_sound_configuration(engine)
     plugins.choose_for(stack, providers)
     arguments = [*policy_pack(stack, wanted=policies), *context.args]
-    if not engine.is_local:
-        refuse_moves(engine)
-        refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
-        with naming_owners(engine):
-            engine.up(arguments)
-        _show(engine, screen)
-        return
-    environment = start_local_cloud(screen)
-    screen.step("pulumi up")
-    engine.prepare()
+    environment = start_local_cloud(screen) if engine.is_local else None
+    if environment is not None:
+        screen.step("pulumi up")
+        engine.prepare()
     refuse_moves(engine)
     refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
     with naming_owners(engine):
         engine.up(arguments)
+    if environment is None:
+        _show(engine, screen)
+        return
     outputs = engine.outputs()
     accounts = _play_control_planes(engine, environment, outputs)
     if not accounts and not has_probes(outputs):

@@ -178,7 +178,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path / "state"))
     has_plugins(tmp_path, monkeypatch)
     # Its rules have tests of their own, and the sample of `dev` has placeholders.
-    for command in ("up", "preview", "renew", "rotate", "import_"):
+    for command in ("up", "preview", "renew", "import_"):
         monkeypatch.setattr(f"ops.commands.{command}.require_sound_configuration", lambda _: None)
     fake = FakeEngine(folder)
     fake.has({"hostedClusters": {}})
