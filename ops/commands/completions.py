@@ -33,20 +33,14 @@ def identities(context: typer.Context) -> list[str]:
 
 
 def _clusters(context: typer.Context) -> Iterator[str]:
-    import yaml
-
-    from identity import yaml_text
+    from identity.settings.stack_file import written_for
     from ops.stack.chosen_stack import chosen_stack
+    from ops.stack.configuration import named_clusters
     from ops.stack.errors import CommandError
 
     try:
         stack = context.params.get("stack") or chosen_stack()[0]
-        text = (ROOT / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")
-        document = yaml_text.load(text)
-    except (CommandError, OSError, ValueError, yaml.YAMLError):
+    except CommandError:
         return
-    config = document.get("config") if isinstance(document, dict) else None
-    entries = config.get("idstack:hostedClusters") if isinstance(config, dict) else None
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-            yield entry["name"]
+    written = written_for(stack, ROOT) or {}
+    yield from (cluster["name"] for cluster in named_clusters(written.get("hostedClusters")))

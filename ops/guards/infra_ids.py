@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from identity.naming import dashed
+from ops.stack.configuration import named_clusters
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource, outputs_in
@@ -49,7 +50,5 @@ def _of_last_run(resources: Iterable[StateResource]) -> Iterator[tuple[str, str]
 
 def _configured(written: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The hosted clusters in the stack's file, without those that the program will refuse."""
-    clusters = written.get("hostedClusters")
-    for cluster in clusters if isinstance(clusters, list) else ():
-        if isinstance(cluster, Mapping) and isinstance(name := cluster.get("name"), str):
-            yield name, str(cluster.get("infraID") or dashed(name))
+    for cluster in named_clusters(written.get("hostedClusters")):
+        yield cluster["name"], str(cluster.get("infraID") or dashed(cluster["name"]))

@@ -15,12 +15,12 @@ import yaml
 
 from identity import checkout
 from identity.yaml_text import dump, load_as_go
+from ops.stack.chosen_stack import stack_names
 from ops.stack.environment import VENV
 from ops.stack.errors import CommandError
 
 # The pinned packages of program and plugin; the engine is the checkout's at both commits.
 _PACKAGES: Final = "requirements.txt"
-_PREFIX: Final = "Pulumi."
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,20 @@ class Tree:
     def configurations(self) -> dict[str, dict[str, Any]]:
         """The stacks' files by the stacks' names; raises CommandError for one that is not a mapping."""
         configurations = {}
-        for file in sorted(self.directory.glob(f"{_PREFIX}*.yaml")):
+        for stack in stack_names(self.directory):
+            file = self.directory / f"Pulumi.{stack}.yaml"
             try:
                 document = load_as_go(file.read_bytes())
             except yaml.YAMLError as error:
                 raise CommandError(f"{file.name} at {self.name}: {' '.join(str(error).split())}") from None
             if not isinstance(document, dict):
                 raise CommandError(f"{file.name} at {self.name} is not a YAML mapping")
-            configurations[file.name.removeprefix(_PREFIX).removesuffix(".yaml")] = document
+            configurations[stack] = document
         return configurations
 
     def write_configuration(self, stack: str, document: dict[str, Any]) -> None:
         """Write a stack's file."""
-        file = self.directory / f"{_PREFIX}{stack}.yaml"
-        file.write_text(dump(document), encoding="utf-8")
+        (self.directory / f"Pulumi.{stack}.yaml").write_text(dump(document), encoding="utf-8")
 
 
 def at_commit(root: Path, commit: str, into: Path) -> Tree:

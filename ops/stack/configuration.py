@@ -51,6 +51,13 @@ def shared_stack_of(document: Mapping[str, Any]) -> str | None:
     return named.rpartition("/")[2] if isinstance(named, str) and named else None
 
 
+def named_clusters(hosted_clusters: Any) -> Iterator[Mapping[str, Any]]:
+    """The entries of `hostedClusters` in a stack's file that have a name; the program refuses others."""
+    for cluster in hosted_clusters if isinstance(hosted_clusters, list) else ():
+        if isinstance(cluster, Mapping) and isinstance(cluster.get("name"), str):
+            yield cluster
+
+
 def no_configuration(source: Path) -> CommandError:
     """The error for a stack whose configuration `source` does not exist."""
     return no_such_stack(source.name.removeprefix("Pulumi.").removesuffix(".yaml"), source.parent)

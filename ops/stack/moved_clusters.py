@@ -16,7 +16,8 @@ import yaml
 
 from identity import yaml_text
 from identity.settings.schema.problems import NAMESPACE
-from ops.stack.configuration import shared_stack_of
+from ops.stack.chosen_stack import stack_names
+from ops.stack.configuration import named_clusters, shared_stack_of
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.splitting import clusters_in
@@ -124,20 +125,14 @@ def _command(cluster: str, source: str, target: str) -> str:
 
 
 def _read(root: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    prefix, suffix = _FILE.split("{}")
-    for file in sorted(root.glob(_FILE.format("*"))):
+    for stack in stack_names(root):
         try:
-            document = yaml_text.load(file.read_text(encoding="utf-8"))
+            document = yaml_text.load((root / _FILE.format(stack)).read_text(encoding="utf-8"))
         except yaml.YAMLError:
             continue  # the engine reports this stack's file; another stack's does not matter
         is_whole = isinstance(document, Mapping) and isinstance(document.get("config"), Mapping)
-        yield file.name.removeprefix(prefix).removesuffix(suffix), document if is_whole else _EMPTY
+        yield stack, document if is_whole else _EMPTY
 
 
 def _names(document: Mapping[str, Any]) -> set[str]:
-    clusters = document["config"].get(_CLUSTERS)
-    return {
-        cluster["name"]
-        for cluster in (clusters if isinstance(clusters, list) else ())
-        if isinstance(cluster, Mapping) and isinstance(cluster.get("name"), str)
-    }
+    return {cluster["name"] for cluster in named_clusters(document["config"].get(_CLUSTERS))}
