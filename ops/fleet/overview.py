@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from identity.credentials import rfc3339
 from ops.fleet.engine_stacks import backend_of, time_of
 from ops.fleet.records import Record, Records
 from ops.fleet.stacks import FleetEnvironment, FleetStack
-from ops.outputs.rows import has_probes, rows
+from ops.outputs.rows import has_probes, rendered, rows
 from ops.outputs.token_rows import running_token_rows, token_probes
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
@@ -74,13 +73,13 @@ class StackStatus:
             "cluster": self.stack.cluster,
             "wave": self.wave,
             "isUp": self.is_up,
-            "updated": _rendered(self.updated),
+            "updated": rendered(self.updated),
             "commit": self.commit,
-            "nearestExpiry": _rendered(self.expires),
+            "nearestExpiry": rendered(self.expires),
             "expired": list(self.expired),
             "overdueRenewals": list(self.overdue),
             "failedSignIn": vars(self.failure) if self.failure else None,
-            "lastRunFailed": {"at": _rendered(failed.at), "reason": failed.reason} if failed else None,
+            "lastRunFailed": {"at": rendered(failed.at), "reason": failed.reason} if failed else None,
         }
 
 
@@ -148,7 +147,3 @@ def _probes(environment: FleetEnvironment, states: dict[str, State]) -> ProbeRes
         return None
     cloud = local_cloud.of(environment.stacks[0].name)
     return probes.read(Path(cloud.kubeconfig)) if cloud is not None else None
-
-
-def _rendered(moment: datetime | None) -> str | None:
-    return None if moment is None else rfc3339.render(moment)

@@ -8,10 +8,9 @@ from typing import Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
-from identity.credentials import rfc3339
 from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly, with_findings
 from ops.graph.model import Facts, GraphNode, Health, NodeKind, Relation, facts, joined, worst
-from ops.outputs.rows import Row
+from ops.outputs.rows import Row, rendered
 from ops.world import ownership
 from ops.world.cluster_state import MountedVersion
 from ops.world.probes import ProbeResult
@@ -81,7 +80,7 @@ def _secret(row: Row, now: datetime) -> GraphNode:
         expires=row.not_after,
         renew_after=row.renew_after,
         facts=facts(
-            expires=_rendered(row.not_after), renewal_after=_rendered(row.renew_after), thumbprint=row.thumbprint
+            expires=rendered(row.not_after), renewal_after=rendered(row.renew_after), thumbprint=row.thumbprint
         ),
     )
 
@@ -173,10 +172,6 @@ def _probe_facts(probe: ProbeResult | None) -> Facts:
         call = f"{proof['status']} {proof['action']}" if proof["status"] else None
         known += facts(credential_file=probe.report["credentialFile"], proof_call=call)
     return known
-
-
-def _rendered(date: datetime | None) -> str | None:
-    return rfc3339.render(date) if date else None
 
 
 def by_identity(mounted: Iterable[MountedVersion]) -> Mapping[tuple[str, str], list[MountedVersion]]:

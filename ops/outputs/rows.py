@@ -54,8 +54,8 @@ class Row:
             "clientID": self.client_id,
             "secret": self.secret,
             "secretProviderClass": self.secret_provider_class,
-            "notAfter": _rendered(self.not_after),
-            "renewAfter": _rendered(self.renew_after),
+            "notAfter": rendered(self.not_after),
+            "renewAfter": rendered(self.renew_after),
             "daysLeft": self.days_left(now),
             "thumbprint": self.thumbprint,
             "mounts": [{"pod": probe.pod, "report": probe.report, "problem": probe.problem} for probe in self.probes],
@@ -109,5 +109,6 @@ def _date(rendered: str | None) -> datetime | None:
     return rfc3339.parse(rendered) if rendered else None
 
 
-def _rendered(date: datetime | None) -> str | None:
+def rendered(date: datetime | None) -> str | None:
+    """A date as RFC 3339 in UTC; None for none."""
     return rfc3339.render(date) if date else None

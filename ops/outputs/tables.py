@@ -19,7 +19,7 @@ from rich.text import Text
 from identity.credentials import rfc3339
 from ops.outputs.rows import Row
 from ops.outputs.token_rows import TokenRow
-from ops.world.probes import ProbeResult
+from ops.world.probes import ProbeResult, path_in_pod
 
 # The two steps in a probe's report.
 _Step: TypeAlias = Literal["signIn", "proof"]
@@ -172,12 +172,7 @@ def _date(date: datetime | None) -> Text:
 
 
 def _file(probe: ProbeResult, mounts: Path) -> str:
-    """The path in the pod: below the mounts directory it follows the pod's namespace and workload."""
-    path = Path((probe.report["credentialFile"] if probe.report else None) or _UNKNOWN)
-    for root in (mounts, mounts.resolve()):
-        if path.is_relative_to(root):
-            return str(Path("/", *path.relative_to(root).parts[2:]))
-    return str(path)
+    return path_in_pod(Path((probe.report["credentialFile"] if probe.report else None) or _UNKNOWN), mounts)
 
 
 def _outcome(probe: ProbeResult, step: _Step) -> Text:

@@ -12,11 +12,12 @@ import httpx
 
 from identity.access.api_server import ApiServer
 from identity.access.errors import AccessError
+from identity.access.probe_pod import CONTAINER
 from identity.credentials import rfc3339
 from ops.world import cluster_state
 from ops.world.expected import Cluster, StackState
 from ops.world.parts import Part
-from ops.world.probes import TIMEOUT, ProbeDocument, container_reasons, report_of
+from ops.world.probes import TIMEOUT, ProbeDocument, container_reasons, path_in_pod, report_of
 from ops.world.seen import Unread, attempt
 from ops.world.stack_world import (
     SeenClass,
@@ -31,7 +32,6 @@ from ops.world.stack_world import (
 _CORE: Final = "/api/v1/namespaces/{}"
 _CLASSES: Final = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{}/secretproviderclasses"
 _PROBE_LABEL: Final = "app.kubernetes.io/name"
-_PROBE: Final = "credential-probe"
 _AT_ONCE: Final = 8
 
 
@@ -133,7 +133,7 @@ def _probes(cluster: Cluster, pods: list[Mapping[str, Any]]) -> list[Mapping[str
     return [
         pod
         for pod in pods
-        if (pod["metadata"].get("labels") or {}).get(_PROBE_LABEL) == _PROBE and _name(pod).startswith(own)
+        if (pod["metadata"].get("labels") or {}).get(_PROBE_LABEL) == CONTAINER and _name(pod).startswith(own)
     ]
 
 
@@ -170,7 +170,7 @@ def _proxied(server: ApiServer, pod: Mapping[str, Any]) -> SeenReport | Unread:
 def _report(document: ProbeDocument, mounts: Path | None) -> SeenReport:
     expires, file, proof = document["notAfter"], document["credentialFile"], document["proof"]
     return SeenReport(
-        file=file if file is None or mounts is None else _in_pod(Path(file), mounts),
+        file=file if file is None or mounts is None else path_in_pod(Path(file), mounts),
         client_id=document.get("clientId"),
         thumbprint=document.get("thumbprint"),
         expires=rfc3339.parse(expires) if expires else None,
@@ -181,11 +181,3 @@ def _report(document: ProbeDocument, mounts: Path | None) -> SeenReport:
         proof_error=proof["error"],
         action=proof["action"],
     )
-
-
-def _in_pod(path: Path, mounts: Path) -> str:
-    """The file's path in the pod: below `mounts` it follows namespace and pod."""
-    for root in (mounts, mounts.resolve()):
-        if path.is_relative_to(root):
-            return str(Path("/", *path.relative_to(root).parts[2:]))
-    return str(path)

@@ -177,3 +177,11 @@ def container_reasons(status: Mapping[str, Any]) -> list[str]:
         for state in container.get("state", {}).values()
         if "reason" in state
     ]
+
+
+def path_in_pod(file: Path, mounts: Path) -> str:
+    """A file's path in its pod: below `mounts`, the local kubelet's volumes, it follows namespace and pod."""
+    for root in (mounts, mounts.resolve()):
+        if file.is_relative_to(root):
+            return str(Path("/", *file.relative_to(root).parts[2:]))
+    return str(file)

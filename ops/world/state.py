@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from identity import resource_types
+from identity.access.probe_pod import CONTAINER
 from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
 from identity.catalogue_rows import ControlPlaneIdentity, GrantedIdentity, Mount
 from identity.naming import control_plane_namespace
@@ -27,8 +28,6 @@ from ops.world.expected import (
 )
 from ops.world.ownership import KEY_VAULT_USER, Ownership, ResourceOwner, by_owner
 
-# The container of `components/kubernetes/credential_probe.py`.
-_PROBE: Final = "credential-probe"
 # The Deployments that prove the service accounts of workload identities, by the field of the identity.
 _PROBES: Final = {
     row.field: tuple(map(row.workload.probe_name, row.workload.subjects)) for row in CONTROL_PLANE if row.workload
@@ -202,7 +201,7 @@ def _mount(row: ControlPlaneIdentity, mount: Mount, side: ClusterSide) -> Expect
     is_ours = side == "stack"
     return ExpectedMount(
         deployment=row.probe_name(mount) if is_ours else mount.deployment,
-        container=_PROBE if is_ours else mount.container,
+        container=CONTAINER if is_ours else mount.container,
         directory=mount.path,
         variable=mount.credential_env,
         document=mount.config.path if mount.config else None,

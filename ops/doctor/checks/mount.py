@@ -14,7 +14,7 @@ from identity.naming import parse_arm_id
 from identity.secrets_store import poll_interval, rotation_command, rotation_fault
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
 from ops.doctor.model.fixes import of_symptom
-from ops.doctor.model.lookups import mounting_pods
+from ops.doctor.model.lookups import last_warning, mounting_pods
 from ops.world.expected import Identity
 from ops.world.parts import Part
 from ops.world.seen import NotReadError, Unread, entry, known
@@ -85,8 +85,7 @@ def _polled_within(world: StackWorld) -> timedelta:
 def _last_warning(plane: SeenControlPlane, pod: str, reason: str) -> str:
     if isinstance(plane.warnings, Unread):
         return f"its events were not read ({plane.warnings.why})"
-    warnings = [warning for warning in plane.warnings if (warning.pod, warning.reason) == (pod, reason)]
-    return " ".join(max(warnings, key=lambda warning: warning.last).message.split()) if warnings else _NO_EVENT
+    return last_warning(plane.warnings, pod, reason) or _NO_EVENT
 
 
 def _fix(world: StackWorld, identity: Identity, reason: str) -> str:

@@ -36,11 +36,7 @@ def _find(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         "keyvaultName": state.vault_name,
         "tenantId": state.tenant_id,
     }
-    differences = [
-        f"{key} is {provider_class.parameters.get(key)!r}, not {value!r}"
-        for key, value in expected.items()
-        if provider_class.parameters.get(key) != value
-    ]
+    differences = _differences(provider_class.parameters, expected)
     if provider_class.provider != "azure":
         differences.append(f"its provider is {provider_class.provider!r}, not 'azure'")
     differences += _in_objects(provider_class.parameters.get("objects", ""), identity)
@@ -57,10 +53,12 @@ def _in_objects(text: str, identity: Identity) -> list[str]:
     if of_secret is None:
         return [f"objectName is {', '.join(map(repr, map(_name, objects)))}, not {identity.secret!r}"]
     expected = {"objectEncoding": identity.object_encoding, "objectType": "secret"}
+    return _differences(of_secret, expected)
+
+
+def _differences(actual: Mapping[str, Any], expected: Mapping[str, str]) -> list[str]:
     return [
-        f"{key} is {of_secret.get(key)!r}, not {value!r}"
-        for key, value in expected.items()
-        if of_secret.get(key) != value
+        f"{key} is {actual.get(key)!r}, not {value!r}" for key, value in expected.items() if actual.get(key) != value
     ]
 
 

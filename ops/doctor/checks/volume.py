@@ -7,7 +7,7 @@ from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.doctor.model.fixes import of_cluster_side
-from ops.doctor.model.lookups import REFUSED_DOCUMENT, mounting_pods, reports_of, youngest_pods
+from ops.doctor.model.lookups import REFUSED_DOCUMENT, last_warning, mounting_pods, reports_of, youngest_pods
 from ops.world.expected import ExpectedMount, Identity
 from ops.world.parts import Part
 from ops.world.seen import NotReadError, Unread, entry, known
@@ -81,8 +81,7 @@ def _volume_of_another_kind(plane: SeenControlPlane, pod: SeenPod) -> str:
     """The kubelet's message about another volume of a waiting pod; empty if there is none."""
     if pod.phase != "Pending" or isinstance(plane.warnings, Unread):
         return ""
-    warnings = [warning for warning in plane.warnings if (warning.pod, warning.reason) == (pod.name, "FailedMount")]
-    last = " ".join(max(warnings, key=lambda warning: warning.last).message.split()) if warnings else ""
+    last = last_warning(plane.warnings, pod.name, "FailedMount")
     return "" if any(f'"{volume}"' in last for volume in pod.classes) else last
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from ops.world.expected import ExpectedMount, ExpectedRole, Identity
 from ops.world.seen import NotReadError, entry, known
-from ops.world.stack_world import SeenPod, SeenReport, StackWorld
+from ops.world.stack_world import SeenPod, SeenReport, SeenWarning, StackWorld
 
 # The begin of `identity.credentials.document.InvalidCredentialError`: the file exists, and its content is refused.
 REFUSED_DOCUMENT: Final = "credential document:"
@@ -51,6 +51,12 @@ def reports_of(world: StackWorld, identity: Identity) -> Iterator[tuple[Expected
         for pod in youngest_pods(known(plane.pods), mount):
             if not pod.is_ready or isinstance(plane.reports.get(pod.name), SeenReport):
                 yield mount, pod, entry(plane.reports, pod.name)
+
+
+def last_warning(warnings: Iterable[SeenWarning], pod: str, reason: str) -> str:
+    """The newest message of this reason about a pod, in one line; empty for none."""
+    own = [warning for warning in warnings if (warning.pod, warning.reason) == (pod, reason)]
+    return " ".join(max(own, key=lambda warning: warning.last).message.split()) if own else ""
 
 
 def role_fault(world: StackWorld, role: ExpectedRole) -> str:
