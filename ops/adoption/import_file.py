@@ -15,7 +15,7 @@ from identity import resource_types
 from ops.adoption.matching import Match
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import Plan, StateResource, name_of, provider_urn
+from ops.stack.state import Plan, StateResource, name_of, provider_urn, resources_in, with_resources
 
 # pulumi/pulumi `pkg/resource/deploy/providers/provider_keys.go`
 _INTERNAL: Final = "__internal"
@@ -62,7 +62,7 @@ def enter_providers(engine: Engine, path: Path) -> None:
     """
     _, urns = _read(path)
     state = engine.state()
-    resources = state["deployment"].get("resources") or []
+    resources = resources_in(state)
     missing = urns - {resource["urn"] for resource in resources}
     if not missing:
         return
@@ -71,7 +71,7 @@ def enter_providers(engine: Engine, path: Path) -> None:
         raise CommandError(f"{path} names {', '.join(sorted(unknown))}, which the stack does not have; write it again")
     roots = [resource for resource in new.values() if resource["type"] == resource_types.STACK]
     entered = [*roots, *(_as_created(new[urn]) for urn in sorted(missing))]
-    engine.replace_state({**state, "deployment": {**state["deployment"], "resources": [*entered, *resources]}})
+    engine.replace_state(with_resources(state, [*entered, *resources]))
 
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], set[str]]:

@@ -12,7 +12,7 @@ from identity.settings.schema.problems import NAMESPACE
 from ops.access.azure import deployer
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import Plan, StateResource, provider_urn, type_of
+from ops.stack.state import Plan, StateResource, provider_urn, resources_in, type_of, with_resources
 from ops.world.adoption_guard import AdoptionGuard, owner_of_application
 from ops.world.stacks import Contents, Stacks
 
@@ -36,11 +36,10 @@ def take(engine: Engine, owner_id: str) -> None:
             "with it; nothing was changed. `idstack split` moves a hosted cluster from one stack to another"
         )
     state = engine.state()
-    resources = list(state["deployment"].get("resources") or ())
+    resources = [*resources_in(state)]
     if not any(resource["type"] == resource_types.STACK_OWNER for resource in resources):
         resources += _planned(engine.planned(), {resource["urn"] for resource in resources})
-    resources = [_with(resource, id) for resource in resources]
-    engine.replace_state({**state, "deployment": {**state["deployment"], "resources": resources}})
+    engine.replace_state(with_resources(state, [_with(resource, id) for resource in resources]))
 
 
 def refuse_lost(engine: Engine, report: Callable[[str], None]) -> None:

@@ -19,6 +19,7 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_moves
+from ops.stack.state import resources_in
 
 UpOption: TypeAlias = Annotated[bool, typer.Option("--up/--no-up", help="Run `up` afterwards.", show_default=True)]
 UnlockOption: TypeAlias = Annotated[
@@ -56,7 +57,7 @@ def recover(
     if owner is not None:
         owner_ids.take(engine, owner)
     owner_ids.refuse_lost(engine, screen.console.print)
-    for line in settle.withdrawn_since(engine, state["deployment"].get("resources") or ()):
+    for line in settle.withdrawn_since(engine, resources_in(state)):
         screen.console.print(line)
     screen.step("resources that exist but are not in the state")
     orphans = settle.find_orphans(engine, screen.console.print)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ops.stack.state import UNKNOWN, Plan, State, StateResource, name_of, provider_urn
+from ops.stack.state import UNKNOWN, Plan, State, StateResource, name_of, provider_urn, resources_in, with_resources
 
 # A secret in a plan.
 _MASKED: Final = "[secret]"
@@ -55,11 +55,10 @@ def unmarked(state: State) -> State:
     A refresh does not read marked resources. Without the mark it removes deleted ones, so that a plan creates them
     again and finds an existing replacement; a resource with the same id stays.
     """
-    resources = state["deployment"].get("resources") or ()
-    kept = [resource.copy() for resource in resources]
+    kept = [resource.copy() for resource in resources_in(state)]
     for resource in kept:
         resource.pop("pendingReplacement", None)
-    return {**state, "deployment": {**state["deployment"], "resources": kept}} if kept else state
+    return with_resources(state, kept) if kept else state
 
 
 def settled(state: State, orphans: Sequence[Orphan]) -> State:
@@ -72,8 +71,7 @@ def settled(state: State, orphans: Sequence[Orphan]) -> State:
         {**orphan.resource, "id": orphan.id, "outputs": orphan.resource["inputs"], "refreshBeforeUpdate": True}
         for orphan in orphans
     ]
-    resources = [*(state["deployment"].get("resources") or ()), *entered]
-    return {**state, "deployment": {**state["deployment"], "resources": resources}}
+    return with_resources(state, [*resources_in(state), *entered])
 
 
 def _needs(resource: StateResource) -> set[str]:

@@ -24,7 +24,7 @@ from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.standstill import Standstill
-from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_in_log, outputs_of
+from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_in_log, outputs_of, resources_in
 
 T = TypeVar("T")
 # The engine lists a file backend while other engines write their states: a draft that has vanished meanwhile fails the
@@ -331,7 +331,7 @@ class Engine(PulumiRuns):
 
     def resources(self) -> list[StateResource]:
         """The resources in the state; secrets are encrypted. A stack that does not exist is an error."""
-        return self.state()["deployment"].get("resources") or []
+        return resources_in(self.state())
 
     def resources_if_any(self) -> list[StateResource]:
         """As `resources`; none if there is no such stack. A listing of stacks would read the states of all."""

@@ -124,9 +124,19 @@ class Plan(TypedDict):
     diagnostics: NotRequired[list[Diagnostic] | None]
 
 
+def resources_in(state: State) -> list[StateResource]:
+    """The resources of a state, none in a new stack."""
+    return state["deployment"].get("resources") or []
+
+
+def with_resources(state: State, resources: Sequence[StateResource]) -> State:
+    """The `state` with these resources instead of its own."""
+    return {**state, "deployment": {**state["deployment"], "resources": list(resources)}}
+
+
 def outputs_of(state: State) -> StackOutputs[str]:
     """The outputs in a state, none of which is secret; empty before the first complete run."""
-    return outputs_in(state["deployment"].get("resources") or ())
+    return outputs_in(resources_in(state))
 
 
 def outputs_in_log(lines: Sequence[str]) -> StackOutputs[str] | None:
@@ -164,10 +174,10 @@ def without(state: State, urns: Collection[str]) -> State:
                 for name, needed in (resource.get("propertyDependencies") or {}).items()
             },
         }
-        for resource in state["deployment"].get("resources") or ()
+        for resource in resources_in(state)
         if resource["urn"] not in urns
     ]
-    return {**state, "deployment": {**state["deployment"], "resources": kept}}
+    return with_resources(state, kept)
 
 
 def name_of(urn: str) -> str:

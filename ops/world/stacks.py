@@ -12,7 +12,7 @@ from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.naming import role_assignment_name
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import State, StateResource, outputs_in
+from ops.stack.state import State, StateResource, outputs_in, resources_in
 from ops.world.seen import Unread
 
 # The output with the principal of a service principal or a managed identity.
@@ -122,7 +122,7 @@ class Stacks:
                 continue
             if state["deployment"].get("pending_operations"):
                 unread[name] = Unread(f"a run was killed; `make recover STACK={name}` finishes it")
-            contents[name] = Contents.of(state["deployment"].get("resources") or [])
+            contents[name] = Contents.of(resources_in(state))
         return cls(tuple(names), contents, unread)
 
     @property

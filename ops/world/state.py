@@ -12,7 +12,7 @@ from identity.catalogue_rows import ControlPlaneIdentity, GrantedIdentity, Mount
 from identity.naming import control_plane_namespace
 from identity.outputs import ClusterSide, StackOutputs, cluster_side
 from identity.plugin_schema import IssuerDocumentsState, VaultKeyOutputs
-from ops.stack.state import State, StateResource, name_of, outputs_of
+from ops.stack.state import State, StateResource, name_of, outputs_of, resources_in
 from ops.world.accesses import accesses
 from ops.world.expected import (
     Cluster,
@@ -36,8 +36,7 @@ _PROBES: Final = {
 
 def expected(state: State) -> StackState:
     """The expectations of the checks for a stack with this state; empty if it was never brought up."""
-    deployment = state["deployment"]
-    resources = _Resources([resource for resource in deployment.get("resources") or () if not resource.get("delete")])
+    resources = _Resources([resource for resource in resources_in(state) if not resource.get("delete")])
     outputs = outputs_of(state)
     return StackState(
         cluster_side=outputs.get("clusterSide", "stack"),
@@ -52,7 +51,7 @@ def expected(state: State) -> StackState:
         reader_roles=resources.roles(ResourceOwner(), KEY_VAULT_USER),
         pending=tuple(
             f"{operation['type']} {name_of(operation['resource']['urn'])}"
-            for operation in deployment.get("pending_operations") or ()
+            for operation in state["deployment"].get("pending_operations") or ()
         ),
         is_up="hostedClusters" in outputs,
     )
