@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from identity import resource_types
 from ops.renewal.renewable import SLOTS, Renewable, RenewedType, other_slot
-from ops.stack.state import Plan, PlanStep, StateResource, errors_of, name_of
+from ops.stack.state import Plan, PlanStep, StateResource, errors_of, name_of, type_of
 
 # Steps without a change.
 _NOTHING: Final = frozenset({"same", "read", "refresh"})
@@ -127,7 +127,7 @@ def _withdrawn(identity: Renewable, planned: PlanStep | None, state: Mapping[str
 
 def _is_engines_own(step: PlanStep) -> bool:
     """Whether the step is part of every run: one of the stack itself, or of a provider."""
-    kind = step["urn"].rpartition("::")[0].rpartition("::")[2].rpartition("$")[2]
+    kind = type_of(step["urn"])
     return kind == resource_types.STACK or (
         kind.startswith(resource_types.PROVIDER) and step["op"] in _CREATION | _UPDATE
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from identity.similar import did_you_mean
-from ops.stack.environment import LOCAL_STACK, ROOT, is_local, project_name
+from ops.stack.environment import LOCAL_STACK, ROOT, is_local, project_name, pulumi_home
 from ops.stack.errors import CommandError
 from ops.stack.recorded_backend import VARIABLE, recorded
 
@@ -57,7 +57,7 @@ def _selected(environ: Mapping[str, str], root: Path) -> str | None:
 
     The engine records one for each backend, in PULUMI_HOME, by the path of the project's file.
     """
-    home = Path(environ.get("PULUMI_HOME") or Path(environ.get("HOME") or Path.home(), ".pulumi"))
+    home = pulumi_home(environ)
     project = root / "Pulumi.yaml"
     keys = {
         hashlib.sha1(str(path).encode(), usedforsecurity=False).hexdigest() for path in (project, project.resolve())

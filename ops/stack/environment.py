@@ -134,6 +134,11 @@ def is_local(stack: str) -> bool:
     return _LOCAL_STACKS.fullmatch(stack) is not None
 
 
+def pulumi_home(environ: Mapping[str, str]) -> Path:
+    """PULUMI_HOME, which has the engine's login, its selected stacks and its plugins."""
+    return Path(environ.get("PULUMI_HOME") or Path(environ.get("HOME") or Path.home(), ".pulumi"))
+
+
 def local_paths(base: Mapping[str, str] = os.environ) -> LocalPaths:
     """The local stacks' files: below `.localcloud` of this checkout, or below LOCALCLOUD_STATE_DIR if `base` has it."""
     return LocalPaths(Path(base.get(STATE_DIRECTORY_VARIABLE) or ROOT / ".localcloud").absolute())

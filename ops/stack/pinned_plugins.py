@@ -21,6 +21,7 @@ from typing import Final
 
 import typer
 
+from ops.stack.environment import pulumi_home
 from ops.stack.errors import CommandError
 from tools import downloads
 
@@ -100,8 +101,7 @@ def _unpack(name: str, version: str, file: Path, environment: Mapping[str, str])
 
 def cached(name: str, version: str, environment: Mapping[str, str]) -> Path:
     """The path of a plugin's executable in the cache of PULUMI_HOME, whether it exists or not."""
-    home = Path(environment.get("PULUMI_HOME") or Path(environment.get("HOME") or Path.home(), ".pulumi"))
-    return home / "plugins" / f"resource-{name}-v{version}" / f"pulumi-resource-{name}"
+    return pulumi_home(environment) / "plugins" / f"resource-{name}-v{version}" / f"pulumi-resource-{name}"
 
 
 def _wanted() -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from typing import Final
 
 from identity.credentials import rfc3339
 from ops.stack import files
+from ops.stack.environment import pulumi_home
 
 _FOLDER: Final = "idstack-engines"
 # Fields of `/proc/<pid>/stat` behind the name (proc_pid_stat(5)): state, and starttime, the 22nd of all.
@@ -104,8 +105,7 @@ class StartedEngines:
     @classmethod
     def of(cls, stack: str, environment: dict[str, str]) -> StartedEngines:
         """The engines of a stack whose commands have this environment."""
-        home = Path(environment.get("PULUMI_HOME") or Path.home() / ".pulumi")
-        return cls(home / _FOLDER, stack.rpartition("/")[2])
+        return cls(pulumi_home(environment) / _FOLDER, stack.rpartition("/")[2])
 
     def starting(self) -> StartingEngine:
         """The record of a new engine."""

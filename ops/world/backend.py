@@ -12,12 +12,12 @@ from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias
-from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AccessError
 from identity.credentials import rfc3339
-from ops.stack import lock
+from ops.stack import disk, lock
 from ops.stack.engine import Engine
 from ops.stack.environment import project_name
 from ops.stack.errors import CommandError
@@ -25,7 +25,7 @@ from ops.stack.state_file import StateDamagedError
 from ops.world.seen import Unread
 from ops.world.stack_world import SeenLock, SeenRun
 
-_LOCKS: Final = ".pulumi/locks/organization"
+_LOCKS: Final = "locks/organization"
 # In the errors of a key service that refuses the caller.
 _REFUSED: Final = ("Forbidden", "AuthorizationFailed", "StatusCode=403", "RESPONSE 403")
 
@@ -37,20 +37,16 @@ def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
     """The locks on the stack, if its backend shows them; `azure` reads those in a storage account."""
     try:
         backend = engine.backend()
-        project = project_name(engine.root)
-        folder = f"{_LOCKS}/{project}/{engine.stack}"
-        address = urlsplit(backend)
-        match address.scheme:
-            case "file":
-                root = Path(unquote(f"{address.netloc}{address.path}")).expanduser()
-                locks = dict(_files(root / folder))
-            case "azblob":
-                locks = _blobs(address, folder, engine.environment, azure)
-            case _:
-                return Unread(
-                    f"the locks of {backend.partition('?')[0]} cannot be read; `up` names the owner of a lock and "
-                    "changes nothing"
-                )
+        folder = f"{_LOCKS}/{project_name(engine.root)}/{engine.stack}"
+        if (directory := disk.directory(backend)) is not None:
+            locks = dict(_files(directory / folder))
+        elif (address := urlsplit(backend)).scheme == "azblob":
+            locks = _blobs(address, f".pulumi/{folder}", engine.environment, azure)
+        else:
+            return Unread(
+                f"the locks of {backend.partition('?')[0]} cannot be read; `up` names the owner of a lock and "
+                "changes nothing"
+            )
     except (AccessError, CommandError) as error:
         return Unread.because(error)
     return tuple(_lock(text, written, engine) for text, written in locks.items())

@@ -73,7 +73,12 @@ class Contents:
             ),
             ids=frozenset(resource["id"].lower() for resource in resources if resource.get("id", "").startswith("/")),
             principals=frozenset(filter(None, principals)),
-            texts=frozenset(text.lower() for resource in resources for text in _texts(resource)),
+            texts=frozenset(
+                text.lower()
+                for resource in resources
+                for key in ("id", "inputs", "outputs")
+                for text in _texts(resource.get(key))
+            ),
             infra_ids=frozenset(_infra_ids(resources)),
             assignments=frozenset(
                 (str(role["scope"]), str(role["roleAssignmentName"]))
@@ -161,11 +166,7 @@ def _state(engine: Engine, stack: str) -> State | Unread:
         return Unread.because(error)
 
 
-def _texts(resource: StateResource) -> Iterator[str]:
-    yield from _strings({key: resource.get(key) for key in ("id", "inputs", "outputs")})
-
-
-def _strings(value: Any) -> Iterator[str]:
+def _texts(value: Any) -> Iterator[str]:
     match value:
         case str():
             yield value
@@ -174,10 +175,10 @@ def _strings(value: Any) -> Iterator[str]:
                 yield value.rpartition("/")[2]
         case Mapping():
             for item in value.values():
-                yield from _strings(item)
+                yield from _texts(item)
         case list():
             for item in value:
-                yield from _strings(item)
+                yield from _texts(item)
 
 
 def _infra_ids(resources: Sequence[StateResource]) -> Iterator[str]:
