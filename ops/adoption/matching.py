@@ -47,11 +47,6 @@ class Match:
     replaced_for: str = ""
     other_role: str | None = None
 
-    @property
-    def name(self) -> str:
-        """The resource's name in the program."""
-        return name_of(self.resource["urn"])
-
     def has_type(self, type_token: str) -> bool:
         """Whether it is of this type."""
         return self.resource["type"] == type_token

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from identity.clouds import LOCAL_CLOUD
 from identity.naming import dashed
 from identity.settings import Settings
 from identity.settings.schema.problems import NAMESPACE
@@ -48,11 +47,6 @@ class FleetStack:
     secrets_provider: str | None
     config: Mapping[str, Any]
     settings: Settings
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is a stack of the local cloud."""
-        return self.settings.cloud.name == LOCAL_CLOUD
 
     @property
     def configuration(self) -> dict[str, Any]:

@@ -129,8 +129,7 @@ class Rehearsal:
             "findings": self.findings(forbidden),
             "plan": [
                 {
-                    "cluster": owner.cluster,
-                    "identity": owner.identity,
+                    **vars(owner),
                     **{kind.value: {operation.value: count for operation, count in row[kind].items()} for kind in row},
                 }
                 for owner, row in self.plan().items()
@@ -150,8 +149,7 @@ class Rehearsal:
             "unusedClusters": list(self.unused),
             "restarts": [
                 {
-                    "cluster": restart.owner.cluster,
-                    "identity": restart.owner.identity,
+                    **vars(restart.owner),
                     "deployments": list(restart.deployments),
                     "reason": restart.reason,
                 }
@@ -184,9 +182,7 @@ def _lost_to_json(step: StackStep) -> dict[str, Any]:
 
 
 def _sign_ins_to_json(client: SignIns) -> dict[str, Any]:
-    owner = client.owner
-    counts = {"succeeded": client.worked, "failed": dict(client.failed)}
-    return {"cluster": owner.cluster, "identity": owner.identity, **counts}
+    return {**vars(client.owner), "succeeded": client.worked, "failed": dict(client.failed)}
 
 
 _SHOWN: Final = 5

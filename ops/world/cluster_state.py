@@ -132,18 +132,6 @@ class ClusterState:
     mounts: tuple[MountedVersion, ...] = ()
     unread: tuple[Unread, ...] = ()
 
-    def wrong(self) -> Iterator[str]:
-        """A line for each unexpected condition, outdated mount and failed read."""
-        for condition in self.conditions:
-            if not condition.is_expected:
-                reason = f"({condition.reason}): {condition.message}"
-                yield f"{condition.cluster}: {condition.type} is {condition.status} {reason}".rstrip(": ")
-        for mount in self.mounts:
-            if mount.state in ("old", "not mounted"):
-                version = f", version {mount.version}; the vault has {mount.current}" if mount.state == "old" else ""
-                yield f"{mount.cluster}: {mount.identity} in the pod {mount.pod} is {mount.state}{version}"
-        yield from (f"not read: {unread.why}" for unread in self.unread)
-
     def to_json(self) -> dict[str, Any]:
         """Conditions by cluster, mounts by cluster and identity."""
         conditions: dict[str, list[dict[str, Any]]] = {}
