@@ -10,13 +10,14 @@ from functools import cached_property
 from pathlib import Path
 
 from identity.credentials import rfc3339
-from ops.fleet.processes import BACKEND, Run, StackRun
+from ops.fleet.processes import Run, StackRun
 from ops.fleet.records import Record, Records, fingerprint, whole
 from ops.fleet.rollout import RolloutStacks
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.outputs.rows import rows
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
+from ops.stack.recorded_backend import VARIABLE as BACKEND
 from ops.stack.state import State, outputs_of
 
 

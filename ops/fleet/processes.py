@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from ops.fleet.stacks import FleetEnvironment, FleetStack
+from ops.stack.recorded_backend import VARIABLE as BACKEND
 
-BACKEND: Final = "PULUMI_BACKEND_URL"
 # Of the log, for its last line.
 _END: Final = 4096
 _TAIL_LINES: Final = 20

@@ -16,6 +16,7 @@ from typing import Final, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from identity import checkout
+from ops.stack import files
 
 DIRECTORY: Final = ".fleet"
 """In the project; git ignores it."""
@@ -61,9 +62,7 @@ class Records:
     def write(self, stack: str, record: Record) -> None:
         """Replace a stack's record."""
         self._make()
-        draft = self._file(stack).with_suffix(".draft")
-        draft.write_text(record.model_dump_json(), encoding="utf-8")
-        draft.replace(self._file(stack))
+        files.replace(self._file(stack), record.model_dump_json())
 
     def forget(self, stack: str) -> None:
         """Remove the record at the begin of a run, which outdates it."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -20,9 +19,9 @@ from typing import Final, Protocol
 from ops.fleet.processes import Run
 from ops.fleet.stacks import FleetEnvironment, FleetStack, Wave
 from ops.stack.errors import CommandError
+from ops.stack.streaming import handling_signals
 
 _POLL_INTERVAL: Final = 0.2  # seconds
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class RolloutOutcome(StrEnum):
@@ -97,7 +96,7 @@ class Rollout:
 
     def run(self) -> None:
         """Bring every stack up, or stop; `progress` has the outcome of each."""
-        with self._handling_signals():
+        with handling_signals(self._interrupt):
             previous: Wave | None = None
             for wave in self.environment.waves:
                 of_wave = [entry for entry in self.progress if entry.wave == wave.name]
@@ -158,16 +157,6 @@ class Rollout:
             self.show(self.progress, f"{wave.name} begins at {until:%H:%M:%S} UTC")
             self.wait(min(remaining, _POLL_INTERVAL))
 
-    @contextmanager
-    def _handling_signals(self) -> Iterator[None]:
+    def _interrupt(self, number: int, _: FrameType | None) -> None:
         """The first signal stops the rollout; a second one would leave the stacks locked, so it changes nothing."""
-
-        def handle(number: int, _: FrameType | None) -> None:
-            self.interrupted_by = self.interrupted_by or signal.Signals(number).name
-
-        before = {number: signal.signal(number, handle) for number in _SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        self.interrupted_by = self.interrupted_by or signal.Signals(number).name

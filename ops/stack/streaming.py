@@ -40,6 +40,17 @@ class Ended:
     interrupted_by: str | None
 
 
+@contextmanager
+def handling_signals(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Let `handler` have SIGINT and SIGTERM of this process."""
+    before = {number: signal.signal(number, handler) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
 def run_streaming(
     command: Sequence[str],
     *,
@@ -63,7 +74,7 @@ def run_streaming(
     errors = []
     interruption = _Interruption(reaches_engine=has_terminal)
     with (
-        interruption.handling_signals(),
+        handling_signals(interruption.handle),
         subprocess.Popen(
             command,
             cwd=directory,
@@ -91,7 +102,7 @@ def run_passing_on(command: Sequence[str], *, directory: Path, environment: Mapp
     interruption = _Interruption(reaches_engine=has_terminal)
     group = None if has_terminal else 0
     with (
-        interruption.handling_signals(),
+        handling_signals(interruption.handle),
         subprocess.Popen(command, cwd=directory, env=environment, process_group=group) as process,
         interruption.of(process, None),
     ):
@@ -108,16 +119,6 @@ class _Interruption:
         self._pending: signal.Signals | None = None
         # Reentrant: a signal handler may interrupt the holder.
         self._lock = threading.RLock()
-
-    @contextmanager
-    def handling_signals(self) -> Iterator[None]:
-        """Handle the signals of this process, from before the engine starts."""
-        before = {number: signal.signal(number, self._handle) for number in _SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     @contextmanager
     def of(self, process: subprocess.Popen[Any], deadline: Deadline | None) -> Iterator[None]:
@@ -159,7 +160,8 @@ class _Interruption:
             ended.set()
             watcher.join()
 
-    def _handle(self, number: int, _: FrameType | None) -> None:
+    def handle(self, number: int, _: FrameType | None) -> None:
+        """The handler of this process's signals, from before the engine starts."""
         self._send(signal.Signals(number), signal.Signals(number).name)
 
     def _send(self, number: signal.Signals, reason: str) -> None:
