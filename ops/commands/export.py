@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from identity.outputs import owned_namespaces
-from identity.similar import did_you_mean
-from ops.commands.options import DEFAULT_STACK, ClusterOption, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, ClusterOption, JsonOption, Screen, StackOption, require_cluster
 from ops.outputs import hypershift as cli
 from ops.outputs import hypershift_commands as commands
 from ops.outputs import hypershift_script
@@ -49,11 +48,7 @@ def hypershift(
         raise CommandError(
             f"the stack {stack} has no hosted cluster: there is nothing to export before `make up STACK={stack}`"
         )
-    if cluster is not None and cluster not in known:
-        raise CommandError(
-            f"the stack {stack} has no hosted cluster {cluster}; it has {', '.join(known)}"
-            f"{did_you_mean(cluster, known)}"
-        )
+    require_cluster(stack, cluster, known)
     if owned := {name: home for name, home in owned_namespaces(outputs).items() if cluster in (None, name)}:
         raise CommandError(_owned(stack, owned, set(known).difference(owned)))
     exports = [hosted for name, hosted in known.items() if cluster in (None, name)]

@@ -13,8 +13,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from identity.similar import did_you_mean
-from ops.commands.options import DEFAULT_STACK, ClusterOption, StackOption
+from ops.commands.options import DEFAULT_STACK, ClusterOption, StackOption, require_cluster
 from ops.commands.status import brought_up
 from ops.doctor.examination import Examination, examine
 from ops.doctor.report import findings
@@ -71,13 +70,8 @@ def graph(
     if form is GraphFormat.HTML and output is None and sys.stdout.isatty():
         raise CommandError("a page is for a browser: name its file with --output graph.html")
     drawn, examination = read(stack)
+    require_cluster(stack, cluster, [node.name for node in drawn.clusters])
     if cluster is not None:
-        known = [node.name for node in drawn.clusters]
-        if cluster not in known:
-            has = f"it has {', '.join(known)}" if known else "it has none"
-            raise CommandError(
-                f"the stack {stack} has no hosted cluster {cluster}; {has}{did_you_mean(cluster, known)}"
-            )
         drawn = drawn.only(cluster)
     document = _WRITTEN[form](drawn)
     if output is None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.console import Console
 
+from identity.similar import did_you_mean
 from ops.commands import completions
 from ops.stack import plugins
 from ops.stack.chosen_stack import chosen_stack, require_stack
 from ops.stack.deadline import Deadline
 from ops.stack.environment import is_local
+from ops.stack.errors import CommandError
 
 
 def _named_stack(context: typer.Context, name: str) -> str:
@@ -43,27 +46,21 @@ def _checked_stack(context: typer.Context, name: str) -> str:
 
 
 DEFAULT_CHOICE: Final = "PULUMI_STACK, or the selected stack, or local"
-StackOption: TypeAlias = Annotated[
-    str,
-    typer.Option(
+
+
+def _stack_option(callback: Callable[[typer.Context, str], str]) -> Any:
+    return typer.Option(
         *("--stack", "-s"),
         help="Name of the stack.",
         show_default=DEFAULT_CHOICE,
-        callback=_checked_stack,
+        callback=callback,
         autocompletion=completions.stacks,
-    ),
-]
+    )
+
+
+StackOption: TypeAlias = Annotated[str, _stack_option(_checked_stack)]
 # For a stack that may not have a file yet.
-NamedStackOption: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        *("--stack", "-s"),
-        help="Name of the stack.",
-        show_default=DEFAULT_CHOICE,
-        callback=_named_stack,
-        autocompletion=completions.stacks,
-    ),
-]
+NamedStackOption: TypeAlias = Annotated[str, _stack_option(_named_stack)]
 ClusterOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -100,6 +97,13 @@ PoliciesOption: TypeAlias = Annotated[
 DEFAULT_STACK: Final = ""
 # Columns of a console without a terminal.
 _UNLIMITED_WIDTH: Final = 100_000
+
+
+def require_cluster(stack: str, cluster: str | None, known: Collection[str]) -> None:
+    """Raise CommandError for a hosted cluster that is not among those of the stack; None is all of them."""
+    if cluster is not None and cluster not in known:
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        raise CommandError(f"the stack {stack} has no hosted cluster {cluster}; {has}{did_you_mean(cluster, known)}")
 
 
 def own_options(context: typer.Context) -> list[str]:
