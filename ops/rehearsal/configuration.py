@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,14 +22,13 @@ from identity.settings.problems import for_stack
 from identity.settings.schema.kms import key_vault_type_of
 from identity.settings.schema.problems import NAMESPACE, Place, path_of
 from ops.stack import local_cloud
-from ops.stack.configuration import shared_stack_of
+from ops.stack.configuration import has_secret, secrets, shared_stack_of
 from ops.stack.environment import LOCAL_STACK, is_local
 from ops.stack.errors import CommandError
 from ops.stack.settings import validated
 
 _SUBSCRIPTIONS: Final = "subscriptions"
 _ZEROS: Final = "0"
-_SECURE: Final = "secure"
 _SHARED: Final = "sharedStack"
 # The slowest replica of the local Entra ID lags by 1.5 seconds.
 _SETTLE: Final = 2
@@ -125,10 +124,10 @@ def copy_configuration(stack: str, document: Mapping[str, Any], names: Names, di
     """
     config = copy.deepcopy(dict(document.get("config") or {}))
     others = sorted(config.keys() - _keys(config))
-    foreign = [key for key in others if any(_secrets(config[key], (key,)))]
+    foreign = [key for key in others if has_secret(config[key])]
     for key in foreign:
         del config[key]
-    if hidden := [path_of(place) for place in _secrets(config)]:
+    if hidden := [path_of(place) for place in secrets(config)]:
         raise CommandError(
             f"the configuration of {stack} has encrypted values, which a rehearsal without credentials cannot read: "
             f"{', '.join(hidden)}. None of this project's settings is secret: write them as plain text"
@@ -278,16 +277,3 @@ def _list(value: Any) -> Iterable[Any]:
 
 def _is_placeholder(value: Any, length: int) -> bool:
     return isinstance(value, str) and len(value) == length and set(value) <= {_ZEROS, "-"}
-
-
-def _secrets(value: Any, place: Place = ()) -> Iterator[Place]:
-    """The places of encrypted values (`secure: <cipher text>`)."""
-    if isinstance(value, dict):
-        if value.keys() == {_SECURE}:
-            yield place
-            return
-        for key, item in value.items():
-            yield from _secrets(item, (*place, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _secrets(item, (*place, index))

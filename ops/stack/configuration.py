@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from identity import yaml_text
 from identity.clouds import LOCAL_CLOUD
-from identity.settings.schema.problems import NAMESPACE
+from identity.settings.schema.problems import NAMESPACE, Place
 from ops.stack import files
 from ops.stack.chosen_stack import no_such_stack
 from ops.stack.environment import local_paths, project_name
@@ -25,6 +25,7 @@ from ops.stack.recorded_backend import VARIABLE
 from ops.stack.state import State
 
 _SALT: Final = "encryptionsalt"
+_SECURE: Final = "secure"
 _SHARED: Final = f"{NAMESPACE}:sharedStack"
 
 
@@ -148,7 +149,18 @@ def writing_offline(
 
 
 def has_secret(value: Any) -> bool:
-    """Whether a value of the configuration is encrypted (`secure: <cipher text>`), or has such a value in it."""
+    """Whether a value of the configuration is encrypted, or has such a value in it."""
+    return any(True for _ in secrets(value))
+
+
+def secrets(value: Any, place: Place = ()) -> Iterator[Place]:
+    """The places of encrypted values (`secure: <cipher text>`) in a value of the configuration."""
     if isinstance(value, Mapping):
-        return "secure" in value or any(map(has_secret, value.values()))
-    return isinstance(value, list) and any(map(has_secret, value))
+        if value.keys() == {_SECURE}:
+            yield place
+            return
+        for key, item in value.items():
+            yield from secrets(item, (*place, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from secrets(item, (*place, index))
