@@ -60,7 +60,7 @@ def init(
     _check_name(stack)
     asks = not yes and sys.stdin.isatty()
     screen, engine = Screen(as_json=False), Engine(stack)
-    file = stack_file.path_of(engine)
+    file = engine.file
     key = _key(stack, provider, stack_file.secrets_provider_in(file))
     options = {
         "prefix": prefix,

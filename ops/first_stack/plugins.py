@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import metadata
 
 from ops.stack import pinned_plugins
 from ops.stack.errors import CommandError
@@ -12,10 +11,9 @@ from tools import pin
 
 def unpinned(environment: Mapping[str, str]) -> list[str]:
     """Name and version of each plugin of the SDKs that is neither in the engine's cache nor has a checksum."""
-    current = [(name, metadata.version(f"pulumi-{name}")) for name in pinned_plugins.NAMES]
     return [
         f"{name} {version}"
-        for name, version in current
+        for name, version in pinned_plugins.current()
         if not pinned_plugins.cached(name, version, environment).exists()
         and pinned_plugins.checksum(name, version) is None
     ]

@@ -20,11 +20,6 @@ from ops.stack.settings import settings_in_the_file_of, validated
 _READABLE: Final = 0o644
 
 
-def path_of(engine: Engine) -> Path:
-    """`Pulumi.<stack>.yaml` of the engine's project."""
-    return engine.root / f"Pulumi.{engine.stack}.yaml"
-
-
 def has_own(file: Path) -> bool:
     """Whether the file is the user's: it exists, and is not this project's sample."""
     return file.exists() and file.read_text(encoding="utf-8") != stack_text(SAMPLE)
@@ -91,7 +86,7 @@ def record_backend(file: Path, backend: str) -> bool:
 
 def settings_in(engine: Engine) -> Settings:
     """The settings in the stack's file, without an engine and a login; raises CommandError with the report."""
-    _document(path_of(engine))
+    _document(engine.file)
     try:
         return settings_in_the_file_of(engine)
     except ConfigurationError as error:

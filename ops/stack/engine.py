@@ -64,7 +64,7 @@ class Engine(PulumiRuns):
         """
         if not self.is_local:
             return
-        configuration.require_local_cloud(self._file)
+        configuration.require_local_cloud(self.file)
         local_paths().create()
         plugins.install(local_paths())
         project = local_paths().engine
@@ -74,7 +74,7 @@ class Engine(PulumiRuns):
         if is_damaged or not self._exists():
             self._capture("stack", "select", self.stack, "--create", directory=project)
         if not is_damaged:
-            configuration.keep_salt(project / self._file.name, self.state)
+            configuration.keep_salt(project / self.file.name, self.state)
 
     def _exists(self) -> bool:
         """Whether the backend has the stack. Its state is read, which every command needs later."""
@@ -310,22 +310,22 @@ class Engine(PulumiRuns):
     def configuration_text(self) -> str:
         """The text of the stack's file; raises CommandError if there is none."""
         try:
-            return self._file.read_text(encoding="utf-8")
+            return self.file.read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise configuration.no_configuration(self._file) from None
+            raise configuration.no_configuration(self.file) from None
 
     def write_configuration(self, text: str) -> bool:
         """Write the stack's file if there is none; returns whether it did."""
-        if self._file.exists():
+        if self.file.exists():
             return False
-        self._file.write_text(text, encoding="utf-8")
+        self.file.write_text(text, encoding="utf-8")
         return True
 
     def configure(self, values: Mapping[str, str]) -> None:
         """Set values in the stack's file by path (`hostedClusters[0].name`); its comments stay."""
         options = [word for path, value in values.items() for word in ("--plaintext", f"{path}={value}")]
         if options:
-            file = ("--config-file", str(self._file))
+            file = ("--config-file", str(self.file))
             self._capture("config", "set-all", "--path", *options, *file, "--stack", self.stack)
             self.forget()
 
@@ -367,7 +367,7 @@ class Engine(PulumiRuns):
         return json.loads(self._capture(*arguments, directory=directory))
 
     def _configuration(self) -> tuple[str, ...]:
-        return ("--config-file", str(configuration.local_copy(self._file))) if self.is_local else ()
+        return ("--config-file", str(configuration.local_copy(self.file))) if self.is_local else ()
 
     @contextmanager
     def _held(self) -> Iterator[tuple[str, ...]]:
@@ -375,13 +375,13 @@ class Engine(PulumiRuns):
 
         `pulumi preview --config` would write the key into the stack's file, and drop the others of `credentials`.
         """
-        source = configuration.local_copy(self._file) if self.is_local else self._file
+        source = configuration.local_copy(self.file) if self.is_local else self.file
         with TemporaryDirectory() as directory:
-            held = Path(directory) / self._file.name
+            held = Path(directory) / self.file.name
             try:
                 shutil.copyfile(source, held)
             except FileNotFoundError:
-                raise configuration.no_configuration(self._file) from None
+                raise configuration.no_configuration(self.file) from None
             options = ("--config-file", str(held))
             key = ("--path", "credentials.renewal", "hold")
             self._capture("config", "set", *key, *options, "--stack", self.stack)

@@ -92,6 +92,13 @@ class LocalPaths:
         """The endpoints of the local cloud (`identity.clouds.LocalEnvironment`); the local cloud writes it."""
         return self.state / "environment.json"
 
+    def cloud(self) -> LocalEnvironment | None:
+        """The endpoints of the local cloud; None without one, or for one of another release: a start replaces it."""
+        try:
+            return LocalEnvironment.from_file(self.record)
+        except (FileNotFoundError, ValueError):
+            return None
+
     @property
     def tokens(self) -> Path:
         """Tokens for the local cluster's API server (`identity.access.token_cache`), on tmpfs like the pods' mounts."""
@@ -177,26 +184,21 @@ def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = 
         LOCAL_ENVIRONMENT_VARIABLE: str(paths.record),
         _SEED_VARIABLE: str(_SEED),
         CACHE_VARIABLE: str(paths.tokens),
-        **_signed_in_locally(paths.record),
+        **_signed_in_locally(paths.cloud()),
     }
 
 
-def _signed_in_locally(record: Path) -> dict[str, str]:
-    """The deployer's sign-in, in the variables of the real providers and SDKs; empty without a local cloud.
-
-    The record of another release does not count; the next start replaces it.
-    """
-    try:
-        environment = LocalEnvironment.from_file(record)
-    except (FileNotFoundError, ValueError):
+def _signed_in_locally(cloud: LocalEnvironment | None) -> dict[str, str]:
+    """The deployer's sign-in, in the variables of the real providers and SDKs; empty without a local cloud."""
+    if cloud is None:
         return {}
     return {
-        "ARM_TENANT_ID": environment.tenant_id,
-        "ARM_SUBSCRIPTION_ID": environment.subscription_id,
-        "ARM_CLIENT_ID": environment.deployer_client_id,
-        "ARM_CLIENT_CERTIFICATE_PATH": environment.deployer_certificate,
-        "REQUESTS_CA_BUNDLE": environment.ca_file,
-        "SSL_CERT_FILE": environment.ca_file,
+        "ARM_TENANT_ID": cloud.tenant_id,
+        "ARM_SUBSCRIPTION_ID": cloud.subscription_id,
+        "ARM_CLIENT_ID": cloud.deployer_client_id,
+        "ARM_CLIENT_CERTIFICATE_PATH": cloud.deployer_certificate,
+        "REQUESTS_CA_BUNDLE": cloud.ca_file,
+        "SSL_CERT_FILE": cloud.ca_file,
     }
 
 

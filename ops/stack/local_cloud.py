@@ -50,10 +50,7 @@ def do(*arguments: str, output: int) -> None:
 
 def record() -> LocalEnvironment | None:
     """The endpoints of the local cloud; None without one, or for one of another release."""
-    try:
-        return LocalEnvironment.from_file(local_paths().record)
-    except (FileNotFoundError, ValueError):
-        return None
+    return local_paths().cloud()
 
 
 def for_validation(stack: str) -> LocalEnvironment | None:

@@ -104,11 +104,16 @@ def cached(name: str, version: str, environment: Mapping[str, str]) -> Path:
     return pulumi_home(environment) / "plugins" / f"resource-{name}-v{version}" / f"pulumi-resource-{name}"
 
 
+def current() -> list[tuple[str, str]]:
+    """Name and version of the plugin of each installed SDK."""
+    return [(name, metadata.version(f"pulumi-{name}")) for name in NAMES]
+
+
 def _wanted() -> Iterator[tuple[str, str]]:
     """Name and version of every plugin: the SDKs' first, then other pinned ones."""
-    current = [(name, metadata.version(f"pulumi-{name}")) for name in NAMES]
-    yield from current
-    yield from (plugin for plugin in _pinned() if plugin not in current)
+    sdks = current()
+    yield from sdks
+    yield from (plugin for plugin in _pinned() if plugin not in sdks)
 
 
 def _is_there(name: str, version: str, environment: Mapping[str, str]) -> bool:

@@ -64,7 +64,7 @@ class PulumiRuns:
         return StartedEngines.of(self.stack, self.environment)
 
     @property
-    def _file(self) -> Path:
+    def file(self) -> Path:
         """The stack's configuration in the project."""
         return self.root / f"Pulumi.{self.stack}.yaml"
 
@@ -74,7 +74,7 @@ class PulumiRuns:
         command = ["pulumi", *arguments, "--stack", self.stack]
         whole = {**self.environment, **(environment or {})}
         if not self.is_local and arguments[0] in _ENCRYPTING:
-            secrets_provider.require_passphrase(self._file, self.stack, whole)
+            secrets_provider.require_passphrase(self.file, self.stack, whole)
         if self.deadline is not None and not self.deadline.left:
             raise RunInterruptedError(
                 f"{self.deadline} has passed before `pulumi {arguments[0]}` began; run the command again"

@@ -39,7 +39,7 @@ def require_sound_configuration(engine: Engine) -> None:
     Only the engine can read encrypted values: the program validates a file with such values.
     """
     if engine.is_local:
-        require_local_cloud(engine.root / f"Pulumi.{engine.stack}.yaml")
+        require_local_cloud(engine.file)
     written = _written(engine)
     if has_secret(list(written.values())):
         return
