@@ -19,9 +19,6 @@ def _find_settings(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         yield Fault(evidence=evidence, fix=value.fix, cluster=value.cluster)
 
 
-SETTINGS = of_stack(Stage.CONFIGURATION, "settings", (Part.CONFIGURATION,), _find_settings)
-
-
 def _find_brought_up(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     """Whether the configured identities were brought up."""
     state, configuration = known(world.state), known(world.configuration)
@@ -36,9 +33,6 @@ def _find_brought_up(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         if missing := [field for field in fields if field not in deployed.get(name, ())]:
             problem = ", ".join(missing) if name in deployed else "none of its identities exists"
             yield Fault(evidence=f"configured and not brought up yet: {problem}", fix=world.make("up"), cluster=name)
-
-
-BROUGHT_UP = of_stack(Stage.CONFIGURATION, "brought-up", (Part.CONFIGURATION, Part.STATE), _find_brought_up)
 
 
 def _find_hosted_cluster(world: StackWorld, identity: Identity) -> Iterator[Fault]:
@@ -70,6 +64,8 @@ def _find_hosted_cluster(world: StackWorld, identity: Identity) -> Iterator[Faul
             yield Fault(evidence=f"{place}.{key} is {actual.get(key)!r}; the stack has {value!r}", fix=fix)
 
 
-HOSTED_CLUSTER = of_identity(Stage.CONFIGURATION, "hosted-cluster", (Part.CONTROL_PLANES,), _find_hosted_cluster)
-
-CHECKS: Final[tuple[Check, ...]] = (SETTINGS, BROUGHT_UP, HOSTED_CLUSTER)
+CHECKS: Final[tuple[Check, ...]] = (
+    of_stack(Stage.CONFIGURATION, "settings", (Part.CONFIGURATION,), _find_settings),
+    of_stack(Stage.CONFIGURATION, "brought-up", (Part.CONFIGURATION, Part.STATE), _find_brought_up),
+    of_identity(Stage.CONFIGURATION, "hosted-cluster", (Part.CONTROL_PLANES,), _find_hosted_cluster),
+)

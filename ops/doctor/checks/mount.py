@@ -33,9 +33,6 @@ def _find_secret_rotation(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         yield Fault(evidence=f"the secrets-store add-on of {cluster.name}: {fault}", fix=f"`{command}`")
 
 
-SECRET_ROTATION = of_stack(Stage.MOUNT, "secret-rotation", (Part.ADD_ON, Part.STATE), _find_secret_rotation)
-
-
 # Added to the driver's interval, which is a minimum: kubelet calls it about once a minute, and the vault may be slow.
 _SLACK: Final = timedelta(minutes=8)
 _MOUNT, _ROTATION = "FailedMount", "MountRotationFailed"
@@ -98,6 +95,7 @@ def _fix(world: StackWorld, identity: Identity, reason: str) -> str:
     return of_symptom(world, identity, symptom)
 
 
-DRIVER_MOUNT = of_identity(Stage.MOUNT, "mount", (Part.CONTROL_PLANES, Part.SECRETS, Part.ADD_ON), _find_driver_mount)
-
-CHECKS: Final[tuple[Check, ...]] = (SECRET_ROTATION, DRIVER_MOUNT)
+CHECKS: Final[tuple[Check, ...]] = (
+    of_stack(Stage.MOUNT, "secret-rotation", (Part.ADD_ON, Part.STATE), _find_secret_rotation),
+    of_identity(Stage.MOUNT, "mount", (Part.CONTROL_PLANES, Part.SECRETS, Part.ADD_ON), _find_driver_mount),
+)

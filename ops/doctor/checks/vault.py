@@ -53,9 +53,6 @@ def _find_vault(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         )
 
 
-VAULT = of_stack(Stage.VAULT, "vault", (Part.VAULT, Part.STATE), _find_vault)
-
-
 def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     """Whether the key-vault-user, the CSI driver's identity, has its role on the whole vault."""
     state = known(world.state)
@@ -71,9 +68,6 @@ def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
                 evidence=f"the key-vault-user {state.key_vault_user} may not read {state.vault_name}: {evidence}",
                 fix=f"{world.repair}; Azure takes up to ten minutes to apply a role",
             )
-
-
-READER_ROLE = of_stack(Stage.VAULT, "reader-role", (Part.ROLES, Part.STATE), _find_reader_role)
 
 
 def _find_secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
@@ -104,9 +98,6 @@ def _find_secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
         )
 
 
-SECRET = of_identity(Stage.VAULT, "secret", (Part.SECRETS,), _find_secret)
-
-
 def _find_secret_reader(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the key-vault-user has its role on the identity's secret, with `readerScope: secrets`."""
     for role in identity.reader_roles:
@@ -118,6 +109,9 @@ def _find_secret_reader(world: StackWorld, identity: Identity) -> Iterator[Fault
             )
 
 
-SECRET_READER = of_identity(Stage.VAULT, "secret-reader", (Part.ROLES,), _find_secret_reader)
-
-CHECKS: Final[tuple[Check, ...]] = (VAULT, READER_ROLE, SECRET, SECRET_READER)
+CHECKS: Final[tuple[Check, ...]] = (
+    of_stack(Stage.VAULT, "vault", (Part.VAULT, Part.STATE), _find_vault),
+    of_stack(Stage.VAULT, "reader-role", (Part.ROLES, Part.STATE), _find_reader_role),
+    of_identity(Stage.VAULT, "secret", (Part.SECRETS,), _find_secret),
+    of_identity(Stage.VAULT, "secret-reader", (Part.ROLES,), _find_secret_reader),
+)

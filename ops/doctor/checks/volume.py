@@ -51,9 +51,6 @@ def _wrong(identity: Identity, mount: ExpectedMount, pod: SeenPod) -> Iterator[s
             yield f"{mount.variable} of {mount.container} is {container.variables.get(mount.variable)!r}, not {file!r}"
 
 
-POD_VOLUME = of_identity(Stage.VOLUME, "volume", (Part.CONTROL_PLANES,), _find_pod_volume)
-
-
 # The reasons of a container that is about to run.
 _PASSING: Final = ("ContainerCreating", "PodInitializing")
 
@@ -85,9 +82,6 @@ def _volume_of_another_kind(plane: SeenControlPlane, pod: SeenPod) -> str:
     return "" if any(f'"{volume}"' in last for volume in pod.classes) else last
 
 
-POD_RUNS = of_identity(Stage.VOLUME, "pod", (Part.CONTROL_PLANES,), _find_pod_runs)
-
-
 def _find_credential_path(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the consumer's variable or document names an existing file."""
     for mount, pod, report in reports_of(world, identity):
@@ -103,6 +97,8 @@ def _find_credential_path(world: StackWorld, identity: Identity) -> Iterator[Fau
         yield Fault(evidence=evidence, fix=f"{world.repair} writes {where} in {identity.namespace} again")
 
 
-CREDENTIAL_PATH = of_identity(Stage.VOLUME, "path", (Part.REPORTS, Part.CONTROL_PLANES), _find_credential_path)
-
-CHECKS: Final[tuple[Check, ...]] = (POD_VOLUME, POD_RUNS, CREDENTIAL_PATH)
+CHECKS: Final[tuple[Check, ...]] = (
+    of_identity(Stage.VOLUME, "volume", (Part.CONTROL_PLANES,), _find_pod_volume),
+    of_identity(Stage.VOLUME, "pod", (Part.CONTROL_PLANES,), _find_pod_runs),
+    of_identity(Stage.VOLUME, "path", (Part.REPORTS, Part.CONTROL_PLANES), _find_credential_path),
+)
