@@ -124,12 +124,6 @@ def test_the_clock_is_named_where_a_renewal_is_overdue_alone(
     assert (printed.code, said) == (code, code == 3)
 
 
-def test_an_expired_certificate_is_worse_than_an_overdue_renewal(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has(outputs(notAfter="2026-02-19T16:50:04Z", renewAfter="2026-01-05T16:50:04Z"))
-    printed = idstack("status", "--stack", "dev")
-    assert (printed.code, "overdue" in printed.error) == (1, False)
-
-
 def test_status_of_a_stack_is_a_table_of_its_outputs(engine: FakeEngine, idstack: Idstack) -> None:
     engine.has(outputs(notAfter="2999-02-19T16:50:04Z", renewAfter="2999-01-05T16:50:04Z"))
     printed = idstack("status", "--stack", "dev")
@@ -166,8 +160,8 @@ def test_status_as_json_is_a_document_and_nothing_else(engine: FakeEngine, idsta
     }
 
 
-def test_an_expired_certificate_is_shown_and_is_an_error(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has(outputs(notAfter="2020-01-31T09:30:00Z"))
+def test_an_expired_certificate_is_shown_and_is_an_error_whatever_is_due(engine: FakeEngine, idstack: Idstack) -> None:
+    engine.has(outputs(notAfter="2020-01-31T09:30:00Z", renewAfter="2020-01-05T16:50:04Z"))
     printed = idstack("status", "--stack", "dev")
     assert "2020-01-31" in printed.output
     assert (printed.code, printed.error) == (1, "idstack: these identities cannot sign in: ingress\n")

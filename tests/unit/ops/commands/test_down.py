@@ -52,23 +52,6 @@ def test_a_stack_whose_namespace_holds_a_control_plane_stays(
     assert DESTROY not in engine.calls
 
 
-def test_a_namespace_that_was_handed_over_is_none_of_the_stacks(
-    engine: FakeEngine, idstack: Idstack, api: FakeApiServer
-) -> None:
-    engine.has_resources({**NAMESPACE, "retainOnDelete": True})
-    api.has_control_plane("clusters-hc1", "hc1")
-
-    assert idstack("down", "--stack", "dev").code == 0
-    assert DESTROY in engine.calls
-
-
-def test_a_namespace_without_a_control_plane_goes(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has_resources(NAMESPACE)
-
-    assert idstack("down", "--stack", "dev").code == 0
-    assert DESTROY in engine.calls
-
-
 def test_a_namespace_that_cannot_be_seen_stays(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
     engine.has_resources(NAMESPACE)
     api.token = "another"
@@ -131,20 +114,26 @@ def test_identities_that_a_control_plane_uses_stay(served: FakeEngine, idstack: 
     assert DESTROY not in served.calls
 
 
-def test_a_hosted_cluster_of_the_stack_goes_before_its_identities(served: FakeEngine, idstack: Idstack) -> None:
-    served.has_resources(STACK, HOSTED_CLUSTER)
-
-    assert idstack("down", "--stack", "dev").code == 0
-    assert DESTROY in served.calls
-
-
-def test_a_cluster_without_a_control_plane_holds_nothing_back(
-    served: FakeEngine, idstack: Idstack, api: FakeApiServer
+@pytest.mark.parametrize(
+    ("resources", "has_control_plane"),
+    [
+        ([{**NAMESPACE, "retainOnDelete": True}], True),
+        ([NAMESPACE], False),
+        ([STACK, HOSTED_CLUSTER], True),
+        ([STACK], False),
+        ([{**STACK, "outputs": {"clusterSide": "hypershift", "hostedClusters": CLUSTERS}}], True),
+    ],
+    ids=["namespace handed over", "its namespace", "its hosted cluster", "its identities", "no management cluster"],
+)
+def test_what_takes_nothing_from_a_control_plane_goes(
+    engine: FakeEngine, idstack: Idstack, api: FakeApiServer, resources: list[dict[str, Any]], has_control_plane: bool
 ) -> None:
-    api.documents.clear()
+    engine.has_resources(*resources)
+    if has_control_plane:
+        api.has_control_plane("clusters-hc1", "hc1")
 
     assert idstack("down", "--stack", "dev").code == 0
-    assert DESTROY in served.calls
+    assert DESTROY in engine.calls
 
 
 def test_a_control_plane_that_cannot_be_seen_counts_as_one(
@@ -157,13 +146,6 @@ def test_a_control_plane_that_cannot_be_seen_counts_as_one(
     assert printed.code == 1
     assert "`idstack pulumi --stack dev -- destroy` runs without the check of identities" in printed.error
     assert DESTROY not in served.calls
-
-
-def test_without_a_management_cluster_nobody_can_look(served: FakeEngine, idstack: Idstack) -> None:
-    served.has_resources({**STACK, "outputs": {"clusterSide": "hypershift", "hostedClusters": CLUSTERS}})
-
-    assert idstack("down", "--stack", "dev").code == 0
-    assert DESTROY in served.calls
 
 
 @pytest.fixture

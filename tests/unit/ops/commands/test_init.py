@@ -59,6 +59,19 @@ def azure_cli(project: Path, monkeypatch: pytest.MonkeyPatch, **account: str) ->
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 
 
+def unpinned(project: Path, monkeypatch: pytest.MonkeyPatch, ends: int = 0) -> list[str]:
+    """No plugin is in the cache or has a checksum; returns the calls of `make pin`, which ends so."""
+    calls: list[str] = []
+
+    def pin() -> int:
+        calls.append("pin")
+        return ends
+
+    monkeypatch.setattr("tools.pin.main", pin)
+    monkeypatch.setattr(pinned_plugins, "cached", lambda *_: project / "nothing")
+    return calls
+
+
 def file(project: Path) -> Path:
     return project / "Pulumi.dev.yaml"
 
@@ -147,14 +160,7 @@ def test_a_terminal_is_asked_until_an_answer_is_accepted(
 def test_a_terminal_is_asked_before_plugins_are_pinned(
     project: Path, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, answer: str, pinned: int
 ) -> None:
-    calls: list[str] = []
-
-    def pin() -> int:
-        calls.append("pin")
-        return 0
-
-    monkeypatch.setattr("tools.pin.main", pin)
-    monkeypatch.setattr(pinned_plugins, "cached", lambda *_: project / "nothing")
+    calls = unpinned(project, monkeypatch)
     monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
     options = [each for each in OPTIONS if each != "--yes"]
 
@@ -340,16 +346,9 @@ def test_plugins_without_checksums_are_pinned_on_request(
     options: tuple[str, ...],
     ends: int,
 ) -> None:
-    pinned: list[str] = []
-    monkeypatch.setattr(pinned_plugins, "cached", lambda *_: project / "nothing")
-
-    def pin() -> int:
-        pinned.append("all")
-        return ends
-
-    monkeypatch.setattr("tools.pin.main", pin)
+    pinned = unpinned(project, monkeypatch, ends)
 
     printed = idstack("init", "dev", *OPTIONS, *options)
-    assert (printed.code, pinned) == (ends, ["all"] if options else [])
+    assert (printed.code, pinned) == (ends, ["pin"] if options else [])
     assert ("plugins: azure-native " in printed.output) == (not options)
     assert ("`idstack init dev --pin` tries again" in printed.error) == bool(ends)

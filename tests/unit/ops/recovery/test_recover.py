@@ -296,14 +296,6 @@ def test_the_lock_of_another_machine_of_this_name_stays(answers: EngineAnswers, 
     assert "`make recover STACK=dev ARGS=--unlock`" in done.error
 
 
-def test_recover_refuses_while_the_owner_lives(answers: EngineAnswers, living: int, idstack: Idstack) -> None:
-    answers.to("refresh", (255, "", lock_of(living)))
-    done = idstack("recover", "--stack", "dev", "--yes")
-    assert done.code == 1
-    assert f"(pid {living}, since 2026-11-21T17:13:57Z), which still runs; wait until it ends" in done.error
-    assert answers.asked == ["refresh"]
-
-
 def test_recover_refuses_when_the_owner_is_elsewhere(answers: EngineAnswers, idstack: Idstack) -> None:
     answers.to("refresh", (255, "", lock_of(DEAD, "runner-7")))
     done = idstack("recover", "--stack", "dev", "--yes")
@@ -321,12 +313,14 @@ def test_a_lock_of_a_job_that_is_gone_is_taken_away_on_request(
     assert answers.asked == ["refresh", "cancel", "refresh", "stack export"]
 
 
+@pytest.mark.parametrize("option", ["--yes", "--unlock"])
 def test_no_request_takes_away_the_lock_of_an_owner_that_runs(
-    answers: EngineAnswers, living: int, idstack: Idstack
+    answers: EngineAnswers, living: int, idstack: Idstack, option: str
 ) -> None:
     answers.to("refresh", (255, "", lock_of(living)))
-    done = idstack("recover", "--stack", "dev", "--unlock")
-    assert "which still runs; wait until it ends" in done.error
+    done = idstack("recover", "--stack", "dev", option)
+    assert done.code == 1
+    assert f"(pid {living}, since 2026-11-21T17:13:57Z), which still runs; wait until it ends" in done.error
     assert answers.asked == ["refresh"]
 
 

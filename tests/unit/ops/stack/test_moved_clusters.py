@@ -124,13 +124,6 @@ def test_before_and_after_a_move_either_stack_may_be_taken_down(tmp_path: Path, 
         assert FakeBackend(stack, tmp_path, states).refuse_half() == ""
 
 
-def test_a_stack_keeps_a_cluster_that_another_file_has_too(tmp_path: Path) -> None:
-    write(tmp_path, "dev", "hc1")
-    write(tmp_path, "hc1-dev", "hc1", shared=_SHARED)
-
-    assert FakeBackend("dev", tmp_path, {"dev": ["hc1"], "hc1-dev": []}).refuse() == ""
-
-
 @pytest.mark.parametrize("states", [{"dev": []}, {"dev": ["hc1"]}], ids=["new", "up"])
 def test_a_stack_that_nobody_shares_is_not_even_read(tmp_path: Path, states: dict[str, list[str]]) -> None:
     write(tmp_path, "dev", "hc1")
@@ -141,19 +134,23 @@ def test_a_stack_that_nobody_shares_is_not_even_read(tmp_path: Path, states: dic
     assert (backend.refuse(), backend.read) == ("", [])
 
 
-def test_a_cluster_that_no_stack_is_to_have_may_go(tmp_path: Path) -> None:
-    write(tmp_path, "dev", "hc2")
-    write(tmp_path, "hc3-dev", "hc3", shared=_SHARED)
+@pytest.mark.parametrize(
+    ("stack", "own", "other", "states"),
+    [
+        ("dev", "hc1", "hc1", {"dev": ["hc1"], "hc1-dev": []}),
+        ("dev", "hc2", "hc3", {"dev": ["hc1", "hc2"], "hc3-dev": ["hc3"]}),
+        ("hc2-dev", "hc1", "hc2", {"dev": ["hc1"], "hc2-dev": []}),
+        ("dev", "hc1", "hc2", {"dev": ["hc1"], "hc2-dev": []}),
+    ],
+    ids=["in both files", "in no file", "new", "new in the other stack"],
+)
+def test_a_cluster_that_does_not_move_stands_in_nobodys_way(
+    tmp_path: Path, stack: str, own: str, other: str, states: dict[str, list[str]]
+) -> None:
+    write(tmp_path, "dev", own)
+    write(tmp_path, f"{other}-dev", other, shared=_SHARED)
 
-    assert FakeBackend("dev", tmp_path, {"dev": ["hc1", "hc2"], "hc3-dev": ["hc3"]}).refuse() == ""
-
-
-def test_a_new_cluster_beside_those_of_the_shared_stack_comes_up(tmp_path: Path) -> None:
-    write(tmp_path, "dev", "hc1")
-    write(tmp_path, "hc2-dev", "hc2", shared=_SHARED)
-
-    assert FakeBackend("hc2-dev", tmp_path, {"dev": ["hc1"], "hc2-dev": []}).refuse() == ""
-    assert FakeBackend("dev", tmp_path, {"dev": ["hc1"], "hc2-dev": []}).refuse() == ""
+    assert FakeBackend(stack, tmp_path, states).refuse() == ""
 
 
 def test_a_shared_stack_that_is_missing_is_left_to_the_program(tmp_path: Path) -> None:

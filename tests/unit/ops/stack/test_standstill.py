@@ -42,13 +42,6 @@ def failed_deletion(run: Run, op: str = "delete-replaced") -> None:
     run.logs(FAILED, "registration", op)
 
 
-def test_nothing_follows_a_failed_deletion_before_a_replacement(run: Run) -> None:
-    failed_deletion(run)
-
-    assert not run.is_reached_after(LATER - 1)
-    assert run.is_reached_after(1)
-
-
 def test_a_step_under_way_is_waited_for(run: Run) -> None:
     run.logs(PRE, "gate", "create")
     failed_deletion(run)
