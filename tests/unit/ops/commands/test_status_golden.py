@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Self
@@ -95,13 +94,8 @@ def outputs(cluster_side: str) -> dict[str, Any]:
 @pytest.fixture
 def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
     arm = FakeArm()
-
-    @contextmanager
-    def deployer(*_: object) -> Iterator[FakeArm]:
-        yield arm
-
-    monkeypatch.setattr("ops.world.cluster_state.deployer", deployer)
-    monkeypatch.setattr("ops.world.compared_identities.deployer", deployer)
+    monkeypatch.setattr("ops.world.cluster_state.deployer", lambda _: nullcontext(arm))
+    monkeypatch.setattr("ops.world.compared_identities.deployer", lambda _: nullcontext(arm))
     monkeypatch.setattr(status, "datetime", FrozenDate)
     return arm
 

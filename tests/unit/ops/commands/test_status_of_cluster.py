@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -37,12 +36,7 @@ class FakeArm:
 @pytest.fixture
 def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
     arm = FakeArm()
-
-    @contextmanager
-    def deployer(*_: object) -> Iterator[FakeArm]:
-        yield arm
-
-    monkeypatch.setattr("ops.world.cluster_state.deployer", deployer)
+    monkeypatch.setattr("ops.world.cluster_state.deployer", lambda _: nullcontext(arm))
     return arm
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -53,12 +52,7 @@ class FakeArm:
 def arm(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeArm:
     """The cloud of a stack with two managed identities, one of them for service accounts."""
     arm = FakeArm()
-
-    @contextmanager
-    def deployer(*_: object) -> Iterator[FakeArm]:
-        yield arm
-
-    monkeypatch.setattr("ops.world.compared_identities.deployer", deployer)
+    monkeypatch.setattr("ops.world.compared_identities.deployer", lambda _: nullcontext(arm))
     identities = {
         "velero": {"clientID": CLIENT, "resourceID": VELERO},
         "acrPull": {"clientID": CLIENT, "resourceID": PULL},

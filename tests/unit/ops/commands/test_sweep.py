@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import yaml
 
 from ops.commands import sweep
-from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.sweep.model import LeftOver, Swept
 from ops.world.stacks import Stacks
@@ -43,17 +41,13 @@ def azure(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Azure:
     """A backend with two stacks, both as they should be, and an Azure with one thing of ours and one of others."""
     noted = Azure()
 
-    @contextmanager
-    def deployer(_: Engine) -> Iterator[Azure]:
-        yield noted
-
     def find(
         client: Azure, settings: Any, project: str, vault_id: str, stacks: Stacks, infra_ids: Any, now: Any
     ) -> list[LeftOver]:
         client.asked.append({"project": project, "vault": vault_id, "stacks": stacks, "infra_ids": list(infra_ids)})
         return [OURS, THEIRS, USED]
 
-    monkeypatch.setattr(sweep, "deployer", deployer)
+    monkeypatch.setattr(sweep, "deployer", lambda _: nullcontext(noted))
     monkeypatch.setattr(sweep, "find", find)
     monkeypatch.setattr(sweep, "delete", lambda client, each: client.delete(each))
     engine.configures(**{key: yaml.safe_load(value) for key, value in configuration().items()})
