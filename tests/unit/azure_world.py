@@ -1,4 +1,4 @@
-"""A local ARM and Graph behind real sockets, and the client of the deployer; fixtures for several folders."""
+"""A local ARM, Graph and Key Vault behind real sockets, and the client of the deployer, for several folders."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from identity.clouds import Cloud, LocalEnvironment, local_cloud
 from localcloud.azure.arm.api import app as arm
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.graph.permissions import WRITE_OWNED
+from localcloud.azure.keyvault.api import app as keyvault
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.tests.arm_world import ArmWorld
 from localcloud.tests.hosts import Certificates, Serve
@@ -34,11 +35,12 @@ class IssuedTokens(TokenCredential):
 
 @pytest.fixture
 def cloud(world: ArmWorld, serve: Serve, certificates: Certificates, tmp_path: Path) -> Cloud:
-    """The world's ARM and Graph as a client sees them."""
+    """The world's services as a client sees them."""
     endpoints = {
         **vars(local_environment(tmp_path, tmp_path / "kubeconfig")),
         "arm_endpoint": serve(arm(world.cloud)),
         "graph_endpoint": serve(graph(world.cloud)),
+        "key_vault_endpoint": serve(keyvault(world.cloud)),
         "ca_file": str(certificates.ca_file),
     }
     return local_cloud(LocalEnvironment(**endpoints))
@@ -57,6 +59,6 @@ def deployer(world: ArmWorld) -> ServicePrincipal:
 def azure(
     world: ArmWorld, cloud: Cloud, deployer: ServicePrincipal, certificates: Certificates
 ) -> Iterator[AzureClient]:
-    """Both, read by the deployer."""
+    """All of them, read by the deployer."""
     with AzureClient(cloud, IssuedTokens(world, deployer), str(certificates.ca_file)) as opened:
         yield opened

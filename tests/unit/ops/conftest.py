@@ -15,10 +15,14 @@ import pytest
 
 from identity import resource_types
 from identity.state_schema import CURRENT
+from localcloud.tests.arm_world import world
 from ops.__main__ import main
 from ops.doctor.diagnosis import CheckResult
 from ops.doctor.examination import Examination
 from ops.stack import environment, pinned_plugins
+from tests.unit.azure_world import azure, cloud, deployer
+
+__all__ = ["azure", "cloud", "deployer", "world"]
 
 _EVENT_LOG = re.compile(r" --event-log \S+")
 # Prints the planned steps of the targets, by default each schedule's renewal, and the errors of targets and of nobody.

@@ -21,9 +21,6 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from tests.unit.identity.credentials.world import certificate
 from tests.unit.ops.conftest import FakeEngine
-from tests.unit.ops.served_world import azure, cloud, deployer, world
-
-__all__ = ["azure", "cloud", "deployer", "world"]
 
 ROW: Final = next(row for row in CONTROL_PLANE if row.enabled_by_default)
 NAME: Final = "one-hc1-json"

@@ -13,15 +13,14 @@ from identity.access.azure_client import AzureClient
 from identity.access.azure_rbac import AksCluster
 from identity.access.kubeconfig import Kubeconfig
 from localcloud.kubernetes.api import app as kubernetes
-from localcloud.tests.arm_world import ArmWorld, world
+from localcloud.tests.arm_world import ArmWorld
 from localcloud.tests.hosts import Certificates, Serve
 from localcloud.tests.kubernetes_world import TOKEN, write_kubeconfig
 from ops.recovery.finders import Finders
 from ops.world.kubernetes_objects import KubernetesObjects
-from tests.unit.azure_world import azure, cloud, deployer
 from tests.unit.ops.recovery.engine_answers import answers
 
-__all__ = ["answers", "azure", "cloud", "deployer", "world"]
+__all__ = ["answers"]
 
 
 @pytest.fixture
