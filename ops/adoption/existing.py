@@ -13,7 +13,7 @@ from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.errors import AzureRefusedError
 from identity.access.registered_certificates import registered
 from identity.credentials.document_parser import DATES, DocumentParser
-from identity.naming import ArmId, parse_arm_id, subscription_id
+from identity.naming import VAULT_TYPE, ArmId, parse_arm_id, subscription_id
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
 from ops.stack.errors import CommandError
 from ops.world import managed_identities, vault_secrets
@@ -120,7 +120,7 @@ def look_up_identities(azure: AzureClient, subscription: str, named: Mapping[str
 
 
 def _vault(azure: AzureClient, subscription: str, name: str) -> AzureObject | None:
-    collection = f"{subscription_id(subscription)}/providers/Microsoft.KeyVault/vaults"
+    collection = f"{subscription_id(subscription)}/providers/{VAULT_TYPE}"
     return next(
         (
             resource

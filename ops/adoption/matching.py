@@ -150,13 +150,10 @@ class _Matcher:
         return Match(resource, owner, None)
 
     def _role_name(self, scope: str, guid: str) -> str:
-        definition = self._azure.resource(
-            f"{scope}/providers/Microsoft.Authorization/roleDefinitions/{guid}", resource_types.AUTHORIZATION_API
-        )
+        definition = role_assignments.definition(self._azure, scope, guid)
         if definition is None:
             return guid
-        kind = "the custom role " if definition["properties"].get("type") == "CustomRole" else ""
-        return f'{kind}"{definition["properties"]["roleName"]}"'
+        return f'{"the custom role " if definition.is_custom else ""}"{definition.name}"'
 
     def _principal_exists(self, assignment: RoleAssignmentRecord) -> bool:
         if assignment.principal_type != "ServicePrincipal":

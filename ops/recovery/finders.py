@@ -12,7 +12,7 @@ from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.registered_certificates import registered, registered_at
 from identity.credentials import rfc3339
-from identity.naming import owner_mark, resource_group_id, resource_id, secret_id
+from identity.naming import VAULT_TYPE, owner_mark, resource_group_id, resource_id, secret_id
 from identity.plugin_schema import VaultAddress
 from ops.stack.errors import CommandError
 from ops.world import vault_secrets
@@ -21,7 +21,6 @@ from ops.world.kubernetes_objects import KubernetesObjects
 
 Inputs: TypeAlias = Mapping[str, Any]
 
-_VAULTS: Final = "Microsoft.KeyVault/vaults"
 _CLUSTERS: Final = "Microsoft.ContainerService/managedClusters"
 _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 _ACCOUNTS: Final = "Microsoft.Storage/storageAccounts"
@@ -48,7 +47,7 @@ _IN_A_GROUP: Final[Mapping[str, _GroupedType]] = MappingProxyType(
         resource_types.EVENT_SUBSCRIPTION: _GroupedType(
             f"{_TOPICS}/eventSubscriptions", resource_types.EVENT_GRID_API, ("systemTopicName", "eventSubscriptionName")
         ),
-        resource_types.VAULT: _GroupedType(_VAULTS, resource_types.KEY_VAULT_API, ("vaultName",)),
+        resource_types.VAULT: _GroupedType(VAULT_TYPE, resource_types.KEY_VAULT_API, ("vaultName",)),
         resource_types.MANAGED_IDENTITY: _GroupedType(
             _IDENTITIES, resource_types.MANAGED_IDENTITY_API, ("resourceName",)
         ),

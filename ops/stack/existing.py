@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from identity import resource_types
 from identity.infrastructure import cluster_of
-from identity.naming import parse_arm_id, resource_id, secret_id
+from identity.naming import VAULT_TYPE, parse_arm_id, secret_id, vault_id
 from identity.plugin_schema import VaultAddress
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
@@ -26,7 +26,6 @@ from ops.stack.state import name_of, provider_urn, type_of
 
 _Events: TypeAlias = list[Mapping[str, Any]]
 
-_VAULT: Final = "Microsoft.KeyVault/vaults"
 _NONE: Final[Mapping[Any, str]] = MappingProxyType({})
 # Such as `...::pulumi:providers:idstack::default`, with a version behind it where the SDK gives one.
 _IS_DEFAULT: Final = re.compile(r"::default(_[0-9_]+)?$")
@@ -77,7 +76,7 @@ class Existing:
             return [".venv/bin/idstack", "local", "recover", self.id]
         parsed = parse_arm_id(self.id)
         subscription = ["--subscription", parsed.subscription]
-        if parsed.type == _VAULT:
+        if parsed.type == VAULT_TYPE:
             return ["az", "keyvault", "recover", "--name", parsed.name, "--location", self.location, *subscription]
         vault, name = parsed.names
         return ["az", "keyvault", "secret", "recover", "--vault-name", vault, "--name", name, *subscription]
@@ -225,7 +224,7 @@ def _existing(resource: Mapping[str, Any], error: str, subscription: str) -> Exi
         name = uuid.UUID(match["name"])
         return of(f"{inputs['scope']}/providers/Microsoft.Authorization/roleAssignments/{name}")
     if _VAULT_IS_DELETED in error:
-        return of(resource_id(subscription, inputs["resourceGroupName"], _VAULT, inputs["vaultName"]), is_deleted=True)
+        return of(vault_id(subscription, inputs["resourceGroupName"], inputs["vaultName"]), is_deleted=True)
     if _SECRET_IS_DELETED in error:
         address = cast(VaultAddress, inputs)
         return of(secret_id(address["vaultId"], address["secretName"]), is_deleted=True)

@@ -23,12 +23,10 @@ from ops.world.stack_world import (
     SeenApplication,
     SeenIssuer,
     SeenManagedIdentity,
-    SeenPermission,
     SeenRoleDefinition,
     SeenVault,
 )
 
-_DEFINITIONS: Final = "providers/Microsoft.Authorization/roleDefinitions"
 _MAX_WORKERS: Final = 8
 T = TypeVar("T")
 
@@ -90,9 +88,7 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
         return tuple(role_assignments.at(azure, access.scope, condition))
 
     def definition(guid: str) -> SeenRoleDefinition | None:
-        # At a scope where the caller has a role, which may not be the subscription.
-        resource = azure.resource(f"{scopes[guid]}/{_DEFINITIONS}/{guid}", resource_types.AUTHORIZATION_API)
-        return None if resource is None else _definition(resource["properties"])
+        return role_assignments.definition(azure, scopes[guid], guid)
 
     def application(client_id: str) -> SeenApplication | None:
         condition = f"appId eq '{client_id}'"
@@ -168,22 +164,6 @@ def _vault(properties: AzureObject) -> SeenVault:
 def _add_on(properties: AzureObject) -> SeenAddOn:
     profile = (properties.get("addonProfiles") or {}).get(ADD_ON) or {}
     return SeenAddOn(is_enabled=bool(profile.get("enabled")), config=profile.get("config") or {})
-
-
-def _definition(properties: AzureObject) -> SeenRoleDefinition:
-    return SeenRoleDefinition(
-        name=properties["roleName"],
-        is_custom=properties.get("type") == "CustomRole",
-        permissions=tuple(
-            SeenPermission(
-                actions=tuple(permission.get("actions") or ()),
-                exceptions=tuple(permission.get("notActions") or ()),
-                data_actions=tuple(permission.get("dataActions") or ()),
-                data_exceptions=tuple(permission.get("notDataActions") or ()),
-            )
-            for permission in properties["permissions"]
-        ),
-    )
 
 
 def _application(application: AzureObject, principals: list[AzureObject]) -> SeenApplication:
