@@ -250,16 +250,6 @@ def test_a_stack_without_a_vault_is_exported(engine: FakeEngine, idstack: Idstac
     assert set(document["clusters"]["hc2"]["files"]) == {"--workload-identities-file", "--infra-json"}
 
 
-def test_the_manifest_says_what_is_to_be_added(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has(OUTPUTS)
-
-    idstack("export", "hypershift", "--stack", "dev")
-
-    assert Path("hypershift/hc1/hosted-cluster.yaml").read_text().splitlines()[0] == (
-        "# Add spec.release.image, spec.pullSecret.name, spec.serviceAccountSigningKey.name."
-    )
-
-
 def test_one_cluster_or_all_of_them(engine: FakeEngine, idstack: Idstack, folder: Path) -> None:
     engine.has({**OUTPUTS, "hostedClusters": {"hc1": described(), "hc2": described("hc2")}})
 
