@@ -32,7 +32,7 @@ def _named_stack(context: typer.Context, name: str) -> str:
         own = name.rpartition("/")[2]
         raise typer.BadParameter(
             f"{name!r} has an organization or a project in it; accepted: the name of the stack alone, {own!r}. "
-            "`idstack pulumi --stack {own} -- org set-default <organization>` chooses the organization"
+            f"`idstack pulumi --stack {own} -- org set-default <organization>` chooses the organization"
         )
     return name
 

@@ -159,4 +159,6 @@ def test_a_qualified_name_of_a_stack_is_refused_with_the_name_alone(idstack: Ids
     printed = idstack(command, "--stack", "acme/idstack/dev")
 
     assert printed.code == 2
-    assert "accepted: the name of the stack alone, 'dev'" in " ".join(printed.error.replace("│", "").split())
+    error = " ".join(printed.error.replace("│", "").split())
+    assert "accepted: the name of the stack alone, 'dev'" in error
+    assert "`idstack pulumi --stack dev -- org set-default" in error
