@@ -11,7 +11,7 @@ from identity.private_files import write_private
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.stack import backup as backups
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import writing
 
 
 def backup(
@@ -25,10 +25,8 @@ def backup(
     screen = Screen(as_json)
     stored = backups.take(Engine(stack, output=screen.output))
     path = output or Path(f"backup.{stack}.{stored.created:%Y%m%dT%H%M%SZ}.json")
-    try:
+    with writing("the backup"):
         write_private(path, stored.model_dump_json(indent=2) + "\n")
-    except OSError as error:
-        raise CommandError(f"the backup cannot be written: {error}") from None
     if as_json:
         screen.document({"stack": stack, "file": str(path), "created": stored.date, "resources": len(stored.resources)})
         return

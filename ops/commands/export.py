@@ -14,7 +14,7 @@ from ops.outputs import hypershift as cli
 from ops.outputs import hypershift_commands as commands
 from ops.outputs import hypershift_script
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, writing
 
 export = typer.Typer(name="export", help="Write a stack's values for other tools.", no_args_is_help=True)
 
@@ -53,14 +53,12 @@ def hypershift(
         raise CommandError(_owned(stack, owned, set(known).difference(owned)))
     exports = [hosted for name, hosted in known.items() if cluster in (None, name)]
     _check(exports)
-    try:
+    with writing("the files"):
         for hosted in exports:
             hosted.write()
         if script is not None:
             script.write_text(hypershift_script.script(stack, outputs, exports), encoding="utf-8")
             script.chmod(0o755)
-    except OSError as error:
-        raise CommandError(f"the files cannot be written: {error}") from None
     if as_json:
         screen.document(
             {

@@ -28,7 +28,7 @@ from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, own_options
 from ops.recovery.orphans import shown
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, writing
 from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration
 from ops.stack.state import Plan, name_of
@@ -209,10 +209,8 @@ def _write(
 ) -> None:
     """Write the import file, and show the findings."""
     stack, path = engine.stack, output or Path(f"import.{engine.stack}.json")
-    try:
+    with writing("the import file"):
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"the import file cannot be written: {error}") from None
     if screen.as_json:
         screen.document(
             {"stack": stack, "file": str(path), "configured": configured, "findings": [vars(line) for line in lines]}

@@ -26,7 +26,7 @@ from ops.rehearsal import steps, tables
 from ops.rehearsal.report import Rehearsal, StackStep
 from ops.stack import plugins
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import writing
 from ops.stack.moved_clusters import refuse_moves
 from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration
@@ -75,7 +75,5 @@ def _write_table(engine: Engine, events: Path, file: Path) -> None:
     log = steps.read(lines)
     planned = tuple(StackStep(engine.stack, step) for step in log.steps)
     table = tables.plan_markdown(Rehearsal(engine.stack, "", "", 0, (engine.stack,), steps=planned, errors=log.errors))
-    try:
+    with writing("the table"):
         file.write_text(table, encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"the table cannot be written: {error}") from None

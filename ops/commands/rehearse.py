@@ -14,7 +14,7 @@ from ops.rehearsal.run import PlannedRehearsal
 from ops.rehearsal.run import rehearse as run
 from ops.rehearsal.steps import Operation
 from ops.stack.environment import ROOT
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, writing
 
 _MARKDOWN: Final = "--markdown"
 
@@ -52,7 +52,8 @@ def rehearse(
     progress = Console(stderr=True, highlight=False, soft_wrap=True)
     rehearsal = run(PlannedRehearsal(ROOT, stack, base, head, seed), lambda text: progress.print(text, markup=False))
     if markdown is not None:
-        markdown.write_text(tables.markdown(rehearsal, forbidden), encoding="utf-8")
+        with writing("the report"):
+            markdown.write_text(tables.markdown(rehearsal, forbidden), encoding="utf-8")
     if as_json:
         screen.document(rehearsal.to_json(forbidden))
     else:

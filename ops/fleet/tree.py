@@ -11,7 +11,7 @@ from identity.yaml_text import dump
 from ops.fleet.operator_objects import base_objects, drift_objects, identity_objects, stack_objects
 from ops.fleet.stacks import Fleet, FleetEnvironment
 from ops.stack.environment import ROOT
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, writing
 
 HEADER: Final = "# Written by `idstack fleet render`; change the fleet file instead.\n"
 _CONTAINERFILE: Final = ROOT / "ops/fleet/workspace/Containerfile"
@@ -75,15 +75,13 @@ def differences(directory: Path, files: Mapping[PurePosixPath, str]) -> list[str
 
 def write(directory: Path, files: Mapping[PurePosixPath, str]) -> None:
     """Write the tree into the directory; files that render never wrote stay. Raises CommandError."""
-    try:
+    with writing("the tree"):
         for path in _written_before(directory) - files.keys():
             (directory / path).unlink()
         for path, text in files.items():
             target = directory / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"the tree cannot be written: {error}") from None
 
 
 def _written_before(directory: Path) -> set[PurePosixPath]:

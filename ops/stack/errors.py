@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import typer
 
 
@@ -23,6 +26,15 @@ class NoManagementClusterError(CommandError):
 
 class RunInterruptedError(CommandError):
     """The engine was interrupted, by a signal or at a time limit; the message states how to resume."""
+
+
+@contextmanager
+def writing(what: str) -> Iterator[None]:
+    """Let an OSError within the block be a CommandError: `what` cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(f"{what} cannot be written: {error}") from None
 
 
 def why_unreadable(error: OSError | UnicodeDecodeError) -> str:

@@ -68,6 +68,8 @@ def test_a_pull_request_gets_markdown(idstack: Idstack, plans: list[PlannedRehea
     assert idstack("rehearse", "--stack", "prod", "--markdown", str(file)).code == 0
 
     assert "| resource | operation | reason | protected |" in file.read_text(encoding="utf-8")
+    refused = idstack("rehearse", "--stack", "prod", "--markdown", str(tmp_path / "missing/report.md"))
+    assert (refused.code, "idstack: the report cannot be written: " in refused.error) == (1, True)
 
 
 def test_the_stack_has_to_be_named(idstack: Idstack, plans: list[PlannedRehearsal]) -> None:
