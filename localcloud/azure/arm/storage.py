@@ -150,7 +150,8 @@ class BlobContainers(WrittenType):
 
     def before_deletion(self, call: Call, resource: Document) -> None:
         account, _, name = call.path.names
-        Blobs(call.cloud.store).delete_container(account, name)
+        # The names of both are in lower case, a path in any.
+        Blobs(call.cloud.store).delete_container(account.lower(), name.lower())
 
 
 def _sku(body: Mapping[str, Any]) -> dict[str, str]:

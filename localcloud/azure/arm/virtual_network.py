@@ -170,8 +170,8 @@ class NetworkSecurityGroups(WrittenType):
 def write_subnet(call: Call, network_id: str, name: str, properties: dict[str, Any]) -> None:
     """Write one subnet of a network; raises 400 for a range that does not fit, or a dangling reference."""
     owner = call.resources.get(network_id)
-    if owner is None:
-        raise AssertionError("the entry of ARM has found the network")
+    if owner is None:  # of a path outside a resource group
+        raise errors.parent_not_found(call.path, SUBNETS, "write")
     check_name(name, NAME)
     wanted = known(properties, _OF_A_SUBNET | set(_POLICIES) | _ANSWERED, SUBNETS)
     full_id = f"{owner['id']}/subnets/{name}"

@@ -71,7 +71,7 @@ def test_a_token_needs_the_data_action(cloud: CoverageCloud, method: str) -> Non
 
 def test_a_deleted_container_or_account_takes_its_blobs_along(cloud: CoverageCloud) -> None:
     request(cloud, "PUT", caller=issuer(cloud), headers=PUT)
-    assert cloud.call("DELETE", CONTAINER).status_code == 200
+    assert cloud.call("DELETE", CONTAINER.replace("hc1oidc", "HC1oidc")).status_code == 200
     issuer(cloud)
     assert request(cloud, "GET").status_code == 404
 
@@ -80,6 +80,16 @@ def test_a_deleted_container_or_account_takes_its_blobs_along(cloud: CoverageClo
     assert cloud.call("DELETE", ACCOUNT).status_code == 204
     issuer(cloud)
     assert request(cloud, "GET").status_code == 404
+
+
+def test_the_deletion_of_an_account_that_is_not_in_the_group_takes_nothing_of_its_namesake(
+    cloud: CoverageCloud,
+) -> None:
+    request(cloud, "PUT", caller=issuer(cloud), headers=PUT)
+    other = ACCOUNT.replace(GROUP, cloud.group("other"))
+
+    assert cloud.call("DELETE", other).status_code == 204
+    assert request(cloud, "GET").status_code == 200
 
 
 def test_a_deleted_group_takes_the_blobs_and_keys_of_its_accounts_along(cloud: CoverageCloud) -> None:
