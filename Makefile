@@ -65,7 +65,7 @@ test: setup ## Run the tests that every change must pass (ARGS=changed or ARGS=t
 	@$(PYTHON) -m pytest $(PARALLEL) $(SELECTED)
 
 slow: setup ## Run what is worth a merge besides: clusters of both ways, infrastructure, a rehearsal, a fleet, the probe's image
-	@$(PYTHON) -m pytest $(PARALLEL) -m slow $(SELECTED)
+	@$(PYTHON) -m pytest $(PARALLEL) -m 'slow and not clients' $(SELECTED)
 
 nightly: setup ## Run what takes longest for what it proves: other shapes of stacks, disasters, ten renewals, 400 random examples
 	@$(PYTHON) -m pytest $(PARALLEL) -m 'nightly or (hypothesis and not kills)' --hypothesis-profile=deep $(SELECTED)

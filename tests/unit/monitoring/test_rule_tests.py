@@ -44,13 +44,13 @@ def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(ROOT / "monitoring", tmp_path / "monitoring"))
 
 
-# promtool is built for it, once, which takes minutes.
-@pytest.mark.slow
+# promtool is built for it, once, which takes minutes; `make lint` runs it on the files as they are.
+@pytest.mark.nightly
 def test_promtool_accepts_rules_tests_and_dashboard(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert promtool.main(folder) == 0, capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("file", "found", "broken", "problem"),
     [

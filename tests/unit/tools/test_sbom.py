@@ -77,7 +77,7 @@ def test_the_same_checkout_gives_the_same_bill() -> None:
     assert "timestamp" not in _BILL["metadata"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_form_is_cyclonedxs_as_its_own_library_sees_it(tmp_path: Path) -> None:
     assert sbom.main(tmp_path / "sbom.json") == 0
     assert json.loads((tmp_path / "sbom.json").read_text()) == _BILL
