@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
+from typing import Final
+
+MIDDLE: Final = "the round of the median ratio"
+"""How figures by `of_the_middle_round` say it in their notes."""
 
 
 def growth_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
@@ -58,3 +62,12 @@ def most_within(events: Sequence[tuple[float, int]], span: float) -> int:
             begin += 1
         most = max(most, total)
     return most
+
+
+def of_the_middle_round(ours: Sequence[float], peers: Sequence[float]) -> tuple[float, float]:
+    """Both values of the round with the median ratio, of rounds that measured one after the other.
+
+    The speed of a machine changes from round to round: the least of each side may come from different speeds.
+    """
+    rounds = sorted(zip(ours, peers, strict=True), key=lambda pair: pair[0] / pair[1])
+    return rounds[len(rounds) // 2]

@@ -7,7 +7,7 @@ from graphlib import CycleError
 
 import pytest
 
-from bench.arithmetic import critical_path, growth_exponent, most_at_once, most_within
+from bench.arithmetic import critical_path, growth_exponent, most_at_once, most_within, of_the_middle_round
 
 
 @pytest.mark.parametrize("exponent", [0, 1, 1.5, 2])
@@ -19,6 +19,10 @@ def test_a_power_law_has_its_own_exponent(exponent: float) -> None:
 def test_a_fixed_cost_makes_growth_look_slower() -> None:
     # ln(110/20) / ln(10/1)
     assert growth_exponent([1, 10], [10 + 10, 10 + 100]) == pytest.approx(math.log(5.5, 10))
+
+
+def test_a_machine_that_was_fast_for_one_side_alone_decides_nothing() -> None:
+    assert of_the_middle_round([19, 20, 20, 19, 10], [17, 10, 17, 16, 16]) == (20, 17)
 
 
 @pytest.mark.parametrize("sizes", [[], [4], [4, 4]])
