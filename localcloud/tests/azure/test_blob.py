@@ -82,7 +82,7 @@ def test_a_deleted_container_or_account_takes_its_blobs_along(cloud: CoverageClo
     assert request(cloud, "GET").status_code == 404
 
 
-def test_the_deletion_of_an_account_that_is_not_in_the_group_takes_nothing_of_its_namesake(
+def test_a_deletion_in_another_group_takes_nothing_of_a_namesake(
     cloud: CoverageCloud,
 ) -> None:
     request(cloud, "PUT", caller=issuer(cloud), headers=PUT)
