@@ -35,7 +35,8 @@ _DEPLOYER = {
 _KUBELET = {
     ("", "pods"): ("get", "list", "watch", "create", "delete"),
     ("", "pods/status"): ("patch",),
-    ("", "secrets"): ("get", "list", "watch"),
+    ("", "secrets"): _WRITE,
+    ("", "serviceaccounts/token"): ("create",),
     ("", "configmaps"): ("get", "list", "watch"),
     ("", "events"): ("create", "patch"),
     ("apps", "deployments"): ("get", "list", "watch", "patch"),
@@ -47,7 +48,6 @@ _KUBELET = {
 }
 _NOBODYS = {
     ("", "serviceaccounts"),
-    ("", "serviceaccounts/token"),
     ("", "pods/exec"),
     ("", "pods/log"),
     ("", "nodes"),

@@ -259,7 +259,7 @@ def test_doctor_names_missing_verbs_and_how_to_get_them(
     for each in (said, azures):
         assert "create namespaces" in each
         assert "patch secretproviderclasses.secrets-store.csi.x-k8s.io" in each
-    assert f"give {who} (an object id, not an application id) the ClusterRole" in said
+    assert f"give {who} (an object id, not an application id) the roles that" in said
     assert f"`idstack rbac {who} --principal-type ServicePrincipal` prints" in said
     assert assigned == (
         f"az role assignment create --role b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b --scope {CLUSTER} "
@@ -337,7 +337,8 @@ def test_the_role_that_is_printed_is_the_one_that_kube_apiserver_takes(
 ) -> None:
     printed = stack.idstack("rbac", DEPLOYERS).stdout
     documents: list[dict[str, Any]] = list(yaml.safe_load_all(printed))
-    assert [each["kind"] for each in documents] == ["ClusterRole", "ClusterRoleBinding"]
+    kinds = ["Namespace", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"]
+    assert sorted(each["kind"] for each in documents) == sorted(kinds)
     file = tmp_path / "role.yaml"
     file.write_text(printed)
     administrator = str(StateDirectory(stack.state).administrator_kubeconfig)
