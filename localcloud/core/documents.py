@@ -15,11 +15,12 @@ from localcloud.core.store import Document
 _Entry = TypeVar("_Entry")
 
 STORED: Final = ConfigDict(alias_generator=to_camel)
-"""The `__pydantic_config__` of each dataclass."""
+"""The `__pydantic_config__` of each dataclass; those derived from it have it, too."""
 StoredBytes = Annotated[
     bytes, BeforeValidator(base64.b64decode), PlainSerializer(lambda raw: base64.b64encode(raw).decode())
 ]
 """The type of a member with bytes."""
+_adapter: Final[Callable[[type], TypeAdapter[Any]]] = cache(TypeAdapter)
 
 
 def to_document(entry: object) -> Document:
@@ -32,6 +33,3 @@ def from_document(cls: type[_Entry], document: Document) -> _Entry:
     """The inverse of `to_document`; a member that the document lacks has its default."""
     entry: _Entry = _adapter(cls).validate_python(document)
     return entry
-
-
-_adapter: Final[Callable[[type], TypeAdapter[Any]]] = cache(TypeAdapter)

@@ -132,8 +132,6 @@ class Application(DirectoryObject):
     `federated` are its federated credentials as Graph prints them.
     """
 
-    __pydantic_config__: ClassVar = STORED
-
     federated: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -145,8 +143,6 @@ class ServicePrincipal(DirectoryObject):
         resource_id: ARM id of the managed identity; None for an application's.
         roles: Graph application permissions granted to it, by value (`Application.ReadWrite.OwnedBy`).
     """
-
-    __pydantic_config__: ClassVar = STORED
 
     kind: PrincipalKind = "Application"
     resource_id: str | None = None
