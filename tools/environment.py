@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ _LOCK = ROOT / "requirements.txt"
 _STAMP = VENV / ".setup"
 _PYTHON = VENV / "bin/python"
 _COMMAND = VENV / "bin/idstack"
+_AZURE_NATIVE = re.compile(r"^from pulumi_azure_native import (.+)$", re.MULTILINE)
 
 
 def ensure() -> str:
@@ -31,6 +33,7 @@ def ensure() -> str:
             _with_uv(uv)
         else:
             _with_pip()
+        _compile()
     except ProcessError as error:
         raise SetupError(
             f"the packages cannot be installed:\n{error}\n"
@@ -45,9 +48,7 @@ def ensure() -> str:
 def _with_uv(uv: str) -> None:
     if not _PYTHON.exists():
         run([uv, "venv", "--allow-existing", "--python", sys.executable, VENV])
-    # Compiled now, because an environment with PYTHONDONTWRITEBYTECODE would otherwise compile the SDKs at every start.
-    install = [uv, "pip", "sync", *WHEELS_ALONE, "--compile-bytecode", "--python", _PYTHON, _LOCK]
-    run(install)
+    run([uv, "pip", "sync", *WHEELS_ALONE, "--python", _PYTHON, _LOCK])
 
 
 def _with_pip() -> None:
@@ -61,9 +62,20 @@ def _with_pip() -> None:
                 "Ways out: install its venv module (Debian: python3-venv), or install uv."
             ) from None
     # Without resolving again: the lock is complete, and overrides what a package demands (requirements-overrides.in).
-    options = ["--disable-pip-version-check", "--no-deps", "-r"]
+    options = ["--disable-pip-version-check", "--no-compile", "--no-deps", "-r"]
     install = [_PYTHON, "-m", "pip", "install", *WHEELS_ALONE, *options, _LOCK]
     run(install)
+
+
+def _compile() -> None:
+    """Compile the packages, on all cores: with PYTHONDONTWRITEBYTECODE each start would otherwise compile the SDKs.
+
+    Of azure-native, only what the program imports: to compile its other modules takes longer than the rest.
+    """
+    sources = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "components").rglob("*.py"))
+    imported = {name for names in _AZURE_NATIVE.findall(sources) for name in names.split(", ")}
+    others = rf"/pulumi_azure_native/(?!({'|'.join(sorted(imported))})/)\w+/"
+    run([_PYTHON, "-m", "compileall", "-q", "-j", "0", "-x", others, VENV / "lib"])
 
 
 def write_command(command: Path, python: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -21,14 +22,14 @@ def interpreter(machine: Machine) -> None:
 def test_uv_comes_first_and_a_second_run_runs_nothing(machine: Machine) -> None:
     machine.add(machine.first / "uv")
     assert environment.ensure() == "installed into .venv"
-    assert machine.ran() == ["uv pip"]
+    assert machine.ran() == ["uv pip", "python -m"]
     assert environment.ensure() == "up to date"
     assert machine.ran() == []
 
 
 def test_without_uv_the_environments_own_pip_installs(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert environment.ensure() == "installed into .venv"
-    assert machine.ran() == ["python -m"]
+    assert machine.ran() == ["python -m", "python -m"]
     assert "with pip, as uv is not on PATH" in capsys.readouterr().out
 
 
@@ -37,7 +38,7 @@ def test_another_lock_is_installed(machine: Machine) -> None:
     machine.lock.write_text("rich==15.0.1\n")
     machine.ran()
     assert environment.ensure() == "installed into .venv"
-    assert machine.ran() == ["python -m"]
+    assert machine.ran() == ["python -m", "python -m"]
 
 
 def test_a_failed_installation_reports_why_and_is_tried_again(machine: Machine) -> None:
@@ -63,13 +64,24 @@ def test_after_half_an_installation_the_former_lock_is_installed_again(machine: 
     assert environment.ensure() == "installed into .venv"
 
 
-def test_an_environment_that_lost_its_python_is_made_again(machine: Machine) -> None:
-    machine.add(machine.first / "uv")
+def test_what_the_program_imports_is_compiled(machine: Machine) -> None:
+    machine.add(machine.venv / "bin/python", f'echo "$*" >> "{machine.root}/arguments"')
     environment.ensure()
-    (machine.venv / "bin/python").unlink()
+    compiled = (machine.root / "arguments").read_text().splitlines()[-1]
+    others = re.compile(compiled.split()[compiled.split().index("-x") + 1])
+    modules = ("keyvault/vault.py", "network/__init__.py", "datafactory/factory.py", "__init__.py", "_utilities.py")
+    assert [module for module in modules if others.search(f"lib/pulumi_azure_native/{module}")] == [modules[2]]
+    assert not others.search("lib/pulumi_kubernetes/core/v1/pod.py")
+
+
+def test_an_environment_that_lost_its_python_is_made_again(machine: Machine) -> None:
+    python = machine.venv / "bin/python"
+    machine.add(machine.first / "uv", f'if [ "$1" = venv ]; then cp "{python}.kept" "{python}"; fi')
+    environment.ensure()
+    python.rename(f"{python}.kept")
     machine.ran()
     environment.ensure()
-    assert machine.ran() == ["uv venv", "uv pip"]
+    assert machine.ran() == ["uv venv", "uv pip", "python -m"]
 
 
 def test_the_idstack_command_runs_the_checkout_from_any_directory(machine: Machine) -> None:
