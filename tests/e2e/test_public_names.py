@@ -30,7 +30,7 @@ _FIRST: Final = ("disk", "kms")
 
 
 @pytest.mark.parametrize(
-    "field", [field if field in _FIRST else pytest.param(field, marks=pytest.mark.slow) for field in FIELDS]
+    "field", [field if field in _FIRST else pytest.param(field, marks=pytest.mark.nightly) for field in FIELDS]
 )
 def test_azure_identity_makes_the_proof_call(stack: LocalStack, field: str) -> None:
     assert signed_in(stack, field, sys.executable, "-c", PYTHON, *proof(stack, field)) == "200"

@@ -12,6 +12,8 @@ import pytest
 from identity.catalogue import CONTROL_PLANE
 from tests.harness import LocalStack, running_stack
 
+pytestmark = pytest.mark.nightly
+
 STACK = "local-hypershift"
 BOTH = "local-both"
 
@@ -22,7 +24,6 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
         yield stack
 
 
-@pytest.mark.nightly
 def test_a_laptop_has_what_hypershifts_cli_takes(local: LocalStack, tmp_path: Path) -> None:
     stack = LocalStack(local.root, name=STACK)
     stack.idstack("up", "--stack", STACK)
@@ -40,7 +41,6 @@ def test_a_laptop_has_what_hypershifts_cli_takes(local: LocalStack, tmp_path: Pa
     assert "the local cloud stays, because it still has other stacks: local" in down
 
 
-@pytest.mark.slow
 def test_one_stack_proves_both_ways_to_sign_in(local: LocalStack) -> None:
     stack = LocalStack(local.root, name=BOTH)
     proven = json.loads(stack.idstack("up", "--stack", BOTH, "--json").stdout)

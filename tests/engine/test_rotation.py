@@ -52,7 +52,7 @@ def test_renewals_in_a_row_fail_no_sign_in_and_one_too_soon_changes_nothing(stac
     assert stack.preview() == {}, "a run that asks for nothing changes nothing"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_revoked_key_no_longer_signs_in_and_the_clients_use_the_new_one(stack: LocalStack) -> None:
     file = _file(stack, "probe-disk-csi", "azure-disk-hc1-json")
     leaked = read(file)
