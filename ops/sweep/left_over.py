@@ -16,7 +16,6 @@ from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.deployer_rights import assigned, catalogue_roles
 from identity.access.records import ManagedIdentityRecord, RoleAssignmentRecord, SecretMetadata
 from identity.access.registered_certificates import withdraw
-from identity.credentials import rfc3339
 from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, GENERATION, OWNER, SIGNING_KEY_ID, THUMBPRINT
 from identity.naming import (
     DEPLOYER_COMPONENT,
@@ -75,7 +74,7 @@ def find(
     known = _Known(azure, stacks, {*stacks.infra_ids, *configured, *infra_ids}, orphaned)
     return [
         *known.assignments(settings),
-        *_registrations(named, secrets, stacks, now),
+        *registrations.find(named, secrets, stacks.mention, now),
         *added_credentials.of_applications(azure, named, stacks.mention),
         *added_credentials.of_managed_identities(azure, named_identities, stacks.mention),
         *(application for application, _ in applications),
@@ -123,21 +122,6 @@ def _foreign_owner(owner_id: str | None, stacks: Stacks) -> str | None:
     if stacks.owned_by(owner_id) is not None:
         return None
     return f"no stack of this backend has its owner id {owner_id}, but one of another backend may"
-
-
-def _registrations(
-    applications: Sequence[AzureObject], secrets: Sequence[SecretMetadata], stacks: Stacks, now: datetime
-) -> Iterator[LeftOver]:
-    """Certificates of ours at the stacks' applications that no stack has."""
-    for registration in registrations.find(applications, secrets, stacks.mention):
-        free_at = rfc3339.render(registration.free_at)
-        yield LeftOver(
-            Swept.REGISTRATION,
-            f"/applications/{registration.application['id']}{CERTIFICATE}{registration.key_id}",
-            f"{registration.thumbprint} of {registration.application['displayName']}",
-            "no stack has it, and the vault has a newer one",
-            too_soon=f"pods may sign in with it until {free_at}" if now < registration.free_at else None,
-        )
 
 
 def _applications(

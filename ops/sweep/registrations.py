@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 
 from identity.access.azure_client import AzureObject
@@ -17,27 +16,22 @@ from identity.access.registered_certificates import registered
 from identity.credentials import rfc3339
 from identity.credentials.schedule import OVERLAP
 from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
-
-
-@dataclass(frozen=True)
-class UnknownRegistration:
-    """A certificate of ours at an application; from `free_at` on no pod signs in with it."""
-
-    application: AzureObject
-    key_id: str
-    thumbprint: str
-    free_at: datetime
+from ops.sweep.model import CERTIFICATE, LeftOver, Swept
 
 
 def find(
-    applications: Iterable[AzureObject], secrets: Iterable[SecretMetadata], is_named: Callable[[str], bool]
-) -> Iterator[UnknownRegistration]:
-    """The unknown registrations with a successor in the vault, so that pods do not depend on them for long.
+    applications: Iterable[AzureObject],
+    secrets: Iterable[SecretMetadata],
+    is_named: Callable[[str], bool],
+    now: datetime,
+) -> Iterator[LeftOver]:
+    """The unknown registrations of ours with a successor in the vault, so that pods do not depend on them for long.
 
     Args:
         applications: of stacks, as objects of Graph.
         secrets: the vault's.
         is_named: whether a stack has the certificate with this key id.
+        now: with a time zone.
     """
     delivered = dict(_delivered(secrets))
     for application in applications:
@@ -51,9 +45,16 @@ def find(
         ]
         if not successors:
             continue
+        free_at = max(successors) + OVERLAP
         for thumbprint, key_id in ours.items():
             if not is_named(key_id) and thumbprint not in delivered:
-                yield UnknownRegistration(application, key_id, thumbprint, max(successors) + OVERLAP)
+                yield LeftOver(
+                    Swept.REGISTRATION,
+                    f"/applications/{application['id']}{CERTIFICATE}{key_id}",
+                    f"{thumbprint} of {application['displayName']}",
+                    "no stack has it, and the vault has a newer one",
+                    too_soon=f"pods may sign in with it until {rfc3339.render(free_at)}" if now < free_at else None,
+                )
 
 
 def _delivered(secrets: Iterable[SecretMetadata]) -> Iterator[tuple[str, datetime]]:
