@@ -119,7 +119,7 @@ def withdrawn_since(engine: Engine, resources: Sequence[StateResource]) -> list[
     if not any(resource["type"] == RenewedType.SCHEDULE for resource in resources):
         return []
     with deployer(engine) as clients:
-        return withdrawn.message(withdrawn.withdrawn(clients, resources))
+        return withdrawn.message(clients, resources)
 
 
 def find_orphans(engine: Engine, report: Callable[[str], None]) -> list[Orphan]:

@@ -13,28 +13,22 @@ from ops.stack.state import StateResource, name_of
 from ops.world import vault_secrets
 
 
-def withdrawn(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]:
-    """Name and thumbprint of each certificate that is neither registered at its application nor in the vault.
+def message(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]:
+    """A line for each certificate that is neither registered at its application nor in the vault, below a heading.
 
     They include those that a killed run had not registered yet. Raises AzureRefusedError.
     """
-    return [
-        f"{name_of(certificate['urn'])}: {certificate['outputs']['thumbprint']}"
+    lines = [
+        f"  {name_of(certificate['urn'])}: {certificate['outputs']['thumbprint']}"
         for schedule in resources
         if schedule["type"] == RenewedType.SCHEDULE
         for certificate in _of(azure, schedule, resources)
     ]
-
-
-def message(certificates: Sequence[str]) -> list[str]:
-    """The lines for the user, none without certificates."""
-    if not certificates:
-        return []
-    return [
+    heading = (
         "These certificates of the state are not registered at Entra ID: they were withdrawn since, or never "
-        "registered. They stay withdrawn, and the next run replaces them:",
-        *(f"  {certificate}" for certificate in certificates),
-    ]
+        "registered. They stay withdrawn, and the next run replaces them:"
+    )
+    return [heading, *lines] if lines else []
 
 
 def _of(azure: AzureClient, schedule: StateResource, resources: Sequence[StateResource]) -> Iterator[StateResource]:

@@ -10,7 +10,7 @@ from identity.access.azure_client import AzureClient
 from identity.credentials.certificate import IssuedCertificate, issue, key_id
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.tests.arm_world import VAULT, ArmWorld
-from ops.recovery.withdrawn import message, withdrawn
+from ops.recovery.withdrawn import message
 from ops.stack.state import StateResource
 
 BEGIN = datetime(2026, 11, 21, 17, 13, 57, tzinfo=UTC)
@@ -46,9 +46,11 @@ def test_what_is_neither_registered_nor_in_the_vault_is_named(world: ArmWorld, a
         issue("kms", not_before=BEGIN + timedelta(days=day), lifetime=timedelta(days=90)) for day in (0, 1)
     )
     resources = state(owner.app_id, first, second)
-    assert withdrawn(azure, resources) == [
-        f"hc1-kms-entra-certificate-a: {first.thumbprint}",
-        f"hc1-kms-entra-certificate-b: {second.thumbprint}",
+    heading, *lines = message(azure, resources)
+    assert heading.endswith("They stay withdrawn, and the next run replaces them:")
+    assert lines == [
+        f"  hc1-kms-entra-certificate-a: {first.thumbprint}",
+        f"  hc1-kms-entra-certificate-b: {second.thumbprint}",
     ]
 
     key = KeyCredential.of(x509.load_pem_x509_certificate(first.certificate_pem.encode()))
@@ -56,18 +58,11 @@ def test_what_is_neither_registered_nor_in_the_vault_is_named(world: ArmWorld, a
     world.call(
         "PUT", f"{VAULT}/secrets/{SECRET}", {"tags": {"thumbprint": second.thumbprint}, "properties": {"value": "x"}}
     )
-    found = withdrawn(azure, resources)
-    assert found == [f"hc1-kms-entra-certificate-a: {first.thumbprint}"], "another key id is another registration"
+    _, *lines = message(azure, resources)
+    assert lines == [f"  hc1-kms-entra-certificate-a: {first.thumbprint}"], "another key id is another registration"
 
 
 def test_of_an_application_that_is_gone_nothing_is_said(azure: AzureClient) -> None:
     certificate = issue("kms", not_before=BEGIN, lifetime=timedelta(days=90))
     resources = state("6f2c1e7a-0000-4000-8000-00000000aaaa", certificate, certificate)
-    assert withdrawn(azure, resources) == []
-
-
-def test_the_words_say_that_they_stay_out() -> None:
-    assert message([]) == []
-    heading, line = message(["hc1-kms-entra-certificate-a: AB"])
-    assert heading.endswith("They stay withdrawn, and the next run replaces them:")
-    assert line == "  hc1-kms-entra-certificate-a: AB"
+    assert message(azure, resources) == []
