@@ -1,4 +1,8 @@
-"""Explains the engine's errors (pulumi v3.259) about a stack's backend: login, missing stack, passphrase."""
+"""Explains the engine's errors (pulumi v3.259) about a stack's backend: login, missing stack, passphrase, container.
+
+After a failed write to a storage account's container the engine crashes with a nil pointer instead of the reason, in
+gocloud.dev/blob/azureblob (`writer.open` and `writer.Close`; after a 403).
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,14 @@ _REASON: Final = re.compile(
     r"(no such host|ContainerNotFound|AuthenticationFailed|AuthorizationFailure|"
     r"AZURE_STORAGE_ACCOUNT|failed to acquire a token)"
 )
+_REFUSED: Final = re.compile(r"[A-Z]+ https://(?P<container>[^/\s]+\.blob\.[^/\s]+/[^/\s?]+)\S*\n-+\nRESPONSE 403")
+_CRASHED: Final = re.compile(r"gocloud\.dev/blob/azureblob\.\(\*writer\)\.Close")
+# pulumi/pulumi `pkg/backend/diy/lock.go`: before any change.
+_AT_THE_LOCK: Final = re.compile(r"backend/diy\.\(\*diyBackend\)\.Lock\(")
+_ROLES: Final = (
+    "To read a stack requires the role Storage Blob Data Reader on the container, to change one Storage Blob Data "
+    "Contributor (docs/guides/pull-requests.md); a new assignment takes effect within ten minutes"
+)
 
 
 class NoSuchStackError(CommandError):
@@ -33,6 +45,12 @@ def failure(errors: str, stack: str, backend: str | None) -> CommandError | None
         stack: the stack of the command.
         backend: the address of its backend; None for that of the login.
     """
+    if refused := _REFUSED.search(errors):
+        return CommandError(
+            f"the signed-in identity may not use the container of the state, {refused['container']}. {_ROLES}"
+        )
+    if _CRASHED.search(errors):
+        return _crash(errors, stack)
     where = "the backend that you are logged in to" if backend is None else f"the backend {backend}"
     if missing := _NO_STACK.search(errors):
         name = missing["stack"].rpartition("/")[2]
@@ -69,3 +87,16 @@ def failure(errors: str, stack: str, backend: str | None) -> CommandError | None
             f"Reader on the container. If the address is wrong, correct `idstack:backend` in Pulumi.{stack}.yaml"
         )
     return None
+
+
+def _crash(errors: str, stack: str) -> CommandError:
+    problem = (
+        "the state could not be written to its container, and the engine crashed without a reason. Either the storage "
+        f"account cannot be reached, or the signed-in identity may not write there. {_ROLES}"
+    )
+    if _AT_THE_LOCK.search(errors):
+        return CommandError(f"{problem}. Nothing was started: correct that and run the command again")
+    return CommandError(
+        f"{problem}. The state may lack the last changes: after the correction `make recover STACK={stack}` finds "
+        "them, and brings the stack up"
+    )

@@ -15,7 +15,6 @@ from ops.stack import (
     lock,
     pinned_plugins,
     secrets_provider,
-    state_container,
     state_file,
     unreadable,
 )
@@ -119,7 +118,6 @@ class PulumiRuns:
         if failure := (
             state_file.damage(errors, self.stack, backend)
             or disk.failure(errors, self.stack)
-            or state_container.failure(errors, self.stack)
             or backend_failures.failure(errors, self.stack, backend)
         ):
             return failure
