@@ -6,8 +6,6 @@ written atomically. Times are Unix seconds.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from ops.outputs.rows import Row
+from ops.stack import files
 from ops.stack.errors import CommandError
 from ops.world.cluster_state import MountedVersion
 from ops.world.compared_identities import ManagedIdentityRow
@@ -88,16 +87,7 @@ def write(file: Path, metrics: bytes) -> None:
     if file.suffix != _SUFFIX:
         raise CommandError(f"--metrics {file}: node_exporter reads only files with the suffix {_SUFFIX}")
     try:
-        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        draft = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(metrics)
-            draft.chmod(_READABLE)
-            draft.replace(file)
-        except OSError:
-            draft.unlink()
-            raise
+        files.replace(file, metrics.decode(), mode=_READABLE)
     except OSError as error:
         raise CommandError(
             f"--metrics {file}: {error.strerror or error}; does its directory exist, and can you write to it?"

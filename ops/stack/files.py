@@ -28,11 +28,16 @@ def write_once(file: Path, text: str) -> None:
 def _draft(file: Path, text: str, mode: int) -> Path:
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        # A rename may reach the disk before the content: after a loss of power the file would be empty.
-        os.fsync(stream.fileno())
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as stream:
+            os.fchmod(stream.fileno(), mode)  # whatever the umask
+            stream.write(text)
+            stream.flush()
+            # A rename may reach the disk before the content: after a loss of power the file would be empty.
+            os.fsync(stream.fileno())
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
     return draft
 
 
