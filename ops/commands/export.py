@@ -70,8 +70,8 @@ def hypershift(
                         "install": list(commands.install(outputs, is_managed=hosted.is_managed).arguments),
                         "files": {flag: str(path) for flag, (path, _) in hosted.files.items()},
                         "manifest": str(hosted.manifest[0]) if hosted.manifest else None,
-                        "createClusterAzure": list(commands.create(hosted.create).arguments),
-                        "renderClusterAzure": list(commands.render(hosted.render).arguments) if hosted.render else None,
+                        "createClusterAzure": list(hosted.create.arguments),
+                        "renderClusterAzure": list(hosted.render.arguments) if hosted.render else None,
                     }
                     for hosted in exports
                 },
@@ -89,10 +89,7 @@ def hypershift(
     # The HyperShift of one management cluster supports one kind of sign-in.
     kinds = dict.fromkeys(hosted.is_managed for hosted in exports)
     steps = [commands.definitions(), *(str(commands.install(outputs, is_managed=kind)) for kind in kinds)]
-    for hosted in exports:
-        steps.append(str(commands.create(hosted.create, has_host_names=hosted.has_host_names)))
-        if hosted.render is not None:
-            steps.append(str(commands.render(hosted.render, has_host_names=hosted.has_host_names)))
+    steps += [str(command) for hosted in exports for command in (hosted.create, hosted.render) if command is not None]
     screen.console.print("\n" + "\n\n".join(steps), markup=False)
 
 

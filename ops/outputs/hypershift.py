@@ -26,7 +26,8 @@ from identity.outputs import (
     is_managed_cluster,
 )
 from identity.yaml_text import dump
-from ops.outputs.hypershift_commands import domain_arguments
+from ops.outputs import hypershift_commands as commands
+from ops.outputs.hypershift_commands import CliCommand
 
 # Flags of the files, and the files' names.
 _MANAGED: Final = ("--managed-identities-file", "managed-identities.json")
@@ -82,10 +83,10 @@ class HostedClusterExport:
         return self._path(_MANIFEST), notes + dump(document)
 
     @property
-    def create(self) -> list[str]:
-        """Arguments of `hypershift create cluster azure`, which creates the missing infrastructure."""
+    def create(self) -> CliCommand:
+        """`hypershift create cluster azure`, which creates the missing infrastructure."""
         azure, files = self._azure, self.files
-        return _arguments(
+        return commands.create(
             {
                 "--name": self.name,
                 "--namespace": self.described["namespace"],
@@ -98,20 +99,21 @@ class HostedClusterExport:
                 **({"--dns-zone-rg-name": group} if (group := self.described.get("dnsZoneResourceGroup")) else {}),
                 **{flag: str(files[flag][0]) for (flag, _), _ in self._identity_files()},
                 **self._common,
-            }
+            },
+            has_host_names=self._has_host_names,
         )
 
     @property
-    def render(self) -> list[str] | None:
-        """Arguments of `hypershift create cluster azure --render` with the exported infrastructure; None without it."""
+    def render(self) -> CliCommand | None:
+        """`hypershift create cluster azure --render` with the exported infrastructure; None without it."""
         flag, _ = _INFRA
         if flag not in self.files:
             return None
         cluster = {"--name": self.name, "--namespace": self.described["namespace"], flag: str(self.files[flag][0])}
-        return _arguments(cluster | self._common)
+        return commands.render(cluster | self._common, has_host_names=self._has_host_names)
 
     @property
-    def has_host_names(self) -> bool:
+    def _has_host_names(self) -> bool:
         """Whether the services have host names in an external domain, known to the stack or not."""
         return self._external_domain is not None or not self._services
 
@@ -245,7 +247,7 @@ class HostedClusterExport:
     @property
     def _common(self) -> dict[str, str]:
         """Flags of both `create` and `render`."""
-        domains = domain_arguments(self._external_domain, self._dns.get("baseDomain"))
+        domains = commands.domain_arguments(self._external_domain, self._dns.get("baseDomain"))
         return {
             "--oidc-issuer-url": self._spec["issuerURL"],
             **self._endpoint_access(),
@@ -314,7 +316,3 @@ def hosted_clusters(outputs: StackOutputs[str], directory: Path) -> dict[str, Ho
         name: HostedClusterExport(name, described, directory)
         for name, described in outputs.get("hostedClusters", {}).items()
     }
-
-
-def _arguments(values: Mapping[str, str]) -> list[str]:
-    return [word for pair in values.items() for word in pair]

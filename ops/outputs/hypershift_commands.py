@@ -113,8 +113,8 @@ def _managed_service(outputs: StackOutputs[str]) -> tuple[str, ...]:
     )
 
 
-def create(arguments: Sequence[str], *, has_host_names: bool = True) -> CliCommand:
-    """`hypershift create cluster azure` with these arguments and the fixed ones.
+def create(flags: Mapping[str, str], *, has_host_names: bool) -> CliCommand:
+    """`hypershift create cluster azure` with the values of these flags and the fixed ones.
 
     `has_host_names`: its services have names in an external domain, whose flag is an argument or a variable.
     """
@@ -126,16 +126,20 @@ def create(arguments: Sequence[str], *, has_host_names: bool = True) -> CliComma
         "--marketplace-offer": "aro4",
         "--diagnostics-storage-account-type": "Managed",
     }
-    words = [*arguments, *(word for pair in fixed.items() for word in pair), "--generate-ssh"]
+    words = [*_words({**flags, **fixed}), "--generate-ssh"]
     return CliCommand("hypershift create cluster azure", words, _own_of_cluster(has_host_names))
 
 
-def render(arguments: Sequence[str], *, has_host_names: bool = True) -> CliCommand:
+def render(flags: Mapping[str, str], *, has_host_names: bool) -> CliCommand:
     """`hypershift create cluster azure --render`, which prints the objects without calls to Azure or Kubernetes."""
     variables = _own_of_cluster(has_host_names).items()
     own = {flag: variable for flag, variable in variables if not flag.startswith("--marketplace")}
-    words = [*arguments, "--annotations", "=".join(POD_SECURITY), "--render"]
+    words = [*_words({**flags, "--annotations": "=".join(POD_SECURITY)}), "--render"]
     return CliCommand("hypershift create cluster azure", words, own)
+
+
+def _words(flags: Mapping[str, str]) -> list[str]:
+    return [word for pair in flags.items() for word in pair]
 
 
 def _own_of_cluster(has_host_names: bool) -> dict[str, str]:

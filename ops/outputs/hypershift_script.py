@@ -52,7 +52,7 @@ def script(stack: str, outputs: StackOutputs[str], clusters: Sequence[HostedClus
     install = commands.install(outputs, is_managed=kinds == {True})
     created = [cluster for cluster in clusters if not cluster.is_applied]
     applied = [cluster for cluster in clusters if cluster.is_applied]
-    creations = [commands.create(cluster.create, has_host_names=cluster.has_host_names) for cluster in created]
+    creations = [cluster.create for cluster in created]
     variables = sorted({name for command in (install, *creations) for name in command.variables})
     texts = FILES | VALUES
     read = [f'"${name}"' for name in variables if name in FILES]

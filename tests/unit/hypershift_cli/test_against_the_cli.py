@@ -126,7 +126,7 @@ def test_the_files_of_workload_identities_are_what_the_cli_takes() -> None:
 
 
 def test_a_self_managed_cluster_has_flags_of_its_own() -> None:
-    arguments = exported(self_managed()).create
+    arguments = exported(self_managed()).create.arguments
 
     assert "--workload-identities-file" in arguments
     assert not {"--managed-identities-file", "--data-plane-identities-file", "--kms-credentials-secret-name"} & {

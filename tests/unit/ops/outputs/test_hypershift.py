@@ -26,14 +26,14 @@ def exported(**changes: Any) -> HostedClusterExport:
 def test_without_kms_the_cli_makes_a_key_of_its_own() -> None:
     cluster = exported(without_kms=True)
 
-    assert {"--kms-credentials-secret-name", "--encryption-key-id"}.isdisjoint(cluster.create)
+    assert {"--kms-credentials-secret-name", "--encryption-key-id"}.isdisjoint(cluster.create.arguments)
     _, infrastructure = cluster.files["--infra-json"]
     assert "kmsClientID" not in infrastructure
     assert list(cluster.obstacles()) == []
 
 
 def test_a_key_in_a_managed_hsm_is_named_by_its_url() -> None:
-    arguments = exported(kms={"keyVaultType": "ManagedHSM"}).create
+    arguments = exported(kms={"keyVaultType": "ManagedHSM"}).create.arguments
 
     key = arguments[arguments.index("--encryption-key-id") + 1]
     assert key.startswith("https://kv-etcd-dev.managedhsm.azure.net/")
@@ -43,8 +43,9 @@ def test_private_access_by_private_link_has_flags() -> None:
     link = {"natSubnetID": "/subscriptions/x", "additionalAllowedSubscriptions": ["a", "b"]}
     cluster = exported(azure={"topology": "PublicAndPrivate", "private": {"type": "PrivateLink", "privateLink": link}})
 
-    at = cluster.create.index("--endpoint-access")
-    assert cluster.create[at : at + 6] == [
+    arguments = cluster.create.arguments
+    at = arguments.index("--endpoint-access")
+    assert arguments[at : at + 6] == [
         "--endpoint-access",
         "PublicAndPrivate",
         "--endpoint-access-private-nat-subnet-id",
@@ -79,7 +80,8 @@ def test_what_the_cli_has_no_flag_for_is_an_obstacle(changes: dict[str, Any], re
 def test_the_key_is_named_by_its_clouds_suffix() -> None:
     cluster = hosted_clusters({"hostedClusters": {"hc1": described(cloud="AzureUSGovernmentCloud")}}, Path())["hc1"]
 
-    assert cluster.create[cluster.create.index("--encryption-key-id") + 1] == (
+    arguments = cluster.create.arguments
+    assert arguments[arguments.index("--encryption-key-id") + 1] == (
         "https://kv-etcd-dev.vault.usgovcloudapi.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef"
     )
 
