@@ -14,8 +14,8 @@ from ops.commands import completions
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.renew import prepare_renewal
 from ops.commands.status import show
-from ops.renewal.renewable import renewable
-from ops.renewal.rotation import Rotatable, chosen, rotatable
+from ops.renewal.renewable import Renewable, renewable
+from ops.renewal.rotation import chosen, free, pods, slots
 from ops.renewal.run import RenewalRun
 from ops.stack import brought_up
 from ops.stack.engine import Engine
@@ -58,7 +58,8 @@ def rotate(
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     prepare_renewal(context, engine, screen)
-    identities = chosen(rotatable(engine.outputs(), of_known_schema(engine.resources())), identity or ())
+    stored = [found for found in renewable(of_known_schema(engine.resources())) if found.secret is not None]
+    identities = chosen(stored, identity or ())
     if now:
         _replace(engine, screen, identities, context.args)
         show(engine, screen)
@@ -73,7 +74,7 @@ def rotate(
     show(engine, screen)
 
 
-def _replace(engine: Engine, screen: Screen, identities: Sequence[Rotatable], arguments: Sequence[str]) -> None:
+def _replace(engine: Engine, screen: Screen, identities: Sequence[Renewable], arguments: Sequence[str]) -> None:
     """Withdraw every certificate of these identities, then issue new ones.
 
     Raises CommandError with the withdrawn and the unchanged ones if it fails.
@@ -84,8 +85,8 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Rotatable], ar
     except LockedError:
         raise
     except CommandError as error:
-        slots = {candidate.name: candidate.slots for candidate in rotatable(engine.outputs(), engine.resources())}
-        unchanged = [identity.name for identity in identities if slots.get(identity.name) == identity.slots]
+        now = {candidate.name: slots(candidate) for candidate in renewable(engine.resources())}
+        unchanged = [identity.name for identity in identities if now.get(identity.name) == slots(identity)]
         withdrawn = [candidate.name for candidate in identities if candidate.name not in unchanged]
         lines = [str(error)]
         if withdrawn:
@@ -99,30 +100,29 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Rotatable], ar
 
 
 def _run(
-    engine: Engine, screen: Screen, identities: Iterable[Rotatable], request: RenewalRequest, arguments: Sequence[str]
+    engine: Engine, screen: Screen, identities: Iterable[Renewable], request: RenewalRequest, arguments: Sequence[str]
 ) -> None:
     """One `pulumi up` of these identities alone, with this request to their schedules.
 
     Raises CommandError if one of them had to be left out.
     """
-    requests = {identity.schedule: request for identity in identities}
+    requests = {identity.schedule_name: request for identity in identities}
     outputs, resources = engine.outputs(), engine.resources()
     run = RenewalRun(engine, screen.console, requests, arguments, is_settled=brought_up.is_clean(outputs.get("commit")))
-    selected = [identity for identity in renewable(resources) if identity.schedule in requests]
+    selected = [identity for identity in renewable(resources) if identity.schedule_name in requests]
     renewed = run.renew(selected, resources).renewed
     if missing := [identity.name for identity in selected if identity.name not in renewed]:
         raise CommandError(f"not rotated: {', '.join(missing)}; the reasons are printed above")
 
 
-def _check_pods(identities: Iterable[Rotatable], screen: Screen, *, force: bool) -> None:
+def _check_pods(identities: Iterable[Renewable], screen: Screen, *, force: bool) -> None:
     """Refuse a renewal that may break pods, or with `force` name them."""
     now = datetime.now(UTC)
-    early = [(identity, identity.free) for identity in identities if identity.free is not None and now < identity.free]
+    early = [(identity, until) for identity in identities if (until := free(identity)) is not None and now < until]
     if not early:
         return
     listed = "\n".join(
-        f"  {identity.name}: {', '.join(identity.pods)}, until {rfc3339.render(free)} at the latest"
-        for identity, free in early
+        f"  {identity.name}: {pods(identity)}, until {rfc3339.render(until)} at the latest" for identity, until in early
     )
     if not force:
         raise CommandError(
@@ -133,8 +133,8 @@ def _check_pods(identities: Iterable[Rotatable], screen: Screen, *, force: bool)
     screen.console.print(f"These pods cannot sign in if they have not loaded the current certificate yet:\n{listed}")
 
 
-def _revocation_now(identities: Iterable[Rotatable]) -> str:
-    listed = "\n".join(f"  {identity.name}: {', '.join(identity.pods)}" for identity in identities)
+def _revocation_now(identities: Iterable[Renewable]) -> str:
+    listed = "\n".join(f"  {identity.name}: {pods(identity)}" for identity in identities)
     return (
         "Every certificate is withdrawn now; then new ones are issued, proven and delivered.\n"
         "No old key can sign in any more. Tokens issued before stay valid for up to 90 minutes.\n"
@@ -143,8 +143,8 @@ def _revocation_now(identities: Iterable[Rotatable]) -> str:
     )
 
 
-def _revocation(identities: Iterable[Rotatable]) -> str:
-    listed = "\n".join(f"  {identity.name}: {', '.join(identity.pods)}" for identity in identities)
+def _revocation(identities: Iterable[Renewable]) -> str:
+    listed = "\n".join(f"  {identity.name}: {pods(identity)}" for identity in identities)
     return (
         "A new certificate is delivered first; then the leaked one is withdrawn.\n"
         "From then on the old key cannot sign in. Tokens issued before stay valid for up to 90 minutes.\n"

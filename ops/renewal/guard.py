@@ -104,9 +104,7 @@ def _findings(
     """The URN of each step with a change, and the reason to refuse it; None for a renewal's step."""
     kinds = {urn: kind for identity in identities for urn, kind in identity.targets.items()}
     steps = {step["urn"]: step for step in plan["steps"]}
-    withdrawn = {
-        urn for identity in identities for urn in _withdrawn(identity, steps.get(identity.schedule_urn), state)
-    }
+    withdrawn = {urn for identity in identities for urn in _withdrawn(identity, steps.get(identity.schedule["urn"]))}
     for step in plan["steps"]:
         if step["op"] == "delete" and step["urn"] in withdrawn:
             yield step["urn"], None
@@ -115,11 +113,10 @@ def _findings(
             yield step["urn"], _refusal(step, kind, state, is_settled=is_settled)
 
 
-def _withdrawn(identity: Renewable, planned: PlanStep | None, state: Mapping[str, StateResource]) -> Iterator[str]:
+def _withdrawn(identity: Renewable, planned: PlanStep | None) -> Iterator[str]:
     """The URNs of the slots whose certificate the schedule removes."""
     after = planned.get("newState") if planned is not None else None
-    after = after or state.get(identity.schedule_urn)
-    inputs = (after.get("inputs") or {}) if after else {}
+    inputs = (after or identity.schedule).get("inputs") or {}
     for slot in SLOTS:
         if inputs and not inputs.get(slot) and inputs.get("current") != slot:
             yield from identity.of_slot(slot)

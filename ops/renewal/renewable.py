@@ -10,7 +10,7 @@ from typing import Final
 
 from identity import resource_types
 from ops.stack.state import StateResource, name_of
-from ops.world.ownership import by_owner
+from ops.world.ownership import ResourceOwner, by_owner
 
 
 class RenewedType(StrEnum):
@@ -38,21 +38,26 @@ _OTHER_SLOT: Final = {"a": "b", "b": "a"}
 class Renewable:
     """One identity whose certificates the stack issues.
 
-    `name` is `<cluster>/<field>`, `schedule` the schedule's name in the program. `targets` has the type of each
-    existing or future resource by its URN; `secret` is the vault secret's URN, None before the first one is written.
-    `dependents` are the URNs of the other resources in the state that depend on a target, with their children.
+    `schedule` and `secret` are in the state; `secret` is None before the first one is written. `targets` has the type
+    of each existing or future resource by its URN. `dependents` are the URNs of the other resources in the state that
+    depend on a target, with their children.
     """
 
-    name: str
-    schedule: str
+    owner: ResourceOwner
+    schedule: StateResource
+    secret: StateResource | None
     targets: Mapping[str, RenewedType]
-    secret: str | None
     dependents: frozenset[str]
 
     @property
-    def schedule_urn(self) -> str:
-        """The schedule's URN."""
-        return next(urn for urn, kind in self.targets.items() if kind is RenewedType.SCHEDULE)
+    def name(self) -> str:
+        """Cluster and field (`hc1/ingress`), as in `--identity` and messages."""
+        return self.owner.name
+
+    @property
+    def schedule_name(self) -> str:
+        """The schedule's name in the program."""
+        return name_of(self.schedule["urn"])
 
     def accounts_for(self, urn: str) -> bool:
         """Whether the resource is a target of this identity, or depends on one."""
@@ -84,18 +89,11 @@ def renewable(resources: Collection[StateResource]) -> list[Renewable]:
     identities = []
     for owner, schedules in by_owner(resources, RenewedType.SCHEDULE).items():
         for schedule in schedules:
-            secret = next((resource["urn"] for resource in secrets.get(owner, ())), None)
+            secret = next(iter(secrets.get(owner, ())), None)
             targets = {schedule["urn"]: RenewedType.SCHEDULE, **_slots(schedule["urn"])}
-            targets |= {secret: RenewedType.SECRET} if secret else {}
-            identities.append(
-                Renewable(
-                    name=owner.name,
-                    schedule=name_of(schedule["urn"]),
-                    targets=targets,
-                    secret=secret,
-                    dependents=frozenset(_closure(targets, dependents) - targets.keys()),
-                )
-            )
+            targets |= {secret["urn"]: RenewedType.SECRET} if secret else {}
+            others = frozenset(_closure(targets, dependents) - targets.keys())
+            identities.append(Renewable(owner, schedule, secret, targets, others))
     return identities
 
 
