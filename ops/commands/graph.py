@@ -111,7 +111,7 @@ def read(stack: str) -> tuple[IdentityGraph, Examination]:
             stack=stack,
             at=datetime.now(UTC),
             outputs=outputs,
-            rows=rows(outputs, answers if has_probes(outputs) else None),
+            rows=rows(outputs, answers),
             accounts=running_token_rows(outputs, answers),
             managed=read_managed_identities(engine, outputs),
             state=read_cluster_state(engine, outputs),

@@ -75,12 +75,11 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
     stack = engine.stack
     environment = local_cloud.of(stack)
     outputs = brought_up(engine)
-    accounts = token_probes(outputs) if environment else []
-    has_reports = has_probes(outputs)
-    reports = probes.read(Path(environment.kubeconfig)) if environment and (accounts or has_reports) else None
-    probe_results = reports if has_reports else None
+    reports = None
+    if environment and (has_probes(outputs) or token_probes(outputs)):
+        reports = probes.read(Path(environment.kubeconfig))
     exchanges = running_token_rows(outputs, reports)
-    identities, now, examination = rows(outputs, probe_results), datetime.now(UTC), examine(engine)
+    identities, now, examination = rows(outputs, reports), datetime.now(UTC), examine(engine)
     managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
     if metrics is not None and examination.is_complete:
         mounts = state.mounts if state else ()
@@ -120,7 +119,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
     failing = [
         row.identity
         for row in identities
-        if (row.not_after is not None and row.not_after <= now) or (probe_results is not None and not row.is_green)
+        if (row.not_after is not None and row.not_after <= now) or (row.probes and not row.is_green)
     ]
     if failing:
         raise CommandError(f"these identities cannot sign in: {', '.join(failing)}")

@@ -106,7 +106,7 @@ def _read_sign_ins(
     outputs: StackOutputs[str], accounts: Iterable[TokenProbe], environment: LocalEnvironment
 ) -> ProbeRows:
     results = probes.read(Path(environment.kubeconfig))
-    certificates = rows(outputs, results) if has_probes(outputs) else []
+    certificates = [row for row in rows(outputs, results) if row.probes]
     return ProbeRows(certificates, token_rows(accounts, results))
 
 

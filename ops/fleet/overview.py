@@ -110,7 +110,7 @@ def _status(
     outputs = outputs_of(state) if state else {}
     if state is None or not outputs:
         return StackStatus(stack=stack, wave=wave, last_failed=last_failed)
-    identities = rows(outputs, results if has_probes(outputs) else None)
+    identities = rows(outputs, results)
     probed = [(row.identity, probe) for row in identities for probe in row.probes]
     probed += [(row.of.row.field, row.probe) for row in running_token_rows(outputs, results)]
     dates = [row.not_after for row in identities if row.not_after is not None]

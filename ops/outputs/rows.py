@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
+from identity.catalogue_rows import ControlPlaneIdentity
 from identity.credentials import rfc3339
-from identity.outputs import ControlPlaneIdentityOutput, StackOutputs, cluster_side
+from identity.naming import control_plane_namespace
+from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side
 from ops.world.probes import ProbeResult, ProbeResults
 
 # A daily run renews within a day of the date (`docs/guides/pull-requests.md`); this allows for two runs.
@@ -70,35 +72,32 @@ def has_probes(outputs: StackOutputs[str]) -> bool:
 
 
 def rows(outputs: StackOutputs[str], probes: ProbeResults | None) -> list[Row]:
-    """One row for each identity in the outputs, in the catalogue's order; `probes` is None for unreachable ones."""
+    """One row for each identity in the outputs, in the catalogue's order; `probes` is None for unreachable ones.
+
+    Where HyperShift creates the pods there are no probes.
+    """
     return [
-        _row(name, field, identity, probes)
+        _row(name, cluster, row, probes if cluster_side(outputs, cluster) == "stack" else None)
         for name, cluster in outputs.get("hostedClusters", {}).items()
-        for field, identity in sorted(cluster["controlPlane"].items(), key=lambda item: _order(item[0]))
+        for row in CONTROL_PLANE
+        if row.field in cluster["controlPlane"]
     ]
 
 
-_ROWS = {row.field: row for row in CONTROL_PLANE}
-
-
-def _order(field: str) -> int:
-    return list(_ROWS).index(field)
-
-
-def _row(cluster: str, field: str, identity: ControlPlaneIdentityOutput[str], probes: ProbeResults | None) -> Row:
-    secret, secret_provider_class = identity["credentialsSecretName"], identity["secretProviderClass"]
-    catalogued = _ROWS[field]
+def _row(name: str, cluster: HostedClusterOutput[str], row: ControlPlaneIdentity, probes: ProbeResults | None) -> Row:
+    identity = cluster["controlPlane"][row.field]
     return Row(
-        cluster=cluster,
-        identity=field,
+        cluster=name,
+        identity=row.field,
         client_id=identity["clientID"],
-        secret=secret,
-        secret_provider_class=secret_provider_class,
+        secret=identity["credentialsSecretName"],
+        secret_provider_class=identity["secretProviderClass"],
         not_after=_date(identity.get("notAfter")),
         renew_after=_date(identity.get("renewAfter")),
         thumbprint=identity.get("thumbprint"),
         probes=tuple(
-            probes.of(secret_provider_class, secret, catalogued.probe_name(mount)) for mount in catalogued.mounts
+            probes.of(control_plane_namespace(cluster["namespace"], name), row.probe_name(mount))
+            for mount in row.mounts
         )
         if probes
         else (),

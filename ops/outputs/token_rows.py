@@ -75,9 +75,7 @@ def _of_cluster(name: str, cluster: HostedClusterOutput[str]) -> Iterator[TokenP
 
 def token_rows(probes: Iterable[TokenProbe], results: ProbeResults) -> list[TokenRow]:
     """The rows of these probes."""
-    return [
-        TokenRow(probe, results.probes.get((probe.namespace, probe.deployment), _missing(probe))) for probe in probes
-    ]
+    return [TokenRow(probe, results.of(probe.namespace, probe.deployment)) for probe in probes]
 
 
 def running_token_rows(outputs: StackOutputs[str], results: ProbeResults | None) -> list[TokenRow]:
@@ -86,7 +84,3 @@ def running_token_rows(outputs: StackOutputs[str], results: ProbeResults | None)
         return []
     running = {namespace for namespace, _ in results.probes}
     return token_rows([probe for probe in token_probes(outputs) if probe.namespace in running], results)
-
-
-def _missing(probe: TokenProbe) -> ProbeResult:
-    return ProbeResult(probe.deployment, None, f"no pod in {probe.namespace}")

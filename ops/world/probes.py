@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +11,6 @@ from typing import Any, Final, NotRequired, TypeAlias, TypedDict
 
 import httpx
 
-from identity import yaml_text
 from identity.access.api_server import ApiServer, ApiServerUnavailableError, api_server_of
 from identity.access.errors import AccessError
 from identity.access.kubeconfig import MalformedKubeconfigError
@@ -22,7 +21,6 @@ Pod: TypeAlias = Mapping[str, Any]
 
 _PROBES: Final = "/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dcredential-probe"
 _INSTANCE: Final = "app.kubernetes.io/instance"
-_CLASSES: Final = "/apis/secrets-store.csi.x-k8s.io/v1/secretproviderclasses"
 TIMEOUT: Final = 3.0  # seconds
 
 
@@ -76,20 +74,12 @@ class ProbeResult:
 
 @dataclass(frozen=True)
 class ProbeResults:
-    """All probes of a cluster at one moment.
+    """All probes of a cluster at one moment, by namespace and Deployment."""
 
-    `namespaces` has the namespace of a SecretProviderClass by its name and its Key Vault secret; `probes` are by
-    namespace and Deployment.
-    """
-
-    namespaces: Mapping[tuple[str, str], str]
     probes: Mapping[tuple[str, str], ProbeResult]
 
-    def of(self, secret_provider_class: str, secret: str, deployment: str) -> ProbeResult:
-        """The probe of one mount; one with a problem if the cluster has none."""
-        namespace = self.namespaces.get((secret_provider_class, secret))
-        if namespace is None:
-            return ProbeResult(deployment, None, f"no SecretProviderClass {secret_provider_class} fetches {secret}")
+    def of(self, namespace: str, deployment: str) -> ProbeResult:
+        """The probe of one Deployment; one with a problem if the cluster has none."""
         return self.probes.get((namespace, deployment)) or ProbeResult(deployment, None, f"no pod in {namespace}")
 
 
@@ -100,7 +90,7 @@ def read(kubeconfig: Path) -> ProbeResults:
     """
     try:
         with api_server_of(kubeconfig) as server:
-            listed, classes = _items(server, _PROBES), _items(server, _CLASSES)
+            listed = _items(server, _PROBES)
     except AccessError as error:
         raise ProbesUnreachableError(
             f"the credential probes cannot be read: {_obstacle(error, kubeconfig)}. `make up` starts the local cloud "
@@ -111,8 +101,9 @@ def read(kubeconfig: Path) -> ProbeResults:
     pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
     with httpx.Client(timeout=TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
         read_one = partial(report_of, http)
-        probes = {_deployment(pod): probe for pod, probe in zip(pods, pool.map(read_one, pods), strict=True)}
-    return ProbeResults({key: item["metadata"]["namespace"] for item in classes for key in _fetched(item)}, probes)
+        return ProbeResults(
+            {_deployment(pod): probe for pod, probe in zip(pods, pool.map(read_one, pods), strict=True)}
+        )
 
 
 def _items(server: ApiServer, path: str) -> list[Any]:
@@ -134,13 +125,6 @@ def _obstacle(error: AccessError, kubeconfig: Path) -> str:
 
 def _deployment(pod: Pod) -> tuple[str, str]:
     return pod["metadata"]["namespace"], pod["metadata"]["labels"][_INSTANCE]
-
-
-def _fetched(secret_provider_class: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Name and secret, for each secret of the class."""
-    objects = yaml_text.load(secret_provider_class["spec"]["parameters"]["objects"])["array"]
-    for item in objects:
-        yield secret_provider_class["metadata"]["name"], yaml_text.load(item)["objectName"]
 
 
 def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:

@@ -36,6 +36,7 @@ OUTPUTS: Any = {
     "keyVaultName": "kv-test",
     "hostedClusters": {
         "hc1": {
+            "namespace": "clusters",
             "controlPlane": {
                 "kms": output("managed-azure-kms", "kms-hc1-json"),
                 "ingress": output("managed-azure-ingress", "ingress-hc1-json"),
@@ -80,10 +81,9 @@ def refused(error: str, file: str = "/mnt/certs/ingress-hc1-json") -> Any:
 
 @dataclass
 class FakeCluster:
-    """A Kubernetes API with pods and SecretProviderClasses; `selectors` are what pods were asked for by."""
+    """A Kubernetes API with pods; `selectors` are what they were asked for by."""
 
     pods: list[dict[str, Any]] = field(default_factory=list)
-    classes: list[dict[str, Any]] = field(default_factory=list)
     selectors: list[str | None] = field(default_factory=list)
 
     def app(self) -> Starlette:
@@ -93,15 +93,8 @@ class FakeCluster:
                 Route("/api/v1/pods", self._pods),
                 # None was made for probes of service accounts.
                 Route("/api/v1/namespaces", lambda _: JSONResponse({"items": []})),
-                Route("/apis/secrets-store.csi.x-k8s.io/v1/secretproviderclasses", self._classes),
             ]
         )
-
-    def add_class(self, name: str, *secrets: str, namespace: str = NAMESPACE) -> None:
-        """Add a SecretProviderClass that fetches `secrets`."""
-        objects = [f"objectName: {secret}\nobjectEncoding: utf-8\nobjectType: secret\n" for secret in secrets]
-        parameters = {"objects": yaml.safe_dump({"array": objects})}
-        self.classes.append({"metadata": {"name": name, "namespace": namespace}, "spec": {"parameters": parameters}})
 
     def add_pod(
         self,
@@ -134,9 +127,6 @@ class FakeCluster:
     async def _pods(self, request: Request) -> Response:
         self.selectors.append(request.query_params.get("labelSelector"))
         return JSONResponse({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": self.pods})
-
-    async def _classes(self, request: Request) -> Response:
-        return JSONResponse({"kind": "SecretProviderClassList", "metadata": {}, "items": self.classes})
 
 
 def probe(found: dict[str, Any]) -> Starlette:

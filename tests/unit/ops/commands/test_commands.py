@@ -42,9 +42,8 @@ def outputs(infra_id: str = "hc1", **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def recorded(tmp_path: Path, serve_plain: Serve) -> FakeCluster:
-    """The cluster of a local cloud that left its record, with a SecretProviderClass and no pod."""
+    """The cluster of a local cloud that left its record, without a pod."""
     cluster = FakeCluster()
-    cluster.add_class("managed-azure-ingress", "ingress-hc1-json")
     state = tmp_path / "state"
     state.mkdir()
     kubeconfig = write_kubeconfig(state / "kubeconfig", serve_plain(cluster.app()))

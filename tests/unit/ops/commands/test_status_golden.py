@@ -128,7 +128,6 @@ def test_a_local_stack_shows_its_own_cluster_side(
     engine.configures(managementCluster={"resourceGroup": "aks-dev", "name": "mgmt"})
     probes = FakeCluster()
     for row in ROWS:
-        probes.add_class(row.secret_provider_class, secret(row))
         for mount in row.mounts:
             probes.add_pod(row.probe_name(mount), **running(serve_plain(probe(report(f"{mount.path}/{secret(row)}")))))
     state = tmp_path / "state"

@@ -10,11 +10,6 @@ from ops.world.probes import ProbeResult, ProbeResults
 from tests.unit.ops.stacks import NAMESPACE, OUTPUTS, output, refused, report
 
 NOW = datetime(2026, 11, 21, 17, 0, tzinfo=UTC)
-CLASSES = {
-    ("managed-azure-cpo", "cpo-hc1-json"): NAMESPACE,
-    ("managed-azure-ingress", "ingress-hc1-json"): NAMESPACE,
-    ("managed-azure-kms", "kms-hc1-json"): NAMESPACE,
-}
 
 
 def only(identity: str, **changes: object) -> Row:
@@ -41,8 +36,8 @@ def test_a_shared_stack_has_no_rows() -> None:
 def test_an_identity_has_a_probe_for_each_mount_and_is_green_if_all_are() -> None:
     ready = ProbeResult("probe-kms-0", report())
     failing = ProbeResult("probe-kms-2-0", refused("AADSTS700027: not registered"))
-    both = ProbeResults(CLASSES, {(NAMESPACE, "probe-kms"): ready, (NAMESPACE, "probe-kms-2"): ready})
-    one = ProbeResults(CLASSES, {(NAMESPACE, "probe-kms"): ready, (NAMESPACE, "probe-kms-2"): failing})
+    both = ProbeResults({(NAMESPACE, "probe-kms"): ready, (NAMESPACE, "probe-kms-2"): ready})
+    one = ProbeResults({(NAMESPACE, "probe-kms"): ready, (NAMESPACE, "probe-kms-2"): failing})
     assert [row.is_green for row in rows(OUTPUTS, both)] == [False, False, True]
     assert rows(OUTPUTS, one)[2].probes == (ready, failing)
     assert not rows(OUTPUTS, one)[2].is_green
@@ -59,7 +54,7 @@ def test_days_left_are_rounded_down_and_negative_afterwards() -> None:
 
 
 def test_the_document_for_scripts_has_every_fact_of_the_row() -> None:
-    probes = ProbeResults(CLASSES, {(NAMESPACE, "probe-ingress"): ProbeResult("probe-ingress-0", report())})
+    probes = ProbeResults({(NAMESPACE, "probe-ingress"): ProbeResult("probe-ingress-0", report())})
     assert rows(OUTPUTS, probes)[1].to_json(NOW) == {
         "cluster": "hc1",
         "identity": "ingress",

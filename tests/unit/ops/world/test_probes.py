@@ -14,18 +14,16 @@ from starlette.routing import Route
 
 from localcloud.tests.hosts import Serve
 from ops.world.probes import ProbeResult, ProbeResults, ProbesUnreachableError, read
-from tests.unit.ops.stacks import FakeCluster, probe, refused, report, running, write_kubeconfig
+from tests.unit.ops.stacks import NAMESPACE, FakeCluster, probe, refused, report, running, write_kubeconfig
 
-INGRESS = ("managed-azure-ingress", "ingress-hc1-json", "probe-ingress")
+INGRESS = (NAMESPACE, "probe-ingress")
 Read = Callable[[], ProbeResults]
 
 
 @pytest.fixture
 def cluster() -> FakeCluster:
-    """A cluster with one SecretProviderClass and no pod."""
-    cluster = FakeCluster()
-    cluster.add_class("managed-azure-ingress", "ingress-hc1-json")
-    return cluster
+    """A cluster without a pod."""
+    return FakeCluster()
 
 
 @pytest.fixture
@@ -55,23 +53,21 @@ def test_a_probe_that_is_not_ready_is_read_in_spite_of_its_503(
 
 
 def test_every_probe_has_its_own_report(cluster: FakeCluster, answers: Read, serve_plain: Serve) -> None:
-    cluster.add_class("managed-azure-kms", "kms-hc1-json")
     for deployment, file in (("probe-kms", "/mnt/certs/kms-hc1-json"), ("probe-kms-2", "/mnt/kms/kms-hc1-json")):
         cluster.add_pod(deployment, **running(serve_plain(probe(report(file)))))
     found = answers()
-    each = [found.of("managed-azure-kms", "kms-hc1-json", deployment) for deployment in ("probe-kms", "probe-kms-2")]
+    each = [found.of(NAMESPACE, deployment) for deployment in ("probe-kms", "probe-kms-2")]
     files = [one.report["credentialFile"] for one in each if one.report is not None]
     assert files == ["/mnt/certs/kms-hc1-json", "/mnt/kms/kms-hc1-json"]
 
 
-def test_equal_classes_of_two_clusters_differ_by_their_secret(
+def test_equal_deployments_of_two_clusters_differ_by_their_namespace(
     cluster: FakeCluster, answers: Read, serve_plain: Serve
 ) -> None:
-    cluster.add_class("managed-azure-ingress", "ingress-hc2-json", namespace="clusters-hc2")
     cluster.add_pod("probe-ingress", **running(serve_plain(probe(report()))))
     other = running(serve_plain(probe(report("/mnt/certs/ingress-hc2-json"))))
     cluster.add_pod("probe-ingress", namespace="clusters-hc2", **other)
-    found = answers().of("managed-azure-ingress", "ingress-hc2-json", "probe-ingress")
+    found = answers().of("clusters-hc2", "probe-ingress")
     assert found.report == report("/mnt/certs/ingress-hc2-json")
 
 
@@ -85,12 +81,8 @@ def test_of_two_pods_the_younger_one_speaks_and_one_that_is_going_does_not(
     assert answers().of(*INGRESS) == ProbeResult("probe-ingress-0", report("/new"))
 
 
-def test_a_missing_class_and_a_missing_pod_are_named(answers: Read) -> None:
-    found = answers()
-    assert found.of("managed-azure-kms", "kms-hc1-json", "probe-kms") == ProbeResult(
-        "probe-kms", None, "no SecretProviderClass managed-azure-kms fetches kms-hc1-json"
-    )
-    assert found.of(*INGRESS) == ProbeResult("probe-ingress", None, "no pod in clusters-hc1")
+def test_a_missing_pod_is_named(answers: Read) -> None:
+    assert answers().of(*INGRESS) == ProbeResult("probe-ingress", None, "no pod in clusters-hc1")
 
 
 def test_a_pod_that_does_not_run_shows_the_kubelets_reason(cluster: FakeCluster, answers: Read) -> None:
