@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
 from identity.access.errors import AzureRefusedError
-from identity.access.registered_certificates import registered
 from identity.credentials.document_parser import DATES, DocumentParser
 from identity.naming import VAULT_TYPE, ArmId, parse_arm_id, subscription_id
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
@@ -23,20 +22,11 @@ _PEM_BEGINS: Final = b"-----BEGIN"
 
 @dataclass(frozen=True)
 class FoundApplication:
-    """An application and its service principal, if there is one; `certificates` counts the registered ones."""
+    """An application and its service principal, if there is one."""
 
     object_id: str
     display_name: str
-    certificates: int
     principal_id: str | None
-
-
-@dataclass(frozen=True)
-class FoundSecret:
-    """A credential's secret, with remarks about its document; `id` is None if it does not exist."""
-
-    id: str | None
-    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,12 +41,15 @@ class FoundIdentity:
 
 @dataclass(frozen=True)
 class FoundResources:
-    """The existing resources, by field of the HostedCluster API; `vault` is None for a cluster without certificates."""
+    """The existing resources, by field of the HostedCluster API; `vault` is None for a cluster without certificates.
+
+    `secrets` has remarks about each credential's secret and its document.
+    """
 
     subscription: str
     vault: AzureObject | None
     applications: Mapping[str, FoundApplication]
-    secrets: Mapping[str, FoundSecret]
+    secrets: Mapping[str, Sequence[str]]
     managed: Mapping[str, FoundIdentity]
 
     @property
@@ -75,14 +68,18 @@ class FoundResources:
 def look_up(
     azure: AzureClient,
     subscription: str,
-    vault_name: str,
+    vault_name: str | None,
     control_plane: ControlPlaneFile,
-    data_plane: Mapping[str, str],
+    client_ids: Mapping[str, str],
 ) -> FoundResources:
-    """Look up everything that the files name; raises AzureRefusedError, and CommandError with all that is missing."""
+    """Look up everything that the files name; `client_ids` are those of the managed identities, by field.
+
+    `vault_name` is None for a cluster without certificates. Raises AzureRefusedError, and CommandError with all that is
+    missing.
+    """
     problems: list[str] = []
-    vault = _vault(azure, subscription, vault_name)
-    if vault is None:
+    vault = None if vault_name is None else _vault(azure, subscription, vault_name)
+    if vault is None and vault_name is not None:
         problems.append(f"no key vault {vault_name} in the subscription {subscription}")
     applications = {}
     for field, identity in control_plane.identities.items():
@@ -91,32 +88,22 @@ def look_up(
             problems.append(f"{field}: no application with the client id {identity.client_id} in the tenant")
         else:
             applications[field] = application
-    managed = dict(_managed_identities(azure, subscription, data_plane))
+    managed = dict(_managed_identities(azure, subscription, client_ids))
     problems += [
-        f"{field}: no managed identity with the client id {client_id} in the subscription"
-        for field, client_id in data_plane.items()
+        f"{field}: no managed identity with the client id {client_id} in the subscription {subscription}"
+        for field, client_id in client_ids.items()
         if field not in managed
     ]
-    if vault is None or problems:
+    if problems:
         listed = "\n".join(f"- {problem}" for problem in problems)
+        of_vault = "" if vault_name is None else ", the name of its vault"
         raise CommandError(
-            f"the deployer cannot find these resources:\n{listed}\nUse the files of this cluster, the name of its "
-            "vault, and a stack with its tenant and subscription"
+            f"the deployer cannot find these resources:\n{listed}\nUse the files of this cluster{of_vault}, and a "
+            "stack with its tenant and subscription"
         )
-    secrets = {field: _secret(azure, vault["id"], identity) for field, identity in control_plane.identities.items()}
+    vault_id = "" if vault is None else vault["id"]
+    secrets = {field: list(_remarks(azure, vault_id, each)) for field, each in control_plane.identities.items()}
     return FoundResources(subscription, vault, applications, secrets, managed)
-
-
-def look_up_identities(azure: AzureClient, subscription: str, named: Mapping[str, str]) -> FoundResources:
-    """Look up the managed identities with these client ids, by field; raises as `look_up`."""
-    managed = dict(_managed_identities(azure, subscription, named))
-    if missing := [f"- {field}: {client_id}" for field, client_id in named.items() if field not in managed]:
-        listed = "\n".join(missing)
-        raise CommandError(
-            f"the deployer cannot find managed identities with these client ids in the subscription {subscription}:\n"
-            f"{listed}\nUse the file of this cluster, and a stack with its tenant and subscription"
-        )
-    return FoundResources(subscription, None, {}, {}, managed)
 
 
 def _vault(azure: AzureClient, subscription: str, name: str) -> AzureObject | None:
@@ -139,36 +126,33 @@ def _application(azure: AzureClient, client_id: str) -> FoundApplication | None:
     return FoundApplication(
         object_id=application["id"],
         display_name=application["displayName"],
-        certificates=len(registered(application)),
         principal_id=None if principal is None else principal["id"],
     )
 
 
-def _secret(azure: AzureClient, vault_id: str, identity: ScriptIdentity) -> FoundSecret:
+def _remarks(azure: AzureClient, vault_id: str, identity: ScriptIdentity) -> Iterator[str]:
     secret = vault_secrets.read_one(azure, vault_id, identity.secret_name)
     if secret is None:
-        return FoundSecret(None, ("no such secret",))
-    remarks = [] if secret.expires else ["secret without dates"]
+        yield "no such secret"
+        return
+    if not secret.expires:
+        yield "secret without dates"
     try:
         value = azure.vault(parse_arm_id(vault_id).name, "GET", f"/secrets/{identity.secret_name}")
     except AzureRefusedError:
         # A reader of everything else may lack this right, and the adoption does not need the value.
-        return FoundSecret(secret.id, (*remarks, "document not read: the deployer lacks the right"))
-    text = "" if value is None else str(value["value"])
-    return FoundSecret(secret.id, (*remarks, *_remarks(text, identity.object_encoding)))
-
-
-def _remarks(value: str, object_encoding: str) -> Iterator[str]:
-    parser = DocumentParser(value, object_encoding)
+        yield "document not read: the deployer lacks the right"
+        return
+    parser = DocumentParser("" if value is None else str(value["value"]), identity.object_encoding)
     if parser.problems:
         # Without their text, which may have parts of a credential.
         yield "document that pods refuse"
         return
     try:
-        secret = base64.b64decode(parser.strings["client_secret"])
+        bundle = base64.b64decode(parser.strings["client_secret"])
     except (binascii.Error, ValueError):
-        secret = b""
-    if not secret.lstrip().startswith(_PEM_BEGINS):
+        bundle = b""
+    if not bundle.lstrip().startswith(_PEM_BEGINS):
         yield "PKCS#12"
     if missing := [name for name in DATES if name not in parser.dates]:
         yield f"document without {', '.join(missing)}"

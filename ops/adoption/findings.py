@@ -92,9 +92,9 @@ def _key_vault_user(own: Sequence[Match]) -> Iterator[Finding]:
 def _application(
     field: str, control_plane: ControlPlaneFile, existing: FoundResources, own: Sequence[Match]
 ) -> Finding:
-    application, secret = existing.applications[field], existing.secrets[field]
+    application = existing.applications[field]
     names = [application.display_name, control_plane.identities[field].secret_name]
-    differs, actions = list(secret.remarks), ["adopts it"]
+    differs, actions = list(existing.secrets[field]), ["adopts it"]
     for match in own:
         name = match.resource.get("inputs", {}).get("displayName")
         if match.has_type(resource_types.APPLICATION) and name not in (None, application.display_name):

@@ -20,7 +20,7 @@ from identity.access.azure_client import AzureClient
 from identity.settings.schema.problems import Place
 from ops.access.azure import deployer
 from ops.adoption import entry, files, manifest
-from ops.adoption.existing import FoundResources, look_up, look_up_identities
+from ops.adoption.existing import FoundResources, look_up
 from ops.adoption.findings import Finding, findings, table
 from ops.adoption.import_file import enter_providers, entries, import_file
 from ops.adoption.matching import Match, kept_roles, match
@@ -151,13 +151,12 @@ def iam(
     screen = Screen(as_json)
     named = files.workload_identities(path)
     engine = Engine(stack, output=screen.output)
-    in_file = manifest.named_by_iam(named)
+    in_file, no_certificates = manifest.named_by_iam(named), files.ControlPlaneFile({}, {}, None)
     with _prepared(engine, screen, cluster, in_file, hosted_cluster, infra_id) as (azure, written, known):
-        existing = look_up_identities(azure, written["subscriptionId"], named)
+        existing = look_up(azure, written["subscriptionId"], None, no_certificates, named)
         configured = entry.values_of_workload_identities(written, cluster, known, existing)
         plan, matches = _matched(engine, configured, cluster, existing, azure)
-    no_identities = files.ControlPlaneFile({}, {}, None)
-    _write(screen, engine, output, configured, import_file(plan, matches), findings(no_identities, existing, matches))
+    _write(screen, engine, output, configured, import_file(plan, matches), findings(no_certificates, existing, matches))
 
 
 @contextmanager

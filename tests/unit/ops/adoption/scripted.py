@@ -8,7 +8,7 @@ from typing import Any
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from identity.naming import ArmId, managed_identity_id, parse_arm_id
 from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT
-from ops.adoption.existing import FoundApplication, FoundIdentity, FoundResources, FoundSecret
+from ops.adoption.existing import FoundApplication, FoundIdentity, FoundResources
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
 
 ROW, MANAGED_ROW = CONTROL_PLANE[0], DATA_PLANE[0]
@@ -50,8 +50,8 @@ IDENTITY = FoundIdentity(
 EXISTING = FoundResources(
     subscription=SUBSCRIPTION.rpartition("/")[2],
     vault=VAULT_OBJECT,
-    applications={ROW.field: FoundApplication(APPLICATION_ID, f"{ROW.secret_stem}-p", 1, PRINCIPAL_ID)},
-    secrets={ROW.field: FoundSecret(f"{VAULT}/secrets/{SECRET}", ("PKCS#12",))},
+    applications={ROW.field: FoundApplication(APPLICATION_ID, f"{ROW.secret_stem}-p", PRINCIPAL_ID)},
+    secrets={ROW.field: ["PKCS#12"]},
     managed={MANAGED_ROW.field: IDENTITY},
 )
 
