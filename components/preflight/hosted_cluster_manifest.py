@@ -18,7 +18,7 @@ from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
 from components.kubernetes.cloud_config import Platform
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import HostedClusterSettings, Problem, Settings
-from identity.settings.schema.problems import Place, enumerate_words, path_of, show
+from identity.settings.schema.problems import Place, enumerate_words, path_of, show, value_at
 from identity.yaml_text import load_all_as_go
 
 _KEYS: Final = ("apiVersion", "kind", "metadata", "spec")
@@ -120,7 +120,7 @@ def _validate(
 def _without_signing_key(
     document: Mapping[str, Any], cluster: HostedClusterSettings, place: Place
 ) -> Iterator[Problem]:
-    named = _at(document, "spec", "serviceAccountSigningKey", "name")
+    named = value_at(document, ("spec", "serviceAccountSigningKey", "name"))
     if named is None and cluster.signing_key_reference is None:
         yield Problem(
             place=place,
@@ -137,7 +137,7 @@ def _capabilities(
 ) -> Iterator[Problem]:
     """An enabled capability starts an operator, which waits for ever for a disabled identity."""
     steps = ("spec", "capabilities", "disabled")
-    disabled = _at(whole, *steps)
+    disabled = value_at(whole, steps)
     for capability in cluster.disabled_capabilities:
         if not isinstance(disabled, list) or capability not in disabled:
             yield Problem(
@@ -147,13 +147,6 @@ def _capabilities(
                 accepted=f"a list with {capability}, or the identity switched on",
                 fix=f"add {capability} to {path_of(steps)} of the HostedCluster",
             )
-
-
-def _at(document: Any, *path: str) -> Any:
-    """The value at a path; None where there is none."""
-    for key in path:
-        document = document.get(key) if isinstance(document, Mapping) else None
-    return document
 
 
 def _conflict_problem(conflict: Conflict, place: Place) -> Problem:

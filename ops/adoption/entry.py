@@ -9,7 +9,7 @@ from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
 from identity.catalogue_rows import DataPlaneIdentity
 from identity.naming import dashed, data_plane_identity_name, federated_credential_name
 from identity.settings.schema.hosted_clusters import DEFAULT_ENCODING
-from identity.settings.schema.problems import Place, path_of
+from identity.settings.schema.problems import Place, path_of, value_at
 from ops.adoption.existing import FoundIdentity, FoundResources
 from ops.adoption.files import ControlPlaneFile
 from ops.stack.errors import CommandError
@@ -49,7 +49,7 @@ def values(
             path_of(("vault", *key)): value for key, value in _vault(properties) if key[0] not in configured
         }
     place = entry.cluster(cluster, known)
-    defaults = _at(written, place) or {}
+    defaults = value_at(written, place) or {}
     for field, identity in control_plane.identities.items():
         at: Place = (*place, "identities", field)
         entry.follow((*at, "secretName"), identity.secret_name, "as in the HostedCluster")
@@ -74,8 +74,8 @@ def values_of_workload_identities(
     entry.follow(("location",), first.location, "the region of the managed identities")
     place = entry.cluster(cluster, known)
     entry.follow((*place, "authentication"), "workload-identities", "its kind of sign-in")
-    if ("issuerURL",) not in known and _at(written, (*place, "issuer")) != "create":
-        if len(issuers) > 1 and _at(written, (*place, "issuerURL")) is None:
+    if ("issuerURL",) not in known and value_at(written, (*place, "issuer")) != "create":
+        if len(issuers) > 1 and value_at(written, (*place, "issuerURL")) is None:
             entry.problems.append(
                 f"the identities trust several issuers, {', '.join(sorted(issuers))}; accepted: one. Give the "
                 "HostedCluster with --hosted-cluster, or set issuerURL"
@@ -99,9 +99,9 @@ class _Entry:
 
     def follow(self, place: Place, value: str, why: str) -> None:
         """Write a value that the file does not have."""
-        if any(isinstance(_at(self._written, place[:length]), str) for length in range(1, len(place))):
+        if any(isinstance(value_at(self._written, place[:length]), str) for length in range(1, len(place))):
             return  # `kms.activeKey` may be a URL instead
-        present = _at(self._written, place)
+        present = value_at(self._written, place)
         if present is None:
             self.found[path_of(place)] = value
         elif str(present).lower() != value.lower():
@@ -126,8 +126,8 @@ class _Entry:
         location: str,
     ) -> None:
         """Write the names of managed identities and credentials that differ from the stack's defaults."""
-        infra = known.get(("infraID",)) or _at(self._written, (*place, "infraID")) or dashed(cluster)
-        issuer = known.get(("issuerURL",)) or _at(self._written, (*place, "issuerURL"))
+        infra = known.get(("infraID",)) or value_at(self._written, (*place, "infraID")) or dashed(cluster)
+        issuer = known.get(("issuerURL",)) or value_at(self._written, (*place, "issuerURL"))
         for row in rows:
             identity = existing.managed.get(row.field)
             if identity is None:
@@ -185,18 +185,6 @@ def _index(clusters: Sequence[Any], name: str) -> int:
         index for index, cluster in enumerate(clusters) if isinstance(cluster, Mapping) and cluster.get("name") == name
     ]
     return indexes[0] if indexes else len(clusters)
-
-
-def _at(written: Any, place: Place) -> Any:
-    """The value at a place, None without one."""
-    for key in place:
-        if isinstance(written, Mapping):
-            written = written.get(key)
-        elif isinstance(written, list) and isinstance(key, int) and key < len(written):
-            written = written[key]
-        else:
-            return None
-    return written
 
 
 def _word(value: Any) -> str:

@@ -13,7 +13,7 @@ from identity import yaml_text
 from identity.catalogue import CONTROL_PLANE
 from identity.hypershift import KIND
 from identity.naming import parse_arm_id
-from identity.settings.schema.problems import Place
+from identity.settings.schema.problems import Place, value_at
 from ops.adoption.files import ControlPlaneFile
 from ops.stack.errors import CommandError, why_unreadable
 
@@ -107,6 +107,5 @@ def _values(document: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
 
 def _at(document: Any, place: tuple[str, ...]) -> str | None:
     """The string at a place, None for none."""
-    for step in place:
-        document = document.get(step) if isinstance(document, Mapping) else None
-    return document if isinstance(document, str) else None
+    value = value_at(document, place)
+    return value if isinstance(value, str) else None

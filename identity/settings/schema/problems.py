@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
 
@@ -98,6 +98,18 @@ def path_of(place: Place) -> str:
         else:
             path += f"[{json.dumps(step, ensure_ascii=False)}]"
     return path
+
+
+def value_at(document: Any, place: Place) -> Any:
+    """The value at a place in a document of JSON or YAML; None without one."""
+    for step in place:
+        if isinstance(document, Mapping):
+            document = document.get(step)
+        elif isinstance(document, list) and isinstance(step, int) and step < len(document):
+            document = document[step]
+        else:
+            return None
+    return document
 
 
 def to_set(place: Place, value: str, *, options: str = "") -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
+from identity.settings.schema.problems import value_at
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
 from ops.world.expected import Identity
 from ops.world.parts import Part
@@ -44,9 +45,7 @@ def _find_hosted_cluster(world: StackWorld, identity: Identity) -> Iterator[Faul
         raise NotReadError(
             f"there is no HostedCluster {identity.cluster} yet (`idstack export hypershift` has its files)"
         )
-    actual: Any = hosted_cluster.spec
-    for step in identity.hosted_cluster_path:
-        actual = actual.get(step) if isinstance(actual, Mapping) else None
+    actual = value_at(hosted_cluster.spec, identity.hosted_cluster_path)
     expected = {
         "clientID": identity.client_id,
         "credentialsSecretName": identity.secret,
