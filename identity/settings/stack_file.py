@@ -5,6 +5,7 @@ Pulumi passes scalars as text: `true`, `2024` and "true" in quotes arrive alike.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,15 @@ from identity.settings.schema.problems import NAMESPACE
 
 
 def written(text: str) -> dict[str, Any]:
-    """The values in the text of a stack's file, without the keys' namespace; raises yaml.YAMLError."""
-    document = yaml_text.load(text) or {}
+    """The project's values in the text of a stack's file, without the keys' namespace; raises yaml.YAMLError."""
+    return own_values(yaml_text.load(text) or {})
+
+
+def own_values(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The project's values in a stack's file, without the keys' namespace."""
     config = document.get("config") or {}
-    return {key.removeprefix(f"{NAMESPACE}:"): value for key, value in config.items()}
+    own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in config.items()}
+    return {key: value for key, value in own.items() if ":" not in key}
 
 
 def written_for(stack: str, root: Path) -> dict[str, Any] | None:

@@ -36,12 +36,12 @@ def deployer(engine: Engine) -> Iterator[AzureClient]:
 
 def _sign_in(engine: Engine) -> _SignIn:
     configuration, local = engine.configured(), local_clouds.of(engine.stack)
-    if "tenantId" not in configuration:
+    if not configuration.get("tenantId"):
         raise CommandError(
             f"the stack {engine.stack} has no tenantId, so that Azure cannot be read; `idstack pulumi --stack "
             f"{engine.stack} -- config set tenantId <uuid>`"
         )
-    cloud = local_cloud(local) if local else CLOUDS[configuration.get("cloud", DEFAULT_CLOUD)]
+    cloud = local_cloud(local) if local else CLOUDS[configuration.get("cloud") or DEFAULT_CLOUD]
     options: dict[str, Any] = {"authority": cloud.authority_host}
     if local:
         options |= {"connection_verify": local.ca_file, "disable_instance_discovery": True}

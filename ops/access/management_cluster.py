@@ -121,6 +121,11 @@ def _configuration(engine: Engine, advice: str = "") -> dict[str, Any]:
     configuration = engine.configured()
     if not isinstance(configuration.get("managementCluster"), dict):
         raise NoManagementClusterError(f"the stack {engine.stack} has no managementCluster{advice}")
+    if not configuration.get("subscriptionId"):
+        raise CommandError(
+            f"the stack {engine.stack} has no subscriptionId, so that its managementCluster has no id; `idstack pulumi "
+            f"--stack {engine.stack} -- config set subscriptionId <uuid>`"
+        )
     return configuration
 
 

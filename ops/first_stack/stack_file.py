@@ -45,9 +45,8 @@ def write(file: Path, answers: Answers) -> bool:
             "at most 24. Use a shorter --prefix, --cluster or stack name; nothing was written"
         )
     text = stack_text(answers)
-    values = {key: value for key, value in written(text).items() if ":" not in key}
     try:
-        validated(values, None)
+        validated(written(text), None)
     except ConfigurationError as error:
         raise CommandError(
             f"these options contradict each other; nothing was written. {report_for(error, answers.stack)}"

@@ -18,7 +18,6 @@ from identity.access.errors import AccessError
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings import stack_file
-from identity.settings.schema.problems import NAMESPACE
 from ops.stack import backend_failures, configuration, disk, existing, hints, plugins, state_file, unreadable
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterruptedError
@@ -39,8 +38,8 @@ _WITH_EVENT_LOG: Final = {"PULUMI_DEBUG_COMMANDS": "true"}
 class Engine(PulumiRuns):
     """The commands of the engine for one stack; each raises what `PulumiRuns` does.
 
-    State and configuration are cached, because a process of `pulumi` takes about a second, and read again after a
-    command that may have changed them. `forget` is for the changes of others.
+    The state is cached, because a process of `pulumi` takes about a second, and read again after a command that may
+    have changed it. `forget` is for the changes of others.
     """
 
     _read: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -251,12 +250,6 @@ class Engine(PulumiRuns):
         self._capture("state", "move", *stacks, "--yes", urn, directory=directory)
         self.forget()
 
-    def configured_values(self) -> dict[str, Any]:
-        """The output of `pulumi config --json`: by key, a value and whether it is secret."""
-        command = ("config", "--json", "--stack", self.stack)
-        values: dict[str, Any] = self.once("configuration", lambda: self._json(*command, *self._configuration()))
-        return values
-
     def last_update(self) -> Update | None:
         """The last `up` or `destroy` in the stack's history, without runs whose engine was killed; None without any.
 
@@ -264,22 +257,6 @@ class Engine(PulumiRuns):
         """
         entries = self._json("stack", "history", "--output", "json", "--page-size", "20", "--stack", self.stack)
         return next((entry for entry in entries if entry["kind"] in ("update", "destroy")), None)
-
-    def configured(self) -> dict[str, Any]:
-        """The stack's configuration without its secrets, the project's keys without their namespace."""
-        own = self._own_values().items()
-        return {key: value.get("objectValue", value.get("value")) for key, value in own if not value["secret"]}
-
-    def raw_configuration(self) -> tuple[dict[str, str], list[str]]:
-        """The project's keys without their namespace, with the texts that the program gets; and the secret keys."""
-        own = self._own_values()
-        texts = {key: value["value"] for key, value in own.items() if not value["secret"]}
-        return texts, [key for key, value in own.items() if value["secret"]]
-
-    def _own_values(self) -> dict[str, Any]:
-        prefix = f"{NAMESPACE}:"
-        values = self.configured_values().items()
-        return {key.removeprefix(prefix): value for key, value in values if key.startswith(prefix)}
 
     def decryption_refusal(self) -> str | None:
         """Why the state's secrets cannot be decrypted, or the state cannot be read; None if they can.
@@ -306,6 +283,10 @@ class Engine(PulumiRuns):
     def written(self) -> dict[str, Any]:
         """The configuration in the stack's own file, without the project's defaults and without the keys' namespace."""
         return stack_file.written(self.configuration_text())
+
+    def configured(self) -> dict[str, Any]:
+        """As `written`, without values that are or have a secret."""
+        return {key: value for key, value in self.written().items() if not configuration.has_secret(value)}
 
     def configuration_text(self) -> str:
         """The text of the stack's file; raises CommandError if there is none."""

@@ -1,4 +1,7 @@
-"""A stack's configuration as the program's settings, for commands that do not run the program."""
+"""A stack's configuration as the program's settings, for commands that do not run the program.
+
+They are read from the stack's file, without an engine and a login.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,6 @@ from identity.clouds import LOCAL_CLOUD, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.problems import report_for
 from identity.settings.schema.problems import NAMESPACE
-from identity.settings.stack_file import written_for
 from ops.stack import local_cloud
 from ops.stack.configuration import has_secret, require_local_cloud
 from ops.stack.engine import Engine
@@ -23,12 +25,12 @@ from ops.stack.errors import CommandError
 def settings_of(engine: Engine) -> Settings:
     """The settings of a stack.
 
-    Raises CommandError for a configuration that the program would refuse, with its report, and for a local stack
-    without a local cloud.
+    Raises CommandError for a configuration that the program would refuse, with its report, for an encrypted value, and
+    for a local stack without a local cloud.
     """
     local_cloud.of(engine.stack)
     try:
-        return load(engine.stack, texts_of(engine), written_for(engine.stack, engine.root))
+        return settings_in_the_file_of(engine)
     except ConfigurationError as error:
         raise CommandError(report_for(error, engine.stack)) from None
 
@@ -40,7 +42,7 @@ def require_sound_configuration(engine: Engine) -> None:
     """
     if engine.is_local:
         require_local_cloud(engine.file)
-    written = _written(engine)
+    written = engine.written()
     if has_secret(list(written.values())):
         return
     try:
@@ -58,53 +60,27 @@ def rights_on_cluster(engine: Engine) -> tuple[Permission, ...]:
         return permissions()
 
 
-def texts_of(engine: Engine) -> dict[str, str]:
-    """The texts of the configuration as the program gets them, by key; raises CommandError if a value is secret."""
-    texts, secret_keys = engine.raw_configuration()
-    if secret_keys:
-        raise CommandError(
-            f"{_listed(secret_keys)} is secret, and is not decrypted here; `make preview STACK={engine.stack}` checks "
-            "it with the rest"
-        )
-    return texts
-
-
 def settings_in_the_file_of(engine: Engine) -> Settings:
-    """The settings in the stack's own file, without an engine and a sign-in.
+    """The settings in the stack's own file.
 
-    Raises as `load`, and CommandError for a stack without a file, and for an encrypted value.
+    Raises ConfigurationError for what the program would refuse, and CommandError for a stack without a file, for an
+    encrypted value, and for a local stack without a local cloud.
     """
-    written = _written(engine)
-    if hidden := sorted(key for key, value in written.items() if has_secret(value)):
+    written = engine.written()
+    if hidden := sorted(f"{NAMESPACE}:{key}" for key, value in written.items() if has_secret(value)):
         raise CommandError(
-            f"Pulumi.{engine.stack}.yaml has an encrypted value in {_listed(hidden)}, and the file alone is read, "
+            f"Pulumi.{engine.stack}.yaml has an encrypted value in {', '.join(hidden)}, and the file alone is read, "
             "without the stack's key. No key of the configuration is secret: "
             f"`idstack pulumi --stack {engine.stack} -- config set --plaintext <key> <value>` writes it as plain text"
         )
-    return load(engine.stack, _texts(written), written)
+    return validated(written, local_cloud.of(engine.stack) if written.get("cloud") == LOCAL_CLOUD else None)
 
 
 def validated(written: Mapping[str, Any], local: LocalEnvironment | None) -> Settings:
     """The settings in the values of a stack's file; raises ConfigurationError for what the program would refuse."""
-    return load_settings(_texts(written), secret_keys=(), local=local, written=written)
-
-
-def load(stack: str, texts: Mapping[str, str], written: Mapping[str, Any] | None) -> Settings:
-    """The settings in these texts; `written` as `load_settings` takes it.
-
-    Raises ConfigurationError for what the program would refuse, CommandError for a local stack without a local cloud.
-    """
-    local = local_cloud.of(stack) if texts.get("cloud") == LOCAL_CLOUD else None
+    texts = {
+        key: value if isinstance(value, str) else json.dumps(value, default=str)  # a date
+        for key, value in written.items()
+        if value is not None
+    }
     return load_settings(texts, secret_keys=(), local=local, written=written)
-
-
-def _listed(keys: list[str]) -> str:
-    return ", ".join(f"{NAMESPACE}:{key}" for key in keys)
-
-
-def _written(engine: Engine) -> dict[str, Any]:
-    return {key: value for key, value in engine.written().items() if ":" not in key}
-
-
-def _texts(written: Mapping[str, Any]) -> dict[str, str]:
-    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in written.items()}

@@ -20,6 +20,7 @@ from ops.__main__ import main
 from ops.doctor.diagnosis import CheckResult
 from ops.doctor.examination import Examination
 from ops.stack import environment, pinned_plugins
+from ops.stack.engine import Engine
 from tests.unit.azure_world import azure, cloud, deployer
 
 __all__ = ["azure", "cloud", "deployer", "world"]
@@ -53,7 +54,6 @@ case "$1 $2 $3" in
         cat "{folder}/state.json" ;;
     "stack history"*) cat "{folder}/history.json" ;;
     "preview --json --target"*) "{python}" -Ic "$(cat "{folder}/preview.py")" "{folder}" "$@" ;;
-    "config --json"*) cat "{folder}/config.json" ;;
     "whoami --json"*) echo '{{"url": "https://api.pulumi.com"}}' ;;
     "stack ls"*) cat "{folder}/stacks.json" ;;
     "stack select"*) touch "{folder}/outputs.json"; echo "encryptionsalt: v1:of-this-machine" > "Pulumi.$3.yaml" ;;
@@ -129,16 +129,14 @@ class FakeEngine:
         (self.folder / "events").write_text("\n".join(events))
 
     def configures(self, **configuration: Any) -> None:
-        """These are the project's keys in the stack's configuration, none of them secret."""
-        listed = {
-            f"idstack:{key}": {
-                "value": value if isinstance(value, str) else json.dumps(value),
-                **({"objectValue": value} if isinstance(value, dict | list) else {}),
-                "secret": False,
-            }
-            for key, value in configuration.items()
-        }
-        (self.folder / "config.json").write_text(json.dumps(listed))
+        """These are the project's keys in the file of every stack of the checkout."""
+        (self.folder / "config.json").write_text(json.dumps(configuration))
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """What `configures` was given last."""
+        configuration: dict[str, Any] = json.loads((self.folder / "config.json").read_text())
+        return configuration
 
     def has_stacks(self, *names: str) -> None:
         """These are in the backend."""
@@ -184,7 +182,10 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     # Its rules have tests of their own, and the sample of `dev` has placeholders.
     for command in ("up", "preview", "renew", "import_"):
         monkeypatch.setattr(f"ops.commands.{command}.require_sound_configuration", lambda _: None)
-    fake = FakeEngine(folder)
+    fake, written = FakeEngine(folder), Engine.written
+    monkeypatch.setattr(
+        Engine, "written", lambda self: fake.configuration if self.root == environment.ROOT else written(self)
+    )
     fake.has({"hostedClusters": {}})
     fake.has_resources()
     fake.configures()

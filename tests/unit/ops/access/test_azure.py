@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from ops.access import azure
+from ops.access import azure, management_cluster
 from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
 from tests.unit.ops.conftest import FakeEngine
 
 
@@ -41,3 +43,16 @@ def test_another_look_at_the_stack_signs_in_again(sign_ins: list[str]) -> None:
     sign_in(engine)
 
     assert sign_ins == ["t", "t"]
+
+
+@pytest.mark.parametrize(
+    ("missing", "read"), [("tenantId", sign_in), ("subscriptionId", management_cluster.stack_cluster)]
+)
+def test_an_incomplete_file_is_told_what_to_set(
+    engine: FakeEngine, missing: str, read: Callable[[Engine], object]
+) -> None:
+    whole: dict[str, Any] = {"tenantId": "t", "subscriptionId": "s", "managementCluster": {"name": "aks"}}
+    engine.configures(**{**whole, missing: None})
+
+    with pytest.raises(CommandError, match=rf"has no {missing}, .* -- config set {missing} <uuid>`"):
+        read(Engine("dev"))

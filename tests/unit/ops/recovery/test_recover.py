@@ -172,7 +172,7 @@ def test_every_command_names_recover_for_a_new_stack_that_is_torn(
 ) -> None:
     error = (255, "", "error: failed to load checkpoint: place 1: unexpected end of JSON input")
     answers.to("stack", error)
-    for each in ("stack export", "up", "refresh", "config", "preview", "whoami"):
+    for each in ("stack export", "up", "refresh", "preview", "whoami"):
         answers.to(each, error)
     done = idstack(command, "--stack", "dev")
     assert done.code != 0
@@ -225,7 +225,6 @@ def only_one_left(answers: EngineAnswers, monkeypatch: pytest.MonkeyPatch) -> En
     monkeypatch.setattr(settle, "deployer", deployer)
     resources = [*_credential("one"), *_credential("two"), _secret("two")]
     answers.to("stack export", (0, json.dumps({"deployment": {"resources": resources}}), ""))
-    answers.to("config", (0, json.dumps({"idstack:tenantId": {"value": "t", "secret": False}}), ""))
     return answers
 
 

@@ -10,9 +10,10 @@ import pytest
 from ops.recovery.settle import find_orphans
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from tests.unit.ops.conftest import FakeEngine
 from tests.unit.ops.recovery.engine_answers import EngineAnswers
 
-_CONFIGURATION = {"idstack:cloud": "AzurePublicCloud", "idstack:tenantId": "t", "idstack:subscriptionId": "s"}
+_CONFIGURATION = {"idstack:subscriptionId": "s"}
 
 
 # As the engine words what a schedule's Check refuses.
@@ -21,9 +22,8 @@ _SCHEDULE = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress
 
 
 @pytest.fixture(autouse=True)
-def _configured(answers: EngineAnswers) -> None:
-    values = {key: {"value": value, "secret": False} for key, value in _CONFIGURATION.items()}
-    answers.to("config", (0, json.dumps(values), ""))
+def _configured(engine: FakeEngine) -> None:
+    engine.configures(tenantId="t")
 
 
 def _state(*urns: str) -> dict[str, Any]:

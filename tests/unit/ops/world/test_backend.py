@@ -222,13 +222,10 @@ def test_the_enabled_identities_are_those_of_the_settings(engine: FakeEngine) ->
 
 
 def test_a_secret_key_is_named_and_not_decrypted(engine: FakeEngine) -> None:
-    engine.configures(**configuration())
-    listed = json.loads((engine.folder / "config.json").read_text())
-    listed["idstack:hostedClusters"] = {"secret": True}
-    (engine.folder / "config.json").write_text(json.dumps(listed))
+    engine.configures(**{**configuration(), "hostedClusters": {"secure": "v1:abc"}})
 
     found = read_configuration(Engine("dev"))
 
     assert isinstance(found, Unread)
-    assert found.why.startswith("idstack:hostedClusters is secret, and is not decrypted here")
-    assert not [call for call in engine.calls if "show-secrets" in call]
+    assert found.why.startswith("Pulumi.dev.yaml has an encrypted value in idstack:hostedClusters")
+    assert engine.calls == []
