@@ -18,7 +18,7 @@ from ops.doctor.registry import chosen as checks_of
 from ops.doctor.report import report, summary
 from ops.doctor.watching import INTERVAL, sleep, wait_until, watch
 from ops.stack.engine import Engine
-from ops.world.look import DoctorSources, look
+from ops.world.look import look
 from ops.world.selection import Selection
 
 
@@ -71,13 +71,13 @@ def doctor(
         selection = Selection.of(cluster, identity, pod)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    screen, sources = Screen(as_json), DoctorSources.of(Engine(stack))
+    screen, engine = Screen(as_json), Engine(stack)
     chosen = [check for check in CHECKS if check.stage in stages] if stages else checks_of(selection)
     parts = {part for check in chosen for part in check.needs}
 
     def examine() -> list[CheckResult]:
-        sources.engine.forget()
-        results = diagnose(look(sources, parts, selection), chosen)
+        engine.forget()
+        results = diagnose(look(engine, parts, selection), chosen)
         return [result for result in results if selection.cluster in (None, result.cluster) or result.cluster is None]
 
     def tell(results: Sequence[CheckResult]) -> None:

@@ -9,7 +9,7 @@ from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
 from ops.doctor.model.check import Stage
 from ops.doctor.registry import STATUS_CHECKS
 from ops.stack.engine import Engine
-from ops.world.look import DoctorSources, look
+from ops.world.look import look
 from ops.world.seen import Unread
 
 
@@ -52,4 +52,4 @@ class Examination:
 def examine(engine: Engine) -> Examination:
     """Check the stack now. Raises CommandError only for a local stack without a local cloud."""
     parts = {part for check in STATUS_CHECKS for part in check.needs}
-    return Examination(tuple(diagnose(look(DoctorSources.of(engine), parts), STATUS_CHECKS)))
+    return Examination(tuple(diagnose(look(engine, parts), STATUS_CHECKS)))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
@@ -18,32 +17,10 @@ from ops.world.expected import ExpectedAccess, StackState
 from ops.world.federation import read_issuer, read_managed_identity
 from ops.world.parts import Part
 from ops.world.seen import NOT_READ, Unread, attempt
-from ops.world.stack_world import (
-    SeenAddOn,
-    SeenApplication,
-    SeenIssuer,
-    SeenManagedIdentity,
-    SeenRoleDefinition,
-    SeenVault,
-)
+from ops.world.stack_world import AzureView, SeenAddOn, SeenApplication, SeenRoleDefinition, SeenVault
 
 _MAX_WORKERS: Final = 8
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class AzureView:
-    """The parts of a world in Azure."""
-
-    vault: SeenVault | Unread | None
-    secrets: Mapping[str, SecretMetadata | Unread | None]
-    add_on: SeenAddOn | Unread | None
-    applications: Mapping[str, SeenApplication | Unread | None]
-    roles: Mapping[str, RoleAssignmentRecord | Unread | None] = field(default_factory=dict)
-    assignments: Mapping[str, tuple[RoleAssignmentRecord, ...] | Unread] = field(default_factory=dict)
-    definitions: Mapping[str, SeenRoleDefinition | Unread | None] = field(default_factory=dict)
-    issuers: Mapping[str, SeenIssuer | Unread] = field(default_factory=dict)
-    managed_identities: Mapping[str, SeenManagedIdentity | Unread | None] = field(default_factory=dict)
 
 
 def unread_azure(why: Unread, state: StackState) -> AzureView:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from identity.access.records import RoleAssignmentRecord, SecretMetadata
 from ops.world.cluster_state import HostedClusterCondition, SeenMount
 from ops.world.expected import FederatedTrust, StackState
-from ops.world.seen import Unread
+from ops.world.seen import NOT_READ, Unread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,13 +222,31 @@ class SeenControlPlane:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackWorld:
-    """One look at a stack. In the mappings, None stands for a resource that does not exist.
+class AzureView:
+    """The parts of a world in Azure. In the mappings, None stands for a resource that does not exist.
+
+    `add_on` is the management cluster's, None if there is no such cluster. `secrets` are by name, `roles` by ARM id,
+    `assignments` by the key of an `ExpectedAccess`, `definitions` by the role's GUID, `applications` by client id,
+    `issuers` by address, `managed_identities` by ARM id.
+    """
+
+    vault: SeenVault | Unread | None = NOT_READ
+    secrets: Mapping[str, SecretMetadata | Unread | None] = field(default_factory=dict)
+    add_on: SeenAddOn | Unread | None = NOT_READ
+    roles: Mapping[str, RoleAssignmentRecord | Unread | None] = field(default_factory=dict)
+    assignments: Mapping[str, tuple[RoleAssignmentRecord, ...] | Unread] = field(default_factory=dict)
+    definitions: Mapping[str, SeenRoleDefinition | Unread | None] = field(default_factory=dict)
+    applications: Mapping[str, SeenApplication | Unread | None] = field(default_factory=dict)
+    issuers: Mapping[str, SeenIssuer | Unread] = field(default_factory=dict)
+    managed_identities: Mapping[str, SeenManagedIdentity | Unread | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackWorld(AzureView):
+    """One look at a stack.
 
     `last_run` is None before the first one. `decryption` is why the stack's secrets cannot be decrypted, None if they
-    can. `add_on` is the management cluster's, None if there is no such cluster. `secrets` are by name, `roles` by ARM
-    id, `assignments` by the key of an `ExpectedAccess`, `definitions` by the role's GUID, `applications` by client id,
-    `issuers` by address, `managed_identities` by ARM id, `control_planes` by hosted cluster.
+    can. `control_planes` are by hosted cluster.
     """
 
     stack: str
@@ -239,15 +257,6 @@ class StackWorld:
     decryption: str | Unread | None
     configuration: SeenConfiguration | Unread
     access: SeenAccess | Unread
-    vault: SeenVault | Unread | None
-    secrets: Mapping[str, SecretMetadata | Unread | None]
-    add_on: SeenAddOn | Unread | None
-    roles: Mapping[str, RoleAssignmentRecord | Unread | None]
-    assignments: Mapping[str, tuple[RoleAssignmentRecord, ...] | Unread]
-    definitions: Mapping[str, SeenRoleDefinition | Unread | None]
-    applications: Mapping[str, SeenApplication | Unread | None]
-    issuers: Mapping[str, SeenIssuer | Unread]
-    managed_identities: Mapping[str, SeenManagedIdentity | Unread | None]
     control_planes: Mapping[str, SeenControlPlane | Unread]
 
     def command(self, *words: str) -> str:

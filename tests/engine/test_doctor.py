@@ -22,7 +22,7 @@ from identity.clouds import local_cloud
 from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
 from ops.doctor.registry import CHECKS
 from ops.stack.engine import Engine
-from ops.world.look import DoctorSources, look
+from ops.world.look import look
 from ops.world.parts import Part
 from ops.world.seen import known
 from ops.world.stack_world import StackWorld
@@ -83,16 +83,18 @@ def blamed(results: list[dict[str, Any]]) -> set[Blamed]:
 
 
 @contextmanager
-def sources_of(stack: LocalStack) -> Iterator[DoctorSources]:
-    """Those of the stack's own commands, in this process."""
+def engine_of(stack: LocalStack, reader: Reader | None = None) -> Iterator[Engine]:
+    """That of the stack's own commands, in this process; Azure is read as the reader, if one is given."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOCALCLOUD_STATE_DIR", str(stack.state))
-        yield DoctorSources.of(Engine(stack.name, stack.root))
+        if reader is not None:
+            patch.setattr("ops.world.look.deployer", lambda _: _azure(stack, reader))
+        yield Engine(stack.name, stack.root)
 
 
 def test_the_recorded_world_is_what_the_readers_see(small: LocalStack) -> None:
-    with sources_of(small) as sources:
-        world = look(sources, frozenset(Part))
+    with engine_of(small) as engine:
+        world = look(engine, frozenset(Part))
 
     assert {each.status for each in diagnose(world, CHECKS)} == {CheckStatus.OK}
     assert in_cluster(small) == (0, set())
@@ -131,8 +133,8 @@ def test_ten_faults_are_each_blamed_on_their_stage_and_repaired(small: LocalStac
     assert lock["fix"] == found["pending-operations"]["fix"] == "`make recover STACK=local`"
     assert found["role"]["fix"] == "`make up STACK=local ARGS=--refresh`"
     small.up("--refresh")
-    with sources_of(small) as sources:  # a probe whose minute came before the repair says so until its next one
-        broken.until(lambda: {each.status for each in _examined(sources)} == {CheckStatus.OK})
+    with engine_of(small) as engine:  # a probe whose minute came before the repair says so until its next one
+        broken.until(lambda: {each.status for each in _examined(engine)} == {CheckStatus.OK})
     assert doctor(small) == (0, [{**each, "status": "ok", "evidence": "", "fix": ""} for each in _once(results)])
 
 
@@ -156,9 +158,9 @@ def test_a_document_that_no_loader_takes_is_named(small: LocalStack) -> None:
     before = broken.write_document(small, "azure-file-hc1-json", "no credential")
     try:
         broken.restart(small, "probe-file-csi")
-        with sources_of(small) as sources:
-            broken.until(lambda: "document" in _stages(sources))
-            results = _examined(sources)
+        with engine_of(small) as engine:
+            broken.until(lambda: "document" in _stages(engine))
+            results = _examined(engine)
         alone = in_cluster(small)
     finally:
         broken.write_document(small, "azure-file-hc1-json", before)
@@ -172,8 +174,8 @@ def test_a_document_that_no_loader_takes_is_named(small: LocalStack) -> None:
 
 
 def test_a_reader_is_told_what_it_may_not_see_and_nothing_wrong(small: LocalStack, tmp_path: Path) -> None:
-    with sources_of(small) as sources, reader_of(small, tmp_path) as reader:
-        results = _examined(replace(sources, azure=lambda: _azure(small, reader)))
+    with reader_of(small, tmp_path) as reader, engine_of(small, reader) as engine:
+        results = _examined(engine)
 
     unchecked = [each for each in results if each.status is not CheckStatus.OK]
     assert {each.status for each in unchecked} == {CheckStatus.NOT_CHECKED}
@@ -198,13 +200,13 @@ def test_another_passphrase_is_named(small: LocalStack) -> None:
     assert not [each for each in results if each["status"] == "not-checked"]
 
 
-def _examined(sources: DoctorSources) -> list[CheckResult]:
-    sources.engine.forget()
-    return diagnose(look(sources, frozenset(Part)), CHECKS)
+def _examined(engine: Engine) -> list[CheckResult]:
+    engine.forget()
+    return diagnose(look(engine, frozenset(Part)), CHECKS)
 
 
-def _stages(sources: DoctorSources) -> set[str]:
-    return {str(each.stage) for each in _examined(sources) if each.status is CheckStatus.BROKEN}
+def _stages(engine: Engine) -> set[str]:
+    return {str(each.stage) for each in _examined(engine) if each.status is CheckStatus.BROKEN}
 
 
 def _azure(stack: LocalStack, reader: Reader) -> AzureClient:

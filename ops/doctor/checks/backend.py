@@ -81,13 +81,6 @@ def _find_decryption(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         )
 
 
-DECRYPTION = of_stack(
-    Stage.BACKEND,
-    "decryption",
-    (Part.DECRYPTION,),
-    _find_decryption,
-    # The clients of Azure and the cluster need the configuration first.
-    hides={*Part} - {Part.STATE, Part.LOCKS, Part.HISTORY},
-)
+DECRYPTION = of_stack(Stage.BACKEND, "decryption", (Part.DECRYPTION,), _find_decryption)
 
 CHECKS: Final[tuple[Check, ...]] = (LOCK, ABANDONED_LOCK, PENDING_OPERATIONS, LAST_RUN, DECRYPTION)

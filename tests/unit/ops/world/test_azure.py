@@ -12,10 +12,11 @@ import pytest
 from identity.access.azure_client import AzureClient
 from identity.access.errors import AzureRefusedError
 from identity.access.records import RoleAssignmentRecord, SecretMetadata
-from ops.world.azure import AzureView, read_azure, unread_azure
+from ops.world.azure import read_azure, unread_azure
 from ops.world.parts import Part
 from ops.world.seen import Unread, known
 from ops.world.stack_world import (
+    AzureView,
     SeenAddOn,
     SeenApplication,
     SeenPermission,
