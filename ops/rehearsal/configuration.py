@@ -21,6 +21,7 @@ from identity.settings import ConfigurationError, Settings
 from identity.settings.problems import for_stack
 from identity.settings.schema.kms import key_vault_type_of
 from identity.settings.schema.problems import NAMESPACE, Place, path_of
+from identity.settings.stack_file import own_values
 from ops.stack import local_cloud
 from ops.stack.configuration import has_secret, secrets, shared_stack_of
 from ops.stack.environment import LOCAL_STACK, is_local
@@ -99,9 +100,9 @@ def family(stack: str, configurations: Mapping[str, Mapping[str, Any]]) -> tuple
     """
     if stack not in configurations:
         return ()
-    shared = shared_stack_of(configurations[stack])
+    shared = shared_stack_of(own_values(configurations[stack]))
     first = [shared] if shared is not None and shared in configurations else []
-    others = (name for name, document in configurations.items() if shared_stack_of(document) == stack)
+    others = (name for name, document in configurations.items() if shared_stack_of(own_values(document)) == stack)
     return tuple(dict.fromkeys([*first, stack, *others]))
 
 

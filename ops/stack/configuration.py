@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from identity import yaml_text
 from identity.clouds import LOCAL_CLOUD
+from identity.settings import stack_file
 from identity.settings.schema.problems import NAMESPACE, Place
 from ops.stack import files
 from ops.stack.chosen_stack import no_such_stack
@@ -26,7 +27,6 @@ from ops.stack.state import State
 
 _SALT: Final = "encryptionsalt"
 _SECURE: Final = "secure"
-_SHARED: Final = f"{NAMESPACE}:sharedStack"
 
 
 def require_local_cloud(source: Path) -> None:
@@ -35,10 +35,9 @@ def require_local_cloud(source: Path) -> None:
     The emulated plugins would refuse another cloud's stack as well, but with a message that does not mention its name.
     """
     try:
-        configuration = yaml_text.load(source.read_text()) or {}
+        cloud = stack_file.written(source.read_text(encoding="utf-8")).get("cloud")
     except FileNotFoundError:
         raise no_configuration(source) from None
-    cloud = (configuration.get("config") or {}).get(f"{NAMESPACE}:cloud")
     if cloud != LOCAL_CLOUD:
         raise CommandError(
             f"{source.name} has `{NAMESPACE}:cloud: {cloud}`, but its stack has the name of a local stack, local or "
@@ -46,9 +45,9 @@ def require_local_cloud(source: Path) -> None:
         )
 
 
-def shared_stack_of(document: Mapping[str, Any]) -> str | None:
-    """Bare name of the stack that a stack's file names as its shared one."""
-    named = (document.get("config") or {}).get(_SHARED)
+def shared_stack_of(written: Mapping[str, Any]) -> str | None:
+    """Bare name of the stack that the values of a stack's file name as its shared one."""
+    named = written.get("sharedStack")
     return named.rpartition("/")[2] if isinstance(named, str) and named else None
 
 

@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
-from identity import yaml_text
-from identity.settings.schema.problems import NAMESPACE
+from identity.settings.stack_file import written_for
 from ops.stack.chosen_stack import stack_names
 from ops.stack.configuration import named_clusters, shared_stack_of
 from ops.stack.engine import Engine
@@ -23,8 +19,6 @@ from ops.stack.errors import CommandError
 from ops.stack.splitting import clusters_in
 
 _FILE: Final = "Pulumi.{}.yaml"
-_CLUSTERS: Final = f"{NAMESPACE}:hostedClusters"
-_EMPTY: Final[Mapping[str, Any]] = {"config": {}}
 
 
 def refuse_moves(engine: Engine) -> None:
@@ -36,12 +30,12 @@ def refuse_moves(engine: Engine) -> None:
     """
     backend = _Backend(engine)
     backend.refuse_half_moves()
-    stack, files, own = engine.stack, backend.files, backend.files.get(engine.stack, _EMPTY)
+    stack, files, own = engine.stack, backend.files, backend.files.get(engine.stack, {})
     moves = {
         cluster: other
-        for other, document in files.items()
-        if shared_stack_of(document) == stack
-        for cluster in sorted(_names(document) - _names(own))
+        for other, written in files.items()
+        if shared_stack_of(written) == stack
+        for cluster in sorted(_names(written) - _names(own))
     }
     if moves and (leaving := moves.keys() & backend.clusters(stack)):
         raise _refused(engine, {cluster: (stack, moves[cluster]) for cluster in leaving})
@@ -70,8 +64,9 @@ class _Backend:
 
     @cached_property
     def files(self) -> dict[str, Mapping[str, Any]]:
-        """The configuration of each stack with a file in the project."""
-        return dict(_read(self.engine.root))
+        """The values in each stack's file, empty for a broken one: the engine reports this stack's."""
+        root = self.engine.root
+        return {stack: written_for(stack, root) or {} for stack in stack_names(root)}
 
     def clusters(self, stack: str) -> Set[str]:
         """The hosted clusters in the state of a stack; none if another stack does not exist."""
@@ -83,11 +78,11 @@ class _Backend:
 
     def refuse_half_moves(self) -> None:
         """Raise CommandError for a cluster in two states."""
-        own = self.files.get(self.engine.stack, _EMPTY)
+        own = self.files.get(self.engine.stack, {})
         pairs = [
             (self.engine.stack, other)
-            for other, document in self.files.items()
-            if shared_stack_of(document) == self.engine.stack
+            for other, written in self.files.items()
+            if shared_stack_of(written) == self.engine.stack
         ]
         if shared := shared_stack_of(own):
             pairs.append((shared, self.engine.stack))
@@ -124,15 +119,5 @@ def _command(cluster: str, source: str, target: str) -> str:
     return f"idstack split --stack {source} --cluster {cluster} --to {target}"
 
 
-def _read(root: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for stack in stack_names(root):
-        try:
-            document = yaml_text.load((root / _FILE.format(stack)).read_text(encoding="utf-8"))
-        except yaml.YAMLError:
-            continue  # the engine reports this stack's file; another stack's does not matter
-        is_whole = isinstance(document, Mapping) and isinstance(document.get("config"), Mapping)
-        yield stack, document if is_whole else _EMPTY
-
-
-def _names(document: Mapping[str, Any]) -> set[str]:
-    return {cluster["name"] for cluster in named_clusters(document["config"].get(_CLUSTERS))}
+def _names(written: Mapping[str, Any]) -> set[str]:
+    return {cluster["name"] for cluster in named_clusters(written.get("hostedClusters"))}
