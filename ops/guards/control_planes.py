@@ -31,7 +31,7 @@ def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> Non
         for resource in resources
         if resource["type"] == resource_types.HOSTED_CLUSTER_OBJECT
     ]
-    if warning := ended_credentials(engine, outputs, applied):
+    if warning := ended_credentials(engine, applied):
         warn(warning)
     deleted, served = _deleted_namespaces(resources), _served_namespaces(outputs, applied)
     namespaces = [*deleted, *served]
@@ -45,7 +45,7 @@ def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> Non
             f"{unreadable(namespaces, error)}. If the management cluster itself does not exist any more, `idstack "
             f"pulumi --stack {engine.stack} -- destroy` runs without the check of identities"
         ) from None
-    if warning := ended_credentials(engine, outputs, set(existing.values()).difference(applied)):
+    if warning := ended_credentials(engine, set(existing.values()).difference(applied)):
         warn(warning)
     if losing := {namespace: existing[namespace] for namespace in deleted if namespace in existing}:
         raise CommandError(refusal(losing, engine.stack))

@@ -109,9 +109,11 @@ def _find_secret_reader(world: StackWorld, identity: Identity) -> Iterator[Fault
             )
 
 
+SECRET = of_identity(Stage.VAULT, "secret", (Part.SECRETS,), _find_secret)
+
 CHECKS: Final[tuple[Check, ...]] = (
     of_stack(Stage.VAULT, "vault", (Part.VAULT, Part.STATE), _find_vault),
     of_stack(Stage.VAULT, "reader-role", (Part.ROLES, Part.STATE), _find_reader_role),
-    of_identity(Stage.VAULT, "secret", (Part.SECRETS,), _find_secret),
+    SECRET,
     of_identity(Stage.VAULT, "secret-reader", (Part.ROLES,), _find_secret_reader),
 )

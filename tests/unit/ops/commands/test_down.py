@@ -11,7 +11,7 @@ from localcloud.tests.hosts import Serve
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.cluster_access import reach
 from tests.unit.ops.conftest import FakeEngine, Idstack
-from tests.unit.ops.stacks import write_kubeconfig
+from tests.unit.ops.stacks import output, write_kubeconfig
 
 NAMESPACE: dict[str, Any] = {
     "urn": "urn:pulumi:dev::idstack::idstack:kubernetes:ClusterSide$kubernetes:core/v1:Namespace::hc1-namespace",
@@ -84,7 +84,9 @@ HOSTED_CLUSTER: dict[str, Any] = {
     "custom": True,
     "inputs": {"metadata": {"name": "hc1", "namespace": "clusters"}},
 }
-CLUSTERS = {"hc1": {"namespace": "clusters", "controlPlane": {"disk": {}}}}
+CLUSTERS = {
+    "hc1": {"namespace": "clusters", "controlPlane": {"disk": output("managed-azure-disk-csi", "disk-hc1-json")}}
+}
 STACK: dict[str, Any] = {
     "urn": "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev",
     "type": "pulumi:pulumi:Stack",
@@ -153,7 +155,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Of each cluster that is asked about, a credential has ended; what was asked."""
     asked: list[list[str]] = []
 
-    def warning(engine: Any, outputs: Any, clusters: Any) -> str | None:
+    def warning(engine: Any, clusters: Any) -> str | None:
         asked.append(list(clusters))
         return f"credentials of {asked[-1]} have ended" if asked[-1] else None
 
