@@ -183,7 +183,7 @@ class ApiServer:
         role = azure_rbac.role_for(self._lacking)
         return (
             f"Azure RBAC decides on this cluster; give {self.who} the role {role.name}, which takes up to five "
-            f"minutes: `{azure_rbac.assignment(role, self._aks, self.who, kind)}`"
+            f"minutes: `{azure_rbac.assignment(role.guid, self._aks.id, self.who, kind)}`"
         )
 
     def request(

@@ -88,8 +88,7 @@ def role_for(missing: Collection[Permission]) -> Role:
     return AKS_RBAC_ADMIN_ROLE
 
 
-def assignment(role: Role, cluster: AksCluster, object_id: str, principal_type: str) -> str:
-    """The Azure CLI's command that assigns the role on the cluster to a principal."""
-    options = ["--role", role.guid, "--scope", cluster.id]
+def assignment(role: str, scope: str, object_id: str, principal_type: str, *more: str) -> str:
+    """The Azure CLI's command that assigns a role (GUID, or name of a custom one) at a scope to a principal."""
     assignee = ["--assignee-object-id", object_id, "--assignee-principal-type", principal_type]
-    return shlex.join(["az", "role", "assignment", "create", *options, *assignee])
+    return shlex.join(["az", "role", "assignment", "create", "--role", role, "--scope", scope, *assignee, *more])

@@ -74,7 +74,7 @@ def rbac(
     cluster = None if kubernetes else stack_cluster(Engine(stack))
     if cluster is not None and cluster.has_azure_rbac:
         role = azure_rbac.role_for(needed(rights))
-        print(azure_rbac.assignment(role, cluster, str(object_id), principal_type))
+        print(azure_rbac.assignment(role.guid, cluster.id, str(object_id), principal_type))
         return
     subject = {"group" if principal_type is PrincipalType.GROUP else "user": str(object_id)}
     printed = cluster_wide_manifests if cluster_wide else manifests

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from identity.access.azure_rbac import assignment
 from identity.access.deployer_rights import CONDITION_VERSION, AzureGrant, deployer_grants, reader_grants, renewal_role
 from identity.settings import Settings
 
@@ -41,22 +42,18 @@ class AzureRights:
                 shlex.join(["az", "role", "definition", "create", "--role-definition", json.dumps(self.custom_role)]),
             ]
             name, scopes = self.custom_role["Name"], self.custom_role["AssignableScopes"]
-            lines += [_assignment(name, scope, object_id, principal_type) for scope in scopes]
+            lines += [assignment(name, scope, object_id, principal_type) for scope in scopes]
         for grant in self.grants:
             limited = () if grant.condition is None else ("--condition", grant.condition, *_VERSION)
-            line = _assignment(grant.role.guid, grant.scope, object_id, principal_type, *limited)
+            line = assignment(grant.role.guid, grant.scope, object_id, principal_type, *limited)
             lines += [f"# {grant.role.name}: {grant.reason}", line]
         return "\n".join(lines)
 
     def to_json(self) -> str:
         """The same as a document: `purpose`, `grants`, `customRole` (null without one) and `notes`."""
-        grants = [
-            {"role": asdict(grant.role), "scope": grant.scope, "reason": grant.reason, "condition": grant.condition}
-            for grant in self.grants
-        ]
         document = {
             "purpose": self.purpose,
-            "grants": grants,
+            "grants": [asdict(grant) for grant in self.grants],
             "conditionVersion": CONDITION_VERSION,
             "customRole": self.custom_role,
             "notes": list(self.notes),
@@ -74,11 +71,6 @@ def rights(settings: Settings, purpose: Purpose) -> AzureRights:
         case Purpose.RENEWALS:
             owner = "in Entra ID: Application.ReadWrite.OwnedBy, as an owner of the stack's applications"
             return AzureRights(purpose, (), renewal_role(settings), (owner,))
-
-
-def _assignment(role: str, scope: str, object_id: str, principal_type: str, *more: str) -> str:
-    who = ("--assignee-object-id", object_id, "--assignee-principal-type", principal_type)
-    return shlex.join(["az", "role", "assignment", "create", "--role", role, "--scope", scope, *who, *more])
 
 
 def _deployer_notes(settings: Settings) -> Iterator[str]:
