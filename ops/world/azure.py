@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from identity import resource_types
 from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.records import RoleAssignmentRecord, SecretMetadata
+from identity.access.records import RoleAssignmentRecord
 from identity.access.registered_certificates import registered
 from identity.secrets_store import ADD_ON
 from ops.world import role_assignments, vault_secrets
@@ -46,17 +46,11 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
         resource = azure.resource(state.vault_id, resource_types.KEY_VAULT_API)
         return None if resource is None else _vault(resource["properties"])
 
-    def secret(name: str) -> SecretMetadata | None:
-        return vault_secrets.read_one(azure, state.vault_id, name)
-
     def add_on() -> SeenAddOn | None:
         if state.management_cluster is None:
             return None
         resource = azure.resource(state.management_cluster, resource_types.CONTAINER_SERVICE_API)
         return None if resource is None else _add_on(resource["properties"])
-
-    def role(assignment: str) -> RoleAssignmentRecord | None:
-        return role_assignments.read(azure, assignment)
 
     def assignments(key: str) -> tuple[RoleAssignmentRecord, ...]:
         access = accesses[key]
@@ -90,8 +84,8 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
         return AzureView(
             vault=attempt(vault) if Part.VAULT in parts and state.is_up else NOT_READ,
             add_on=attempt(add_on) if Part.ADD_ON in parts else NOT_READ,
-            secrets=by_key(Part.SECRETS, _secrets(state), secret),
-            roles=by_key(Part.ROLES, _roles(state), role),
+            secrets=by_key(Part.SECRETS, _secrets(state), partial(vault_secrets.read_one, azure, state.vault_id)),
+            roles=by_key(Part.ROLES, _roles(state), partial(role_assignments.read, azure)),
             assignments=assignments_by_key,
             definitions=by_key(Part.ROLES, scopes, definition),
             applications=by_key(Part.APPLICATIONS, _applications(state), application),
