@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from identity import resource_types
 from identity.access.azure_rbac import AksCluster
 from identity.access.kubeconfig import Kubeconfig
 from identity.naming import resource_id
 
+if TYPE_CHECKING:
+    from identity.access.azure_client import AzureClient
+
 _TYPE: Final = "Microsoft.ContainerService/managedClusters"
-
-
-class Arm(Protocol):
-    """Reads resources, and POSTs actions to them; raises for a refusal. A missing resource is None."""
-
-    def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None: ...
-
-    def action(self, resource_id: str, verb: str, api_version: str, options: Mapping[str, str]) -> dict[str, Any]: ...
 
 
 def cluster_id(subscription: str, resource_group: str, cluster: str) -> str:
@@ -27,13 +21,13 @@ def cluster_id(subscription: str, resource_group: str, cluster: str) -> str:
     return resource_id(subscription, resource_group, _TYPE, cluster)
 
 
-def look_at(arm: Arm, full_id: str) -> AksCluster | None:
+def look_at(arm: AzureClient, full_id: str) -> AksCluster | None:
     """A cluster as ARM describes it; None if there is none."""
     answer = arm.resource(full_id, resource_types.CONTAINER_SERVICE_API)
     return None if answer is None else AksCluster.of(full_id, answer["properties"])
 
 
-def skeleton(arm: Arm, full_id: str, *, admin: bool = False, public_fqdn: bool = False) -> Kubeconfig:
+def skeleton(arm: AzureClient, full_id: str, *, admin: bool = False, public_fqdn: bool = False) -> Kubeconfig:
     """Server, authority and a user without a sign-in; with `admin` the administrators' static credential."""
     verb = f"listCluster{'Admin' if admin else 'User'}Credential"
     # The API's spelling; in SDKs it is serverFqdn.
