@@ -114,7 +114,7 @@ def read(stack: str) -> tuple[IdentityGraph, Examination]:
             rows=rows(outputs, answers),
             accounts=running_token_rows(outputs, answers),
             managed=read_managed_identities(engine, outputs),
-            state=read_cluster_state(engine, outputs),
+            state=read_cluster_state(engine, outputs, examination.versions),
             resources=engine.resources(),
             examination=examination,
             unread=tuple(unread),

@@ -80,7 +80,8 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
         reports = probes.read(Path(environment.kubeconfig))
     exchanges = running_token_rows(outputs, reports)
     identities, now, examination = rows(outputs, reports), datetime.now(UTC), examine(engine)
-    managed, state = read_managed_identities(engine, outputs), read_cluster_state(engine, outputs)
+    managed = read_managed_identities(engine, outputs)
+    state = read_cluster_state(engine, outputs, examination.versions)
     if metrics is not None and examination.is_complete:
         mounts = state.mounts if state else ()
         write_metrics(metrics, render_metrics(stack, identities, managed.rows, mounts, examination.is_broken, now))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
+from identity.access.records import SecretMetadata
 from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
 from ops.doctor.model.check import Stage
 from ops.doctor.registry import STATUS_CHECKS
@@ -15,9 +16,10 @@ from ops.world.seen import Unread
 
 @dataclass(frozen=True)
 class Examination:
-    """The results of `STATUS_CHECKS`."""
+    """The results of `STATUS_CHECKS`, and the current versions of the vault's secrets that were read, by name."""
 
     results: tuple[CheckResult, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def findings(self) -> tuple[CheckResult, ...]:
@@ -52,4 +54,6 @@ class Examination:
 def examine(engine: Engine) -> Examination:
     """Check the stack now. Raises CommandError only for a local stack without a local cloud."""
     parts = {part for check in STATUS_CHECKS for part in check.needs}
-    return Examination(tuple(diagnose(look(engine, parts), STATUS_CHECKS)))
+    world = look(engine, parts)
+    versions = {name: secret.version for name, secret in world.secrets.items() if isinstance(secret, SecretMetadata)}
+    return Examination(tuple(diagnose(world, STATUS_CHECKS)), versions)

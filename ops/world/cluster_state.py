@@ -8,25 +8,18 @@ The driver writes one SecretProviderClassPodStatus for each pod and class (kuber
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 from identity.access.api_server import ApiServer
-from identity.access.azure_client import AzureClient
 from identity.access.errors import AccessError
 from identity.naming import control_plane_namespace
 from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side
-from ops.access.azure import deployer
 from ops.access.management_cluster import api_server
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.world import vault_secrets
 from ops.world.seen import Unread
-
-# Reads the current version of a secret in the stack's vault by its name; None if there is no such secret.
-VersionOf: TypeAlias = Callable[[str], str | None]
 
 _HOSTED_CLUSTER: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedclusters/{}"
 _POD_STATUSES: Final = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{}/secretproviderclasspodstatuses"
@@ -143,8 +136,11 @@ class ClusterState:
         return {"conditions": conditions, "mounts": mounts, "unread": [unread.why for unread in self.unread]}
 
 
-def read_cluster_state(engine: Engine, outputs: StackOutputs[str]) -> ClusterState | None:
-    """The cluster state now; None for a stack without a management cluster. Errors are in `unread`, not raised."""
+def read_cluster_state(engine: Engine, outputs: StackOutputs[str], versions: Mapping[str, str]) -> ClusterState | None:
+    """The cluster state now; None for a stack without a management cluster. Errors are in `unread`, not raised.
+
+    `versions` are the known current versions of the vault's secrets, by name.
+    """
     if not outputs.get("hostedClusters"):
         return None
     if "managementClusterId" not in outputs:
@@ -153,25 +149,13 @@ def read_cluster_state(engine: Engine, outputs: StackOutputs[str]) -> ClusterSta
         why = "the management cluster: the stack's configuration has no managementCluster"
         return ClusterState(unread=(Unread(why),))
     try:
-        with (
-            deployer(engine) as clients,
-            api_server(engine) as server,
-        ):
-            return read(server, outputs, _versions(clients, outputs.get("keyVaultId", "")))
+        with api_server(engine) as server:
+            return read(server, outputs, versions)
     except (AccessError, CommandError) as error:
         return ClusterState(unread=(Unread.because(error, f"the management cluster: {error}"),))
 
 
-def _versions(clients: AzureClient, vault_id: str) -> VersionOf:
-    @cache
-    def version_of(secret: str) -> str | None:
-        metadata = vault_secrets.read_one(clients, vault_id, secret)
-        return None if metadata is None else metadata.version
-
-    return version_of
-
-
-def read(server: ApiServer, outputs: StackOutputs[str], version_of: VersionOf) -> ClusterState:
+def read(server: ApiServer, outputs: StackOutputs[str], versions: Mapping[str, str]) -> ClusterState:
     """Read the stack's hosted clusters; conditions only with `clusterSide: hypershift`. Errors are in `unread`."""
     conditions: list[HostedClusterCondition] = []
     mounts: list[MountedVersion] = []
@@ -183,7 +167,7 @@ def read(server: ApiServer, outputs: StackOutputs[str], version_of: VersionOf) -
         except AccessError as error:
             unread.append(Unread.because(error, f"the conditions of {name}: {error}"))
         try:
-            mounts += _mounts(server, name, cluster, version_of, unread)
+            mounts += _mounts(server, name, cluster, versions)
         except AccessError as error:
             unread.append(Unread.because(error, f"the mounts in the pods of {name}: {error}"))
     return ClusterState(tuple(conditions), tuple(mounts), tuple(unread))
@@ -250,20 +234,13 @@ def _unverifiable(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _mounts(
-    server: ApiServer, name: str, cluster: HostedClusterOutput[str], version_of: VersionOf, unread: list[Unread]
+    server: ApiServer, name: str, cluster: HostedClusterOutput[str], versions: Mapping[str, str]
 ) -> Iterator[MountedVersion]:
     namespace = control_plane_namespace(cluster["namespace"], name)
     mounts = sorted(mounts_in(server, namespace), key=lambda mount: mount.pod)
     for identity, row in cluster["controlPlane"].items():
         secret = row["credentialsSecretName"]
-        of_class = [mount for mount in mounts if mount.secret_provider_class == row["secretProviderClass"]]
-        if not of_class:
-            continue
-        try:
-            current = version_of(secret)
-        except AccessError as error:
-            unread.append(Unread.because(error, f"the vault's version of {secret}: {error}"))
-            current = None
-        for mount in of_class:
-            if (version := mount.versions.get(f"secret/{secret}")) is not None:
-                yield MountedVersion(name, identity, mount.pod, version, mount.is_mounted, current)
+        for mount in mounts:
+            version = mount.versions.get(f"secret/{secret}")
+            if mount.secret_provider_class == row["secretProviderClass"] and version is not None:
+                yield MountedVersion(name, identity, mount.pod, version, mount.is_mounted, versions.get(secret))

@@ -17,6 +17,7 @@ from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import credentials_secret_name
 from localcloud.tests.hosts import Serve
 from ops.commands import status
+from ops.doctor.examination import Examination
 from tests.records import write_record
 from tests.unit import golden_report
 from tests.unit.access_world import FakeApiServer
@@ -36,7 +37,6 @@ from tests.unit.ops.world.test_cluster_state import HOSTED_CLUSTER, POD_STATUSES
 
 GOLDEN = Path(__file__).parent / "golden"
 GROUP = "/subscriptions/s/resourceGroups/identity-dev/providers"
-VAULT = f"{GROUP}/Microsoft.KeyVault/vaults/kv-dev"
 IDENTITIES = f"{GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities"
 CLIENT = "6f2c1e7a-0000-4000-8000-00000000aaaa"
 ROWS = [row for row in CONTROL_PLANE if row.enabled_by_default]
@@ -51,17 +51,13 @@ class FrozenDate(datetime):
 
 
 class FakeArm:
-    """ARM with the secrets of the vault and the managed identities of the stack, but for those that are `gone`."""
+    """ARM with the managed identities of the stack, but for those that are `gone`."""
 
     def __init__(self) -> None:
         self.gone: set[str] = set()
 
     def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
-        if resource_id in self.gone:
-            return None
-        if resource_id.startswith(VAULT):
-            return answers.secret(resource_id, "2" * 32)
-        return answers.managed_identity(resource_id, CLIENT)
+        return None if resource_id in self.gone else answers.managed_identity(resource_id, CLIENT)
 
     def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[dict[str, Any]]:
         """The federated credentials that any identity has."""
@@ -87,14 +83,15 @@ def outputs(cluster_side: str) -> dict[str, Any]:
         "dataPlane": {},
         "managedIdentities": managed,
     }
-    stack = {"keyVaultId": VAULT, "managementClusterId": CLUSTER, "clusterSide": cluster_side}
+    stack = {"managementClusterId": CLUSTER, "clusterSide": cluster_side}
     return {**stack, "hostedClusters": {"hc1": cluster}}
 
 
 @pytest.fixture
 def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
     arm = FakeArm()
-    monkeypatch.setattr("ops.world.cluster_state.deployer", lambda _: nullcontext(arm))
+    versions = {secret(row): "2" * 32 for row in ROWS}
+    monkeypatch.setattr(status, "examine", lambda _: Examination((), versions))
     monkeypatch.setattr("ops.world.compared_identities.deployer", lambda _: nullcontext(arm))
     monkeypatch.setattr(status, "datetime", FrozenDate)
     return arm

@@ -3,47 +3,24 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
-from identity.access.errors import AzureRefusedError
 from localcloud.tests.hosts import Serve
+from ops.doctor.examination import Examination
 from ops.stack.errors import CommandError
 from tests.unit.access_world import FakeApiServer
-from tests.unit.ops import answers
 from tests.unit.ops.cluster_access import CLUSTER, reach
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.world.test_cluster_state import HOSTED_CLUSTER, OUTPUTS, POD_STATUSES, VERSIONS, pod_status
 
-VAULT = "/subscriptions/s/resourceGroups/identity-dev/providers/Microsoft.KeyVault/vaults/kv-dev"
-
-
-class FakeArm:
-    """ARM as far as the vault's secrets go; `refuses` is the answer to everything else."""
-
-    def __init__(self) -> None:
-        self.refuses: AzureRefusedError | None = None
-
-    def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
-        if self.refuses is not None:
-            raise self.refuses
-        secret = resource_id.removeprefix(f"{VAULT}/secrets/")
-        return answers.secret(resource_id, VERSIONS[secret]) if secret in VERSIONS else None
-
 
 @pytest.fixture
-def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
-    arm = FakeArm()
-    monkeypatch.setattr("ops.world.cluster_state.deployer", lambda _: nullcontext(arm))
-    return arm
-
-
-@pytest.fixture
-def api(serve_plain: Serve, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine, arm: FakeArm) -> FakeApiServer:
+def api(serve_plain: Serve, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeApiServer:
     """The cluster of a stack with one pod of an old version and a condition that is not as expected."""
-    engine.has({**OUTPUTS, "keyVaultId": VAULT, "managementClusterId": CLUSTER})
+    monkeypatch.setattr("ops.commands.status.examine", lambda _: Examination((), VERSIONS))
+    engine.has({**OUTPUTS, "managementClusterId": CLUSTER})
     engine.configures(managementCluster={"resourceGroup": "aks-dev", "name": "mgmt"})
     api = FakeApiServer()
     broken = {"type": "ValidAzureKMSConfig", "status": "False", "reason": "AzureError", "message": "encrypt failed"}
@@ -74,15 +51,16 @@ def test_scripts_get_them_beside_the_rows(api: FakeApiServer, idstack: Idstack) 
     assert document["managementCluster"]["unread"] == []
 
 
-def test_rights_that_are_missing_are_lines_and_no_error(api: FakeApiServer, arm: FakeArm, idstack: Idstack) -> None:
+def test_rights_that_are_missing_are_lines_and_no_error(
+    api: FakeApiServer, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     api.unreadable = {HOSTED_CLUSTER}
-    arm.refuses = AzureRefusedError("reading the vault: 403", 403)
+    monkeypatch.setattr("ops.commands.status.examine", lambda _: Examination())
 
     printed = idstack("status", "--stack", "dev")
 
     assert printed.code == 0
     assert "not read: the conditions of hc1: deployer-object-id may not read" in printed.output
-    assert "not read: the vault's version of ingress-hc1-json: reading the vault: 403" in printed.output
     assert "not known" in printed.output
 
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from ops.doctor import examination
 from ops.doctor.diagnosis import CheckStatus, ExitCode, diagnose, exit_code
 from ops.doctor.registry import CHECKS
+from ops.stack.engine import Engine
 from ops.world.parts import Part
-from ops.world.seen import Unread
+from ops.world.seen import Unread, known
 from ops.world.stack_world import StackWorld
 from tests.unit.ops.doctor import worlds
 
@@ -107,3 +109,16 @@ def test_a_cluster_that_hypershift_has_not_made_yet_is_no_fault() -> None:
 
     assert exit_code(results) is ExitCode.NOT_CHECKED
     assert not [each for each in results if each.status in (CheckStatus.BROKEN, CheckStatus.SKIPPED)]
+
+
+def test_an_examination_has_the_versions_of_the_secrets_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    healthy = worlds.healthy()
+    refused, gone, *others = healthy.secrets
+    world = replace(healthy, secrets={**healthy.secrets, refused: REFUSED, gone: None})
+    monkeypatch.setattr(examination, "look", lambda *_: world)
+
+    versions = examination.examine(Engine("dev")).versions
+
+    secrets = {name: known(healthy.secrets[name]) for name in others}
+    assert versions == {name: secret.version for name, secret in secrets.items() if secret is not None}
+    assert versions.keys() == set(others)
