@@ -21,8 +21,8 @@ from ops.doctor.examination import Examination
 from tests.records import write_record
 from tests.unit import golden_report
 from tests.unit.access_world import FakeApiServer
-from tests.unit.ops import answers
 from tests.unit.ops.cluster_access import CLUSTER, reach
+from tests.unit.ops.commands.test_status_of_managed_identities import FakeArm
 from tests.unit.ops.conftest import FakeEngine, Idstack, Printed
 from tests.unit.ops.stacks import (
     FakeCluster,
@@ -50,22 +50,6 @@ class FrozenDate(datetime):
         return cls(2026, 11, 21, 17, 0, tzinfo=UTC)
 
 
-class FakeArm:
-    """ARM with the managed identities of the stack, but for those that are `gone`."""
-
-    def __init__(self) -> None:
-        self.gone: set[str] = set()
-
-    def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
-        return None if resource_id in self.gone else answers.managed_identity(resource_id, CLIENT)
-
-    def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[dict[str, Any]]:
-        """The federated credentials that any identity has."""
-        identity = collection.split("/")[-2]
-        subjects = {f"{collection}/{identity}-{each.suffix}": each.subject for row in OPTIONAL for each in row.subjects}
-        return [answers.federated_credential(*each) for each in subjects.items() if each[0] not in self.gone]
-
-
 def secret(row: ControlPlaneIdentity) -> str:
     return credentials_secret_name(row.secret_stem, "hc1")
 
@@ -90,6 +74,12 @@ def outputs(cluster_side: str) -> dict[str, Any]:
 @pytest.fixture
 def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
     arm = FakeArm()
+    identities = {managed_identity(row.name): row for row in OPTIONAL}
+    arm.known = {id: {"clientId": CLIENT} for id in identities} | {
+        f"{id}/federatedIdentityCredentials/{id.rpartition('/')[2]}-{each.suffix}": {"subject": each.subject}
+        for id, row in identities.items()
+        for each in row.subjects
+    }
     versions = {secret(row): "2" * 32 for row in ROWS}
     monkeypatch.setattr(status, "examine", lambda _: Examination((), versions))
     monkeypatch.setattr("ops.world.compared_identities.deployer", lambda _: nullcontext(arm))
@@ -160,7 +150,7 @@ def test_a_cluster_of_hypershifts_shows_what_is_not_as_expected(
     }
     [pulls, *_] = OPTIONAL
     jobs = f"{managed_identity('velero')}/federatedIdentityCredentials/hc1-velero-hc1-infra-etcd-backup-job"
-    arm.gone = {managed_identity(pulls.name), jobs}
+    del arm.known[managed_identity(pulls.name)], arm.known[jobs]
 
     printed = idstack("status", "--stack", "dev")
 
