@@ -89,14 +89,14 @@ class ObstacleError(CommandError):
     """
 
     def __init__(self, stack: str, obstacles: Sequence[Existing], reasons: Sequence[str]) -> None:
-        super().__init__("\n\n".join([*reasons, hint(obstacles, stack) or ""]))
+        super().__init__("\n\n".join([*reasons, hint(obstacles, stack)]))
         self.stack = stack
         self.obstacles = tuple(obstacles)
         self.reasons = tuple(reasons)
 
     def judged(self, objections: Mapping[Existing, str]) -> CommandError:
         """The error with objections instead of commands, for the resources that must not be adopted."""
-        return CommandError("\n\n".join([*self.reasons, hint(self.obstacles, self.stack, objections) or ""]))
+        return CommandError("\n\n".join([*self.reasons, hint(self.obstacles, self.stack, objections)]))
 
 
 def read(lines: Iterable[str]) -> list[Existing]:
@@ -120,8 +120,8 @@ def read(lines: Iterable[str]) -> list[Existing]:
     return resources
 
 
-def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing, str] = _NONE) -> str | None:
-    """The remedies for them, in paragraphs; None if there are none.
+def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing, str] = _NONE) -> str:
+    """The remedies for them, in paragraphs.
 
     `objections` say why some of them must not be adopted.
     """
@@ -130,7 +130,7 @@ def hint(resources: Sequence[Existing], stack: str, objections: Mapping[Existing
     paragraphs = [_recovery(deleted, stack)] if deleted else []
     paragraphs += [_adoption(unknown, stack)] if unknown else []
     paragraphs += [_foreign(objections, stack)] if objections else []
-    return "\n\n".join(paragraphs) or None
+    return "\n\n".join(paragraphs)
 
 
 def _foreign(objections: Mapping[Existing, str], stack: str) -> str:

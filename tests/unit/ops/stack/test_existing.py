@@ -127,7 +127,6 @@ def test_a_deleted_secret_that_the_state_has_is_recovered_and_not_imported() -> 
 
     assert [each.commands("dev") for each in found] == [[recover]]
     hint = existing.hint(found, "dev")
-    assert hint is not None
     assert hint.startswith(f"These were deleted, and the vault keeps their names:\n  thing\n    {recover}\n")
     assert "state of the stack" not in hint
 
@@ -216,7 +215,6 @@ def test_an_assignment_in_the_way_may_be_of_a_principal_that_is_gone(
 
     hint = existing.hint(existing.read(_log(resource, error)), "dev")
 
-    assert hint is not None
     assert ("`.venv/bin/idstack sweep --stack dev` says so, and frees the name with `--yes`" in hint) is is_named
 
 
@@ -238,7 +236,6 @@ def test_infrastructure_that_exists_may_stay_somebody_elses(parent: str, is_name
 
     hint = existing.hint(found, "dev")
 
-    assert hint is not None
     assert " thing /subscriptions/s/resourceGroups/hc1-hc1-infra --parent " in hint
     advice = "If the infrastructure of hc1 belongs to another owner, configure `infrastructure: existing` there"
     assert (advice in hint) == is_named
