@@ -158,12 +158,11 @@ class Engine(PulumiRuns):
         except CommandError as error:
             lines = log.read_text().splitlines() if log.exists() else []
             obstacles = existing.read(lines)
-            advice = [hints.hint(lines, self.stack, command), hints.skipped(lines)]
+            reasons = [str(error), *hints.remedies(lines, self.stack, command)]
             if not isinstance(error, state_file.StateDamagedError) and (
                 failure := disk.failure("".join(lines), self.stack)
             ):
-                advice.append(str(failure))
-            reasons = [str(error), *filter(None, advice)]
+                reasons.append(str(failure))
             if obstacles:
                 raise existing.ObstacleError(self.stack, obstacles, reasons) from None
             if len(reasons) == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from identity.access.azure_rbac import DENIAL
@@ -17,27 +17,16 @@ _NO_CONTAINER: Final = "ContainerNotFound"
 _SKIPPED: Final = re.compile(r"cannot complete a resource '[^']*::([^':]+)' whose registration isn't pending")
 
 
-def skipped(lines: Iterable[str]) -> str | None:
-    """An explanation of the engine's error about skipped resources; None if the event log has none."""
-    names = dict.fromkeys(name for line in lines for name in _SKIPPED.findall(line))
-    if not names:
-        return None
-    return (
-        f"nothing is wrong with {', '.join(names)}: the engine has skipped them, because a dependency failed. They are "
-        "unchanged, and the next run continues with them"
-    )
-
-
-def hint(lines: Sequence[str], stack: str, command: str) -> str | None:
-    """The remedy if the event log of `pulumi up` or `destroy` has such a reason, else None."""
+def remedies(lines: Sequence[str], stack: str, command: str) -> Iterator[str]:
+    """The remedies for such reasons in the event log of `pulumi up` or `destroy`."""
     if any(DENIAL in line for line in lines):
-        return (
+        yield (
             "Azure RBAC authorizes on the management cluster, and the deployer lacks a role assignment there. "
             f"`.venv/bin/idstack doctor --stage access --stack {stack}` prints the missing one; it takes effect within "
             "five minutes, then run the command again"
         )
     if any(_NO_CONTAINER in line for line in lines):
-        return (
+        yield (
             "the blob container of an OIDC issuer is missing, and azure-native cannot refresh it. The container has "
             "the name of its storage account: `az storage container-rm create --public-access container "
             "--resource-group <group> --storage-account <account> --name <account>` creates it again; then run the "
@@ -46,6 +35,11 @@ def hint(lines: Sequence[str], stack: str, command: str) -> str | None:
     if ended := next(filter(None, map(_ENDED_PLUGIN.search, lines)), None):
         problem = f"the plugin {ended[1]} ended unexpectedly, as if it was killed or ran out of memory. "
         if command == "destroy":
-            return f"{problem}Run `make down STACK={stack}` again, which continues"
-        return f"{problem}The resource in progress may exist: `make recover STACK={stack}` finds it, and continues"
-    return None
+            yield f"{problem}Run `make down STACK={stack}` again, which continues"
+        else:
+            yield f"{problem}The resource in progress may exist: `make recover STACK={stack}` finds it, and continues"
+    if names := dict.fromkeys(name for line in lines for name in _SKIPPED.findall(line)):
+        yield (
+            f"nothing is wrong with {', '.join(names)}: the engine has skipped them, because a dependency failed. They "
+            "are unchanged, and the next run continues with them"
+        )

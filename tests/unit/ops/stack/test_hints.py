@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 
-from ops.stack.hints import hint
+from ops.stack.hints import remedies
 
 
 def test_an_issuer_without_its_container_says_how_to_create_it() -> None:
     message = 'Status=404 Code="ContainerNotFound" Message="The specified container does not exist."'
     event = {"diagnosticEvent": {"urn": "urn:pulumi:dev::idstack::x::hc1-issuer-container", "message": message}}
 
-    told = hint([json.dumps(event)], "dev", "up")
+    [told] = remedies([json.dumps(event)], "dev", "up")
 
-    assert told is not None
     assert told.startswith("the blob container of an OIDC issuer is missing, and azure-native cannot refresh it. ")
     assert "`az storage container-rm create --public-access container " in told
 
 
 def test_other_lines_have_no_hint() -> None:
-    assert hint(['{"diagnosticEvent": {"message": "ContainerBeingDeleted"}}'], "dev", "up") is None
+    assert list(remedies(['{"diagnosticEvent": {"message": "ContainerBeingDeleted"}}'], "dev", "up")) == []
