@@ -7,8 +7,7 @@ from pathlib import Path
 import pulumi
 
 from components.azure.credential_store import CredentialStore
-from components.azure.imported_credential import ExistingIdentity
-from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
+from components.azure.key_vault_user import ExistingIdentity, KeyVaultUser, KeyVaultUserArgs, NewIdentity
 from components.azure.management_cluster import AddOnIdentity, ManagementCluster
 from components.azure.providers import Providers, management_cluster_id
 from components.azure.vault import Vault, VaultArgs

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.azure.credential_secret import credential_secret
+from components.azure.credential_secret import CredentialSummary, credential_secret
 from components.azure.credential_store import CredentialStore
 from components.azure.entra_application import EntraApplication, EntraApplicationArgs
-from components.azure.imported_credential import ImportedCredential, StoredDocument
+from components.azure.imported_credential import ImportedCredential
 from components.azure.key_vault_user import READER_COMPONENT
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.plugin.resources import HsmRoleAssignment
@@ -42,7 +42,7 @@ class ControlPlaneIdentityArgs:
 class ControlPlaneIdentityComponent(pulumi.ComponentResource):
     """Credential source -> credential document -> Key Vault secret, and the identity's role at each of its scopes.
 
-    Outputs: `client_id`, `principal_id` (Output[str]), `secret_name` (str), `summary` (Output[CredentialSummary]).
+    Outputs: `client_id`, `principal_id` (Input[str]), `secret_name` (str), `summary` (Input[CredentialSummary]).
 
     Resources that need the identity depend on `usable` (its secret, its roles) and not on the whole component: a target
     that leaves the program stays if a resource outside of the targets depends on it (pulumi/pulumi v3.259
@@ -60,8 +60,8 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
             if isinstance(args.source, ImportedCredential)
             else EntraApplication(f"{name}-entra", args.source, child)
         )
-        self.summary = source.summary
-        if not isinstance(source.document, StoredDocument):
+        self.summary: CredentialSummary | pulumi.Output[CredentialSummary] = source.summary
+        if source.document is not None:
             secret = credential_secret(
                 f"{name}-credential-secret",
                 source.document,
@@ -108,8 +108,8 @@ class ControlPlaneIdentityComponent(pulumi.ComponentResource):
                 opts=child,
             )
             self.usable.append(role)
-        self.client_id = source.client_id
-        self.principal_id = source.principal_id
+        self.client_id: pulumi.Input[str] = source.client_id
+        self.principal_id: pulumi.Input[str] = source.principal_id
         self.register_outputs(
             {"client_id": self.client_id, "principal_id": self.principal_id, "secret_name": self.secret_name}
         )

@@ -15,7 +15,7 @@ import pulumi
 import pulumi_azuread as azuread
 from cryptography import x509
 
-from components.azure.credential_secret import CredentialDates, CredentialSummary, IssuedDocument, summary_of
+from components.azure.credential_secret import summary_of
 from components.azure.ownership import application_tags
 from components.azure.providers import provider_error
 from components.plugin.resources import Certificate, RenewalSchedule, SignInGate
@@ -23,7 +23,7 @@ from identity import resource_types
 from identity.credentials import rfc3339
 from identity.credentials.certificate import thumbprint
 from identity.credentials.renewal_date import age_when_due
-from identity.plugin_schema import CertificateSlot, RegistrableCertificate
+from identity.plugin_schema import CertificateSlot, CredentialDocument, RegistrableCertificate
 from identity.settings import Settings
 
 SLOTS: Final = ("a", "b")
@@ -51,19 +51,11 @@ class EntraApplicationArgs:
     delivered: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Slot:
-    """One issued, registered and proven certificate."""
-
-    document: IssuedDocument
-    summary: pulumi.Output[CredentialSummary]
-
-
 class EntraApplication(pulumi.ComponentResource):
     """Application, service principal, and the certificate slots.
 
-    Outputs: `client_id`, `principal_id` (Output[str]); of the current slot `document` (IssuedDocument) and
-    `summary` (Output[CredentialSummary]), which is `shown` in the state.
+    Outputs: `client_id`, `principal_id` (Output[str]); of the current slot `document` (CredentialDocument) and
+    `summary` (CredentialSummary), which is `shown` in the state.
     """
 
     def __init__(self, name: str, args: EntraApplicationArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -105,27 +97,30 @@ class EntraApplication(pulumi.ComponentResource):
         current = decided.apply(self._issued)
         self.client_id: pulumi.Output[str] = self._application.client_id
         self.principal_id: pulumi.Output[str] = self._principal.object_id
-        self.document = IssuedDocument(
-            authority_host=settings.cloud.authority_host,
-            client_id=self.client_id,
-            object_id=self.principal_id,
-            thumbprint=current.apply(lambda slot: slot.document.thumbprint),
-            generation=current.apply(lambda slot: slot.document.generation),
-            dates=current.apply(lambda slot: slot.document.dates),
-            proven_at=current.apply(lambda slot: slot.document.proven_at),
-        )
-        self.summary: pulumi.Output[CredentialSummary] = current.apply(lambda slot: slot.summary)
+        self.document: CredentialDocument[pulumi.Input[str]] = {
+            "authorityHost": settings.cloud.authority_host,
+            "clientId": self.client_id,
+            "objectId": self.principal_id,
+            "thumbprint": current["thumbprint"],
+            "generation": current["generation"],
+            "provenAt": current["provenAt"],
+            "notBefore": current["notBefore"],
+            "notAfter": current["notAfter"],
+            "renewAfter": current["renewAfter"],
+            "cannotRenewAfter": current["notAfter"],
+        }
+        self.summary = summary_of(self.document)
         self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id, "shown": self.summary})
 
-    def _issued(self, decided: Mapping[str, Any]) -> _Slot:
-        """Register what belongs to each slot that has a certificate; returns the current one.
+    def _issued(self, decided: Mapping[str, Any]) -> Mapping[str, pulumi.Input[str]]:
+        """Register what belongs to each slot that has a certificate; returns the current one's part of the document.
 
         Inside of `apply`, because only the schedule knows the slots. It knows them in every preview, too.
         """
         slots = {slot: self._slot(slot, decided[slot]) for slot in SLOTS if decided[slot]}
         return slots[decided["current"]]
 
-    def _slot(self, slot: str, issue: CertificateSlot) -> _Slot:
+    def _slot(self, slot: str, issue: CertificateSlot) -> Mapping[str, pulumi.Input[str]]:
         args, child = self._args, pulumi.ResourceOptions(parent=self)
         credentials, cloud = args.settings.credentials, args.settings.cloud
         number = int(issue["generation"])  # the engine knows numbers with a fraction only
@@ -169,22 +164,15 @@ class EntraApplication(pulumi.ComponentResource):
             timeoutSeconds=credentials.propagation.timeout_seconds,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[self._principal]),
         )
-        dates = certificate.outputs["notAfter"].apply(lambda end: self._dates(issue["notBefore"], end))
-        generation = f"{slot}{number}"
-        return _Slot(
-            document=IssuedDocument(
-                authority_host=cloud.authority_host,
-                client_id=self._application.client_id,
-                object_id=self._principal.object_id,
-                thumbprint=certificate.outputs["thumbprint"],
-                generation=pulumi.Output.from_input(generation),
-                dates=dates,
-                proven_at=gate.outputs["provenAt"],
-            ),
-            summary=pulumi.Output.all(dates, certificate.outputs["thumbprint"]).apply(
-                lambda known: summary_of(known[0], known[1], generation)
-            ),
-        )
+        ends = certificate.outputs["notAfter"]
+        return {
+            "thumbprint": certificate.outputs["thumbprint"],
+            "generation": f"{slot}{number}",
+            "provenAt": gate.outputs["provenAt"],
+            "notBefore": issue["notBefore"],
+            "notAfter": ends,
+            "renewAfter": ends.apply(lambda end: self._renew_after(issue["notBefore"], end)),
+        }
 
     async def _require_registrable(self, creation: pulumi.ResourceHookArgs) -> None:
         """Stop a registration that only the state justifies (`provider/registration_proof.py`).
@@ -209,13 +197,8 @@ class EntraApplication(pulumi.ComponentResource):
         except Exception as error:
             raise pulumi.RunError(provider_error(error)) from None
 
-    def _dates(self, not_before: str, not_after: str) -> CredentialDates:
+    def _renew_after(self, not_before: str, not_after: str) -> str:
         start, end = rfc3339.parse(not_before), rfc3339.parse(not_after)
         # As in the schedule: by the lifetime that this certificate was issued for, whatever the settings have now.
         renew_before = self._args.settings.credentials.renew_before_days
-        return CredentialDates(
-            not_before=start,
-            not_after=end,
-            renew_after=start + age_when_due((end - start).days, renew_before, self._args.secret_name),
-            cannot_renew_after=end,
-        )
+        return rfc3339.render(start + age_when_due((end - start).days, renew_before, self._args.secret_name))

@@ -10,49 +10,20 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.azure.credential_secret import CredentialSummary, DocumentFile, summary_of
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExistingIdentity:
-    """A managed identity that exists: its client id, and the object id for its role assignments."""
-
-    client_id: str
-    object_id: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredDocument:
-    """A document that is in the vault already. ARM shows its dates, which are attributes and tags of the secret."""
-
-    not_after: str | None
-    renew_after: str | None
+from components.azure.credential_secret import CredentialSummary
+from identity.plugin_schema import CredentialDocument
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedCredential:
-    """The credential of a managed identity. Its attributes and properties are those of `EntraApplication`."""
+    """The credential of a managed identity, whose object id is `principal_id`. Its attributes are those of
+    `EntraApplication`.
 
-    principal: ExistingIdentity
-    document: DocumentFile | StoredDocument
+    `document` is the one in a file. It is None if the vault has it already: ARM shows its dates, which are attributes
+    and tags of the secret.
+    """
 
-    @property
-    def client_id(self) -> pulumi.Output[str]:
-        return pulumi.Output.from_input(self.principal.client_id)
-
-    @property
-    def principal_id(self) -> pulumi.Output[str]:
-        return pulumi.Output.from_input(self.principal.object_id)
-
-    @property
-    def summary(self) -> pulumi.Output[CredentialSummary]:
-        document = self.document
-        if isinstance(document, DocumentFile):
-            return pulumi.Output.from_input(summary_of(document.dates, document.thumbprint))
-        stored: CredentialSummary = {
-            "notAfter": document.not_after,
-            "renewAfter": document.renew_after,
-            "thumbprint": None,
-            "generation": None,
-        }
-        return pulumi.Output.from_input(stored)
+    client_id: str
+    principal_id: str
+    document: CredentialDocument[pulumi.Input[str]] | None
+    summary: CredentialSummary

@@ -8,7 +8,6 @@ from typing import Final
 import pulumi
 from pulumi_azure_native import managedidentity
 
-from components.azure.imported_credential import ExistingIdentity
 from components.azure.management_cluster import AddOnIdentity
 from components.azure.ownership import identity_tags
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
@@ -19,6 +18,14 @@ from identity.settings import Settings
 
 # Replaces HyperShift's RBAC key in the assignment's name; HyperShift has no name for this assignment.
 READER_COMPONENT: Final = "key-vault-user"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingIdentity:
+    """A managed identity that exists: its client id, and the object id for its role assignments."""
+
+    client_id: str
+    object_id: str
 
 
 @dataclass(frozen=True, kw_only=True)

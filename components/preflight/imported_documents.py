@@ -10,15 +10,16 @@ from typing import Any
 
 import pulumi
 
-from components.azure.credential_secret import CredentialDates, DocumentFile
-from components.azure.imported_credential import ExistingIdentity, ImportedCredential, StoredDocument
+from components.azure.credential_secret import CredentialSummary, summary_of
+from components.azure.imported_credential import ImportedCredential
 from components.preflight.azure_objects import Answers, managed_identity, stored_secret
 from identity.credentials import renewal_request, rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW
-from identity.credentials.document import InvalidCredentialError, unlikely_dates, validate, wrap
+from identity.credentials.document import Credential, InvalidCredentialError, unlikely_dates, validate, wrap
 from identity.credentials.replacement import StoredBefore
 from identity.credentials.secret_tags import THUMBPRINT
 from identity.naming import parse_arm_id
+from identity.plugin_schema import CredentialDocument
 from identity.settings import ConfigurationError, IdentitySettings, ImportedCredentialSettings, Problem, Settings
 from identity.settings.schema.problems import Place
 
@@ -34,27 +35,27 @@ def imported_credential(
     stored = answers.get(stored_secret(vault, identity))
     if answer is None or credential is None:
         return None
-    principal = ExistingIdentity(client_id=answer["clientId"], object_id=answer["principalId"])
-    problems = list(_other_client_id(identity, principal, place))
-    document: DocumentFile | StoredDocument | None = None
+    client_id: str = answer["clientId"]
+    problems = list(_other_client_id(identity, client_id, place))
+    document: CredentialDocument[pulumi.Input[str]] | None = None
+    summary: CredentialSummary | None = None
     now = datetime.now(UTC)
     try:
         if credential.secret_name is not None:
-            document = None if stored is None else read_stored(stored, now=now)
+            summary = None if stored is None else read_stored(stored, now=now)
         else:
-            document = read_document(
+            known = read_document(
                 credential,
                 now=now,
                 tenant_id=settings.tenant_id,
-                client_id=principal.client_id,
+                client_id=client_id,
                 object_encoding=identity.object_encoding,
             )
+            document = document_in(credential, known, client_id)
+            summary = summary_of(document)
             if stored is not None:
-                problems += _older(
-                    document, stored_before(stored, parse_arm_id(vault).name, identity.secret_name), place
-                )
-            for remark in document.remarks:
-                pulumi.log.warn(f"the credential document {document.path} is taken, though {remark}")
+                before = stored_before(stored, parse_arm_id(vault).name, identity.secret_name)
+                problems += _older(credential, known, before, place)
     except InvalidCredentialError as error:
         problems.append(_unusable((*place, "credential"), error))
     except (OSError, UnicodeDecodeError) as error:
@@ -69,28 +70,34 @@ def imported_credential(
         )
     if problems:
         raise ConfigurationError(problems)
-    return None if document is None else ImportedCredential(principal=principal, document=document)
+    if summary is None:
+        return None
+    return ImportedCredential(
+        client_id=client_id, principal_id=answer["principalId"], document=document, summary=summary
+    )
 
 
-def _other_client_id(identity: IdentitySettings, principal: ExistingIdentity, place: Place) -> Iterator[Problem]:
-    if identity.client_id is not None and identity.client_id != principal.client_id:
+def _other_client_id(identity: IdentitySettings, client_id: str, place: Place) -> Iterator[Problem]:
+    if identity.client_id is not None and identity.client_id != client_id:
         yield Problem(
             place=(*place, "clientId"),
             rule="client-id-mismatch",
-            found=f'"{identity.client_id}", but the managed identity has the client id "{principal.client_id}"',
+            found=f'"{identity.client_id}", but the managed identity has the client id "{client_id}"',
             accepted="the identity's own client id, or nothing",
             fix="remove it, or correct resourceId",
         )
 
 
-def _older(document: DocumentFile, before: StoredBefore, place: Place) -> Iterator[Problem]:
+def _older(
+    credential: ImportedCredentialSettings, known: Credential, before: StoredBefore, place: Place
+) -> Iterator[Problem]:
     """Refuse a document that is older than the vault's; a run that only renews writes none."""
-    why = before.why_it_stays(document.thumbprint, document.dates.not_before)
+    why = before.why_it_stays(known.thumbprint, known.not_before)
     if why and not renewal_request.is_renewal_run(os.environ):
         yield Problem(
             place=(*place, "credential", "file"),
             rule="credential-document-older",
-            found=f'"{document.path}", whose document is older than that of the vault: {why}',
+            found=f'"{credential.file}", whose document is older than that of the vault: {why}',
             accepted="a document that begins later than the vault's, or the same one",
             fix=before.ways_out,
         )
@@ -108,8 +115,8 @@ def _unusable(place: Place, error: InvalidCredentialError) -> Problem:
 
 def read_document(
     credential: ImportedCredentialSettings, *, now: datetime, tenant_id: str, client_id: str, object_encoding: str
-) -> DocumentFile:
-    """Read and validate the document in a file.
+) -> Credential:
+    """Read and validate the document in a file; warns of its implausible dates.
 
     Raises OSError or UnicodeDecodeError for a file that cannot be read, and InvalidCredentialError with every problem
     of the document.
@@ -123,24 +130,30 @@ def read_document(
         expected_client_id=client_id,
         object_encoding=object_encoding,
     )
+    for remark in unlikely_dates(known):
+        pulumi.log.warn(f"the credential document {path} is taken, though {remark}")
+    return known
+
+
+def document_in(
+    credential: ImportedCredentialSettings, known: Credential, client_id: str
+) -> CredentialDocument[pulumi.Input[str]]:
+    """The secret's inputs for the document in a file; `client_id` is spelled as Azure spells it."""
     if known.renew_after is None or known.cannot_renew_after is None:
         raise AssertionError("validate lets no document pass that lacks a date")
-    return DocumentFile(
-        path=path,
-        client_id=client_id,
-        dates=CredentialDates(
-            not_before=known.not_before,
-            # Status and alerts use it: the certificate's end counts, whatever the document says.
-            not_after=known.expires,
-            renew_after=known.renew_after,
-            cannot_renew_after=known.cannot_renew_after,
-        ),
-        thumbprint=known.thumbprint,
-        remarks=unlikely_dates(known),
-    )
+    return {
+        "file": credential.file or "",
+        "clientId": client_id,
+        "thumbprint": known.thumbprint,
+        "notBefore": rfc3339.render(known.not_before),
+        # Status and alerts use it: the certificate's end counts, whatever the document says.
+        "notAfter": rfc3339.render(known.expires),
+        "renewAfter": rfc3339.render(known.renew_after),
+        "cannotRenewAfter": rfc3339.render(known.cannot_renew_after),
+    }
 
 
-def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
+def read_stored(secret: Mapping[str, Any], *, now: datetime) -> CredentialSummary:
     """Validate a secret that holds the document by its metadata, as ARM does not show its value.
 
     `secret` is ARM's answer (Microsoft.KeyVault/vaults/secrets). Raises InvalidCredentialError with every reason why
@@ -163,10 +176,12 @@ def read_stored(secret: Mapping[str, Any], *, now: datetime) -> StoredDocument:
         )
     if problems:
         raise InvalidCredentialError(problems)
-    return StoredDocument(
-        not_after=None if ends is None else rfc3339.render(ends),
-        renew_after=(secret.get("tags") or {}).get("renew_after"),
-    )
+    return {
+        "notAfter": None if ends is None else rfc3339.render(ends),
+        "renewAfter": (secret.get("tags") or {}).get("renew_after"),
+        "thumbprint": None,
+        "generation": None,
+    }
 
 
 def stored_before(secret: Mapping[str, Any], vault: str, name: str) -> StoredBefore:

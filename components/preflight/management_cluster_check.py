@@ -8,7 +8,7 @@ from typing import Any
 
 import pulumi
 
-from components.azure.imported_credential import ExistingIdentity
+from components.azure.key_vault_user import ExistingIdentity
 from components.azure.providers import management_cluster_id
 from identity.access.azure_rbac import CREATING, FAILED, AksCluster
 from identity.credentials import renewal_request

@@ -14,7 +14,8 @@ from typing import Any, Final
 import pulumi
 
 from components.azure.credential_store import CredentialStore, vault_of
-from components.azure.imported_credential import ExistingIdentity, ImportedCredential
+from components.azure.imported_credential import ImportedCredential
+from components.azure.key_vault_user import ExistingIdentity
 from components.azure.providers import Providers, provider_error
 from components.preflight.azure_objects import (
     AzureLookup,

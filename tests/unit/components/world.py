@@ -6,12 +6,16 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pulumi
+
+from components.azure.credential_secret import summary_of
 from components.azure.credential_store import CredentialStore
 from components.azure.entra_application import EntraApplicationArgs
-from components.azure.imported_credential import ExistingIdentity
+from components.azure.imported_credential import ImportedCredential
 from components.azure.vault import Vault, VaultArgs
 from components.kubernetes.cloud_config import Platform
 from identity import catalogue, catalogue_rows
+from identity.plugin_schema import CredentialDocument
 from identity.settings import Settings, load_settings
 from tests.unit import specification
 from tests.unit.components.recorder import RecordingMonitor
@@ -48,6 +52,16 @@ PLATFORM = Platform(
     security_group_id=SECURITY_GROUP,
     infra_id="hc1-infra",
 )
+
+DOCUMENT: CredentialDocument[pulumi.Input[str]] = {
+    "file": "ciro.json",
+    "clientId": REGISTRY["clientId"],
+    "thumbprint": "0A1B",
+    "notBefore": "2026-11-21T00:00:00Z",
+    "notAfter": "2027-02-19T00:00:00Z",
+    "renewAfter": "2027-01-05T00:00:00Z",
+    "cannotRenewAfter": "2027-02-19T00:00:00Z",
+}
 
 
 def hosted_cluster(**changes: Any) -> dict[str, Any]:
@@ -188,9 +202,11 @@ def entra_application_args(
     )
 
 
-def principal() -> ExistingIdentity:
-    """The managed identity of `REGISTRY`."""
-    return ExistingIdentity(client_id=REGISTRY["clientId"], object_id=REGISTRY["principalId"])
+def imported_credential(document: CredentialDocument[pulumi.Input[str]] | None = None) -> ImportedCredential:
+    """The credential of the managed identity of `REGISTRY`: in a file, or in the vault already."""
+    summary = summary_of(DOCUMENT if document is None else document)
+    ids = {"client_id": REGISTRY["clientId"], "principal_id": REGISTRY["principalId"]}
+    return ImportedCredential(**ids, document=document, summary=summary)
 
 
 def row(field: str) -> catalogue_rows.ControlPlaneIdentity:

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from components.azure.control_plane_identity import ControlPlaneIdentityArgs, ControlPlaneIdentityComponent
-from components.azure.credential_secret import CredentialDates, DocumentFile
 from components.azure.entra_application import EntraApplicationArgs
-from components.azure.imported_credential import ImportedCredential, StoredDocument
+from components.azure.imported_credential import ImportedCredential
 from components.azure.vault import Vault
 from identity.catalogue_rows import RoleGrant, Scope
 from identity.roles import IMAGE_REGISTRY_ROLE
 from tests.unit.components.recorder import RecordingMonitor, run
 from tests.unit.components.simulation import RENEWED, a_uuid, issued
 from tests.unit.components.world import (
+    DOCUMENT,
     GROUPS,
     REGISTRY,
     entra_application_args,
     grants,
-    principal,
+    imported_credential,
     row,
     settings,
     store,
@@ -56,21 +55,6 @@ def built(
         ControlPlaneIdentityComponent("ciro", args)
 
     return run(build, outputs=outputs)
-
-
-def imported(document: DocumentFile | StoredDocument) -> RecordingMonitor:
-    return built(ImportedCredential(principal=principal(), document=document))
-
-
-def an_imported_document() -> DocumentFile:
-    start = datetime(2026, 11, 21, tzinfo=UTC)
-    dates = CredentialDates(
-        not_before=start,
-        not_after=start + timedelta(days=90),
-        renew_after=start + timedelta(days=45),
-        cannot_renew_after=start + timedelta(days=90),
-    )
-    return DocumentFile(path="ciro.json", client_id=REGISTRY["clientId"], dates=dates, thumbprint="0A1B")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +92,7 @@ def test_a_role_needs_no_proven_sign_in(application: RecordingMonitor) -> None:
 
 
 def test_an_imported_credential_is_stored_in_the_same_form() -> None:
-    secret = imported(an_imported_document()).one(SECRET, "ciro-credential-secret")
+    secret = built(imported_credential(DOCUMENT)).one(SECRET, "ciro-credential-secret")
 
     assert secret.inputs["file"] == "ciro.json"
     assert secret.inputs["renewAfter"] == "2027-01-05T00:00:00Z"
@@ -116,14 +100,14 @@ def test_an_imported_credential_is_stored_in_the_same_form() -> None:
 
 
 def test_a_credential_that_is_in_the_vault_already_is_left_alone() -> None:
-    recorder = imported(StoredDocument(not_after=None, renew_after=None))
+    recorder = built(imported_credential())
 
     assert recorder.all(SECRET) == []
     assert len(recorder.all(ASSIGNMENT)) == 2
 
 
 def test_a_managed_identity_needs_no_application_and_gets_the_role() -> None:
-    recorder = imported(an_imported_document())
+    recorder = built(imported_credential(DOCUMENT))
 
     own = [each.type for each in recorder.registered if each.type.startswith(("azuread:", "idstack:index:"))]
     assert own == [SECRET]

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pulumi
 import pytest
 
-from components.azure.credential_secret import (
-    CredentialDates,
-    DocumentFile,
-    IssuedDocument,
-    credential_secret,
-)
+from components.azure.credential_secret import credential_secret
 from components.azure.vault import Vault
+from identity.plugin_schema import CredentialDocument
 from identity.settings import IdentitySettings
 from tests.unit.components.recorder import RecordingMonitor, run
-from tests.unit.components.world import TENANT, VAULT, settings, store, vault_args
+from tests.unit.components.world import DOCUMENT, TENANT, VAULT, settings, store, vault_args
 
 SECRET = "idstack:index:CredentialSecret"
-DATES = CredentialDates(
-    # 08:55 in UTC
-    not_before=datetime(2026, 11, 21, 10, 55, tzinfo=timezone(timedelta(hours=2))),
-    not_after=datetime(2027, 2, 19, 8, 55, tzinfo=UTC),
-    renew_after=datetime(2027, 1, 5, 10, 55, tzinfo=timezone(timedelta(hours=2))),
-    cannot_renew_after=datetime(2027, 2, 19, 8, 55, tzinfo=UTC),
-)
-WRITTEN_DATES = {
-    "notBefore": "2026-11-21T08:55:00Z",
-    "notAfter": "2027-02-19T08:55:00Z",
-    "renewAfter": "2027-01-05T08:55:00Z",
-    "cannotRenewAfter": "2027-02-19T08:55:00Z",
-}
 PLACE = {
     "cloud": "AzurePublicCloud",
     "tenantId": TENANT,
@@ -43,27 +25,26 @@ PLACE = {
 }
 
 
-def issued_document() -> IssuedDocument:
-    return IssuedDocument(
-        authority_host="https://login.microsoftonline.com/",
-        client_id=pulumi.Output.from_input("client"),
-        object_id=pulumi.Output.from_input("principal"),
-        thumbprint=pulumi.Output.from_input("0A1B"),
-        generation=pulumi.Output.from_input("a2"),
-        dates=pulumi.Output.from_input(DATES),
-        proven_at=pulumi.Output.from_input("2026-11-21T09:00:30Z"),
-    )
-
-
-def document_file() -> DocumentFile:
-    return DocumentFile(path="ciro.json", client_id="client", thumbprint="0A1B", dates=DATES)
+def issued_document() -> CredentialDocument[pulumi.Input[str]]:
+    return {
+        "authorityHost": "https://login.microsoftonline.com/",
+        "clientId": "client",
+        "objectId": "principal",
+        "thumbprint": pulumi.Output.from_input("0A1B"),
+        "generation": pulumi.Output.from_input("a2"),
+        "provenAt": pulumi.Output.from_input("2026-11-21T09:00:30Z"),
+        "notBefore": "2026-11-21T08:55:00Z",
+        "notAfter": "2027-02-19T08:55:00Z",
+        "renewAfter": pulumi.Output.from_input("2027-01-05T08:55:00Z"),
+        "cannotRenewAfter": "2027-02-19T08:55:00Z",
+    }
 
 
 def built(*, is_file: bool = False, object_encoding: Any = "utf-8", **changes: Any) -> RecordingMonitor:
     def build() -> None:
         credential_secret(
             "credential-secret",
-            document_file() if is_file else issued_document(),
+            {**DOCUMENT} if is_file else issued_document(),
             IdentitySettings.model_construct(enabled=True, secret_name="cpo-hc1-json", object_encoding=object_encoding),
             settings(**changes),
             store(Vault("vault", vault_args())),
@@ -79,7 +60,6 @@ def test_an_issued_document_is_named_by_its_certificate() -> None:
 
     assert secret.inputs == {
         **PLACE,
-        **WRITTEN_DATES,
         "objectEncoding": "utf-8",
         "authorityHost": "https://login.microsoftonline.com/",
         "clientId": "client",
@@ -87,6 +67,10 @@ def test_an_issued_document_is_named_by_its_certificate() -> None:
         "thumbprint": "0A1B",
         "generation": "a2",
         "provenAt": "2026-11-21T09:00:30Z",
+        "notBefore": "2026-11-21T08:55:00Z",
+        "notAfter": "2027-02-19T08:55:00Z",
+        "renewAfter": "2027-01-05T08:55:00Z",
+        "cannotRenewAfter": "2027-02-19T08:55:00Z",
     }
     assert secret.secrets == frozenset()
 
@@ -94,14 +78,7 @@ def test_an_issued_document_is_named_by_its_certificate() -> None:
 def test_an_imported_document_is_named_by_its_file() -> None:
     secret = built(is_file=True).one(SECRET, "credential-secret")
 
-    assert secret.inputs == {
-        **PLACE,
-        **WRITTEN_DATES,
-        "objectEncoding": "utf-8",
-        "file": "ciro.json",
-        "clientId": "client",
-        "thumbprint": "0A1B",
-    }
+    assert secret.inputs == {**PLACE, **DOCUMENT, "objectEncoding": "utf-8"}
     assert secret.secrets == frozenset()
 
 

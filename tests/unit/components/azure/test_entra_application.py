@@ -44,7 +44,7 @@ def built(
 
     def build() -> None:
         source = EntraApplication("cpo", entra_application_args(**changes))
-        pulumi.export("document", source.document.inputs())
+        pulumi.export("document", source.document)
         pulumi.export("shown", source.summary)
 
     return run(build, outputs=outputs, preview=preview)

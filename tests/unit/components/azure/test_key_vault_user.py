@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from components.azure.imported_credential import ExistingIdentity
-from components.azure.key_vault_user import KeyVaultUser, KeyVaultUserArgs, NewIdentity
+from components.azure.key_vault_user import ExistingIdentity, KeyVaultUser, KeyVaultUserArgs, NewIdentity
 from components.azure.vault import Vault
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor, run

@@ -10,12 +10,7 @@ from typing import Any
 
 import pytest
 
-from components.azure.credential_secret import DocumentFile
-from components.azure.imported_credential import (
-    ExistingIdentity,
-    ImportedCredential,
-    StoredDocument,
-)
+from components.azure.imported_credential import ImportedCredential
 from components.azure.providers import register_providers
 from components.preflight.prerequisites import Prerequisites, look_up
 from identity.credentials import renewal_request, rfc3339
@@ -195,15 +190,23 @@ def test_of_a_secret_that_is_in_the_vault_the_dates_beside_it_are_known() -> Non
     }
 
     assert imported(lookups(getSecret=stored), {"secretName": "ciro"}) == ImportedCredential(
-        principal=ExistingIdentity(client_id=REGISTRY["clientId"], object_id=REGISTRY["principalId"]),
-        document=StoredDocument(not_after="2027-02-19T08:55:00Z", renew_after="2027-01-05T08:55:00Z"),
+        client_id=REGISTRY["clientId"],
+        principal_id=REGISTRY["principalId"],
+        document=None,
+        summary={
+            "notAfter": "2027-02-19T08:55:00Z",
+            "renewAfter": "2027-01-05T08:55:00Z",
+            "thumbprint": None,
+            "generation": None,
+        },
     )
 
 
 def test_a_secret_without_dates_can_be_used() -> None:
     found = imported(lookups(getSecret={"properties": {}}), {"secretName": "ciro"})
 
-    assert found.document == StoredDocument(not_after=None, renew_after=None)
+    assert found.document is None
+    assert set(found.summary.values()) == {None}
 
 
 def test_a_document_in_a_file_is_read(msi_document: str, tmp_path: Path) -> None:
@@ -211,8 +214,8 @@ def test_a_document_in_a_file_is_read(msi_document: str, tmp_path: Path) -> None
 
     found = imported(lookups(), {"file": str(tmp_path / "ciro.json")})
 
-    assert isinstance(found.document, DocumentFile)
-    assert found.document.path == str(tmp_path / "ciro.json")
+    assert found.document is not None
+    assert found.document["file"] == str(tmp_path / "ciro.json")
 
 
 @pytest.mark.parametrize(
@@ -253,9 +256,9 @@ def test_the_same_document_and_a_renewal_are_not_refused(
     end = {"notBefore": int(rfc3339.parse(json.loads(msi_document)["not_after"]).timestamp())}
     clusters = with_managed_identity({"file": str(path)})
     same = imported(lookups(), {"file": str(path)}).document
-    assert isinstance(same, DocumentFile)
+    assert same is not None
 
-    for tags, environment in (({"thumbprint": same.thumbprint}, ""), (None, "{}")):
+    for tags, environment in (({"thumbprint": same["thumbprint"]}, ""), (None, "{}")):
         monkeypatch.setenv(renewal_request.VARIABLE, environment)
         answer = {"properties": {"attributes": end}, "tags": tags}
         assert program(lookups_only=True, hostedClusters=clusters, invokes=lookups(getSecret=answer)).failure is None
