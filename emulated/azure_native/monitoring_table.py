@@ -19,22 +19,16 @@ MONITORING_RESOURCES: Final = (
         token="azure-native:monitor:DiagnosticSetting",
         api_version="2021-05-01-preview",
         path="/{resourceUri}/providers/Microsoft.Insights/diagnosticSettings/{name}",
-        name_input="name",
-        flattened=True,
     ),
     ResourceRow(
         token="azure-native:eventgrid:SystemTopic",
         api_version=_EVENT_GRID,
         path=_TOPICS,
-        name_input="systemTopicName",
-        flattened=True,
         force_new=frozenset({"location"}),
     ),
     ResourceRow(
         token="azure-native:eventgrid:SystemTopicEventSubscription",
         api_version=_EVENT_GRID,
         path=f"{_TOPICS}/eventSubscriptions/{{eventSubscriptionName}}",
-        name_input="eventSubscriptionName",
-        flattened=True,
     ),
 )

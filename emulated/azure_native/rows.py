@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Final, Literal
 
+from emulated.sdk_types import properties
+
 IN_A_GROUP: Final = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}"
 # Parameters at the beginning of a path that are a complete id.
 SCOPES: Final = frozenset({"scope", "resourceUri"})
@@ -17,10 +19,14 @@ _LOADING: Final = threading.Lock()
 
 
 @cache
-def _sdk_class(module: str, name: str) -> type:
-    """A class of the SDK. Its module loads at first use, under a lock, so that no thread sees an incomplete module."""
+def _sdk_class(module: str, *names: str) -> type:
+    """The first of these classes that the SDK has.
+
+    Its module loads at first use, under a lock, so that no thread sees an incomplete module.
+    """
     with _LOADING:
-        cls: type = getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
+        classes = importlib.import_module(f"pulumi_azure_native.{module}")
+        cls: type = next(getattr(classes, name) for name in names if hasattr(classes, name))
         return cls
 
 
@@ -50,8 +56,8 @@ class _TypeRow:
         values = {name: inputs[name].strip("/") if name in SCOPES else inputs[name] for name in self.parameters}
         return self.path.format(subscriptionId=subscription_id, **values)
 
-    def _sdk(self, name: str) -> type:
-        return _sdk_class(self.module_name, name)
+    def _sdk(self, *names: str) -> type:
+        return _sdk_class(self.module_name, *names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +65,6 @@ class ResourceRow(_TypeRow):
     """A resource type.
 
     Attributes:
-        name_input: the input that names it; the real provider generates one, the emulated one requires it.
-        flattened: whether the SDK's arguments are in `properties` of the request, a level that the SDK does not show.
         force_new: inputs of the body, or dotted paths in them, whose change replaces; those of the path always do.
         patterns: what an input must look like, refused before any request.
         sub_resources: arrays that are resources of their own, as paths of inputs: `[]` on create and left alone on
@@ -68,22 +72,28 @@ class ResourceRow(_TypeRow):
         defaults: inputs that an update sends with these values when they are not given, because ARM would keep what is
             there (`propertyDefaults` in `gen/defaults.go`).
         vault_collection: the collection at the vault's own endpoint that deletes it, because ARM cannot.
-        has_namesake: whether the SDK has a class of the type's name for a property, too.
     """
 
-    name_input: str
-    flattened: bool = False
     force_new: frozenset[str] = frozenset()
     patterns: Mapping[str, str] = field(default_factory=dict)
     sub_resources: tuple[tuple[str, ...], ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     vault_collection: str | None = None
-    has_namesake: bool = False
 
     @property
     def arguments(self) -> type:
         """The SDK's class of arguments; its name differs where a property's class has taken it."""
-        return self._sdk(f"{self.type_name}{'InitArgs' if self.has_namesake else 'Args'}")
+        return self._sdk(f"{self.type_name}InitArgs", f"{self.type_name}Args")
+
+    @property
+    def name_input(self) -> str:
+        """The input that names it, the path's last; the real provider generates one, the emulated one requires it."""
+        return self.parameters[-1]
+
+    @property
+    def flattened(self) -> bool:
+        """Whether the SDK's arguments are in `properties` of the request, a level that the SDK does not show."""
+        return "properties" not in properties(self.arguments)
 
     def wire_path(self, path: tuple[str, ...]) -> tuple[str, ...]:
         """Where the inputs at `path` are in the body of a request."""

@@ -21,6 +21,10 @@ _KEY_VAULT: Final = "2024-11-01"
 _MANAGED_IDENTITY: Final = "2023-01-31"
 _STORAGE: Final = "2024-01-01"
 _MANAGED_CLUSTER: Final = f"{_GROUP}/providers/Microsoft.ContainerService/managedClusters/{{resourceName}}"
+_VAULTS: Final = f"{_GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}}"
+_SECRETS: Final = f"{_VAULTS}/secrets/{{secretName}}"
+_IDENTITIES: Final = f"{_GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}"
+_ACCOUNTS: Final = f"{_GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}"
 _FIXED_NETWORK: Final = (
     *("serviceCidr", "serviceCidrs", "dnsServiceIP", "networkMode", "networkPlugin", "networkPluginMode", "podCidr"),
     *("networkDataplane", "networkPolicy", "outboundType"),
@@ -39,8 +43,7 @@ RESOURCES: Final = {
         ResourceRow(
             token="azure-native:keyvault:Vault",
             api_version=_KEY_VAULT,
-            path=f"{_GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}}",
-            name_input="vaultName",
+            path=_VAULTS,
             patterns={"vaultName": _VAULT_NAME},
             # `location` carries no x-ms-mutability in keyvault.json: its change is an update, which ARM then refuses
             # (InvalidResourceLocation; the same seen in pulumi-azure-native issue 3053).
@@ -49,8 +52,7 @@ RESOURCES: Final = {
         ResourceRow(
             token="azure-native:keyvault:Secret",
             api_version=_KEY_VAULT,
-            path=f"{_GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}}/secrets/{{secretName}}",
-            name_input="secretName",
+            path=_SECRETS,
             patterns={"vaultName": _VAULT_NAME, "secretName": _SECRET_NAME},
             # provider/pkg/resources/customresources/custom_keyvault.go
             vault_collection="secrets",
@@ -58,28 +60,21 @@ RESOURCES: Final = {
         ResourceRow(
             token="azure-native:managedidentity:UserAssignedIdentity",
             api_version=_MANAGED_IDENTITY,
-            path=f"{_GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}",
-            name_input="resourceName",
-            flattened=True,
+            path=_IDENTITIES,
             # common-types TrackedResource: `"x-ms-mutability": ["read", "create"]`.
             force_new=frozenset({"location"}),
         ),
         ResourceRow(
             token="azure-native:managedidentity:FederatedIdentityCredential",
             api_version=_MANAGED_IDENTITY,
-            path=f"{_GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}"
-            "/federatedIdentityCredentials/{federatedIdentityCredentialResourceName}",
-            name_input="federatedIdentityCredentialResourceName",
+            path=f"{_IDENTITIES}/federatedIdentityCredentials/{{federatedIdentityCredentialResourceName}}",
             patterns={"federatedIdentityCredentialResourceName": _CREDENTIAL_NAME},
-            flattened=True,
         ),
         ResourceRow(
             token="azure-native:storage:StorageAccount",
             api_version=_STORAGE,
-            path=f"{_GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}",
-            name_input="accountName",
+            path=_ACCOUNTS,
             patterns={"accountName": "^[a-z0-9]{3,24}$"},
-            flattened=True,
             # replacement.go.
             force_new=frozenset({"isHnsEnabled", "location"}),
             defaults={
@@ -94,18 +89,13 @@ RESOURCES: Final = {
         ResourceRow(
             token="azure-native:storage:BlobContainer",
             api_version=_STORAGE,
-            path=f"{_GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}/blobServices/default/containers"
-            "/{containerName}",
-            name_input="containerName",
+            path=f"{_ACCOUNTS}/blobServices/default/containers/{{containerName}}",
             patterns={"accountName": "^[a-z0-9]{3,24}$"},
-            flattened=True,
         ),
         ResourceRow(
             token="azure-native:authorization:RoleAssignment",
             api_version="2022-04-01",
             path="/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
-            name_input="roleAssignmentName",
-            flattened=True,
             # replacement.go: "principalId", "scope". A changed role definition is an update, which Azure then refuses.
             force_new=frozenset({"principalId"}),
         ),
@@ -113,9 +103,7 @@ RESOURCES: Final = {
             token="azure-native:containerservice:ManagedCluster",
             api_version=_CONTAINER_SERVICE,
             path=_MANAGED_CLUSTER,
-            name_input="resourceName",
             patterns={"resourceName": "^[a-zA-Z0-9]$|^[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]$"},
-            flattened=True,
             # replacement.go since pull request 4771: of the network profile only what cannot be changed in place.
             force_new=frozenset(
                 {"diskEncryptionSetID", "dnsPrefix", "fqdnSubdomain", "linuxProfile", "location", "nodeResourceGroup"}
@@ -152,36 +140,16 @@ FUNCTIONS: Final = {
         _function(
             "dns", "getZone", "2023-07-01-preview", f"{_GROUP}/providers/Microsoft.Network/dnsZones/{{zoneName}}"
         ),
-        _function("keyvault", "getVault", _KEY_VAULT, f"{_GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}}"),
-        _function(
-            "keyvault",
-            "getSecret",
-            _KEY_VAULT,
-            f"{_GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}}/secrets/{{secretName}}",
-        ),
-        _function(
-            "keyvault",
-            "getKey",
-            _KEY_VAULT,
-            f"{_GROUP}/providers/Microsoft.KeyVault/vaults/{{vaultName}}/keys/{{keyName}}",
-        ),
+        _function("keyvault", "getVault", _KEY_VAULT, _VAULTS),
+        _function("keyvault", "getSecret", _KEY_VAULT, _SECRETS),
+        _function("keyvault", "getKey", _KEY_VAULT, f"{_VAULTS}/keys/{{keyName}}"),
         _function(
             "containerregistry",
             "getRegistry",
             "2023-01-01-preview",
             f"{_GROUP}/providers/Microsoft.ContainerRegistry/registries/{{registryName}}",
         ),
-        _function(
-            "storage",
-            "getStorageAccount",
-            _STORAGE,
-            f"{_GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}",
-        ),
-        _function(
-            "managedidentity",
-            "getUserAssignedIdentity",
-            _MANAGED_IDENTITY,
-            f"{_GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}",
-        ),
+        _function("storage", "getStorageAccount", _STORAGE, _ACCOUNTS),
+        _function("managedidentity", "getUserAssignedIdentity", _MANAGED_IDENTITY, _IDENTITIES),
     )
 }

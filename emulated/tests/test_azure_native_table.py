@@ -58,7 +58,7 @@ def test_exactly_these_arguments_replace(row: ResourceRow) -> None:
 def test_a_resource_row_is_what_the_sdk_registers(row: ResourceRow) -> None:
     assert row.outputs.pulumi_type == row.token  # type: ignore[attr-defined]
     assert f"Uses Azure REST API version {row.api_version}." in inspect.getsource(row.outputs)
-    assert {*row.parameters, *row.patterns, row.name_input} <= set(properties(row.arguments))
+    assert {*row.parameters, *row.patterns} <= set(properties(row.arguments))
     for path in row.force_new:
         name, _, inner = path.partition(".")
         shape = properties(row.arguments)[name]
