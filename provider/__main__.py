@@ -13,16 +13,14 @@ from provider.cluster_gate import ClusterGateResource
 from provider.credential_secret import CredentialSecretResource
 from provider.hsm_role_assignment import HsmRoleAssignmentResource
 from provider.issuer_documents import IssuerDocumentsResource
-from provider.kubernetes_etcd_key import KubernetesEtcdKeyResource
-from provider.kubernetes_signing_key import KubernetesSigningKeyResource
+from provider.kubernetes_key import KubernetesEtcdKeyResource, KubernetesSigningKeyResource
 from provider.namespace_guard import NamespaceGuardResource
 from provider.registration_proof import require_registrable
 from provider.renewal_schedule import RenewalScheduleResource
 from provider.secret_prefetch import SecretPrefetch
 from provider.sign_in_gate import SignInGateResource
 from provider.stack_owner import StackOwnerResource
-from provider.vault_etcd_key import VaultEtcdKeyResource
-from provider.vault_signing_key import VaultSigningKeyResource
+from provider.vault_key import VaultEtcdKeyResource, VaultSigningKeyResource
 
 _PREFETCH: Final = SecretPrefetch()
 RESOURCES: Final[dict[str, Resource]] = {

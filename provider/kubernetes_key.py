@@ -1,13 +1,14 @@
-"""`KubernetesKeyResource`: the Kubernetes Secret with a key of a hosted cluster, which its HostedCluster names.
+"""The Kubernetes Secrets with the keys of a hosted cluster, which its HostedCluster names.
 
-The key goes from the vault into the Secret in one call, and into no input or output.
+The key goes from the vault into the Secret in one call, and into no input or output. Sources, openshift/hypershift at
+3ee9615: api/hypershift/v1beta1/hostedcluster_types.go (:171-177, and AESCBCKeySecretKey) and
+hypershift-operator/controllers/hostedcluster/hostedcluster_controller.go:5311.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -19,8 +20,9 @@ from identity.access.api_server import ApiServer
 from identity.access.azure_rbac import AksCluster
 from identity.access.kubeconfig import Kubeconfig
 from identity.credentials.service_account_key import UnusableKeyError
-from identity.plugin_schema import KeySecretInputs, KeySecretState
+from identity.plugin_schema import KeySecretInputs, KeySecretState, SigningKeySecretInputs
 from plugin import PluginError
+from provider.key_form import ENCRYPTION_KEY, SIGNING_KEY, KeyForm
 from provider.resource import TypedResource, explained
 from provider.vault_secrets import VaultSecret
 
@@ -42,17 +44,7 @@ class KubernetesKeyResource(TypedResource[KeySecretState, Mapping[str, Any]]):
         "only its stack knows which key the Secret holds. Remove the import, delete the Secret and let the next `up` "
         "write it"
     )
-    noun: ClassVar[str]
-    # The key that the vault's is compared with, in a message.
-    other_key: ClassVar[str]
-
-    @abstractmethod
-    def usable(self, stored: str) -> tuple[bytes, str]:
-        """The key as HyperShift reads it, and its id; `stored` is the vault's value. Raises UnusableKeyError."""
-
-    @abstractmethod
-    def stored(self, held: bytes) -> str:
-        """The vault's value for the key in a Secret; raises UnicodeDecodeError."""
+    form: ClassVar[KeyForm]
 
     def beside(self, known: KeySecretState) -> dict[str, str | None]:
         """What the Secret holds beside the key; None takes it out of an existing one."""
@@ -103,16 +95,17 @@ class KubernetesKeyResource(TypedResource[KeySecretState, Mapping[str, Any]]):
     def _body(self, known: KeySecretState) -> dict[str, Any]:
         """The Secret with the key, fresh from the vault."""
         try:
-            with explained(f"the {self.noun} cannot be read", _READ_SECRETS):
-                key, key_id = self.usable(VaultSecret.of(known).value())
+            with explained(f"the {self.form.noun} cannot be read", _READ_SECRETS):
+                key = self.form.normalized(VaultSecret.of(known).value())
+                key_id = self.form.described(key)["keyId"]
         except UnusableKeyError as error:
             raise PluginError(
                 f"the secret {known['secretName']} of the vault holds {error}; store the key again"
             ) from None
         if key_id != known["keyId"]:
             raise PluginError(
-                f"the secret {known['secretName']} of the vault holds another key, {key_id}, than {self.other_key}, "
-                f"{known['keyId']}: bring the stack up with `--refresh`"
+                f"the secret {known['secretName']} of the vault holds another key, {key_id}, than "
+                f"{self.form.other_key}, {known['keyId']}: bring the stack up with `--refresh`"
             )
         beside = {name: None if text is None else _encoded(text.encode()) for name, text in self.beside(known).items()}
         return {
@@ -120,18 +113,38 @@ class KubernetesKeyResource(TypedResource[KeySecretState, Mapping[str, Any]]):
             "kind": "Secret",
             "type": "Opaque",
             "metadata": {"namespace": known["namespace"], "name": known["name"], "labels": _OWNER},
-            "data": {_KEY: _encoded(key), **beside},
+            "data": {_KEY: _encoded(self.form.to_kubernetes(key)), **beside},
         }
 
     def _holds(self, secret: Mapping[str, Any], known: KeySecretState) -> bool:
         data = secret.get("data") or {}
         try:
-            _, key_id = self.usable(self.stored(_decoded(data.get(_KEY))))
-            return key_id == known["keyId"] and all(
+            held = self.form.described(self.form.from_kubernetes(_decoded(data.get(_KEY))))
+            return held["keyId"] == known["keyId"] and all(
                 _decoded(data.get(name)) == (text or "").encode() for name, text in self.beside(known).items()
             )
         except (UnusableKeyError, binascii.Error, UnicodeDecodeError):
             return False
+
+
+class KubernetesSigningKeyResource(KubernetesKeyResource):
+    """A Secret with the key that signs service-account tokens (`key`).
+
+    `old-key.pub` has the public keys of others whose tokens kube-apiserver still has to accept.
+    """
+
+    inputs = SigningKeySecretInputs
+    form = SIGNING_KEY
+
+    def beside(self, known: KeySecretState) -> dict[str, str | None]:
+        """The old public keys."""
+        return {"old-key.pub": "".join(known["oldPublicKeys"]) or None}
+
+
+class KubernetesEtcdKeyResource(KubernetesKeyResource):
+    """A Secret with the key with which kube-apiserver encrypts etcd: `key` has the bytes themselves."""
+
+    form = ENCRYPTION_KEY
 
 
 @contextmanager

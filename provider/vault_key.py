@@ -1,4 +1,4 @@
-"""`VaultKeyResource`: a key of a hosted cluster. The vault has the key, and the state only what is not secret.
+"""The keys of a hosted cluster in the vault, which has the key. The state has only what is not secret.
 
 The key is made, or read from a file, in one call and forgotten at its end. The vault is the source of truth: after an
 interrupted run the next one finds the key there, and a version that somebody else wrote is taken over.
@@ -6,7 +6,6 @@ interrupted run the next one finds the key there, and a version that somebody el
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypedDict
@@ -14,9 +13,16 @@ from typing import Any, ClassVar, TypedDict
 from identity.access.records import SecretMetadata
 from identity.credentials.secret_tags import OWNER
 from identity.credentials.service_account_key import UnusableKeyError
-from identity.plugin_schema import CheckedVaultKey
+from identity.plugin_schema import (
+    CheckedVaultKey,
+    EncryptionKeyInputs,
+    SigningKeyInputs,
+    SigningKeyOutputs,
+    VaultKeyOutputs,
+)
 from plugin import PluginError, Props, ReadResult, log_info, unwrap
 from provider.inputs import Inputs
+from provider.key_form import ENCRYPTION_KEY, SIGNING_KEY, KeyForm
 from provider.ownership import OWNER_ID, refuse_foreign
 from provider.resource import TypedResource, explained, marked
 from provider.vault_secrets import VaultSecret, inputs_of_import
@@ -37,23 +43,7 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
     # Where the file lies says nothing about its key, which `fileKeyId` names.
     uncompared = frozenset({"file"})
     replacing = frozenset({"vaultId", "secretName"})
-    noun: ClassVar[str]
-    content_type: ClassVar[str]
-    # The secret's tag with the key's id.
-    tag: ClassVar[str]
-    accepted: ClassVar[str]
-
-    @abstractmethod
-    def new_key(self) -> str:
-        """A new key in the vault's form."""
-
-    @abstractmethod
-    def described(self, key: str) -> Props:
-        """The outputs that a key determines, `keyId` among them; raises UnusableKeyError."""
-
-    def normalized(self, key: str) -> str:
-        """A key from a file in the vault's form; raises UnusableKeyError."""
-        return key
+    form: ClassVar[KeyForm]
 
     def optional(self, old: Props | None, new: Props) -> frozenset[str]:
         """After an import the engine checks what was read."""
@@ -71,11 +61,11 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
     def make(self, urn: str, inputs: CheckedVaultKey) -> tuple[str, Mapping[str, Any]]:
         """Make the key and write it, or take over the one that an earlier run of this stack wrote."""
         secret = VaultSecret.of(inputs)
-        with explained(f"the {self.noun} was not written"):
+        with explained(f"the {self.form.noun} was not written"):
             current = secret.metadata()
             if inputs["source"] != "vault":
                 refuse_foreign(urn, current, inputs)
-            if inputs["source"] == "vault" or (current is not None and self.tag in current.tags):
+            if inputs["source"] == "vault" or (current is not None and self.form.tag in current.tags):
                 return secret.id, self._as_in_vault(secret, inputs)
             if current is not None:
                 raise PluginError(f"cannot create already existing resource '{current.id}'")
@@ -84,7 +74,7 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
     def read(self, urn: str, id: str, inputs: Props, state: Props) -> ReadResult | None:
         """What ARM shows of it; an import reads `<cloud>/<tenant id><ARM id>`, and the key's public half."""
         inputs = inputs or inputs_of_import(id)
-        with explained(f"the {self.noun} cannot be read"):
+        with explained(f"the {self.form.noun} cannot be read"):
             secret = VaultSecret.of(unwrap(inputs))
             current = secret.metadata()
             if current is None:
@@ -108,7 +98,7 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
     ) -> Mapping[str, Any]:
         """Write the key of another file, take over a version that somebody else wrote, or change only the metadata."""
         secret = VaultSecret.of(new)
-        with explained(f"the {self.noun} was not written"):
+        with explained(f"the {self.form.noun} was not written"):
             current = secret.metadata()
             if new["source"] != "vault":
                 refuse_foreign(urn, current, new, old)
@@ -124,15 +114,15 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
         """Soft-delete the secret, unless somebody else made it."""
         if inputs["source"] == "vault":
             return
-        with explained(f"the {self.noun} was not deleted"):
+        with explained(f"the {self.form.noun} was not deleted"):
             VaultSecret.of(inputs).delete()
 
     def _written(self, secret: VaultSecret, inputs: CheckedVaultKey) -> Props:
         """The outputs after writing a new version with the key."""
-        key = self._of_file(inputs) if inputs["source"] == "file" else self.new_key()
-        known = self.described(key)
+        key = self._of_file(inputs) if inputs["source"] == "file" else self.form.make()
+        known = self.form.described(key)
         written = secret.write(self._properties() | {"value": key}, self._tags(inputs, known["keyId"]))
-        log_info(f"the vault has the {self.noun} {known['keyId']} in the secret {secret.name}")
+        log_info(f"the vault has the {self.form.noun} {known['keyId']} in the secret {secret.name}")
         return known | {"version": written.version}
 
     def _as_in_vault(self, secret: VaultSecret, inputs: CheckedVaultKey) -> Props:
@@ -146,17 +136,17 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
 
     def _public(self, secret: VaultSecret) -> Props:
         try:
-            return self.described(secret.value())
+            return self.form.described(secret.value())
         except UnusableKeyError as error:
             raise PluginError(
-                f"{secret.id} holds {error}; accepted: {self.accepted}. Store the key as a new version"
+                f"{secret.id} holds {error}; accepted: {self.form.accepted}. Store the key as a new version"
             ) from None
 
     def _of_file(self, inputs: CheckedVaultKey) -> str:
         path = Path(inputs["file"] or "")
         try:
-            key = self.normalized(path.read_text(encoding="utf-8"))
-            key_id = self.described(key)["keyId"]
+            key = self.form.normalized(path.read_text(encoding="utf-8"))
+            key_id = self.form.described(key)["keyId"]
         except (OSError, UnicodeDecodeError) as error:
             raise PluginError(f"{path} cannot be read ({type(error).__name__}); put the key there again") from None
         except UnusableKeyError as error:
@@ -166,12 +156,28 @@ class VaultKeyResource(TypedResource[CheckedVaultKey, Mapping[str, Any]]):
         return key
 
     def _properties(self) -> Props:
-        return {"contentType": self.content_type, "attributes": {"enabled": True}}
+        return {"contentType": self.form.content_type, "attributes": {"enabled": True}}
 
     def _tags(self, inputs: CheckedVaultKey, key_id: str) -> dict[str, str]:
         owner_id = inputs.get("ownerId")
-        return {**inputs.get("tags", {}), self.tag: key_id, **({OWNER: owner_id} if owner_id else {})}
+        return {**inputs.get("tags", {}), self.form.tag: key_id, **({OWNER: owner_id} if owner_id else {})}
 
     def _seen(self, current: SecretMetadata) -> Props:
-        tags = {name: value for name, value in current.tags.items() if name not in (self.tag, OWNER)}
+        tags = {name: value for name, value in current.tags.items() if name not in (self.form.tag, OWNER)}
         return {"tags": tags, "enabled": current.enabled}
+
+
+class VaultSigningKeyResource(VaultKeyResource):
+    """An RSA key that signs service-account tokens; the state has its public half."""
+
+    inputs = SigningKeyInputs
+    outputs = SigningKeyOutputs
+    form = SIGNING_KEY
+
+
+class VaultEtcdKeyResource(VaultKeyResource):
+    """A key of random bytes with which kube-apiserver encrypts etcd; the state has its id."""
+
+    inputs = EncryptionKeyInputs
+    outputs = VaultKeyOutputs
+    form = ENCRYPTION_KEY

@@ -129,7 +129,7 @@ class HsmRoleAssignment(PluginResource[None]):
 
 
 class SigningKey(PluginResource[schema.SigningKeyOutputs[_Out, pulumi.Output[Mapping[str, Any]]]]):
-    """A key that signs service-account tokens, in the vault (`provider/vault_signing_key.py`)."""
+    """A key that signs service-account tokens, in the vault (`provider/vault_key.py`)."""
 
     token = resource_types.SIGNING_KEY
     added = schema.SigningKeyOutputs
@@ -155,7 +155,7 @@ class IssuerDocuments(PluginResource[schema.IssuerDocumentsOutputs]):
 
 
 class EncryptionKey(PluginResource[schema.VaultKeyOutputs[_Out]]):
-    """A key in the vault that encrypts a hosted cluster's etcd (`provider/vault_etcd_key.py`)."""
+    """A key in the vault that encrypts a hosted cluster's etcd (`provider/vault_key.py`)."""
 
     token = resource_types.ENCRYPTION_KEY
     added = schema.VaultKeyOutputs
@@ -165,7 +165,7 @@ class EncryptionKey(PluginResource[schema.VaultKeyOutputs[_Out]]):
 
 
 class SigningKeySecret(PluginResource[None]):
-    """The Kubernetes Secret with a signing key (`provider/kubernetes_signing_key.py`)."""
+    """The Kubernetes Secret with a signing key (`provider/kubernetes_key.py`)."""
 
     token = resource_types.SIGNING_KEY_SECRET
 
@@ -176,7 +176,7 @@ class SigningKeySecret(PluginResource[None]):
 
 
 class EncryptionKeySecret(PluginResource[None]):
-    """The Kubernetes Secret with the key of etcd (`provider/kubernetes_etcd_key.py`)."""
+    """The Kubernetes Secret with the key of etcd (`provider/kubernetes_key.py`)."""
 
     token = resource_types.ENCRYPTION_KEY_SECRET
 

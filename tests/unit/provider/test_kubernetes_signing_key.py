@@ -20,8 +20,7 @@ from localcloud.tests.arm_world import VAULT, ArmWorld
 from localcloud.tests.hosts import Certificates, Serve
 from localcloud.tests.kubernetes_world import TOKEN
 from plugin import PluginError, Props, Secret, unwrap
-from provider.kubernetes_etcd_key import KubernetesEtcdKeyResource
-from provider.kubernetes_signing_key import KubernetesSigningKeyResource
+from provider.kubernetes_key import KubernetesEtcdKeyResource, KubernetesSigningKeyResource
 from tests.unit.provider.conftest import SignIn
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SigningKeySecret::hc1-signing-key-secret"
@@ -254,3 +253,11 @@ def test_another_key_of_etcd_is_seen_and_replaced(world: SecretWorld) -> None:
 
     assert refreshed is not None
     assert refreshed.inputs["changed"] is True
+
+
+def test_what_the_vault_has_in_place_of_the_key_of_etcd_is_named(world: SecretWorld) -> None:
+    inputs = etcd(world, etcd_key.make())
+    world.azure.vault("PUT", "/secrets/etcd", {"value": "abc"})
+
+    with pytest.raises(PluginError, match="the secret etcd of the vault holds no key in base64; store the key again"):
+        ETCD.create(URN, inputs, preview=False)

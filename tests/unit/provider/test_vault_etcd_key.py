@@ -14,7 +14,7 @@ from identity.credentials import etcd_key
 from identity.credentials.service_account_key import UnusableKeyError
 from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import PluginError, Props
-from provider.vault_etcd_key import VaultEtcdKeyResource
+from provider.vault_key import VaultEtcdKeyResource
 
 URN = "urn:pulumi:dev::idstack::idstack:index:EncryptionKey::hc1-encryption-key"
 NAME = "hc1-etcd-encryption-key"

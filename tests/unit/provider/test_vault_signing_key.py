@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from identity.credentials import service_account_key
 from identity.credentials.service_account_key import public_half
 from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import UNKNOWN, PluginError, PropertyChange, Props
-from provider.vault_signing_key import VaultSigningKeyResource
+from provider.key_form import SIGNING_KEY
+from provider.vault_key import VaultSigningKeyResource
 from tests.unit.provider.conftest import SignIn
 
 URN = "urn:pulumi:dev::idstack::idstack:index:SigningKey::hc1-issuer-key-1"
@@ -27,7 +29,7 @@ resource = VaultSigningKeyResource()
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys that are made quickly."""
     made = service_account_key.make
-    monkeypatch.setattr("provider.vault_signing_key.service_account_key.make", lambda bits=2048: made(bits))
+    monkeypatch.setattr(VaultSigningKeyResource, "form", replace(SIGNING_KEY, make=lambda: made(2048)))
 
 
 def inputs(old: Props | None = None, **changes: Any) -> Props:
