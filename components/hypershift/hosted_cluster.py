@@ -18,7 +18,6 @@ from components.hypershift.etcd_encryption import encryption_key_secret, names_e
 from components.hypershift.hosted_cluster_object import HostedClusterObject, HostedClusterObjectArgs, stack_part
 from components.hypershift.hosted_cluster_spec import encryption_keys, hosted_cluster_spec
 from components.hypershift.service_account_key import SigningKeyArgs, cluster_signing_key, signing_key_secret
-from components.kubernetes.cloud_config import Platform
 from components.kubernetes.cluster_side import ClusterSide, ClusterSideArgs
 from identity import catalogue_rows, resource_types
 from identity.catalogue import CONTROL_PLANE
@@ -91,7 +90,7 @@ class HostedCluster(pulumi.ComponentResource):
             }
         self.control_plane = {row.field: self._exported(row, identities[row.field]) for row in rows}
         self.spec: HostedClusterSpec[Leaf] = hosted_cluster_spec(
-            Platform.of(args.settings, args.cluster),
+            args.settings,
             args.cluster,
             vault_name=args.store.vault_name,
             control_plane={field: identity.client_id for field, identity in identities.items()},

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from components.kubernetes.cloud_config import Platform
+from components.kubernetes.cloud_config import node_identity_id
 from identity.catalogue import CONTROL_PLANE
 from identity.outputs import EncryptionKeys, HostedClusterSpec, KmsKeySpec
-from identity.settings import HostedClusterSettings, KmsKey, KmsSettings
+from identity.settings import HostedClusterSettings, KmsKey, KmsSettings, Settings
 from identity.settings.schema.hosted_clusters import AUTHENTICATION_TYPES
 
 # A client id, or its placeholder until Azure gives it out.
@@ -16,7 +16,7 @@ ClientId = TypeVar("ClientId")
 
 
 def hosted_cluster_spec(
-    facts: Platform,
+    settings: Settings,
     cluster: HostedClusterSettings,
     *,
     vault_name: str,
@@ -32,19 +32,19 @@ def hosted_cluster_spec(
     the user's part.
     """
     spec: dict[str, Any] = {
-        "infraID": facts.infra_id,
+        "infraID": cluster.infra_id,
         "issuerURL": cluster.issuer_url,
         "platform": {
             "type": "Azure",
             "azure": {
-                "cloud": facts.cloud,
-                "location": facts.location,
-                "resourceGroup": facts.resource_group,
-                "subscriptionID": facts.subscription_id,
-                "tenantID": facts.tenant_id,
-                "vnetID": facts.vnet_id,
-                "subnetID": facts.subnet_id,
-                "securityGroupID": facts.security_group_id,
+                "cloud": settings.cloud.hosted_cluster_cloud,
+                "location": cluster.location,
+                "resourceGroup": cluster.resource_group,
+                "subscriptionID": settings.subscription_id,
+                "tenantID": settings.tenant_id,
+                "vnetID": cluster.vnet_id,
+                "subnetID": cluster.subnet_id,
+                "securityGroupID": cluster.security_group_id,
                 **_endpoint_access(cluster),
                 "azureAuthenticationConfig": {
                     "azureAuthenticationConfigType": AUTHENTICATION_TYPES[cluster.authentication],
@@ -54,15 +54,15 @@ def hosted_cluster_spec(
     }
     if cluster.kms is not None:
         spec["secretEncryption"] = {"type": "kms", "kms": {"provider": "Azure", "azure": _keys(cluster.kms)}}
-    if facts.node_identity_id is not None:
-        credentials = {"type": "ManagedIdentity", "managedIdentity": {"resourceID": facts.node_identity_id}}
+    if (identity_id := node_identity_id(settings, cluster)) is not None:
+        credentials = {"type": "ManagedIdentity", "managedIdentity": {"resourceID": identity_id}}
         spec["platform"]["azure"]["containerRegistry"] = {"credentials": credentials}
     if not cluster.has_credentials:
         for row in CONTROL_PLANE:
             if row.field in data_plane:
                 _place(spec, row.workload_path, {"clientID": data_plane[row.field]})
         return cast("HostedClusterSpec[ClientId]", spec)
-    vault = {"name": vault_name, "tenantID": facts.tenant_id}
+    vault = {"name": vault_name, "tenantID": settings.tenant_id}
     identities = {"controlPlane": {"managedIdentitiesKeyVault": vault}, "dataPlane": dict(data_plane)}
     spec["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"] = identities
     for row in CONTROL_PLANE:

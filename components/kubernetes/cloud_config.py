@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -25,59 +24,35 @@ from identity.settings.schema.managed_identities import managed_identity_of
 # Key of the document in every Secret and ConfigMap (`CloudConfigKey`).
 CLOUD_CONFIG_KEY: Final = "cloud.conf"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Platform:
-    """The platform of a hosted cluster as its specification has it: `spec.platform.azure` and `spec.infraID`."""
-
-    cloud: str
-    tenant_id: str
-    subscription_id: str
-    resource_group: str
-    location: str
-    vnet_id: str
-    subnet_id: str
-    security_group_id: str
-    infra_id: str
-    node_identity_id: str | None = None  # ARM id of the managed identity that the HostedCluster attaches to its nodes
-
-    @classmethod
-    def of(cls, settings: Settings, cluster: HostedClusterSettings) -> Platform:
-        """The platform of one hosted cluster of the stack."""
-        return cls(
-            cloud=settings.cloud.hosted_cluster_cloud,
-            tenant_id=settings.tenant_id,
-            subscription_id=settings.subscription_id,
-            resource_group=cluster.resource_group,
-            location=cluster.location,
-            vnet_id=cluster.vnet_id,
-            subnet_id=cluster.subnet_id,
-            security_group_id=cluster.security_group_id,
-            infra_id=cluster.infra_id,
-            node_identity_id=next(
-                (managed_identity_of(settings, cluster, row) for row in cluster.optional_rows if row.attached_by), None
-            ),
-        )
+Document = Callable[[Settings, HostedClusterSettings, str], dict[str, Any]]
+"""Makes a document of the hosted cluster for the consumer that finds its credential at a path."""
 
 
-def cloud_controller_manager(platform: Platform, credential_path: str) -> dict[str, Any]:
+def node_identity_id(settings: Settings, cluster: HostedClusterSettings) -> str | None:
+    """ARM id of the managed identity that the HostedCluster attaches to its nodes."""
+    return next((managed_identity_of(settings, cluster, row) for row in cluster.optional_rows if row.attached_by), None)
+
+
+def cloud_controller_manager(
+    settings: Settings, cluster: HostedClusterSettings, credential_path: str
+) -> dict[str, Any]:
     """The document of the cloud controller manager."""
-    return _provider_config(platform, credential_path, use_node_identity=False)
+    return _provider_config(settings, cluster, credential_path, use_node_identity=False)
 
 
-def node(platform: Platform) -> dict[str, Any]:
-    """The document of the nodes, which sign in as their virtual machine; they pull images as `node_identity_id`."""
-    document = _provider_config(platform, "", use_node_identity=True)
-    if platform.node_identity_id is not None:
-        document["userAssignedIdentityID"] = platform.node_identity_id
+def node(settings: Settings, cluster: HostedClusterSettings) -> dict[str, Any]:
+    """The document of the nodes, which sign in as their virtual machine and pull images by an identity of their own."""
+    document = _provider_config(settings, cluster, "", use_node_identity=True)
+    if (identity_id := node_identity_id(settings, cluster)) is not None:
+        document["userAssignedIdentityID"] = identity_id
     return document
 
 
-def csi_driver(platform: Platform, credential_path: str) -> dict[str, Any]:
+def csi_driver(settings: Settings, cluster: HostedClusterSettings, credential_path: str) -> dict[str, Any]:
     """The document of the disk and the file CSI driver: no names of subnet, security group and load balancer."""
-    vnet = parse_arm_id(platform.vnet_id)
+    vnet = parse_arm_id(cluster.vnet_id)
     return {
-        **_head(platform, credential_path, use_node_identity=False),
+        **_head(settings, cluster, credential_path, use_node_identity=False),
         "vnetName": vnet.name,
         "vnetResourceGroup": vnet.resource_group,
         "subnetName": "",
@@ -94,19 +69,19 @@ def csi_driver(platform: Platform, credential_path: str) -> dict[str, Any]:
     }
 
 
-def kms_plugin(platform: Platform, credential_path: str) -> dict[str, Any]:
+def kms_plugin(settings: Settings, cluster: HostedClusterSettings, credential_path: str) -> dict[str, Any]:
     """The document of kube-apiserver's KMS plugin: another struct, with other workload-identity and credential keys."""
     return {
-        "cloud": platform.cloud,
-        "tenantId": platform.tenant_id,
+        "cloud": settings.cloud.hosted_cluster_cloud,
+        "tenantId": settings.tenant_id,
         "useManagedIdentityExtension": False,
         "useWorkloadIdentityExtension": False,
-        "subscriptionId": platform.subscription_id,
+        "subscriptionId": settings.subscription_id,
         "aadClientId": "",
         "aadClientCertPath": "",
         "aadMSIDataPlaneIdentityPath": credential_path,
-        "resourceGroup": platform.resource_group,
-        "location": platform.location,
+        "resourceGroup": cluster.resource_group,
+        "location": cluster.location,
         "vnetName": "",
         "vnetResourceGroup": "",
         "subnetName": "",
@@ -118,11 +93,11 @@ def kms_plugin(platform: Platform, credential_path: str) -> dict[str, Any]:
         "useInstanceMetadata": False,
         "loadBalancerSku": "standard",
         "disableOutboundSNAT": True,
-        "loadBalancerName": platform.infra_id,
+        "loadBalancerName": cluster.infra_id,
     }
 
 
-DOCUMENTS: Final[Mapping[CloudConfigKind, Callable[[Platform, str], dict[str, Any]]]] = MappingProxyType(
+DOCUMENTS: Final[Mapping[CloudConfigKind, Document]] = MappingProxyType(
     {
         CloudConfigKind.CLOUD_CONTROLLER_MANAGER: cloud_controller_manager,
         CloudConfigKind.CSI_DRIVER: csi_driver,
@@ -136,10 +111,12 @@ def render(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _provider_config(platform: Platform, credential_path: str, *, use_node_identity: bool) -> dict[str, Any]:
-    vnet, subnet, security_group = map(parse_arm_id, (platform.vnet_id, platform.subnet_id, platform.security_group_id))
+def _provider_config(
+    settings: Settings, cluster: HostedClusterSettings, credential_path: str, *, use_node_identity: bool
+) -> dict[str, Any]:
+    vnet, subnet, security_group = map(parse_arm_id, (cluster.vnet_id, cluster.subnet_id, cluster.security_group_id))
     return {
-        **_head(platform, credential_path, use_node_identity=use_node_identity),
+        **_head(settings, cluster, credential_path, use_node_identity=use_node_identity),
         "vnetName": vnet.name,
         "vnetResourceGroup": vnet.resource_group,
         "subnetName": subnet.name,
@@ -151,23 +128,25 @@ def _provider_config(platform: Platform, credential_path: str, *, use_node_ident
         "useInstanceMetadata": use_node_identity,
         "loadBalancerSku": "standard",
         "disableOutboundSNAT": True,
-        "loadBalancerName": platform.infra_id,
+        "loadBalancerName": cluster.infra_id,
         "clusterServiceLoadBalancerHealthProbeMode": "shared",
     }
 
 
-def _head(platform: Platform, credential_path: str, *, use_node_identity: bool) -> dict[str, Any]:
+def _head(
+    settings: Settings, cluster: HostedClusterSettings, credential_path: str, *, use_node_identity: bool
+) -> dict[str, Any]:
     return {
-        "cloud": platform.cloud,
-        "tenantId": platform.tenant_id,
+        "cloud": settings.cloud.hosted_cluster_cloud,
+        "tenantId": settings.tenant_id,
         "useManagedIdentityExtension": use_node_identity,
         "useFederatedWorkloadIdentityExtension": False,
-        "subscriptionId": platform.subscription_id,
+        "subscriptionId": settings.subscription_id,
         "aadClientId": "",
         "aadClientSecret": "",
         "aadClientCertPath": "",
         "aadFederatedTokenFile": "",
         "aadMSIDataPlaneIdentityPath": credential_path,
-        "resourceGroup": platform.resource_group,
-        "location": platform.location,
+        "resourceGroup": cluster.resource_group,
+        "location": cluster.location,
     }

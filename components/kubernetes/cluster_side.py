@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -13,30 +13,22 @@ from pulumi_kubernetes.meta import v1 as meta
 from components.azure.control_plane_identity import ControlPlaneIdentityComponent
 from components.azure.credential_store import CredentialStore
 from components.azure.providers import ClusterConnection
-from components.kubernetes.cloud_config import Platform
 from components.kubernetes.consumer_config import (
     ClusterIdentity,
-    ClusterIdentityArgs,
     ConsumerConfig,
-    ConsumerConfigArgs,
     NodeConfig,
     NodeConfigArgs,
     PlatformConfig,
-    PlatformConfigArgs,
 )
-from components.kubernetes.credential_probe import CredentialProbe, CredentialProbeArgs
+from components.kubernetes.credential_probe import CredentialProbe
+from components.kubernetes.identity_args import ConsumerArgs
 from components.kubernetes.metadata_block import MetadataBlock, MetadataBlockArgs
 from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
-from components.kubernetes.user_workload import MountedIdentity, UserWorkload, UserWorkloadArgs
-from components.kubernetes.wiring import credential_path
+from components.kubernetes.user_workload import UserWorkload, UserWorkloadArgs
 from components.plugin.resources import NamespaceGuard
 from identity import catalogue, catalogue_rows, resource_types
-from identity.access.probe_pod import proof_argument
-from identity.hypershift import CLUSTER_ANNOTATION
-from identity.mounts import side_by_side
 from identity.naming import kebab
 from identity.settings import HostedClusterSettings, Settings, WorkloadSettings
-from identity.settings.proof_target import proof_target
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +66,6 @@ class ClusterSide(pulumi.ComponentResource):
         super().__init__(resource_types.CLUSTER_SIDE, name, None, opts)
         self._name, self._args = name, args
         self._namespace = args.cluster.namespace_name
-        self._platform = Platform.of(args.settings, args.cluster)
         namespace = core.Namespace(
             f"{name}-namespace",
             metadata=meta.ObjectMetaArgs(name=self._namespace),
@@ -84,7 +75,7 @@ class ClusterSide(pulumi.ComponentResource):
         inside = pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
         self.shared: list[pulumi.Resource] = [self._guarded]
         if self._is_registered(f"{name}-nodes"):
-            nodes = NodeConfigArgs(platform=self._platform, namespace=self._namespace)
+            nodes = NodeConfigArgs(settings=args.settings, cluster=args.cluster)
             self.shared.append(NodeConfig(f"{name}-nodes", nodes, inside))
         if args.settings.block_instance_metadata and self._is_registered(f"{name}-metadata"):
             MetadataBlock(f"{name}-metadata", MetadataBlockArgs(namespace=self._namespace), inside)
@@ -117,63 +108,35 @@ class ClusterSide(pulumi.ComponentResource):
     ) -> list[pulumi.Resource]:
         """Register the identity's objects and probes; returns the objects that a pod needs before it mounts it."""
         args, stem = self._args, f"{self._name}-{kebab(row.field)}"
-        annotations = {CLUSTER_ANNOTATION: f"{args.cluster.namespace}/{args.cluster.name}"}
-        own = annotations if row.of_hypershift_operator else None
         needed: list[pulumi.Resource] = []
         if self._is_registered(f"{stem}-class"):
             secret_provider_class = SecretProviderClassArgs(
-                class_name=row.secret_provider_class,
-                namespace=self._namespace,
-                secret_name=identity.secret_name,
-                object_encoding=args.cluster.identity(row).object_encoding,
-                vault_name=args.store.vault_name,
-                tenant_id=args.settings.tenant_id,
-                key_vault_user_client_id=args.store.key_vault_user_client_id,
-                annotations=own,
-                file=row.mounts[0].file,
+                settings=args.settings, cluster=args.cluster, row=row, store=args.store
             )
             usable = [self._guarded, *identity.usable, *args.store.key_vault_user]
             opts = pulumi.ResourceOptions(parent=self, depends_on=usable)
             needed.append(SecretProviderClass(f"{stem}-class", secret_provider_class, opts))
-        proof = proof_argument(row.proof, args.settings.cloud, proof_target(args.settings, args.cluster))
         for mount in row.mounts:
-            configuration = [
-                *self._configuration(stem, mount, identity.secret_name, own),
-                *self._platform_files(stem, mount, annotations),
-            ]
+            consumer = ConsumerArgs(settings=args.settings, cluster=args.cluster, row=row, mount=mount)
+            configuration = list(self._configuration(stem, consumer))
             needed += configuration
-            if args.handed_over is not None:
-                continue
-            CredentialProbe(
-                f"{self._name}-{row.probe_name(mount)}",
-                CredentialProbeArgs(
-                    deployment=row.probe_name(mount),
-                    namespace=self._namespace,
-                    image=args.settings.probe.image or "",
-                    mount=mount,
-                    secret_provider_class=row.secret_provider_class,
-                    secret_name=identity.secret_name,
-                    proof=proof,
-                ),
-                pulumi.ResourceOptions(parent=self, depends_on=[needed[0], *configuration]),
-            )
+            if args.handed_over is None:
+                CredentialProbe(
+                    f"{self._name}-{row.probe_name(mount)}",
+                    consumer,
+                    pulumi.ResourceOptions(parent=self, depends_on=[needed[0], *configuration]),
+                )
         return needed
 
-    def _platform_files(
-        self, stem: str, mount: catalogue_rows.Mount, annotations: Mapping[str, str]
-    ) -> list[pulumi.Resource]:
-        """What the mount's consumer reads of the platform; HyperShift's operator always annotates it."""
-        if mount.platform is None or not self._is_registered(f"{stem}-platform"):
-            return []
-        files = PlatformConfigArgs(
-            platform=self._platform,
-            cluster=self._args.cluster.name,
-            namespace=self._namespace,
-            files=mount.platform,
-            annotations=annotations,
-        )
-        opts = pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
-        return [PlatformConfig(f"{stem}-platform", files, opts)]
+    def _configuration(self, stem: str, consumer: ConsumerArgs) -> Iterator[pulumi.Resource]:
+        """The objects in which the consumer finds the file's path, and what it reads of the platform."""
+        mount, opts = consumer.mount, pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
+        if mount.config is not None and self._is_registered(f"{stem}-config"):
+            yield ConsumerConfig(f"{stem}-config", consumer, mount.config, opts)
+        if mount.cluster_identity and self._is_registered(f"{stem}-cluster-identity"):
+            yield ClusterIdentity(f"{stem}-cluster-identity", consumer, opts)
+        if mount.platform is not None and self._is_registered(f"{stem}-platform"):
+            yield PlatformConfig(f"{stem}-platform", consumer, mount.platform, opts)
 
     def _workload(
         self,
@@ -181,50 +144,11 @@ class ClusterSide(pulumi.ComponentResource):
         rows: Sequence[catalogue_rows.ControlPlaneIdentity],
         mountable: Mapping[str, Sequence[pulumi.Resource]],
     ) -> None:
-        args = self._args
         UserWorkload(
             f"{self._name}-workload-{workload.name}",
-            UserWorkloadArgs(
-                workload=workload,
-                namespace=self._namespace,
-                identities=[
-                    MountedIdentity(
-                        mount=mount,
-                        secret_provider_class=row.secret_provider_class,
-                        secret_name=args.identities[row.field].secret_name,
-                    )
-                    for row, mount in zip(rows, side_by_side(rows), strict=True)
-                ],
-            ),
+            UserWorkloadArgs(workload=workload, cluster=self._args.cluster, rows=rows),
             pulumi.ResourceOptions(parent=self, depends_on=[*chain(*(mountable[row.field] for row in rows))]),
         )
-
-    def _configuration(
-        self, stem: str, mount: catalogue_rows.Mount, secret_name: str, annotations: Mapping[str, str] | None
-    ) -> list[pulumi.Resource]:
-        """The objects in which the mount's consumer finds the file's path."""
-        args, opts = self._args, pulumi.ResourceOptions(parent=self, depends_on=[self._guarded])
-        path = credential_path(mount, secret_name)
-        if mount.config is not None and self._is_registered(f"{stem}-config"):
-            config = ConsumerConfigArgs(
-                platform=self._platform,
-                namespace=self._namespace,
-                file=mount.config,
-                credential_path=path,
-                annotations=annotations,
-            )
-            return [ConsumerConfig(f"{stem}-config", config, opts)]
-        if mount.cluster_identity and self._is_registered(f"{stem}-cluster-identity"):
-            identity = ClusterIdentityArgs(
-                cluster=args.cluster.name,
-                namespace=self._namespace,
-                tenant_id=args.settings.tenant_id,
-                credential_path=path,
-                cloud_type=args.settings.cloud.capz_cloud_type,
-                annotations=annotations,
-            )
-            return [ClusterIdentity(f"{stem}-cluster-identity", identity, opts)]
-        return []
 
 
 def _left_as_it_is(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,8 +11,10 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY, DOCUMENTS, Platform, node, render
+from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY, DOCUMENTS, node, render
+from components.kubernetes.identity_args import ConsumerArgs, operators_metadata
 from identity.catalogue_rows import ConfigFile, PlatformFiles
+from identity.settings import HostedClusterSettings, Settings
 
 # The nodes' ConfigMap and the cloud controller manager's Secret share their name.
 NODE_CONFIG_MAP: Final = "azure-cloud-config"
@@ -21,26 +22,17 @@ NODE_CONFIG_MAP: Final = "azure-cloud-config"
 _NETWORK_OPERATOR_ANNOTATION: Final = {"network.operator.openshift.io/cluster-name": "management"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConsumerConfigArgs:
-    """Inputs of `ConsumerConfig`. `credential_path` is the file's absolute path in the consumer's pod."""
-
-    platform: Platform
-    namespace: str
-    file: ConfigFile
-    credential_path: str
-    annotations: Mapping[str, str] | None = None
-
-
 class ConsumerConfig(pulumi.ComponentResource):
     """Secret with the document that names the credential file to one consumer."""
 
-    def __init__(self, name: str, args: ConsumerConfigArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self, name: str, args: ConsumerArgs, file: ConfigFile, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
         super().__init__("idstack:kubernetes:ConsumerConfig", name, None, opts)
-        document = render(DOCUMENTS[args.file.kind](args.platform, args.credential_path))
+        document = render(DOCUMENTS[file.kind](args.settings, args.cluster, args.credential_path))
         core.Secret(
             f"{name}-secret",
-            metadata=meta.ObjectMetaArgs(name=args.file.secret, namespace=args.namespace, annotations=args.annotations),
+            metadata=args.metadata(file.secret),
             type="Opaque",
             # Not stringData: server-side apply cannot own a field that the API does not return.
             data={CLOUD_CONFIG_KEY: base64.b64encode(document.encode()).decode("ascii")},
@@ -49,35 +41,25 @@ class ConsumerConfig(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlatformConfigArgs:
-    """Inputs of `PlatformConfig`; `cluster` is the HostedCluster's name."""
-
-    platform: Platform
-    cluster: str
-    namespace: str
-    files: PlatformFiles
-    annotations: Mapping[str, str]
-
-
 class PlatformConfig(pulumi.ComponentResource):
     """Secret and ConfigMap with the platform for a consumer."""
 
-    def __init__(self, name: str, args: PlatformConfigArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self, name: str, args: ConsumerArgs, files: PlatformFiles, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
         super().__init__("idstack:kubernetes:PlatformConfig", name, None, opts)
-        platform = args.platform
+        settings, cluster = args.settings, args.cluster
         facts = {
-            "azure_region": platform.location,
-            "azure_resource_prefix": f"{args.cluster}-{platform.infra_id}",
-            "azure_resourcegroup": platform.resource_group,
-            "azure_subscription_id": platform.subscription_id,
-            "azure_tenant_id": platform.tenant_id,
+            "azure_region": cluster.location,
+            "azure_resource_prefix": f"{cluster.name}-{cluster.infra_id}",
+            "azure_resourcegroup": cluster.resource_group,
+            "azure_subscription_id": settings.subscription_id,
+            "azure_tenant_id": settings.tenant_id,
         }
         core.Secret(
             f"{name}-secret",
-            metadata=meta.ObjectMetaArgs(
-                name=args.files.secret, namespace=args.namespace, annotations=args.annotations
-            ),
+            # The hypershift-operator's, whoever writes the rest of the identity.
+            metadata=operators_metadata(cluster, files.secret, annotated=True),
             type="Opaque",
             data={key: base64.b64encode(fact.encode()).decode("ascii") for key, fact in facts.items()},
             opts=pulumi.ResourceOptions(parent=self),
@@ -85,7 +67,7 @@ class PlatformConfig(pulumi.ComponentResource):
         core.ConfigMap(
             f"{name}-config-map",
             metadata=meta.ObjectMetaArgs(
-                name=args.files.config_map, namespace=args.namespace, annotations=_NETWORK_OPERATOR_ANNOTATION
+                name=files.config_map, namespace=cluster.namespace_name, annotations=_NETWORK_OPERATOR_ANNOTATION
             ),
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -96,8 +78,8 @@ class PlatformConfig(pulumi.ComponentResource):
 class NodeConfigArgs:
     """Inputs of `NodeConfig`."""
 
-    platform: Platform
-    namespace: str
+    settings: Settings
+    cluster: HostedClusterSettings
 
 
 class NodeConfig(pulumi.ComponentResource):
@@ -107,23 +89,11 @@ class NodeConfig(pulumi.ComponentResource):
         super().__init__("idstack:kubernetes:NodeConfig", name, None, opts)
         core.ConfigMap(
             f"{name}-config-map",
-            metadata=meta.ObjectMetaArgs(name=NODE_CONFIG_MAP, namespace=args.namespace),
-            data={CLOUD_CONFIG_KEY: render(node(args.platform))},
+            metadata=meta.ObjectMetaArgs(name=NODE_CONFIG_MAP, namespace=args.cluster.namespace_name),
+            data={CLOUD_CONFIG_KEY: render(node(args.settings, args.cluster))},
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.register_outputs({})
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClusterIdentityArgs:
-    """Inputs of `ClusterIdentity`. `cloud_type` is CAPZ's own word: public, usgovernment or china."""
-
-    cluster: str
-    namespace: str
-    tenant_id: str
-    credential_path: str
-    cloud_type: str
-    annotations: Mapping[str, str] | None = None
 
 
 class ClusterIdentity(pulumi.ComponentResource):
@@ -133,22 +103,22 @@ class ClusterIdentity(pulumi.ComponentResource):
     (`hypershift-operator/controllers/hostedcluster/internal/platform/azure/azure.go:471-525`).
     """
 
-    def __init__(self, name: str, args: ClusterIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: ConsumerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("idstack:kubernetes:ClusterIdentity", name, None, opts)
         CustomResource(
             f"{name}-object",
             api_version="infrastructure.cluster.x-k8s.io/v1beta1",
             kind="AzureClusterIdentity",
-            metadata=meta.ObjectMetaArgs(name=args.cluster, namespace=args.namespace, annotations=args.annotations),
+            metadata=args.metadata(args.cluster.name),
             spec={
                 "type": "UserAssignedIdentityCredential",
-                "tenantID": args.tenant_id,
+                "tenantID": args.settings.tenant_id,
                 # Required by the definition, and empty with this type.
                 "clientID": "",
                 "clientSecret": {},
                 "userAssignedIdentityCredentialsPath": args.credential_path,
-                "userAssignedIdentityCredentialsCloudType": args.cloud_type,
-                "allowedNamespaces": {"list": [args.namespace]},
+                "userAssignedIdentityCredentialsCloudType": args.settings.cloud.capz_cloud_type,
+                "allowedNamespaces": {"list": [args.cluster.namespace_name]},
             },
             opts=pulumi.ResourceOptions(parent=self),
         )

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
-from pulumi_kubernetes.meta import v1 as meta
+
+from components.azure.credential_store import CredentialStore
+from components.kubernetes.identity_args import IdentityArgs
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecretProviderClassArgs:
-    """Inputs of `SecretProviderClass`. `key_vault_user_client_id` is the identity that reads the vault.
+class SecretProviderClassArgs(IdentityArgs):
+    """Inputs of `SecretProviderClass`; the key-vault-user of `store` reads the vault."""
 
-    `annotations` are None for a class of the control-plane operator. `file` is the name of the mounted file, None for
-    the secret's.
-    """
-
-    class_name: str
-    namespace: str
-    secret_name: str
-    object_encoding: str
-    vault_name: str
-    tenant_id: str
-    key_vault_user_client_id: pulumi.Input[str]
-    annotations: Mapping[str, str] | None = None
-    file: str | None = None
+    store: CredentialStore
 
 
 class SecretProviderClass(pulumi.ComponentResource):
@@ -39,7 +28,7 @@ class SecretProviderClass(pulumi.ComponentResource):
             f"{name}-object",
             api_version="secrets-store.csi.x-k8s.io/v1",
             kind="SecretProviderClass",
-            metadata=meta.ObjectMetaArgs(name=args.class_name, namespace=args.namespace, annotations=args.annotations),
+            metadata=args.metadata(args.row.secret_provider_class),
             spec=_spec(args),
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -60,15 +49,16 @@ def objects(secret_name: str, object_encoding: str, file: str | None = None) -> 
 
 
 def _spec(args: SecretProviderClassArgs) -> dict[str, Any]:
+    encoding = args.cluster.identity(args.row).object_encoding
     return {
         "provider": "azure",
         # The provider reads strings only: a YAML boolean fails the mount.
         "parameters": {
             "usePodIdentity": "false",
             "useVMManagedIdentity": "true",
-            "userAssignedIdentityID": args.key_vault_user_client_id,
-            "keyvaultName": args.vault_name,
-            "tenantId": args.tenant_id,
-            "objects": objects(args.secret_name, args.object_encoding, args.file),
+            "userAssignedIdentityID": args.store.key_vault_user_client_id,
+            "keyvaultName": args.store.vault_name,
+            "tenantId": args.settings.tenant_id,
+            "objects": objects(args.secret_name, encoding, args.row.mounts[0].file),
         },
     }

@@ -12,9 +12,10 @@ from pulumi_kubernetes.meta import v1 as meta
 from pulumi_kubernetes.policy import v1 as policy
 
 from components.kubernetes.wiring import wire
-from identity.catalogue_rows import Mount
+from identity.catalogue_rows import ControlPlaneIdentity
+from identity.mounts import side_by_side
 from identity.security_context import CONTAINER_SECURITY, POD_SECURITY
-from identity.settings import WorkloadSettings
+from identity.settings import HostedClusterSettings, WorkloadSettings
 
 # The label `app.kubernetes.io/name` of all user workloads; `instance` has the name of one.
 _NAME: Final = "user-workload"
@@ -23,21 +24,12 @@ _TEMPORARY: Final = "tmp-dir"
 
 
 @dataclass(frozen=True, kw_only=True)
-class MountedIdentity:
-    """One identity in the pod: its mount there, its SecretProviderClass and the name of its file."""
-
-    mount: Mount
-    secret_provider_class: str
-    secret_name: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class UserWorkloadArgs:
-    """Inputs of `UserWorkload`. The mounts of `identities` fit into one container (`identity.mounts`)."""
+    """Inputs of `UserWorkload`. The mounts of `rows` fit into one container (`identity.mounts`)."""
 
     workload: WorkloadSettings
-    namespace: str
-    identities: Sequence[MountedIdentity]
+    cluster: HostedClusterSettings
+    rows: Sequence[ControlPlaneIdentity]
 
 
 class UserWorkload(pulumi.ComponentResource):
@@ -47,12 +39,12 @@ class UserWorkload(pulumi.ComponentResource):
         super().__init__("idstack:kubernetes:UserWorkload", name, None, opts)
         workload = args.workload
         labels = {"app.kubernetes.io/name": _NAME, "app.kubernetes.io/instance": workload.name}
-        metadata = meta.ObjectMetaArgs(name=workload.name, namespace=args.namespace, labels=labels)
+        metadata = meta.ObjectMetaArgs(name=workload.name, namespace=args.cluster.namespace_name, labels=labels)
         child = pulumi.ResourceOptions(parent=self)
         spec = {
             "replicas": workload.replicas,
             "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": pod(workload, args.identities)},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(args)},
         }
         apps.Deployment(
             f"{name}-deployment", metadata=metadata, spec=cast(apps.DeploymentSpecArgsDict, spec), opts=child
@@ -69,8 +61,9 @@ class UserWorkload(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-def pod(workload: WorkloadSettings, identities: Sequence[MountedIdentity]) -> dict[str, Any]:
+def _pod(args: UserWorkloadArgs) -> dict[str, Any]:
     """The pod with one container, named as the workload, that has every identity."""
+    workload = args.workload
     container: dict[str, Any] = {
         "name": workload.name,
         "image": workload.image,
@@ -91,13 +84,13 @@ def pod(workload: WorkloadSettings, identities: Sequence[MountedIdentity]) -> di
         "containers": [_without_empty(container)],
     }
     spec = _without_empty(spec)
-    for identity in identities:
+    for row, mount in zip(args.rows, side_by_side(args.rows), strict=True):
         spec = wire(
             spec,
-            identity.mount,
+            mount,
             workload.name,
-            secret_provider_class=identity.secret_provider_class,
-            secret_name=identity.secret_name,
+            secret_provider_class=row.secret_provider_class,
+            secret_name=args.cluster.identity(row).secret_name,
         )
     return spec
 

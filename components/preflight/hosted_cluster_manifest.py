@@ -15,7 +15,6 @@ import yaml
 from components.hypershift.base_manifest import completed, defaults
 from components.hypershift.hosted_cluster_object import Conflict, conflicts, stack_part
 from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
-from components.kubernetes.cloud_config import Platform
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import HostedClusterSettings, Problem, Settings
 from identity.settings.schema.problems import Place, enumerate_words, path_of, show, value_at
@@ -107,7 +106,7 @@ def _validate(
                 fix="remove it",
             )
     spec = hosted_cluster_spec(
-        Platform.of(settings, cluster),
+        settings,
         cluster,
         vault_name=vault_name,
         control_plane={row.field: _ASSIGNED_BY_AZURE for row in CONTROL_PLANE if cluster.identity(row).enabled},

@@ -13,7 +13,6 @@ from components.azure.credential_store import CredentialStore
 from components.azure.entra_application import EntraApplicationArgs
 from components.azure.imported_credential import ImportedCredential
 from components.azure.vault import Vault, VaultArgs
-from components.kubernetes.cloud_config import Platform
 from identity import catalogue, catalogue_rows
 from identity.plugin_schema import CredentialDocument
 from identity.settings import Settings, load_settings
@@ -40,19 +39,6 @@ IDENTITIES = tuple(each for each in catalogue.CONTROL_PLANE if each.enabled_by_d
 MOUNTS = tuple((each, mount) for each in IDENTITIES for mount in each.mounts)
 """Each mount of `hc1`, with the row of its identity."""
 ROLES = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
-
-PLATFORM = Platform(
-    cloud="AzurePublicCloud",
-    tenant_id=TENANT,
-    subscription_id=SUBSCRIPTION,
-    resource_group="hc1-managed",
-    location="eastus",
-    vnet_id=VNET,
-    subnet_id=SUBNET,
-    security_group_id=SECURITY_GROUP,
-    infra_id="hc1-infra",
-)
-
 DOCUMENT: CredentialDocument[pulumi.Input[str]] = {
     "file": "ciro.json",
     "clientId": REGISTRY["clientId"],

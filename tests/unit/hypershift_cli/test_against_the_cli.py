@@ -14,7 +14,6 @@ import yaml
 from components.hypershift.base_manifest import base_manifest
 from components.hypershift.hosted_cluster_object import conflicts, merged, stack_part
 from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
-from components.kubernetes.cloud_config import Platform
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import Settings, load_settings
 from ops.outputs.hypershift import HostedClusterExport, hosted_clusters
@@ -50,7 +49,7 @@ def client_ids(rows: Any) -> dict[str, str]:
 def identity_spec(settings: Settings) -> Any:
     cluster = settings.hosted_clusters[0]
     return hosted_cluster_spec(
-        Platform.of(settings, cluster),
+        settings,
         cluster,
         vault_name="kv-idstack-dev",
         control_plane=client_ids(CONTROL_PLANE),
