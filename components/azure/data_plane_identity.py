@@ -11,25 +11,17 @@ from components.azure.managed_identity import ManagedIdentityArgs, managed_ident
 from identity import resource_types
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.catalogue_rows import DataPlaneIdentity
-from identity.naming import federated_credential_name, parse_arm_id
-from identity.settings import HostedClusterSettings, Settings
-from identity.settings.schema.managed_identities import managed_identity_of
+from identity.naming import federated_credential_name
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataPlaneIdentityArgs:
+class DataPlaneIdentityArgs(ManagedIdentityArgs[DataPlaneIdentity]):
     """Inputs of `DataPlaneIdentityComponent`.
 
-    `stack_owner` is the stack's owner id. `issuer` has the resources that publish the cluster's keys, `infrastructure`
-    those with the role's scopes; both are empty if they exist already.
+    `issuer` has the resources that publish the cluster's keys, empty if they exist already.
     """
 
-    row: DataPlaneIdentity
-    settings: Settings
-    cluster: HostedClusterSettings
-    stack_owner: pulumi.Input[str] | None
     issuer: Sequence[pulumi.Resource] = ()
-    infrastructure: Sequence[pulumi.Resource] = ()
 
 
 class DataPlaneIdentityComponent(pulumi.ComponentResource):
@@ -45,26 +37,19 @@ class DataPlaneIdentityComponent(pulumi.ComponentResource):
         names = cluster.federated_identity(row.field)
         identity = managed_identity(
             name,
-            ManagedIdentityArgs(
-                row=row,
-                grants=[row.grant(settings.roles)],
-                settings=settings,
-                cluster=cluster,
-                identity_name=parse_arm_id(managed_identity_of(settings, cluster, row)).name,
-                location=names.location or settings.location,
-                credentials={
-                    subject.word: names.federated_credentials.get(
-                        subject.word, federated_credential_name(cluster.name, row.credential_stem, subject.suffix)
-                    )
-                    for subject in row.subjects
-                },
-                issuer=cluster.issuer_url,
-                trusted=args.issuer,
-                audience=FEDERATED_AUDIENCE,
-                stack_owner=args.stack_owner,
-                infrastructure=args.infrastructure,
-            ),
             self,
+            args,
+            location=names.location or settings.location,
+            grants=[row.grant(settings.roles)],
+            credentials={
+                subject.word: names.federated_credentials.get(
+                    subject.word, federated_credential_name(cluster.name, row.credential_stem, subject.suffix)
+                )
+                for subject in row.subjects
+            },
+            issuer=cluster.issuer_url,
+            audience=FEDERATED_AUDIENCE,
+            trusted=args.issuer,
         )
         self.client_id: pulumi.Output[str] = identity.client_id
         self.principal_id: pulumi.Output[str] = identity.principal_id

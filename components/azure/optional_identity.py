@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -14,7 +13,6 @@ from identity.catalogue import MANAGEMENT_AUDIENCE
 from identity.catalogue_rows import OptionalManagedIdentity
 from identity.naming import parse_arm_id
 from identity.roles import MANAGED_IDENTITY_OPERATOR_ROLE
-from identity.settings import HostedClusterSettings, Settings
 from identity.settings.schema.managed_identities import managed_identity_of
 
 
@@ -27,19 +25,10 @@ class AttacherArgs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptionalIdentityArgs:
-    """Inputs of `OptionalIdentityComponent`. `attacher` is None for an identity without nodes.
+class OptionalIdentityArgs(ManagedIdentityArgs[OptionalManagedIdentity]):
+    """Inputs of `OptionalIdentityComponent`. `attacher` is None for an identity without nodes."""
 
-    `stack_owner` is the stack's owner id. `infrastructure` has the resources with the role's scopes, empty if they
-    exist already.
-    """
-
-    row: OptionalManagedIdentity
-    settings: Settings
-    cluster: HostedClusterSettings
     attacher: AttacherArgs | None
-    stack_owner: pulumi.Input[str] | None
-    infrastructure: Sequence[pulumi.Resource] = ()
 
 
 class OptionalIdentityComponent(pulumi.ComponentResource):
@@ -56,20 +45,13 @@ class OptionalIdentityComponent(pulumi.ComponentResource):
         identity_name = parse_arm_id(self.resource_id).name
         identity = managed_identity(
             name,
-            ManagedIdentityArgs(
-                row=row,
-                grants=row.grants,
-                settings=settings,
-                cluster=cluster,
-                identity_name=identity_name,
-                location=settings.location,
-                credentials={subject.word: f"{identity_name}-{subject.suffix}" for subject in row.subjects},
-                issuer=cluster.management_issuer_url,
-                audience=MANAGEMENT_AUDIENCE,
-                stack_owner=args.stack_owner,
-                infrastructure=args.infrastructure,
-            ),
             self,
+            args,
+            location=settings.location,
+            grants=row.grants,
+            credentials={subject.word: f"{identity_name}-{subject.suffix}" for subject in row.subjects},
+            issuer=cluster.management_issuer_url,
+            audience=MANAGEMENT_AUDIENCE,
         )
         if args.attacher is not None:
             RoleGrants(
