@@ -63,15 +63,6 @@ def assignment_inputs(principal: str, role: str = _READER) -> Props:
     }
 
 
-def test_what_exists_is_not_taken_over(azure_native: AzureNative, unique: Unique) -> None:
-    inputs, created = create(azure_native, IDENTITY, identity_inputs(unique("mi")))
-    with pytest.raises(PluginError) as refused:
-        azure_native.resource(IDENTITY).create(urn(IDENTITY), inputs, preview=False)
-    wanted = f"{_GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{inputs['resourceName']}"
-    assert str(refused.value) == f"cannot create already existing resource '{wanted}'"
-    delete(azure_native, IDENTITY, inputs, created)
-
-
 def test_the_state_is_what_a_read_answers_and_a_refresh_then_changes_nothing(
     azure_native: AzureNative, unique: Unique
 ) -> None:

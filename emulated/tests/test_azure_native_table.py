@@ -12,47 +12,6 @@ from emulated.azure_native.rows import FunctionRow, ResourceRow
 from emulated.azure_native.table import FUNCTIONS, RESOURCES
 from emulated.sdk_types import properties
 
-# diff.go, replacement.go and x-ms-mutability of pulumi/pulumi-azure-native (see the table): a change of these replaces.
-_REPLACES = {
-    "azure-native:keyvault:Vault": {"resourceGroupName", "vaultName"},
-    "azure-native:keyvault:Secret": {"resourceGroupName", "vaultName", "secretName"},
-    "azure-native:managedidentity:UserAssignedIdentity": {"resourceGroupName", "resourceName", "location"},
-    "azure-native:managedidentity:FederatedIdentityCredential": {
-        "resourceGroupName",
-        "resourceName",
-        "federatedIdentityCredentialResourceName",
-    },
-    "azure-native:storage:StorageAccount": {"resourceGroupName", "accountName", "isHnsEnabled", "location"},
-    "azure-native:storage:BlobContainer": {"resourceGroupName", "accountName", "containerName"},
-    "azure-native:authorization:RoleAssignment": {"scope", "roleAssignmentName", "principalId"},
-    "azure-native:resources:ResourceGroup": {"resourceGroupName", "location"},
-    "azure-native:network:VirtualNetwork": {"resourceGroupName", "virtualNetworkName", "location"},
-    "azure-native:network:Subnet": {"resourceGroupName", "virtualNetworkName", "subnetName"},
-    "azure-native:network:NetworkSecurityGroup": {"resourceGroupName", "networkSecurityGroupName"},
-    "azure-native:network:PublicIPAddress": {
-        *("resourceGroupName", "publicIpAddressName", "location", "publicIPAddressVersion", "publicIPPrefix", "sku"),
-    },
-    "azure-native:network:LoadBalancer": {"resourceGroupName", "loadBalancerName"},
-    "azure-native:privatedns:PrivateZone": {"resourceGroupName", "privateZoneName", "location"},
-    "azure-native:privatedns:VirtualNetworkLink": {
-        *("resourceGroupName", "privateZoneName", "virtualNetworkLinkName", "location"),
-    },
-    "azure-native:monitor:DiagnosticSetting": {"resourceUri", "name"},
-    "azure-native:eventgrid:SystemTopic": {"resourceGroupName", "systemTopicName", "location"},
-    "azure-native:eventgrid:SystemTopicEventSubscription": {
-        *("resourceGroupName", "systemTopicName", "eventSubscriptionName"),
-    },
-    "azure-native:containerservice:ManagedCluster": {
-        *("resourceGroupName", "resourceName", "location", "dnsPrefix", "fqdnSubdomain", "nodeResourceGroup"),
-        *("diskEncryptionSetID", "linuxProfile", "windowsProfile"),
-    },
-}
-
-
-@pytest.mark.parametrize("row", RESOURCES.values(), ids=lambda row: row.type_name)
-def test_exactly_these_arguments_replace(row: ResourceRow) -> None:
-    assert {name for name in properties(row.arguments) if row.replaces(name)} == _REPLACES[row.token]
-
 
 @pytest.mark.parametrize("row", RESOURCES.values(), ids=lambda row: row.type_name)
 def test_a_resource_row_is_what_the_sdk_registers(row: ResourceRow) -> None:

@@ -165,12 +165,6 @@ def test_another_owner_is_noted_in_place() -> None:
     assert resource.update(URN, "id", INPUTS, state, new, preview=False) == {**state, **new}
 
 
-@pytest.mark.parametrize("schema", [0, 2, "x"])
-def test_a_state_of_another_version_is_refused_in_words(schema: Any) -> None:
-    with pytest.raises(PluginError, match="the state has the schema"):
-        resource.check(URN, {**INPUTS, "schema": schema}, INPUTS)
-
-
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not pause between the reads after a removal."""

@@ -374,10 +374,3 @@ def test_a_missing_input_is_refused_by_name(name: str) -> None:
 def test_unknown_inputs_are_nobodys_mistake() -> None:
     unknown = {**inputs(issued()), **dict.fromkeys(("thumbprint", "clientId", "objectId", "provenAt"), UNKNOWN)}
     assert checked(unknown)["thumbprint"] is UNKNOWN
-
-
-@pytest.mark.parametrize("schema", [0, 2, "x"])
-def test_a_state_of_another_version_is_refused_in_words(schema: Any) -> None:
-    wanted = inputs(issued())
-    with pytest.raises(PluginError, match="the state has the schema"):
-        resource.check(URN, {**wanted, "schema": schema}, wanted)

@@ -214,11 +214,6 @@ def test_documents_that_are_gone_are_gone(issuer: ArmWorld) -> None:
     assert resource.read(URN, ISSUER, inputs, inputs) is None
 
 
-def test_documents_are_not_imported(issuer: ArmWorld) -> None:
-    with pytest.raises(PluginError, match="hc1-issuer-documents cannot be imported"):
-        resource.read(URN, ISSUER, {}, {})
-
-
 def test_another_address_is_another_issuer(issuer: ArmWorld) -> None:
     old = checked(program())
     changes = resource.diff(URN, ISSUER, old, old, {**old, "issuer": "https://other", "signing": 2}).changes

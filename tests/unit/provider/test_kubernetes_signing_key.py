@@ -211,11 +211,6 @@ def test_another_name_is_another_secret(world: SecretWorld) -> None:
     assert {path: change.replace for path, change in changes.items()} == {"name": True, "keyId": False}
 
 
-def test_a_secret_is_not_imported() -> None:
-    with pytest.raises(PluginError, match="hc1-signing-key-secret cannot be imported"):
-        resource.read(URN, "clusters/hc1-sa-signing-key", {}, {})
-
-
 ETCD = KubernetesEtcdKeyResource()
 
 

@@ -19,7 +19,7 @@ from localcloud.azure.entra.api import app
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.tests.hosts import Certificates, Serve
-from plugin.values import UNKNOWN, Props, Secret, from_struct, to_struct
+from plugin.values import Props, Secret, from_struct, to_struct
 
 Stub = provider_pb2_grpc.ResourceProviderStub
 
@@ -87,15 +87,6 @@ def test_a_renewal_is_a_detailed_diff_of_inputs(stub: Stub) -> None:
     assert all(each.inputDiff for each in diff.detailedDiff.values()), "a diff of an output alone prints as a deletion"
 
 
-def test_a_delivery_that_was_noted_is_no_diff(stub: Stub) -> None:
-    old = {"current": "a", "a": {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90}}
-    new = old | {"delivered": {"name": "a1", "at": "2026-01-31T09:31:00Z"}}
-    request = provider_pb2.DiffRequest(
-        urn=urn("RenewalSchedule"), id="x", olds=to_struct(old), old_inputs=to_struct(old), news=to_struct(new)
-    )
-    assert stub.Diff(request).changes == provider_pb2.DiffResponse.DIFF_NONE
-
-
 def issued(stub: Stub) -> Props:
     """The state of a certificate, valid now, whose key the plugin's process has."""
     properties = CERTIFICATE | {"notBefore": rfc3339.render(datetime.now(UTC) - timedelta(minutes=5))}
@@ -111,15 +102,6 @@ def test_no_key_crosses_the_wire(stub: Stub) -> None:
     assert created.id == state["thumbprint"]
     assert not any(isinstance(value, Secret) for value in state.values())
     assert b"PRIVATE KEY" not in created.SerializeToString()
-
-
-def test_a_preview_knows_the_end_alone(stub: Stub) -> None:
-    request = provider_pb2.CreateRequest(urn=urn("Certificate"), properties=to_struct(CERTIFICATE), preview=True)
-    created = stub.Create(request)
-    state = from_struct(created.properties)
-
-    assert (created.id, state["thumbprint"]) == ("", UNKNOWN)
-    assert state["notAfter"] == "2026-05-01T09:25:15Z"
 
 
 def test_the_next_generation_replaces_a_certificate(stub: Stub) -> None:

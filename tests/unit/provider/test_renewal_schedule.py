@@ -199,21 +199,9 @@ def test_a_lifetime_past_the_calendar_is_refused(set_clock: SetClock, days: int)
     ]
 
 
-@pytest.mark.parametrize("schema", [None, 0, 2, "x"])
-def test_a_state_of_another_version_is_refused_in_words(vault: ArmWorld, schema: Any) -> None:
-    old = {name: value for name, value in {**FIRST_ISSUE, "schema": schema}.items() if value is not None}
-    with pytest.raises(PluginError, match="the state has the schema"):
-        checked(old)
-
-
 def test_outputs_are_the_checked_inputs_with_empty_slots_in_previews_too() -> None:
     noted = {**FIRST_ISSUE, "delivered": DELIVERED}
     created = schedule.create(URN, noted, preview=False)
     assert (created.id, created.state) == ("hc1-ingress-schedule", {**noted, "b": {}})
     assert schedule.create(URN, noted, preview=True).state == created.state
     assert schedule.update(URN, "id", {}, {}, noted, preview=True) == created.state
-
-
-def test_an_import_is_refused() -> None:
-    with pytest.raises(PluginError, match="hc1-ingress-schedule cannot be imported"):
-        schedule.read(URN, "id", {}, {})

@@ -324,10 +324,3 @@ def test_a_settle_time_that_the_timeout_cuts_off_is_refused(tenant: GateTenant) 
     with pytest.raises(PluginError, match="settle <= timeout"):
         resource.create(URN, inputs, preview=False)
     assert tenant.answers == []
-
-
-@pytest.mark.parametrize("schema", [0, 2, "x"])
-def test_a_state_of_another_version_is_refused_in_words(tenant: GateTenant, schema: Any) -> None:
-    inputs = tenant.inputs(certificate(), "some id")
-    with pytest.raises(PluginError, match="the state has the schema"):
-        resource.check(URN, {**inputs, "schema": schema}, inputs)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-import pytest
-
-from plugin import UNKNOWN, PluginError, Props
+from plugin import UNKNOWN, Props
 from provider.stack_owner import StackOwnerResource
 
 URN = "urn:pulumi:dev::idstack::idstack:index:StackOwner::owner"
@@ -41,8 +39,3 @@ def test_it_stays_whatever_a_later_release_asks() -> None:
     for preview in (True, False):
         updated = resource.update(URN, first.id, inputs(), first.state, inputs() | {"note": "x"}, preview=preview)
         assert updated == first.state | {"note": "x"}
-
-
-def test_it_cannot_be_imported() -> None:
-    with pytest.raises(PluginError, match="owner cannot be imported"):
-        resource.read(URN, "an-id", {}, {})

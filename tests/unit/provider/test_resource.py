@@ -1,0 +1,30 @@
+"""What every resource of the plugin has in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from identity import resource_types
+from plugin import PluginError
+from provider.__main__ import RESOURCES
+
+IMPORTED = {resource_types.CREDENTIAL_SECRET, resource_types.SIGNING_KEY, resource_types.ENCRYPTION_KEY}
+
+
+def urn(token: str) -> str:
+    return f"urn:pulumi:dev::idstack::{token}::hc1-thing"
+
+
+@pytest.mark.parametrize("token", RESOURCES)
+@pytest.mark.parametrize("old", [{}, {"schema": 0}, {"schema": 2}, {"schema": "x"}])
+def test_a_state_of_another_version_is_refused_in_words(token: str, old: dict[str, Any]) -> None:
+    with pytest.raises(PluginError, match="the state has the schema"):
+        RESOURCES[token].check(urn(token), old, {})
+
+
+@pytest.mark.parametrize("token", sorted(RESOURCES.keys() - IMPORTED))
+def test_what_its_stack_alone_knows_is_not_imported(token: str) -> None:
+    with pytest.raises(PluginError, match=r"^hc1-thing cannot be imported: .*\b[Rr]emove "):
+        RESOURCES[token].read(urn(token), "id", {}, {})
