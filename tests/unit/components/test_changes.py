@@ -18,6 +18,11 @@ def inputs(recorder: RecordingMonitor) -> dict[str, Mapping[str, Any]]:
     return {each.name: each.inputs for each in recorder.registered if not each.is_component}
 
 
+def of_identity(recorder: RecordingMonitor, name: str) -> set[str]:
+    """The names of what one identity of the control plane has."""
+    return {each for each in inputs(recorder) if name in each and "data-plane" not in each}
+
+
 @pytest.fixture
 def steps(stack: RecordingMonitor, program: Program, request: pytest.FixtureRequest) -> dict[str, str]:
     """Operation by name: what the engine does after the change, a replacement among the updates."""
@@ -35,9 +40,8 @@ def of_identities(**identities: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("steps", [of_identities(imageRegistry={"enabled": False})], indirect=True)
-def test_an_identity_switched_off_is_all_that_is_deleted(steps: dict[str, str]) -> None:
-    assert set(steps.values()) == {"delete"}
-    assert [name for name in steps if "image-registry" not in name] == []
+def test_an_identity_switched_off_is_all_that_is_deleted(steps: dict[str, str], stack: RecordingMonitor) -> None:
+    assert steps == dict.fromkeys(of_identity(stack, "image-registry"), "delete")
     assert {
         "hc1-image-registry-credential-secret",
         "hc1-image-registry-roles-managed",
@@ -47,17 +51,22 @@ def test_an_identity_switched_off_is_all_that_is_deleted(steps: dict[str, str]) 
 
 
 @pytest.mark.parametrize("steps", [{"hostedClusters": [hosted_cluster(kms=None)]}], indirect=True)
-def test_without_kms_all_of_its_identity_is_deleted_and_nothing_else(steps: dict[str, str]) -> None:
-    assert set(steps.values()) == {"delete"}
-    assert [name for name in steps if "kms" not in name] == []
+def test_without_kms_all_of_its_identity_is_deleted_and_nothing_else(
+    steps: dict[str, str], stack: RecordingMonitor
+) -> None:
+    assert steps == dict.fromkeys(of_identity(stack, "kms"), "delete")
     assert {"hc1-kms-credential-secret", "hc1-cluster-side-probe-kms-2-deployment"} <= steps.keys()
 
 
 @pytest.mark.parametrize("steps", [of_identities(imageRegistry={"objectEncoding": "hex"})], indirect=True)
-def test_another_encoding_of_one_identity_touches_that_one_only(steps: dict[str, str]) -> None:
+def test_another_encoding_of_one_identity_touches_that_one_only(steps: dict[str, str], stack: RecordingMonitor) -> None:
     assert set(steps.values()) == {"update"}
-    assert [name for name in steps if "image-registry" not in name] == []
-    assert {"hc1-image-registry-credential-secret", "hc1-cluster-side-image-registry-class-object"} <= steps.keys()
+    assert steps.keys() <= of_identity(stack, "image-registry")
+    assert {
+        "hc1-image-registry-credential-secret",
+        "hc1-image-registry-entra-schedule",
+        "hc1-cluster-side-image-registry-class-object",
+    } <= steps.keys()
 
 
 @pytest.mark.parametrize("steps", [{"hostedClusters": [hosted_cluster(), world.SECOND_CLUSTER]}], indirect=True)

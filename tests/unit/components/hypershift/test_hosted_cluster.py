@@ -171,17 +171,6 @@ def test_a_role_that_an_identity_keeps_is_at_the_same_scopes(program: Program) -
     assert grants(recorder, "hc1-disk") == {(ROLES["disk"][0], MANAGED)}
 
 
-def test_a_disabled_identity_has_no_resource(stack: RecordingMonitor, without_registry: RecordingMonitor) -> None:
-    gone = [
-        each.name for each in stack.registered if each.urn not in {each.urn for each in without_registry.registered}
-    ]
-
-    own = ("hc1-image-registry", "hc1-cluster-side-image-registry-class", "hc1-cluster-side-probe-image-registry")
-    assert gone
-    assert [name for name in gone if not name.startswith(own)] == []
-    assert [each.name for each in without_registry.registered if each.name.startswith(own)] == []
-
-
 def test_an_identity_that_is_off_has_no_key_in_the_specification(without_registry: RecordingMonitor) -> None:
     outputs = without_registry.outputs_of("hc1")
     identities = outputs["spec"]["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"]
@@ -226,16 +215,6 @@ def test_an_identity_with_an_encoding_of_its_own_is_the_only_one_that_changes(pr
         **{field: managed_identity(field) for field in SECRETS if field != "kms"},
         "ingress": {**managed_identity("ingress"), "objectEncoding": "base64"},
     }
-    encoded = {each.name: each.inputs["objectEncoding"] for each in recorder.all("idstack:index:CredentialSecret")}
-    encoded |= {each.name: each.inputs["objectEncoding"] for each in recorder.all("idstack:index:RenewalSchedule")}
-    assert {name for name, encoding in encoded.items() if encoding == "base64"} == {
-        "hc1-ingress-credential-secret",
-        "hc1-ingress-entra-schedule",
-    }
-    classes = recorder.all("kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass")
-    assert [each.name for each in classes if "base64" in each.inputs["spec"]["parameters"]["objects"]] == [
-        "hc1-cluster-side-ingress-class-object"
-    ]
 
 
 def test_each_application_is_named_after_its_secret(stack: RecordingMonitor) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -59,16 +58,6 @@ def test_nothing_has_a_certificate_or_a_vault(recorder: RecordingMonitor) -> Non
         {kind for kind in kinds if kind.startswith("idstack:")} == {"idstack:index:StackOwner"}
     )
     assert not {"keyVaultId", "keyVaultName", "keyVaultUri", "keyVaultUserClientId"} & {*recorder.stack_outputs.values}
-
-
-def test_one_after_another_the_credentials_of_an_identity_are_written(recorder: RecordingMonitor) -> None:
-    by_identity: dict[str, list[Any]] = {}
-    for each in recorder.all(CREDENTIAL):
-        by_identity.setdefault(each.inputs["resourceName"], []).append(each)
-
-    for own in by_identity.values():
-        for before, after in pairwise(own):
-            assert before.urn in after.request.dependencies
 
 
 def test_the_hosted_cluster_names_them_in_the_second_way(recorder: RecordingMonitor) -> None:
