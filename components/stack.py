@@ -55,7 +55,7 @@ class IdentityStack:
                     cluster=cluster,
                     store=self._store,
                     deployer=preflight.deployer,
-                    imported=prerequisites.imported_of(cluster.name),
+                    imported=prerequisites.imported[cluster.name],
                     manifest=prerequisites.manifests.get(cluster.name),
                     delivered=delivered(preflight.last, cluster.name),
                     connection=providers.connection,

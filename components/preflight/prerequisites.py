@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
@@ -60,16 +60,12 @@ class Prerequisites:
     - `signing_key_files`: by hosted cluster the id of the signing key in the file that the configuration names.
     """
 
-    management_cluster: AksCluster | None = None
-    node_resource_group: str | None = None
-    add_on_identity: ExistingIdentity | None = None
-    imported: Mapping[tuple[str, str], ImportedCredential] = field(default_factory=dict)
-    manifests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    signing_key_files: Mapping[str, str] = field(default_factory=dict)
-
-    def imported_of(self, cluster: str) -> dict[str, ImportedCredential]:
-        """The managed identities of one hosted cluster by field."""
-        return {name: credential for (owner, name), credential in self.imported.items() if owner == cluster}
+    management_cluster: AksCluster | None
+    node_resource_group: str | None
+    add_on_identity: ExistingIdentity | None
+    imported: Mapping[str, Mapping[str, ImportedCredential]]
+    manifests: Mapping[str, Mapping[str, Any]]
+    signing_key_files: Mapping[str, str]
 
 
 async def look_up(
@@ -97,7 +93,7 @@ async def look_up(
         if isinstance(results[lookup], Exception) and not (lookup == created and _is_missing(results[lookup]))
     ]
     answers = {lookup: answer for lookup, answer in results.items() if isinstance(answer, Mapping)}
-    imported: dict[tuple[str, str], ImportedCredential] = {}
+    imported: dict[str, dict[str, ImportedCredential]] = {each.name: {} for each in settings.hosted_clusters}
     for index, hosted in enumerate(settings.hosted_clusters):
         place: Place = ("hostedClusters", index)
         problems += compare_infrastructure(hosted, place, answers, settings)
@@ -105,7 +101,7 @@ async def look_up(
             try:
                 at = (*place, "identities", name)
                 if (credential := imported_credential(settings, identity, at, answers, vault)) is not None:
-                    imported[hosted.name, name] = credential
+                    imported[hosted.name][name] = credential
             except ConfigurationError as error:
                 problems += error.problems
     manifests = read_manifests(settings, parse_arm_id(vault).name if vault else "")

@@ -179,8 +179,8 @@ def imported(invokes: Mapping[str, Any], credential: Mapping[str, str]) -> Impor
         looked_up.append(await look_up(settings, register_providers(settings), None, {}))
 
     run(build, invokes=invokes)
-    assert looked_up[0].imported_of("hc2") == {}
-    return looked_up[0].imported_of("hc1")["imageRegistry"]
+    assert looked_up[0].imported.keys() == {"hc1"}
+    return looked_up[0].imported["hc1"]["imageRegistry"]
 
 
 def test_of_a_secret_that_is_in_the_vault_the_dates_beside_it_are_known() -> None:
