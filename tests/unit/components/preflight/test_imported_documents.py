@@ -1,4 +1,7 @@
-"""Credentials that were issued elsewhere, validated by the whole program: each rule in the words that a user reads."""
+"""Credentials that were issued elsewhere, validated by the whole program, in the words that a user reads.
+
+`tests/unit/identity/credentials/test_validate.py` has each rule.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,26 @@ import pytest
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
-from tests.unit.components.preflight.invalid_documents import INVALID, MARKER, OTHER, InvalidDocument, changed
 from tests.unit.components.program import Program
-from tests.unit.components.world import REGISTRY_IDENTITY, hosted_cluster, lookups
+from tests.unit.components.world import REGISTRY, REGISTRY_IDENTITY, TENANT, hosted_cluster, lookups
+from tests.unit.identity.credentials import documents
 from tests.unit.identity.credentials.world import certificate
 
 _FIELD: Final = "imageRegistry"
 _PLACE: Final = f"idstack:hostedClusters[0].identities.{_FIELD}.credential"
 _DAY: Final = timedelta(days=1)
+MARKER: Final = "MARKERMARKERMARKER"
+OTHER: Final = "cccccccc-0000-4000-8000-000000000001"
 
 
 @pytest.fixture(scope="module")
 def issued() -> IssuedCertificate:
     return certificate()
+
+
+def changed(issued: IssuedCertificate, **fields: Any) -> str:
+    """The registry's document with other fields; None drops one."""
+    return documents.changed(issued, **{"tenant_id": TENANT, "client_id": REGISTRY["clientId"], **fields})
 
 
 def credential(text: str, file: Path) -> dict[str, str]:
@@ -66,15 +76,10 @@ def problems(report_text: str) -> list[str]:
     return re.findall(r"^    - (.*)$", report_text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("invalid", INVALID, ids=lambda invalid: invalid.name)
-def test_each_problem_names_what_was_found_what_is_accepted_and_the_fix(
-    program: Program,
-    capfd: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    issued: IssuedCertificate,
-    invalid: InvalidDocument,
+def test_every_problem_of_a_document_is_in_the_report(
+    program: Program, capfd: pytest.CaptureFixture[str], tmp_path: Path, issued: IssuedCertificate
 ) -> None:
-    text = invalid.text(issued)
+    text = changed(issued, client_id=OTHER, tenant_id=OTHER, not_before="2020-01-01T00:00:00Z")
     clusters = [hosted_cluster(identities={_FIELD: identity(credential(text, tmp_path / "document.json"))})]
 
     report_text = report(program, capfd, text, hostedClusters=clusters)
@@ -87,7 +92,14 @@ def test_each_problem_names_what_was_found_what_is_accepted_and_the_fix(
         "\n  accepted: the document that the MSI data plane issued for this identity, as it is"
         "\n  fix:      have it issued again"
     )
-    assert invalid.expected_problem(issued) in problems(report_text)
+    fix = "as configured; take the credential of this identity, or correct the configuration"
+    validity = " to ".join(map(rfc3339.render, (issued.not_before, issued.not_after)))
+    assert problems(report_text) == [
+        f'tenant_id: found "{OTHER}"; accepted: "{TENANT}", {fix}',
+        f'client_id: found "{OTHER}"; accepted: "{REGISTRY["clientId"]}", {fix}',
+        f"not_before: found a date before the certificate's validity ({validity}); accepted: a date within it; "
+        "copy it from the certificate",
+    ]
 
 
 def mocked(issued: IssuedCertificate) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
 
 from identity.credentials.certificate import IssuedCertificate
@@ -65,3 +66,23 @@ def signed_by(key: Any, algorithm: Any, *, start: datetime | None = None, end: d
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
     builder = builder.serial_number(7).not_valid_before(start or now() - DAY).not_valid_after(end or now() + 90 * DAY)
     return builder.sign(key, algorithm).public_bytes(PEM)
+
+
+def pfx(issued: IssuedCertificate, encryption: serialization.KeySerializationEncryption) -> bytes:
+    return pkcs12.serialize_key_and_certificates(b"x", key_of(issued), certificate_of(issued), None, encryption)
+
+
+def legacy_pfx(cipher: pkcs12.PBES) -> serialization.KeySerializationEncryption:
+    builder = serialization.PrivateFormat.PKCS12.encryption_builder().key_cert_algorithm(cipher)
+    return builder.hmac_hash(hashes.SHA1()).build(b"password")  # noqa: S303
+
+
+def with_mac_iterations(count: int) -> bytes:
+    """The vector's file with another count behind its MAC, which nobody could have computed in time."""
+    encoded = count.to_bytes((count.bit_length() + 8) // 8, "big", signed=True)
+    added = len(encoded) - 2
+    assert PFX.endswith(b"\x02\x02\x08\x00")
+    body = PFX[4:-4] + bytes([2, len(encoded)]) + encoded
+    mac = PFX.rindex(b"\x30\x31\x30\x21") - 4
+    body = body[: mac + 1] + bytes([body[mac + 1] + added]) + body[mac + 2 :]
+    return b"\x30\x82" + len(body).to_bytes(2, "big") + body

@@ -22,24 +22,22 @@ from tests.unit.identity.credentials.documents import (
     certificate_of,
     changed,
     key_of,
+    legacy_pfx,
     now,
     pem_of,
+    pfx,
     problems,
     signed_by,
+    with_mac_iterations,
     with_secret,
 )
 from tests.unit.identity.credentials.world import CLIENT, TENANT, certificate, document
 
 PKCS1 = serialization.PrivateFormat.TraditionalOpenSSL
-
-
-def pfx(issued: IssuedCertificate, encryption: serialization.KeySerializationEncryption) -> bytes:
-    return pkcs12.serialize_key_and_certificates(b"x", key_of(issued), certificate_of(issued), None, encryption)
-
-
-def legacy_pfx(cipher: pkcs12.PBES) -> serialization.KeySerializationEncryption:
-    builder = serialization.PrivateFormat.PKCS12.encryption_builder().key_cert_algorithm(cipher)
-    return builder.hmac_hash(hashes.SHA1()).build(b"password")  # noqa: S303
+PAST, FUTURE = "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
+DATE = "accepted: RFC 3339, such as 2026-01-31T09:30:00Z"
+SECRET = "accepted: standard padded base64 of a PEM bundle or of PKCS#12 without a password"
+ENTRY = "write the key (PKCS#8 PEM, no password) and its certificate (PEM) one after the other"
 
 
 class TestProblems:
@@ -55,32 +53,41 @@ class TestProblems:
             ({"client_id": "123"}, 'client_id: found "123"; accepted: the client id (a UUID)'),
             ({"tenant_id": "not a tenant"}, "tenant_id: found a string of 12 characters that is not shown"),
             ({"authentication_endpoint": "http://a.example/"}, 'found "http://a.example/"; accepted: an https URL'),
-            ({"authentication_endpoint": "a.example"}, "authentication_endpoint: found a string of 9 characters"),
             (
-                {"authentication_endpoint": "https://user:word@a.example/"},
-                "found a string of 28 characters that is not",
+                {"authentication_endpoint": "a.example"},
+                "authentication_endpoint: found a string of 9 characters that is not shown; accepted: an https URL of "
+                "the authority, such as https://login.microsoftonline.com/; correct it",
             ),
-            ({"not_before": None}, "not_before: found nothing; accepted: RFC 3339, such as 2026-01-31T09:30:00Z; add"),
+            ({"authentication_endpoint": "https://user:word@a.example/"}, "a string of 28 characters that is not"),
+            ({"not_before": None}, f"not_before: found nothing; {DATE}; add it"),
             ({"not_before": "2026-01-31"}, 'not_before: found "2026-01-31"; accepted: RFC 3339'),
             ({"not_before": 1769851800}, "not_before: found a number; accepted: RFC 3339"),
             ({"not_after": None}, "not_after: found nothing"),
             ({"renew_after": None}, "renew_after: found nothing"),
             ({"cannot_renew_after": None}, "cannot_renew_after: found nothing"),
-            ({"not_after": "2020-01-01T00:00:00Z"}, 'not_after: found "2020-01-01T00:00:00Z", which is in the past'),
             (
-                {"not_before": "2999-01-01T00:00:00Z"},
-                'not_before: found "2999-01-01T00:00:00Z", which is in the future',
+                {"not_after": PAST},
+                f'not_after: found "{PAST}", which is in the past; {DATE}; issue the credential again',
             ),
-            ({"renew_after": "2020-01-01T00:00:00Z"}, '"2020-01-01T00:00:00Z", which is not after not_before'),
-            ({"cannot_renew_after": "2020-01-01T00:00:00Z"}, "which is not after renew_after"),
-            ({"not_before": "2020-01-01T00:00:00Z"}, "found a date before the certificate's validity"),
+            (
+                {"not_before": FUTURE},
+                f'not_before: found "{FUTURE}", which is in the future; {DATE}; wait until it is valid',
+            ),
+            ({"renew_after": PAST}, f'"{PAST}", which is not after not_before; {DATE}; correct the dates'),
+            ({"cannot_renew_after": PAST}, "which is not after renew_after"),
+            ({"not_before": PAST}, "found a date before the certificate's validity"),
             ({"client_secret": None}, "client_secret: found nothing"),
-            ({"client_secret": "%%%"}, "found 3 characters that are not base64; accepted: standard padded base64"),
+            ({"client_secret": ["a"]}, f"client_secret: found a list; {SECRET}; write it as a JSON string"),
+            ({"client_secret": "%%%"}, f"that are not base64; {SECRET}; encode the bundle with `base64 -w0`"),
             ({"client_secret": "-_-_"}, "client_secret: found 4 characters that are not base64"),
             ({"client_secret": "YWI"}, "client_secret: found 3 characters that are not base64"),
             ({"client_secret": "YWFh===="}, "client_secret: found 8 characters that are not base64"),
             ({"client_secret": "YWFhLQ/o="}, "client_secret: found 9 characters that are not base64"),
-            ({"client_secret": "YWJj"}, "client_secret: found 3 bytes that are neither PEM nor PKCS#12"),
+            (
+                {"client_secret": "YWJj"},
+                "client_secret: found 3 bytes that are neither PEM nor PKCS#12; accepted: a PEM bundle of key and "
+                f"certificate, or PKCS#12 without a password; {ENTRY}",
+            ),
             ({"client_secret": ""}, "client_secret: found 0 bytes that are neither PEM nor PKCS#12"),
             ({"custom_claims": {"xms_az_tm": 1}}, "custom_claims: found an object of another shape"),
             ({"custom_claims": {"xms_az_nwperimid": ["a", 1]}}, "custom_claims: found an object of another shape"),
@@ -99,6 +106,13 @@ class TestProblems:
         (problem,) = problems(text)
         assert problem.startswith("document: found ")
         assert "; accepted: the JSON" in problem
+
+    def test_of_json_that_ends_early(self) -> None:
+        assert problems('{"a": "b"') == (
+            "document: found no JSON object (Expecting ',' delimiter at line 1, column 10; 9 characters); accepted: "
+            "the JSON of UserAssignedIdentityCredentials in UTF-8 without a byte-order mark; store the document "
+            "itself, wrapped exactly as objectEncoding states",
+        )
 
     def test_of_bytes_that_are_not_utf8(self) -> None:
         with pytest.raises(
@@ -161,7 +175,7 @@ class TestKeyMaterial:
     @pytest.mark.parametrize(
         ("bundle", "expected"),
         [
-            (lambda own: own.private_key_pem.encode(), "found PEM without a certificate"),
+            (lambda own: own.private_key_pem.encode(), f"found PEM without a certificate; {ENTRY}"),
             (lambda own: own.certificate_pem.encode(), "found PEM without a private key"),
             (
                 lambda own: (own.private_key_pem + own.certificate_pem.rstrip() + "x").encode(),
@@ -184,7 +198,8 @@ class TestKeyMaterial:
             ),
             (
                 lambda own: (certificate().private_key_pem + own.certificate_pem).encode(),
-                "found a private key that belongs to none of the 1 certificate(s)",
+                "found a private key that belongs to none of the 1 certificate(s); store the certificate that was "
+                "issued for this key",
             ),
             (
                 lambda own: (
@@ -197,7 +212,7 @@ class TestKeyMaterial:
             ),
             (
                 lambda own: (own.private_key_pem.replace("M", "A") + own.certificate_pem).encode(),
-                "found a PEM private key that cannot be read",
+                f"found a PEM private key that cannot be read; {ENTRY}",
             ),
             (
                 lambda own: (own.private_key_pem + own.certificate_pem.replace("M", "A")).encode(),
@@ -205,7 +220,8 @@ class TestKeyMaterial:
             ),
             (
                 lambda own: pfx(own, serialization.NoEncryption()),
-                "found PKCS#12 with modern algorithms, which the loader in the pods cannot read",
+                "found PKCS#12 with modern algorithms, which the loader in the pods cannot read; accepted: SHA-1 MAC "
+                f"and 3DES encryption (`openssl pkcs12 -export -legacy`); better: {ENTRY}",
             ),
             (
                 lambda own: pfx(own, legacy_pfx(pkcs12.PBES.PBESv2SHA256AndAES256CBC)),
@@ -243,17 +259,6 @@ class TestKeyMaterial:
             "client_secret: found an RSA key of 1024 bits; accepted: 2048 or more; issue a new certificate",
         )
         decode(with_secret(issued, bundle))
-
-
-def with_mac_iterations(count: int) -> bytes:
-    """The vector's file with another count behind its MAC, which nobody could have computed in time."""
-    encoded = count.to_bytes((count.bit_length() + 8) // 8, "big", signed=True)
-    added = len(encoded) - 2
-    assert PFX.endswith(b"\x02\x02\x08\x00")
-    body = PFX[4:-4] + bytes([2, len(encoded)]) + encoded
-    mac = PFX.rindex(b"\x30\x31\x30\x21") - 4
-    body = body[: mac + 1] + bytes([body[mac + 1] + added]) + body[mac + 2 :]
-    return b"\x30\x82" + len(body).to_bytes(2, "big") + body
 
 
 def derivations(monkeypatch: pytest.MonkeyPatch) -> list[object]:
