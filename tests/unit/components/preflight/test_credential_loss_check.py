@@ -34,11 +34,10 @@ def last_outputs(two_clusters: RecordingMonitor) -> Mapping[str, Any]:
 
 @pytest.fixture
 def next_run(program: Program, last_outputs: Mapping[str, Any]) -> Run:
-    """Runs the program with changes of the configuration, after that run."""
+    """Runs the program with changes of the configuration, after that run or one with the outputs `last`."""
 
-    def run(*, invokes: Mapping[str, Any] | None = None, **changes: Any) -> RecordingMonitor:
-        outputs = {"name": "", "outputs": last_outputs, "secretOutputNames": []}
-        answers = {**(invokes or lookups()), "pulumi:pulumi:readStackOutputs": outputs}
+    def run(*, last: Mapping[str, Any] = last_outputs, **changes: Any) -> RecordingMonitor:
+        answers = lookups(readStackOutputs={"outputs": last, "secretOutputNames": []})
         config = {"hostedClusters": [hosted_cluster(), SECOND_CLUSTER], "clusterSide": "hypershift", **changes}
         return program(invokes=answers, options={"refused": True}, lookups_only=True, **config)
 
@@ -128,16 +127,9 @@ def test_another_resource_group_also_drops_the_data_plane_identities(next_run: R
 
 def test_another_managed_identity_is_another_credential(program: Program, next_run: Run) -> None:
     first = program(hostedClusters=with_managed_identity({"secretName": "uamsi"}), clusterSide="hypershift")
-    outputs = {"name": "", "outputs": first.stack_outputs.values, "secretOutputNames": []}
     changed = with_managed_identity({"secretName": "uamsi"}, resourceId=REGISTRY_IDENTITY + "-2")
 
-    recorder = program(
-        invokes={**lookups(), "pulumi:pulumi:readStackOutputs": outputs},
-        options={"refused": True},
-        lookups_only=True,
-        hostedClusters=changed,
-        clusterSide="hypershift",
-    )
+    recorder = next_run(last=first.stack_outputs.values, hostedClusters=changed)
 
     assert lost(recorder) == ["imageRegistry: hc1-image-registry -> hc1-image-registry-2"]
 
@@ -193,20 +185,15 @@ _CREATED = {
     ids=["region", "name", "source"],
 )
 def test_the_key_vault_user_of_all_clusters_is_not_replaced_unasked(
-    program: Program, changes: dict[str, Any], expected: str
+    program: Program, next_run: Run, changes: dict[str, Any], expected: str
 ) -> None:
     """Also in a stack without a cluster, whose vault others share."""
-    first = program(hostedClusters=[], keyVaultUser=_MADE)
-    outputs = {"name": "", "outputs": first.stack_outputs.values, "secretOutputNames": []}
-    assert first.stack_outputs.values["keyVaultUserInUse"] == {"principal": _READER, "location": "eastus"}
+    last = program(hostedClusters=[], keyVaultUser=_MADE).stack_outputs.values
+    assert last["keyVaultUserInUse"] == {"principal": _READER, "location": "eastus"}
 
-    def then(**more: Any) -> RecordingMonitor:
-        answers = {**lookups(), "pulumi:pulumi:readStackOutputs": outputs}
-        configuration = {"hostedClusters": [], "keyVaultUser": _MADE, **changes, **more}
-        return program(invokes=answers, options={"refused": True}, lookups_only=True, **configuration)
-
-    assert lost(then(), "key-vault-user") == [expected]
-    assert then(allowCredentialLoss=["key-vault-user"]).failure is None
+    then = {"last": last, "hostedClusters": [], "keyVaultUser": _MADE, **changes}
+    assert lost(next_run(**then), "key-vault-user") == [expected]
+    assert next_run(**then, allowCredentialLoss=["key-vault-user"]).failure is None
 
 
 @pytest.mark.parametrize(
@@ -227,18 +214,15 @@ def test_the_key_vault_user_of_all_clusters_is_not_replaced_unasked(
     ids=["region", "name", "made by somebody else"],
 )
 def test_the_issuer_that_the_stack_makes_is_not_replaced_unasked(
-    program: Program, region: str, changes: dict[str, Any], expected: str
+    program: Program, next_run: Run, region: str, changes: dict[str, Any], expected: str
 ) -> None:
-    def run(region: str, changes: Mapping[str, Any], **options: Any) -> RecordingMonitor:
+    def clusters(**changes: Any) -> list[dict[str, Any]]:
         given = {**hosted_cluster(**_CREATED), "location": "eastus", "issuerURL": None, **changes}
-        cluster = {name: each for name, each in given.items() if each is not None}
-        return program(hostedClusters=[cluster], clusterSide="hypershift", location=region, **options)
+        return [{name: each for name, each in given.items() if each is not None}]
 
-    outputs = {"name": "", "outputs": run("eastus", {}).stack_outputs.values, "secretOutputNames": []}
-    answers = {**lookups(), "pulumi:pulumi:readStackOutputs": outputs}
-    recorder = run(region, changes, invokes=answers, options={"refused": True}, lookups_only=True)
+    last = program(hostedClusters=clusters(), clusterSide="hypershift", location="eastus").stack_outputs.values
 
-    assert expected in lost(recorder)
+    assert expected in lost(next_run(last=last, hostedClusters=clusters(**changes), location=region))
 
 
 def test_a_cluster_that_is_named_may_lose_and_no_other(next_run: Run) -> None:
@@ -290,22 +274,14 @@ def test_a_change_that_keeps_credentials_or_removes_a_cluster_passes(next_run: R
 
 
 def test_a_cluster_removed_beside_one_with_its_issuer_is_not_renamed(
-    program: Program, last_outputs: Mapping[str, Any]
+    next_run: Run, last_outputs: Mapping[str, Any]
 ) -> None:
     """Clusters of one developer may share an issuer."""
     issuer = hosted_cluster()["issuerURL"]
     outputs = deepcopy(dict(last_outputs))
     outputs["hostedClusters"]["hc2"]["hostedClusterSpec"]["issuerURL"] = issuer
 
-    recorder = program(
-        invokes=lookups(readStackOutputs={"name": "", "outputs": outputs, "secretOutputNames": []}),
-        options={"refused": True},
-        lookups_only=True,
-        hostedClusters=[{**SECOND_CLUSTER, "issuerURL": issuer}],
-        clusterSide="hypershift",
-    )
-
-    assert recorder.failure is None
+    assert next_run(last=outputs, hostedClusters=[{**SECOND_CLUSTER, "issuerURL": issuer}]).failure is None
 
 
 def test_an_unneeded_permission_gets_a_warning(next_run: Run, caplog: pytest.LogCaptureFixture) -> None:
