@@ -22,12 +22,10 @@ from identity.settings.schema.problems import (
     ConfigurationError,
     Place,
     Problem,
-    ProblemReport,
+    ReportedPlace,
     enumerate_words,
     kind_of,
     path_of,
-    to_remove,
-    to_set,
 )
 from identity.settings.schema.schema_node import SchemaNode
 from identity.settings.schema.value_spec import CREDENTIAL, REFUSED
@@ -59,20 +57,20 @@ def load_settings(
     Raises:
         ConfigurationError: with every problem of the configuration.
     """
-    report = ProblemReport(secret_keys)
-    raw = _parse(config, written, report)
+    root = ReportedPlace(secret_keys)
+    raw = _parse(config, written, root)
     filled = fill_in(raw, local)
     try:
         settings = Settings.model_validate(raw, context=raw["cloud"])
     except ValidationError as error:
         errors = _reported_once(error.errors(include_url=False))
-        _describe(errors, filled, report)
+        _describe(errors, filled, root)
         settings = Settings.model_validate(_without_invalid(raw, errors), context=raw["cloud"])
-    validate_settings(settings, local, report)
+    validate_settings(settings, local, root)
     if written is not None:
-        refuse_placeholders(raw, filled, _SETTINGS, report)
-    if report.problems:
-        raise ConfigurationError(sorted(report.problems, key=_in_order))
+        refuse_placeholders(raw, filled, _SETTINGS, root)
+    if root.problems:
+        raise ConfigurationError(sorted(root.problems, key=_in_order))
     return settings
 
 
@@ -83,15 +81,15 @@ def _in_order(problem: Problem) -> tuple[int, int]:
     return position, next((step for step in rest if isinstance(step, int)), -1)
 
 
-def _parse(config: Mapping[str, str], written: Mapping[str, object] | None, report: ProblemReport) -> dict[str, Any]:
+def _parse(config: Mapping[str, str], written: Mapping[str, object] | None, root: ReportedPlace) -> dict[str, Any]:
     """Values by key with parsed structures, without empty and unknown keys; `INVALID` for what cannot be parsed."""
     raw: dict[str, Any] = {}
     for key, text in sorted(config.items()):
         node = _SETTINGS.step(key)
         if node is None:
-            _refuse_unknown_key((key,), report)
+            _refuse_unknown_key(root / key)
         elif node.is_structure:
-            raw[key] = _parse_structure(key, text, node, report)
+            raw[key] = _parse_structure(text, node, root / key)
         else:
             raw[key] = _plain(key, text, written, node)
     return {key: value for key, value in raw.items() if value is INVALID or value not in _LEFT_OUT}
@@ -105,7 +103,7 @@ def _plain(key: str, text: str, written: Mapping[str, object] | None, node: Sche
     return value if isinstance(value, (bool, int, float)) else text
 
 
-def _parse_structure(key: str, text: str, node: SchemaNode, report: ProblemReport) -> Any:
+def _parse_structure(text: str, node: SchemaNode, at: ReportedPlace) -> Any:
     """The mapping or list that Pulumi passes as JSON."""
     value: object
     try:
@@ -114,8 +112,7 @@ def _parse_structure(key: str, text: str, node: SchemaNode, report: ProblemRepor
         value, reason = {}, str(error)
     except (ValueError, RecursionError):  # RecursionError: thousands of brackets
         value, reason = text, ""
-    fix = _fix((key,), node, value, report)
-    report.refuse((key,), value, rule=node.rule, accepted=node.accepted, fix=fix, reason=reason)
+    at.refuse(value, rule=node.rule, accepted=node.accepted, fix=_fix(at, node, value), reason=reason)
     return INVALID
 
 
@@ -152,44 +149,43 @@ def _reported_once(errors: list[ErrorDetails]) -> list[ErrorDetails]:
     ]
 
 
-def _describe(errors: list[ErrorDetails], filled: Mapping[Place, tuple[Place, ...]], report: ProblemReport) -> None:
+def _describe(errors: list[ErrorDetails], filled: Mapping[Place, tuple[Place, ...]], root: ReportedPlace) -> None:
     refused = {error["loc"] for error in errors}
     for error in errors:
         place = error["loc"]
         sources = (source for end in range(1, len(place) + 1) for source in filled.get(place[:end], ()))
         if not refused.isdisjoint(sources):
             continue
-        node = _SETTINGS.at(place)
+        node, at = _SETTINGS.at(place), root.at(place)
         if _refuses_name(error):
-            _refuse_name(place[:-1], report)
+            _refuse_name(root.at(place[:-1]))
         elif node is None:
-            _refuse_unknown_key(place, report)
+            _refuse_unknown_key(at)
         else:
             is_missing = error["type"] == "missing"
             value = None if is_missing else error["input"]
             reason = error["ctx"]["reason"] if error["type"] in {REFUSED, CREDENTIAL} else ""
-            report.refuse(
-                place,
+            at.refuse(
                 value,
                 rule="missing" if is_missing else node.rule,
                 accepted=node.accepted,
-                fix=_fix(place, node, value, report),
+                fix=_fix(at, node, value),
                 reason=reason,
             )
 
 
-def _fix(place: Place, node: SchemaNode, value: object, report: ProblemReport) -> str:
-    """The command that sets a valid value at `place`, with a suggestion if there is one."""
+def _fix(at: ReportedPlace, node: SchemaNode, value: object) -> str:
+    """The command that sets a valid value there, with a suggestion if there is one."""
     if node.is_structure and not (node.spec and node.spec.hint):
-        return f"write it as YAML at {path_of(place)} in the stack file"
-    if node.spec and _is_accepted_in_quotes(node, value) and not report.hides(place, value):
+        return f"write it as YAML at {at} in the stack file"
+    if node.spec and _is_accepted_in_quotes(node, value) and not at.hides(value):
         # YAML has turned `1.30` and `yes` into 1.3 and true.
-        command = to_set(place, str(value) if type(value) is int else node.spec.blank, options="--type string")
+        command = at.to_set(str(value) if type(value) is int else node.spec.blank, options="--type string")
         return f"{command}, or write it in quotes in the stack file: without them it is {kind_of(value)}"
-    guess = None if report.hides(place, value) else _guess(node, value)
+    guess = None if at.hides(value) else _guess(node, value)
     blank = node.spec.blank if node.spec else f"<{'|'.join(node.choices or ('true', 'false'))}>"
     hint = f"; {node.spec.hint}" if node.spec and node.spec.hint and not guess else ""
-    return to_set(place, guess or blank) + hint
+    return at.to_set(guess or blank) + hint
 
 
 def _is_accepted_in_quotes(node: SchemaNode, value: object) -> bool:
@@ -208,33 +204,33 @@ def _guess(node: SchemaNode, value: object) -> str | None:
     return similar(str(value), node.choices)
 
 
-def _refuse_name(place: Place, report: ProblemReport) -> None:
+def _refuse_name(at: ReportedPlace) -> None:
     """Refuse a name in a mapping that has rules for its names."""
-    *parents, name = place
+    *parents, name = at.place
     mapping = _SETTINGS.at(tuple(parents))
     assert mapping is not None, "pydantic reported a place in it"
     spec = mapping.key_spec
-    guess = None if report.hides(place, name) else spec.guessed(name)
-    fix = f"rename it to {guess}" if guess else f"{to_remove(place)}, or rename it"
-    report.refuse(place, name, rule=spec.rule, accepted=spec.accepted, fix=fix)
+    guess = None if at.hides(name) else spec.guessed(name)
+    fix = f"rename it to {guess}" if guess else f"{at.to_remove()}, or rename it"
+    at.refuse(name, rule=spec.rule, accepted=spec.accepted, fix=fix)
 
 
-def _refuse_unknown_key(place: Place, report: ProblemReport) -> None:
+def _refuse_unknown_key(at: ReportedPlace) -> None:
     """Refuse an unknown key, and suggest the key that was probably meant."""
-    *parents, key = place
+    *parents, key = at.place
     holder = _SETTINGS.at(tuple(parents))
     known = holder.keys if holder else ()
     close = similar(str(key), known)
     head = re.split(r"[.\[]", str(key))[0]
     if not parents and head != key and head in known:
-        fix = f"{to_remove(place)}, then `{CLI} config set --path {shlex.quote(str(key))} <value>`: a path needs --path"
+        fix = f"{at.to_remove()}, then `{CLI} config set --path {shlex.quote(str(key))} <value>`: a path needs --path"
     elif close:
         fix = f"rename it to {path_of((*parents, close))}"
     else:
-        fix = to_remove(place)
+        fix = at.to_remove()
     accepted = f"the keys {enumerate_words(known)}"
-    report.problems.append(
-        Problem(place=place, rule="unknown-key", found="a key that nothing reads", accepted=accepted, fix=fix)
+    at.problems.append(
+        Problem(place=at.place, rule="unknown-key", found="a key that nothing reads", accepted=accepted, fix=fix)
     )
 
 

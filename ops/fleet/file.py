@@ -12,7 +12,7 @@ from identity.clouds import LOCAL_CLOUD
 from identity.secrets_store import duration
 from identity.settings import ConfigurationError, Settings
 from identity.settings.rules.stack import validate_settings
-from identity.settings.schema.problems import NAMESPACE, Place, Problem, ProblemReport, path_of
+from identity.settings.schema.problems import NAMESPACE, Place, Problem, ReportedPlace, path_of
 from ops.fleet.layers import Layered
 from ops.fleet.model import LONGEST_STACK_NAME, EnvironmentSettings, FleetSettings
 from ops.fleet.problems import FleetFileError, FleetReport
@@ -320,9 +320,9 @@ class _Environment:
         combined = valid[0][1].model_copy(
             update={"hosted_clusters": tuple(settings.hosted_clusters[0] for _, settings in valid)}
         )
-        problems = ProblemReport(())
-        validate_settings(combined, None, problems)
-        for problem in problems.problems:
+        root = ReportedPlace(())
+        validate_settings(combined, None, root)
+        for problem in root.problems:
             if problem.rule in rules:
                 _, index, *rest = problem.place
                 assert isinstance(index, int), "these rules are about entries of hostedClusters"

@@ -14,15 +14,7 @@ from identity.outputs import StackOutputs, is_managed_cluster
 from identity.settings.schema.hosted_clusters import AUTHENTICATION_TYPES, HostedClusterSettings
 from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
-from identity.settings.schema.problems import (
-    ConfigurationError,
-    Place,
-    Problem,
-    ProblemReport,
-    path_of,
-    to_remove,
-    to_set,
-)
+from identity.settings.schema.problems import ConfigurationError, Place, Problem, ReportedPlace, to_set
 
 _MANAGED, _WORKLOAD = AUTHENTICATION_TYPES
 # The keys that only one of the two types uses, with the attributes of the settings.
@@ -37,12 +29,12 @@ _KEYS_OF: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def validate_authentication(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+def validate_authentication(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     """Apply every rule to the hosted cluster at `place`."""
-    apply((_other_way_has_no_keys, _topology_is_given, _workload_identities_are_used), cluster, place, report)
+    apply((_other_way_has_no_keys, _topology_is_given, _workload_identities_are_used), cluster, place)
 
 
-def applied_clusters_sign_in_in_one_way(settings: Settings, report: ProblemReport) -> None:
+def applied_clusters_sign_in_in_one_way(settings: Settings, root: ReportedPlace) -> None:
     """HyperShift's operator has one way for all HostedClusters of a management cluster.
 
     `MANAGED_SERVICE` of its Deployment decides (support/azureutil/azureutil.go:305).
@@ -54,14 +46,13 @@ def applied_clusters_sign_in_in_one_way(settings: Settings, report: ProblemRepor
                 continue
             first = first or (index, cluster.authentication)
             if cluster.authentication != first[1]:
-                place: Place = ("hostedClusters", index, "hostedCluster")
-                report.refuse(
-                    place,
+                place = root / "hostedClusters" / index / "hostedCluster"
+                place.refuse(
                     {},
                     rule="hosted-clusters-of-both-ways",
                     accepted=f"nothing with authentication: {cluster.authentication}: the HyperShift of a management "
-                    f"cluster has one way for all, and {path_of(('hostedClusters', first[0]))} has {first[1]}",
-                    fix=f"{to_remove(place)}, and apply it on a management cluster of its own",
+                    f"cluster has one way for all, and {root / 'hostedClusters' / first[0]} has {first[1]}",
+                    fix=f"{place.to_remove()}, and apply it on a management cluster of its own",
                 )
 
 
@@ -90,7 +81,7 @@ def refuse_changed_authentication(settings: Settings, last: StackOutputs[Any]) -
         raise ConfigurationError(problems)
 
 
-def _other_way_has_no_keys(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+def _other_way_has_no_keys(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     for way, keys in _KEYS_OF.items():
         for key, attribute in keys.items():
             if way == cluster.authentication or attribute not in cluster.model_fields_set:
@@ -98,39 +89,36 @@ def _other_way_has_no_keys(cluster: HostedClusterSettings, place: Place, report:
             value = getattr(cluster, attribute)
             if not value:
                 continue
-            at = (*place, key)
-            report.refuse(
-                at,
+            at = place / key
+            at.refuse(
                 value,
                 rule="key-of-other-authentication",
                 accepted=f"nothing with authentication: {cluster.authentication}",
-                fix=f"{to_remove(at)}, or {to_set((*place, 'authentication'), way)}",
+                fix=f"{at.to_remove()}, or {(place / 'authentication').to_set(way)}",
             )
 
 
-def _topology_is_given(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
-    at = (*place, "topology")
+def _topology_is_given(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
+    at = place / "topology"
     if cluster.authentication == _WORKLOAD and cluster.topology is None:
-        report.refuse(
-            at,
+        at.refuse(
             None,
             rule="topology-missing",
             accepted=f"Public, PublicAndPrivate or Private: with authentication: {_WORKLOAD} a HostedCluster needs one "
             "from its beginning",
-            fix=to_set(at, "Public"),
+            fix=at.to_set("Public"),
         )
 
 
-def _workload_identities_are_used(cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+def _workload_identities_are_used(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     for row in CONTROL_PLANE:
         if row.field not in cluster.workload_identities or row.setting is None:
             continue
         if getattr(cluster, row.setting) is None:
-            at = (*place, "workloadIdentities", row.field)
-            report.refuse(
-                at,
+            at = place / "workloadIdentities" / row.field
+            at.refuse(
                 {},
                 rule="workload-identity-without-purpose",
-                accepted=f"nothing: without {path_of((*place, row.setting))} nobody uses this identity",
-                fix=f"{to_remove(at)}, or write {path_of((*place, row.setting))} in the stack file",
+                accepted=f"nothing: without {place / row.setting} nobody uses this identity",
+                fix=f"{at.to_remove()}, or write {place / row.setting} in the stack file",
             )

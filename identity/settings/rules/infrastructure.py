@@ -10,159 +10,144 @@ from identity.naming import parse_arm_id
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
-from identity.settings.schema.problems import Place, ProblemReport, path_of, to_remove, to_set
+from identity.settings.schema.problems import ReportedPlace
 
 # Of a virtual network's name, which is shorter than all the others (azure-docs `resource-name-rules`).
 LONGEST_STEM: Final = 64
 
 
-def validate_infrastructure(
-    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
-) -> None:
+def validate_infrastructure(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     """Apply every rule about infrastructure to the hosted cluster at `place`."""
     if cluster.infrastructure == "existing":
-        _nothing_is_said_of_an_existing_network(cluster, place, report)
+        _nothing_is_said_of_an_existing_network(cluster, place)
         return
     rules = (_names_are_short_enough, _zones_are_known, _subnet_is_inside, _nothing_else_is_named)
-    apply(rules, settings, cluster, place, report)
+    apply(rules, settings, cluster, place)
 
 
-def created_groups_are_the_clusters_own(settings: Settings, report: ProblemReport) -> None:
+def created_groups_are_the_clusters_own(settings: Settings, root: ReportedPlace) -> None:
     """A group that the stack makes is deleted with its content, so nothing else may be in it."""
     for index, cluster in enumerate(settings.hosted_clusters):
         with unless_refused():
             if cluster.infrastructure == "existing":
                 continue
             own = {group.lower(): group for group in cluster.names(settings.subscription_id).groups}
-            for place, group in _other_groups(settings, index):
+            for place, group in _other_groups(settings, index, root):
                 if group.lower() in own:
-                    at: Place = ("hostedClusters", index, "infraID")
-                    report.refuse(
-                        at,
+                    at = root / "hostedClusters" / index / "infraID"
+                    at.refuse(
                         cluster.infra_id,
                         rule="created-group-shared",
                         accepted="an id with which the resource groups of infrastructure: create are the cluster's "
-                        f"own: {path_of(place)} is in {own[group.lower()]}, too, which is deleted with the cluster",
-                        fix=to_set(at, "<infra-id>"),
+                        f"own: {place} is in {own[group.lower()]}, too, which is deleted with the cluster",
+                        fix=at.to_set("<infra-id>"),
                     )
                     break
 
 
-def _other_groups(settings: Settings, own: int) -> Iterator[tuple[Place, str]]:
+def _other_groups(settings: Settings, own: int, root: ReportedPlace) -> Iterator[tuple[ReportedPlace, str]]:
     """Resource groups that the rest of the configuration names, each with its place."""
-    yield ("resourceGroup",), settings.resource_group
+    yield root / "resourceGroup", settings.resource_group
     if settings.management_cluster is not None:
-        yield ("managementCluster", "resourceGroup"), settings.management_cluster.resource_group
+        yield root / "managementCluster" / "resourceGroup", settings.management_cluster.resource_group
     for index, cluster in enumerate(settings.hosted_clusters):
-        place: Place = ("hostedClusters", index)
+        place = root / "hostedClusters" / index
         with unless_refused():
             if cluster.kms is not None:
-                yield (*place, "kms", "keyVaultResourceGroup"), cluster.kms.key_vault_resource_group
-                yield (*place, "kms", "backupKeyVaultResourceGroup"), cluster.kms.backup_key_vault_resource_group
+                yield place / "kms" / "keyVaultResourceGroup", cluster.kms.key_vault_resource_group
+                yield place / "kms" / "backupKeyVaultResourceGroup", cluster.kms.backup_key_vault_resource_group
         with unless_refused():
-            yield (*place, "dnsZoneResourceGroup"), cluster.dns_zone_resource_group
+            yield place / "dnsZoneResourceGroup", cluster.dns_zone_resource_group
         if index == own:
             continue
         with unless_refused():
-            yield (*place, "resourceGroup"), cluster.resource_group
-            yield (*place, "vnetID"), parse_arm_id(cluster.vnet_id.lower()).resource_group
-            yield (*place, "securityGroupID"), parse_arm_id(cluster.security_group_id.lower()).resource_group
+            yield place / "resourceGroup", cluster.resource_group
+            yield place / "vnetID", parse_arm_id(cluster.vnet_id.lower()).resource_group
+            yield place / "securityGroupID", parse_arm_id(cluster.security_group_id.lower()).resource_group
 
 
-def _nothing_is_said_of_an_existing_network(
-    cluster: HostedClusterSettings, place: Place, report: ProblemReport
-) -> None:
+def _nothing_is_said_of_an_existing_network(cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     if cluster.network is not None:
-        at = (*place, "network")
-        report.refuse(
-            at,
+        at = place / "network"
+        at.refuse(
             {},
             rule="ranges-of-existing-network",
             accepted="nothing with infrastructure: existing: the network of vnetID has its ranges",
-            fix=f"{to_remove(at)}, or {to_set((*place, 'infrastructure'), 'create')}",
+            fix=f"{at.to_remove()}, or {(place / 'infrastructure').to_set('create')}",
         )
 
 
-def _names_are_short_enough(
-    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
-) -> None:
+def _names_are_short_enough(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     length = len(cluster.names(settings.subscription_id).stem)
     if length > LONGEST_STEM:
-        at = (*place, "infraID")
-        report.refuse(
-            at,
+        at = place / "infraID"
+        at.refuse(
             cluster.infra_id,
             rule="created-network-name-too-long",
             accepted="an id with which the network's name <name>-<infraID> has at most "
             f"{LONGEST_STEM} characters, as Azure demands",
-            fix=to_set(at, "<infra-id>"),
+            fix=at.to_set("<infra-id>"),
             reason=f"the name has {length}",
         )
 
 
-def _zones_are_known(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
-    at = (*place, "dns")
+def _zones_are_known(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
+    at = place / "dns"
     why = "with infrastructure: create, where the stack makes the private zone <name>.<baseDomain>"
     if cluster.dns is None:
-        report.refuse(
-            at,
+        at.refuse(
             None,
             rule="created-infrastructure-without-domain",
             accepted=f"baseDomain and publicZoneID {why}",
-            fix=f"{to_set((*at, 'baseDomain'), '<domain>')} and {to_set((*at, 'publicZoneID'), '<resource id>')}",
+            fix=f"{(at / 'baseDomain').to_set('<domain>')} and {(at / 'publicZoneID').to_set('<resource id>')}",
         )
     elif cluster.dns.public_zone_id is None:
-        zone = (*at, "publicZoneID")
-        report.refuse(
-            zone,
+        zone = at / "publicZoneID"
+        zone.refuse(
             None,
             rule="created-infrastructure-without-public-zone",
-            accepted=f"the resource id of the public zone of {path_of((*at, 'baseDomain'))} {why}, and the public one "
+            accepted=f"the resource id of the public zone of {at / 'baseDomain'} {why}, and the public one "
             "exists already",
-            fix=f"{to_set(zone, '<resource id>')}; `az network dns zone show -g <group> -n <domain> --query id` "
+            fix=f"{zone.to_set('<resource id>')}; `az network dns zone show -g <group> -n <domain> --query id` "
             "prints it",
         )
 
 
-def _subnet_is_inside(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+def _subnet_is_inside(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     network = cluster.network
     if network is None:
         return
     if not IPv4Network(network.subnet_address_prefix).subnet_of(IPv4Network(network.address_prefix)):
-        at = (*place, "network", "subnetAddressPrefix")
-        report.refuse(
-            at,
+        at = place / "network" / "subnetAddressPrefix"
+        at.refuse(
             network.subnet_address_prefix,
             rule="subnet-range-outside-network",
-            accepted=f"a range inside of {path_of((*place, 'network', 'addressPrefix'))}, {network.address_prefix}",
-            fix=to_set(at, "<range>"),
+            accepted=f"a range inside of {place / 'network' / 'addressPrefix'}, {network.address_prefix}",
+            fix=at.to_set("<range>"),
         )
 
 
-def _nothing_else_is_named(
-    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
-) -> None:
+def _nothing_else_is_named(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     names = cluster.names(settings.subscription_id)
-    values: list[tuple[Place, str | None, str | None]] = [
-        ((*place, "resourceGroup"), cluster.resource_group, names.managed_group),
-        ((*place, "vnetID"), cluster.vnet_id, names.network_id),
-        ((*place, "subnetID"), cluster.subnet_id, names.subnet_id),
-        ((*place, "securityGroupID"), cluster.security_group_id, names.security_group_id),
-        ((*place, "routeTableID"), cluster.route_table_id, None),
-        ((*place, "natGatewayID"), cluster.nat_gateway_id, None),
+    values: list[tuple[ReportedPlace, str | None, str | None]] = [
+        (place / "resourceGroup", cluster.resource_group, names.managed_group),
+        (place / "vnetID", cluster.vnet_id, names.network_id),
+        (place / "subnetID", cluster.subnet_id, names.subnet_id),
+        (place / "securityGroupID", cluster.security_group_id, names.security_group_id),
+        (place / "routeTableID", cluster.route_table_id, None),
+        (place / "natGatewayID", cluster.nat_gateway_id, None),
     ]
     with unless_refused():
         if cluster.dns is not None:
             zone = names.private_zone_id(str(cluster.dns.base_domain))
-            values.append(((*place, "dns", "privateZoneID"), cluster.dns.private_zone_id, zone))
+            values.append((place / "dns" / "privateZoneID", cluster.dns.private_zone_id, zone))
     for at, value, expected in values:
         with unless_refused():
             if value != expected:
-                report.refuse(
-                    at,
+                at.refuse(
                     value,
                     rule="created-infrastructure-named",
                     accepted="nothing with infrastructure: create: the stack makes "
                     + (f"{expected}, as HyperShift names it" if expected else "a subnet without it"),
-                    fix=f"{to_remove(at)}, or {to_set((*place, 'infrastructure'), 'existing')}",
+                    fix=f"{at.to_remove()}, or {(place / 'infrastructure').to_set('existing')}",
                 )

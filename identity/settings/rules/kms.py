@@ -7,50 +7,46 @@ from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.invalid import apply
 from identity.settings.schema.kms import KmsSettings
 from identity.settings.schema.model import Settings
-from identity.settings.schema.problems import Place, ProblemReport, path_of, to_remove, to_set
+from identity.settings.schema.problems import ReportedPlace
 
 
-def validate_kms(settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport) -> None:
+def validate_kms(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     """Apply every rule to the encryption of the hosted cluster at `place`."""
-    kms, at = cluster.kms, (*place, "kms")
-    if kms is not None:
+    if cluster.kms is not None:
         rules = (_backup_key_is_another, _one_vault_is_in_one_group, _local_cloud_has_no_hsm)
-        apply(rules, settings, kms, at, report)
+        apply(rules, settings, cluster.kms, place / "kms")
 
 
-def _backup_key_is_another(settings: Settings, kms: KmsSettings, place: Place, report: ProblemReport) -> None:
+def _backup_key_is_another(settings: Settings, kms: KmsSettings, place: ReportedPlace) -> None:
     if kms.backup_key == kms.active_key:
-        at = (*place, "backupKey")
-        report.refuse(
-            at,
+        at = place / "backupKey"
+        at.refuse(
             {},
             rule="backup-key-is-active",
-            accepted=f"the key that encrypted etcd before {path_of((*place, 'activeKey'))}, or nothing",
-            fix=f"{to_remove(at)}, or {to_set(at, '<url>')}",
+            accepted=f"the key that encrypted etcd before {place / 'activeKey'}, or nothing",
+            fix=f"{at.to_remove()}, or {at.to_set('<url>')}",
         )
 
 
-def _one_vault_is_in_one_group(settings: Settings, kms: KmsSettings, place: Place, report: ProblemReport) -> None:
+def _one_vault_is_in_one_group(settings: Settings, kms: KmsSettings, place: ReportedPlace) -> None:
     if kms.backup_key is None or kms.backup_key.key_vault_name.lower() != kms.active_key.key_vault_name.lower():
         return
     if kms.backup_key_vault_resource_group.lower() != kms.key_vault_resource_group.lower():
-        at = (*place, "backupKeyVaultResourceGroup")
-        report.refuse(
-            at,
+        at = place / "backupKeyVaultResourceGroup"
+        at.refuse(
             kms.backup_key_vault_resource_group,
             rule="backup-key-group-mismatch",
-            accepted=f"the group of {path_of((*place, 'keyVaultResourceGroup'))}, or nothing: both keys are in "
+            accepted=f"the group of {place / 'keyVaultResourceGroup'}, or nothing: both keys are in "
             f"{kms.active_key.key_vault_name}",
         )
 
 
-def _local_cloud_has_no_hsm(settings: Settings, kms: KmsSettings, place: Place, report: ProblemReport) -> None:
+def _local_cloud_has_no_hsm(settings: Settings, kms: KmsSettings, place: ReportedPlace) -> None:
     if kms.is_managed_hsm and settings.cloud.name == LOCAL_CLOUD:
-        at = (*place, "keyVaultType")
-        report.refuse(
-            at,
+        at = place / "keyVaultType"
+        at.refuse(
             kms.key_vault_type,
             rule="managed-hsm-on-local-cloud",
             accepted="KeyVault with cloud: local, which has no managed HSM",
-            fix=to_set((*place, "activeKey"), "<url>"),
+            fix=(place / "activeKey").to_set("<url>"),
         )

@@ -8,33 +8,29 @@ from identity.naming import parse_arm_id
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
-from identity.settings.schema.problems import Place, ProblemReport, enumerate_words, path_of, to_set
+from identity.settings.schema.problems import ReportedPlace, enumerate_words
 
 
-def validate_optional_identities(
-    settings: Settings, cluster: HostedClusterSettings, place: Place, report: ProblemReport
-) -> None:
+def validate_optional_identities(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     """Apply every rule to the resources that only optional identities use."""
-    apply((_management_issuer_is_given,), cluster, (*place, "managementIssuerURL"), report)
+    apply((_management_issuer_is_given,), cluster, place / "managementIssuerURL")
     for scope, key in _KEYS.items():
-        rules = (_resource_is_given, _resource_is_in_the_subscription)
-        apply(rules, settings, cluster, scope, (*place, key), report)
+        apply((_resource_is_given,), settings, cluster, scope, place / key)
 
 
-def used_once_is_switched_on_once(settings: Settings, report: ProblemReport) -> None:
+def used_once_is_switched_on_once(settings: Settings, root: ReportedPlace) -> None:
     """The hosted clusters of a stack are on one management cluster, so a second identity would be useless."""
-    owners: dict[str, Place] = {}
+    owners: dict[str, ReportedPlace] = {}
     for index, cluster in enumerate(settings.hosted_clusters):
         with unless_refused():
             for row in cluster.optional_rows:
-                place: Place = ("hostedClusters", index, "managedIdentities")
+                place = root / "hostedClusters" / index / "managedIdentities"
                 if row.used_once is not None and (first := owners.setdefault(row.field, place)) != place:
-                    at = (*place, cluster.managed_identities.index(row.field))
-                    report.refuse(
-                        at,
+                    at = place / cluster.managed_identities.index(row.field)
+                    at.refuse(
                         row.field,
                         rule="optional-identity-used-once",
-                        accepted=f"nothing: {path_of(first)} has it for all hosted clusters of the management "
+                        accepted=f"nothing: {first} has it for all hosted clusters of the management "
                         f"cluster, because {row.used_once}",
                     )
 
@@ -47,47 +43,40 @@ _KEYS = {
 }
 
 
-def _resource_is_given(
-    settings: Settings, cluster: HostedClusterSettings, scope: Scope, at: Place, report: ProblemReport
-) -> None:
+def _resource_is_given(settings: Settings, cluster: HostedClusterSettings, scope: Scope, at: ReportedPlace) -> None:
+    """In the stack's subscription, if an identity has a role there."""
+    arm_id = cluster.optional_resource(scope)
+    if arm_id is not None:
+        if parse_arm_id(arm_id.lower()).subscription != settings.subscription_id:
+            at.refuse(
+                arm_id,
+                rule="optional-resource-in-other-subscription",
+                accepted="a resource in the subscription of subscriptionId, where the stack looks it up",
+                fix=at.to_set("<resource id>"),
+            )
+        return
     users = [
         row.field
         for row in CONTROL_PLANE
         if cluster.identity(row).enabled and scope in (*row.hypershift.scopes, *row.builtin.scopes)
     ]
     users += [row.field for row in cluster.optional_rows if any(scope in grant.scopes for grant in row.grants)]
-    if users and cluster.optional_resource(scope) is None:
-        report.refuse(
-            at,
+    if users:
+        at.refuse(
             None,
             rule="optional-resource-missing",
             accepted=f"the resource id of the {scope}, where the role of {enumerate_words(users)} is",
-            fix=to_set(at, "<resource id>"),
+            fix=at.to_set("<resource id>"),
         )
 
 
-def _resource_is_in_the_subscription(
-    settings: Settings, cluster: HostedClusterSettings, scope: Scope, at: Place, report: ProblemReport
-) -> None:
-    arm_id = cluster.optional_resource(scope)
-    if arm_id is not None and parse_arm_id(arm_id.lower()).subscription != settings.subscription_id:
-        report.refuse(
-            at,
-            arm_id,
-            rule="optional-resource-in-other-subscription",
-            accepted="a resource in the subscription of subscriptionId, where the stack looks it up",
-            fix=to_set(at, "<resource id>"),
-        )
-
-
-def _management_issuer_is_given(cluster: HostedClusterSettings, at: Place, report: ProblemReport) -> None:
+def _management_issuer_is_given(cluster: HostedClusterSettings, at: ReportedPlace) -> None:
     users = [row.field for row in cluster.optional_rows if row.subjects]
     if users and cluster.management_issuer_url is None:
-        report.refuse(
-            at,
+        at.refuse(
             None,
             rule="management-issuer-missing",
             accepted=f"the management cluster's OIDC issuer, whose service accounts use {enumerate_words(users)}; "
             "`az aks show --query oidcIssuerProfile.issuerUrl` prints it",
-            fix=to_set(at, "<url>"),
+            fix=at.to_set("<url>"),
         )

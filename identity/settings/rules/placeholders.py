@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from identity.clouds import LOCAL_CLOUD, Cloud
-from identity.settings.schema.problems import Place, ProblemReport, to_set
+from identity.settings.schema.problems import Place, ReportedPlace
 from identity.settings.schema.schema_node import SchemaNode
 from identity.settings.schema.value_spec import PLACEHOLDER
 
@@ -32,20 +32,20 @@ _FREE: Final = frozenset({"tag-name", "tag-value", "non-empty", "file-path", "do
 
 
 def refuse_placeholders(
-    raw: Mapping[str, Any], filled: Collection[Place], schema: SchemaNode, report: ProblemReport
+    raw: Mapping[str, Any], filled: Collection[Place], schema: SchemaNode, root: ReportedPlace
 ) -> None:
     """Report every placeholder in the configuration of a stack on Azure, except in `filled` places."""
     cloud = raw.get("cloud")
     if isinstance(cloud, Cloud) and cloud.name == LOCAL_CLOUD:
         return
-    refused = {problem.place for problem in report.problems}
+    refused = {problem.place for problem in root.problems}
     for place, node, value in _texts(raw, schema, ()):
         if place in filled or place in refused or not _is_placeholder(value):
             continue
-        spec = node.spec
+        spec, at = node.spec, root.at(place)
         assert spec is not None
-        fix = to_set(place, spec.blank) + (f"; {spec.hint}" if spec.hint else "")
-        report.refuse(place, value, rule="placeholder", accepted=spec.accepted, fix=fix, reason=PLACEHOLDER)
+        fix = at.to_set(spec.blank) + (f"; {spec.hint}" if spec.hint else "")
+        at.refuse(value, rule="placeholder", accepted=spec.accepted, fix=fix, reason=PLACEHOLDER)
 
 
 def _texts(value: Any, node: SchemaNode | None, place: Place) -> Iterator[tuple[Place, SchemaNode, str]]:

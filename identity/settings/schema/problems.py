@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
@@ -53,36 +53,56 @@ class ConfigurationError(Exception):
         super().__init__(report.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
-@dataclass
-class ProblemReport:
-    """Collects problems. `secret_keys` are the top-level keys whose values must not be shown."""
+@dataclass(frozen=True)
+class ReportedPlace:
+    """A place in the configuration, and the report that collects the problems of all places.
+
+    `place / key` is the one below it. `secret_keys` are the top-level keys whose values must not be shown.
+    """
 
     secret_keys: Collection[str]
-    problems: list[Problem] = field(default_factory=list)
+    place: Place = ()
+    problems: list[Problem] = field(default_factory=list, compare=False)
 
-    def refuse(
-        self, place: Place, value: object, *, rule: str, accepted: str, fix: str | None = None, reason: str = ""
-    ) -> None:
-        """Refuse the value at `place` by a rule; without a `fix` it is to be removed.
+    def __truediv__(self, step: str | int) -> ReportedPlace:
+        return self.at((*self.place, step))
+
+    def __str__(self) -> str:
+        return path_of(self.place)
+
+    def at(self, place: Place) -> ReportedPlace:
+        """Another place."""
+        return replace(self, place=place)
+
+    def refuse(self, value: object, *, rule: str, accepted: str, fix: str | None = None, reason: str = "") -> None:
+        """Refuse the value here by a rule; without a `fix` it is to be removed.
 
         A `reason` says what is wrong with the value if `accepted` does not.
         """
-        if self.hides(place, value) and isinstance(value, (str, int, float)):
+        if self.hides(value) and isinstance(value, (str, int, float)):
             found = f"{kind_of(value)} that is not shown because it may be a secret"
         else:
             found = show(value) + (f": {reason}" if reason else "")
-        fix = to_remove(place) if fix is None else fix
-        self.problems.append(Problem(place=place, rule=rule, found=found, accepted=accepted, fix=fix))
+        fix = self.to_remove() if fix is None else fix
+        self.problems.append(Problem(place=self.place, rule=rule, found=found, accepted=accepted, fix=fix))
 
-    def hides(self, place: Place, value: object) -> bool:
-        """Whether `value` at `place` may be a secret: it is declared as one, or somebody may have written a credential
+    def hides(self, value: object) -> bool:
+        """Whether `value` here may be a secret: it is declared as one, or somebody may have written a credential
         document or a private key instead of its file's path.
         """
         is_short = isinstance(value, str) and len(value) <= _LONGEST_NAME
-        is_credential = "credential" in place[-2:] and not is_short
-        is_key = "serviceAccountSigningKey" in place[-2:] and isinstance(value, str) and not is_short
-        is_signed = place == ("backend",) and isinstance(value, str) and ("@" in value or "sig=" in value)
-        return place[0] in self.secret_keys or is_credential or is_key or is_signed
+        is_credential = "credential" in self.place[-2:] and not is_short
+        is_key = "serviceAccountSigningKey" in self.place[-2:] and isinstance(value, str) and not is_short
+        is_signed = self.place == ("backend",) and isinstance(value, str) and ("@" in value or "sig=" in value)
+        return self.place[0] in self.secret_keys or is_credential or is_key or is_signed
+
+    def to_set(self, value: str, *, options: str = "") -> str:
+        """The command that sets a value here."""
+        return to_set(self.place, value, options=options)
+
+    def to_remove(self) -> str:
+        """The command that removes the value here."""
+        return to_remove(self.place)
 
 
 def path_of(place: Place) -> str:
