@@ -1,4 +1,4 @@
-"""The identity that the ARM_* variables sign in, read as the providers read them.
+"""The identity that the ARM_* variables sign in, read as the providers read them, and its credential.
 
 Sources: azure-native's `provider/pkg/provider/auth_azidentity.go`; azuread's and azurerm's `internal/provider`, and the
 order of go-azure-sdk's `sdk/auth`. A variable that only some of them read is refused by name, so that a pipeline has
@@ -65,15 +65,17 @@ _BELONGS_TO: Final[Mapping[str, str]] = {
     "ARM_CLIENT_ID_FILE_PATH": "ARM_CLIENT_SECRET_FILE_PATH or ARM_USE_OIDC=true",
 }
 _FLAGS: Final = ("ARM_USE_OIDC", "ARM_USE_AKS_WORKLOAD_IDENTITY", "ARM_USE_MSI", "ARM_USE_CLI")
+# Seconds. `az` starts slowly, and waits for other `az` processes.
+_CLI_TIMEOUT: Final = 60
 _FALSE: Final = frozenset({"0", "f", "F", "false", "False", "FALSE"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArmDeployer:
-    """The identity that the variables name.
+class ClientIdentity:
+    """Who signs in, and with what.
 
     Attributes:
-        client_id, tenant_id: None if the variables have none.
+        client_id, tenant_id: None if they are not known.
         certificate: its source, for messages, and the content; with a `password` if it has one.
         assertion: returns a fresh token of another issuer.
         job: identifies the pipeline's job that may request such tokens, empty for other sources.
@@ -83,13 +85,13 @@ class ArmDeployer:
     client_id: str | None = None
     tenant_id: str | None = None
     certificate: tuple[str, bytes] = field(default=("", b""), repr=False)
-    password: str | None = field(default=None, repr=False)
+    password: bytes = field(default=b"", repr=False)
     secret: str = field(default="", repr=False)
     assertion: Callable[[], str] = str
     job: str = field(default="", repr=False)
 
 
-def deployer(environ: Mapping[str, str]) -> ArmDeployer:
+def deployer(environ: Mapping[str, str]) -> ClientIdentity:
     """Read the variables; raises LoginRefusedError for missing, contradictory or unsupported ones."""
     variables = {name: value for name, value in environ.items() if value}
     method = _method(variables)
@@ -115,7 +117,7 @@ def deployer(environ: Mapping[str, str]) -> ArmDeployer:
         case Method.CERTIFICATE:
             attributes |= {
                 "certificate": _certificate(variables),
-                "password": variables.get("ARM_CLIENT_CERTIFICATE_PASSWORD"),
+                "password": variables.get("ARM_CLIENT_CERTIFICATE_PASSWORD", "").encode(),
             }
         case Method.SECRET:
             file = _content(variables, "ARM_CLIENT_SECRET_FILE_PATH")
@@ -124,7 +126,7 @@ def deployer(environ: Mapping[str, str]) -> ArmDeployer:
             )
         case Method.OIDC:
             attributes["assertion"], attributes["job"] = _assertion(variables, is_aks=is_aks)
-    return ArmDeployer(**attributes)
+    return ClientIdentity(**attributes)
 
 
 def require_azure_native(environ: Mapping[str, str]) -> None:
@@ -239,7 +241,17 @@ def _assertion(variables: Mapping[str, str], *, is_aks: bool) -> tuple[Callable[
 def credential(
     tenant_id: str, environ: Mapping[str, str] = os.environ, clock: Clock = utc_now, **options: Any
 ) -> TokenCredential:
-    """The credential for the tenant; `options` (authority, connection_verify) go to it. Raises LoginRefusedError."""
+    """The variables' credential for the tenant; `options` as of `credential_of`. Raises LoginRefusedError."""
+    return credential_of(deployer(environ), tenant_id, clock, **options)
+
+
+def credential_of(
+    client: ClientIdentity, tenant_id: str | None, clock: Clock, *, send_certificate_chain: bool = False, **options: Any
+) -> TokenCredential:
+    """A client's credential for the tenant; `options` (authority, connection_verify) go to it.
+
+    Raises LoginRefusedError for a certificate that cannot be used.
+    """
     from azure.identity import (  # a quarter of a second that a kept token does not need
         AzureCliCredential,
         CertificateCredential,
@@ -248,19 +260,24 @@ def credential(
         ManagedIdentityCredential,
     )
 
-    from identity.access import certificate_file
-
-    identity = deployer(environ)
-    client_id = identity.client_id or ""
-    match identity.method:
+    tenant, client_id = tenant_id or "", client.client_id or ""
+    match client.method:
         case Method.CERTIFICATE:
-            name, data = identity.certificate
-            bundle = certificate_file.parse(name, data, identity.password, clock())
-            return CertificateCredential(tenant_id, client_id, certificate_data=bundle.pem, **options)
+            from identity.access import certificate_file
+
+            name, data = client.certificate
+            file = certificate_file.parse(name, data, client.password, clock())
+            return CertificateCredential(
+                certificate_file.agreed("tenant", name, tenant_id, file.tenant_id),
+                certificate_file.agreed("client", name, client.client_id, file.client_id),
+                certificate_data=file.pem,
+                send_certificate_chain=send_certificate_chain,
+                **options,
+            )
         case Method.SECRET:
-            return ClientSecretCredential(tenant_id, client_id, identity.secret, **options)
+            return ClientSecretCredential(tenant, client_id, client.secret, **options)
         case Method.OIDC:
-            return ClientAssertionCredential(tenant_id, client_id, identity.assertion, **options)
+            return ClientAssertionCredential(tenant, client_id, client.assertion, **options)
         case Method.MANAGED_IDENTITY:
-            return ManagedIdentityCredential(client_id=identity.client_id)
-    return AzureCliCredential(tenant_id=tenant_id)
+            return ManagedIdentityCredential(client_id=client.client_id)
+    return AzureCliCredential(tenant_id=tenant, process_timeout=_CLI_TIMEOUT)

@@ -39,10 +39,23 @@ class CertificateFile:
         return thumbprint(self.certificate)
 
 
-def parse(path: str, data: bytes, password: str | bytes | None, now: datetime) -> CertificateFile:
+def agreed(what: str, path: str, configured: str | None, in_file: str | None) -> str:
+    """The id (`what` is `tenant` or `client`) that is configured or in the file of that path.
+
+    Raises LoginRefusedError if the two differ, or if there is neither.
+    """
+    if configured is not None and in_file is not None and configured.lower() != in_file.lower():
+        raise LoginRefusedError(
+            f"{path} is of the {what} {in_file}, but --{what}-id is {configured}; correct one of them"
+        )
+    if (known := configured or in_file) is None:
+        raise LoginRefusedError(f"--{what}-id is missing: {path} is not a credential document, which would have it")
+    return known
+
+
+def parse(path: str, data: bytes, password: bytes | None, now: datetime) -> CertificateFile:
     """The valid certificate in a file of that path, or a variable of that name; raises LoginRefusedError."""
-    secret = password.encode() if isinstance(password, str) else password
-    bundle = _document(path, data) if data.lstrip().startswith(b"{") else _bundle(path, data, secret or None)
+    bundle = _document(path, data) if data.lstrip().startswith(b"{") else _bundle(path, data, password or None)
     start, end = bundle.certificate.not_valid_before_utc, bundle.certificate.not_valid_after_utc
     if end <= now:
         raise LoginRefusedError(
