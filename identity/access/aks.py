@@ -21,18 +21,21 @@ def cluster_id(subscription: str, resource_group: str, cluster: str) -> str:
     return resource_id(subscription, resource_group, _TYPE, cluster)
 
 
-def look_at(arm: AzureClient, full_id: str) -> AksCluster | None:
-    """A cluster as ARM describes it; None if there is none."""
-    answer = arm.resource(full_id, resource_types.CONTAINER_SERVICE_API)
+def look_at(azure: AzureClient, full_id: str) -> AksCluster | None:
+    """A cluster as ARM describes it; None if there is none. Raises AzureRefusedError."""
+    answer = azure.resource(full_id, resource_types.CONTAINER_SERVICE_API)
     return None if answer is None else AksCluster.of(full_id, answer["properties"])
 
 
-def skeleton(arm: AzureClient, full_id: str, *, admin: bool = False, public_fqdn: bool = False) -> Kubeconfig:
-    """Server, authority and a user without a sign-in; with `admin` the administrators' static credential."""
+def skeleton(azure: AzureClient, full_id: str, *, admin: bool = False, public_fqdn: bool = False) -> Kubeconfig:
+    """Server, authority and a user without a sign-in; with `admin` the administrators' static credential.
+
+    Raises AzureRefusedError, and MalformedKubeconfigError.
+    """
     verb = f"listCluster{'Admin' if admin else 'User'}Credential"
     # The API's spelling; in SDKs it is serverFqdn.
     options = {"server-fqdn": "public"} if public_fqdn else {}
-    answer = arm.action(full_id, verb, resource_types.CONTAINER_SERVICE_API, options)
+    answer = azure.action(full_id, verb, resource_types.CONTAINER_SERVICE_API, options)
     return decode(answer["kubeconfigs"][0]["value"])
 
 
