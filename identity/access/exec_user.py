@@ -50,7 +50,11 @@ def _kubelogin(login: Login) -> list[str]:
             f"kubelogin would need the {login.kind} in its arguments, and so in the kubeconfig; set ARM_CLIENT_SECRET "
             "and use --login arm, or take --flavour idstack"
         )
-    return ["get-token", *write(login), "--server-id", login.server_id, *_cloud(login)]
+    way, *options = write(login)
+    client = AKS_CLIENT_APP_ID if login.kind is LoginKind.DEVICE_CODE else None
+    ids = (("--tenant-id", login.tenant_id), ("--client-id", login.client_id or client))
+    named = [text for option, value in ids if value is not None for text in (option, value)]
+    return ["get-token", "--login", way, *named, *options, "--server-id", login.server_id, *_cloud(login)]
 
 
 def _cloud(login: Login) -> Iterator[str]:
@@ -66,11 +70,6 @@ def _cloud(login: Login) -> Iterator[str]:
         yield from ("--environment", known)
 
 
-def _ids(login: Login) -> list[str]:
-    named = (("--tenant-id", login.tenant_id), ("--client-id", login.client_id))
-    return [text for option, value in named if value is not None for text in (option, value)]
-
-
 def _certificate(login: Login) -> list[str]:
     if login.tenant_id is None or login.client_id is None:
         raise LoginRefusedError(
@@ -81,30 +80,23 @@ def _certificate(login: Login) -> list[str]:
         raise LoginRefusedError(
             "kubelogin takes no password file; give it a PEM without a password, or --flavour idstack"
         )
-    path = ["--client-certificate", str(login.certificate)]
-    return ["--login", "spn", *_ids(login), *path, "--disable-environment-override"]
+    return ["spn", "--client-certificate", str(login.certificate), _ISOLATED]
 
 
-def _workload_identity(login: Login) -> list[str]:
-    path = ["--federated-token-file", str(login.federated_token_file)]
-    return ["--login", "workloadidentity", *_ids(login), *path, "--disable-environment-override"]
-
-
+_ISOLATED: Final = "--disable-environment-override"
+# How kubelogin calls the login, and the options that follow its ids.
 _KUBELOGIN: Final[Mapping[LoginKind, Callable[[Login], list[str]]]] = {
     LoginKind.CERTIFICATE: _certificate,
-    LoginKind.WORKLOAD_IDENTITY: _workload_identity,
-    # In a job of GitHub's it asks the runner by itself.
-    LoginKind.GITHUB: lambda login: ["--login", "workloadidentity", *_ids(login), "--disable-environment-override"],
-    LoginKind.MANAGED_IDENTITY: lambda login: ["--login", "msi", *_ids(login), "--disable-environment-override"],
-    LoginKind.AZURE_CLI: lambda login: ["--login", "azurecli", *_ids(login), "--timeout", "120s"],
-    LoginKind.ARM: lambda login: ["--login", "spn", *_ids(login), "--use-azurerm-env-vars"],
-    LoginKind.DEVICE_CODE: lambda login: [
-        "--login",
-        "devicecode",
-        "--tenant-id",
-        str(login.tenant_id),
-        "--client-id",
-        login.client_id or AKS_CLIENT_APP_ID,
-        "--disable-environment-override",
+    LoginKind.WORKLOAD_IDENTITY: lambda login: [
+        "workloadidentity",
+        "--federated-token-file",
+        str(login.federated_token_file),
+        _ISOLATED,
     ],
+    # In a job of GitHub's it asks the runner by itself.
+    LoginKind.GITHUB: lambda _: ["workloadidentity", _ISOLATED],
+    LoginKind.MANAGED_IDENTITY: lambda _: ["msi", _ISOLATED],
+    LoginKind.AZURE_CLI: lambda _: ["azurecli", "--timeout", "120s"],
+    LoginKind.ARM: lambda _: ["spn", "--use-azurerm-env-vars"],
+    LoginKind.DEVICE_CODE: lambda _: ["devicecode", _ISOLATED],
 }

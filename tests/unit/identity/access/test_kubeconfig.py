@@ -297,46 +297,26 @@ def test_the_same_login_makes_the_same_string_in_any_order() -> None:
     assert parsed().only("mgmt", user=user).to_json() == shuffled.only("mgmt", user=user).to_json()
 
 
-LOGINS: dict[str, tuple[Login, list[str]]] = {
-    "arm": (
-        Login(kind=LoginKind.ARM, tenant_id=TENANT),
-        ["--login", "spn", "--tenant-id", TENANT, "--use-azurerm-env-vars"],
-    ),
+ALONE = "--disable-environment-override"
+LOGINS: dict[str, tuple[Login, str]] = {
+    "arm": (Login(kind=LoginKind.ARM, tenant_id=TENANT), f"spn --tenant-id {TENANT} --use-azurerm-env-vars"),
     "certificate": (
         Login(kind=LoginKind.CERTIFICATE, tenant_id=TENANT, client_id=CLIENT, certificate=Path("c.pem")),
-        [
-            *("--login", "spn", "--tenant-id", TENANT, "--client-id", CLIENT),
-            *("--client-certificate", "c.pem", "--disable-environment-override"),
-        ],
+        f"spn --tenant-id {TENANT} --client-id {CLIENT} --client-certificate c.pem {ALONE}",
     ),
     "workload identity": (
         Login(kind=LoginKind.WORKLOAD_IDENTITY, tenant_id=TENANT, client_id=CLIENT, federated_token_file=Path("token")),
-        [
-            *("--login", "workloadidentity", "--tenant-id", TENANT, "--client-id", CLIENT),
-            *("--federated-token-file", "token", "--disable-environment-override"),
-        ],
+        f"workloadidentity --tenant-id {TENANT} --client-id {CLIENT} --federated-token-file token {ALONE}",
     ),
     "github": (
         Login(kind=LoginKind.GITHUB, tenant_id=TENANT, client_id=CLIENT),
-        [
-            *("--login", "workloadidentity", "--tenant-id", TENANT, "--client-id", CLIENT),
-            "--disable-environment-override",
-        ],
+        f"workloadidentity --tenant-id {TENANT} --client-id {CLIENT} {ALONE}",
     ),
-    "managed identity": (
-        Login(kind=LoginKind.MANAGED_IDENTITY, client_id=CLIENT),
-        ["--login", "msi", "--client-id", CLIENT, "--disable-environment-override"],
-    ),
-    "azure cli": (
-        Login(kind=LoginKind.AZURE_CLI, tenant_id=TENANT),
-        ["--login", "azurecli", "--tenant-id", TENANT, "--timeout", "120s"],
-    ),
+    "managed identity": (Login(kind=LoginKind.MANAGED_IDENTITY, client_id=CLIENT), f"msi --client-id {CLIENT} {ALONE}"),
+    "azure cli": (Login(kind=LoginKind.AZURE_CLI, tenant_id=TENANT), f"azurecli --tenant-id {TENANT} --timeout 120s"),
     "device code": (
         Login(kind=LoginKind.DEVICE_CODE, tenant_id=TENANT),
-        [
-            *("--login", "devicecode", "--tenant-id", TENANT),
-            *("--client-id", "80faf920-1908-4b52-b5ef-a8e7bedfc67a", "--disable-environment-override"),
-        ],
+        f"devicecode --tenant-id {TENANT} --client-id 80faf920-1908-4b52-b5ef-a8e7bedfc67a {ALONE}",
     ),
 }
 
@@ -345,7 +325,7 @@ LOGINS: dict[str, tuple[Login, list[str]]] = {
 def test_kubelogin_gets_the_arguments_that_no_stray_variable_overrides(name: str) -> None:
     login, arguments = LOGINS[name]
     block = exec_user(login, Flavour.KUBELOGIN)["exec"]
-    assert block["args"] == ["get-token", *arguments, "--server-id", AKS]
+    assert block["args"] == ["get-token", "--login", *arguments.split(), "--server-id", AKS]
     assert block["command"] == "kubelogin"
 
 
