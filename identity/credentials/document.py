@@ -13,10 +13,10 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from cryptography import x509
 
@@ -43,7 +43,7 @@ class InvalidCredentialError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Credential:
-    """A credential document that was read. Dates are UTC; `repr` shows neither key nor certificate."""
+    """What this program uses of a credential document. Dates are UTC; `repr` shows neither key nor certificate."""
 
     authentication_endpoint: str
     client_id: str
@@ -53,11 +53,6 @@ class Credential:
     not_after: datetime | None = None
     renew_after: datetime | None = None
     cannot_renew_after: datetime | None = None
-    object_id: str | None = None
-    resource_id: str | None = None
-    client_secret_url: str | None = None
-    mtls_authentication_endpoint: str | None = None
-    custom_claims: Mapping[str, Any] | None = None
 
     @property
     def certificate(self) -> x509.Certificate:
@@ -93,7 +88,6 @@ def encode(
     renew_after: datetime,
     cannot_renew_after: datetime,
     object_id: str | None = None,
-    resource_id: str | None = None,
     object_encoding: str = "utf-8",
 ) -> str:
     """The secret's value: JSON as msi-dataplane writes it, then wrapped for `object_encoding`.
@@ -111,7 +105,6 @@ def encode(
         "not_before": rfc3339.render(not_before),
         "object_id": object_id,
         "renew_after": rfc3339.render(renew_after),
-        "resource_id": resource_id,
         "tenant_id": tenant_id,
     }
     present = {key: value for key, value in fields.items() if value is not None}
@@ -195,11 +188,6 @@ def _credential(parser: DocumentParser) -> Credential:
         not_after=dates.get("not_after"),
         renew_after=dates.get("renew_after"),
         cannot_renew_after=dates.get("cannot_renew_after"),
-        object_id=strings.get("object_id"),
-        resource_id=strings.get("resource_id"),
-        client_secret_url=strings.get("client_secret_url"),
-        mtls_authentication_endpoint=strings.get("mtls_authentication_endpoint"),
-        custom_claims=parser.custom_claims,
     )
 
 

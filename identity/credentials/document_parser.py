@@ -85,7 +85,6 @@ class DocumentParser:
         self.strings: dict[str, str] = {}
         self.dates: dict[str, datetime] = {}
         self.key_material: KeyMaterial | None = None
-        self.custom_claims: Mapping[str, Any] | None = None
         document = self._document(stored, object_encoding)
         if document is not None:
             self._read_strings(document, required)
@@ -197,10 +196,7 @@ class DocumentParser:
             self.problems.extend(f"client_secret: {problem}" for problem in error.problems)
 
     def _read_claims(self, claims: object) -> None:
-        if claims is None:
-            return
-        if isinstance(claims, dict) and _has_claim_types(claims):
-            self.custom_claims = claims
+        if claims is None or (isinstance(claims, dict) and _has_claim_types(claims)):
             return
         self.problems.append(
             f"custom_claims: found {_kind(claims)} of another shape; "

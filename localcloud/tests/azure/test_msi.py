@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -53,7 +54,8 @@ def test_an_issued_document_is_valid_and_signs_in_as_the_identity(
     credential = validate(
         text, now=datetime.now(UTC), expected_tenant=LOCAL_TENANT_ID, expected_client_id=identity.app_id
     )
-    assert (credential.object_id, credential.resource_id) == (identity.object_id, RESOURCE_ID)
+    written = json.loads(text)
+    assert (written["object_id"], written["resource_id"]) == (identity.object_id, RESOURCE_ID)
     token = sign_in(credential, str(certificates.ca_file))
     assert azure.tokens.verify(token, ["https://management.azure.com"]).object_id == identity.object_id
 
