@@ -20,8 +20,8 @@ from identity.credentials import document
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import Event, EventKind
 from identity.credentials.probe.metrics import Metrics
-from identity.credentials.probe.proof import Outcome
-from identity.credentials.probe.report import ProbeReport, ProofResult, SignInResult
+from identity.credentials.probe.proof import ProofResult
+from identity.credentials.probe.report import ProbeReport, SignInResult
 from tests.load.entra import EntraProcess
 from tests.unit.identity.credentials.probe_process import PATIENCE, probing
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount
@@ -88,7 +88,7 @@ def test_a_scrape_shows_each_event_and_each_round_as_a_whole(issued: IssuedCerti
     metrics, stopped = Metrics(), threading.Event()
     first = document.decode(document_of(issued))
     now = datetime.now(UTC)
-    report = ProbeReport(sign_in=SignInResult(now, None), proof=ProofResult(now, Outcome(200, None)))
+    report = ProbeReport(sign_in=SignInResult(now, None), proof=ProofResult(200, None, now))
 
     def serve(cut: int) -> None:
         """What a probe counts of a credential that is so many seconds shorter at both ends."""

@@ -74,7 +74,7 @@ class Metrics:
                 if report.sign_in.error is None:
                     self._signed_in_at.set(report.sign_in.at.timestamp())
             if report.proof:
-                self._proofs.labels(report.proof.outcome.status or "none").inc()
+                self._proofs.labels(report.proof.status or "none").inc()
 
     def render(self) -> bytes:
         """The metrics in the format that a Prometheus server scrapes."""

@@ -20,7 +20,7 @@ from identity.credentials.probe.credential_source import CredentialNotNamedError
 from identity.credentials.probe.federated_token import FederatedToken
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.proof import ProofRequest
-from identity.credentials.probe.report import ProbeReport, ProofResult, SignInResult
+from identity.credentials.probe.report import ProbeReport, SignInResult
 from identity.credentials.sign_in import FreshSignIns, refusal
 from identity.credentials.token_credential import ARM_SCOPE, MountedCredential
 
@@ -108,8 +108,8 @@ class Prober:
         signed_in = SignInResult(utc_now(), None)
         if self._call is None:
             return ProbeReport(file=file, credential=credential, sign_in=signed_in, needs_proof=False)
-        outcome = self._call.make(token.token)
-        return ProbeReport(file=file, credential=credential, sign_in=signed_in, proof=ProofResult(utc_now(), outcome))
+        proof = self._call.make(token.token)
+        return ProbeReport(file=file, credential=credential, sign_in=signed_in, proof=proof)
 
     def _sign_ins(self, credential: Credential | FederatedToken) -> FreshSignIns | FederatedToken:
         """The sign-ins of the served credential, with its key loaded."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from azure.core.exceptions import AzureError
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest
 
+from identity.credentials.clock import utc_now
 from identity.credentials.sign_in import ca_bundle
 
 _KEYS: Final = {"method", "url", "scope", "action", "headers", "body"}
@@ -19,11 +21,12 @@ _ERROR_LENGTH: Final = 500
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The result of the call: the HTTP status (None if there was no answer) and the service's error in one line."""
+class ProofResult:
+    """How the call went: the HTTP status (None if there was no answer), the service's error in one line, and when."""
 
     status: int | None
     error: str | None
+    at: datetime = field(default_factory=utc_now)
 
     @property
     def ok(self) -> bool:
@@ -51,7 +54,7 @@ class ProofRequest:
             raise ValueError(f"url: found {call['url']!r}; accepted: https only, for the request carries a token")
         return cls(**{"headers": {}, **call})
 
-    def make(self, token: str) -> Outcome:
+    def make(self, token: str) -> ProofResult:
         """Send the request. It follows no redirect: the token is for this host. Raises nothing."""
         request = HttpRequest(
             self.method, self.url, headers={**self.headers, "Authorization": f"Bearer {token}"}, json=self.body
@@ -64,10 +67,10 @@ class ProofRequest:
                 response = transport.send(request)
                 text = response.text()
         except AzureError as error:
-            return Outcome(None, f"no answer from {self.url}: {_one_line(str(error))}")
+            return ProofResult(None, f"no answer from {self.url}: {_one_line(str(error))}")
         if 200 <= response.status_code < 300:
-            return Outcome(response.status_code, None)
-        return Outcome(response.status_code, f"{response.status_code} {_service_error(text)}")
+            return ProofResult(response.status_code, None)
+        return ProofResult(response.status_code, f"{response.status_code} {_service_error(text)}")
 
 
 def _service_error(text: str) -> str:

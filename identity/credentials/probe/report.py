@@ -10,7 +10,7 @@ from typing import Any
 from identity.credentials import rfc3339
 from identity.credentials.document import Credential
 from identity.credentials.probe.federated_token import FederatedToken
-from identity.credentials.probe.proof import Outcome
+from identity.credentials.probe.proof import ProofResult
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,6 @@ class SignInResult:
 
     at: datetime
     error: str | None
-
-
-@dataclass(frozen=True)
-class ProofResult:
-    """How the last proof call went, and when."""
-
-    at: datetime
-    outcome: Outcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +34,7 @@ class ProbeReport:
     @property
     def is_ready(self) -> bool:
         """Whether the last sign-in worked, and the last proof call, if there is one to make."""
-        is_proven = self.proof.outcome.ok if self.proof is not None else not self.needs_proof
+        is_proven = self.proof.ok if self.proof is not None else not self.needs_proof
         return is_proven and self.sign_in is not None and self.sign_in.error is None
 
     @property
@@ -50,7 +42,7 @@ class ProbeReport:
         """The first failure."""
         if self.sign_in and self.sign_in.error:
             return self.sign_in.error
-        return self.proof.outcome.error if self.proof else None
+        return self.proof.error if self.proof else None
 
     def to_json(self, *, action: str | None, reloads: int) -> dict[str, Any]:
         """The report as `/readyz` shows it, with the permission that is proven and the number of reloads."""
@@ -68,10 +60,10 @@ class ProbeReport:
                 "error": self.sign_in.error if self.sign_in else None,
             },
             "proof": {
-                "ok": self.proof is not None and self.proof.outcome.ok,
-                "status": self.proof.outcome.status if self.proof else None,
+                "ok": self.proof is not None and self.proof.ok,
+                "status": self.proof.status if self.proof else None,
                 "action": action,
-                "error": self.proof.outcome.error if self.proof else None,
+                "error": self.proof.error if self.proof else None,
                 "at": rfc3339.render(self.proof.at) if self.proof else None,
             },
             "reloads": reloads,
