@@ -51,6 +51,8 @@ def test_everything_wrong_is_reported_at_once() -> None:
         (730, 30, True),
         (90, 29, False),
         (90, 90, False),
+        (30, 9, False),
+        (3, 1, False),
         (2, 1, True),
     ],
 )

@@ -172,19 +172,6 @@ def test_the_stacks_cluster_side_needs_a_probe_but_no_kubeconfig() -> None:
     ]
 
 
-@pytest.mark.parametrize(("lifetime", "before"), [(90, 29), (90, 90), (30, 9), (3, 1)])
-def test_failed_renewals_have_time(lifetime: int, before: int) -> None:
-    assert refusals(configuration(credentials={"lifetimeDays": lifetime, "renewBeforeDays": before})) == [
-        ("credentials.renewBeforeDays", "renewal-date")
-    ]
-
-
-def test_the_gate_has_time_to_settle() -> None:
-    assert refusals(configuration(credentials={"propagation": {"settleSeconds": 60, "timeoutSeconds": 60}})) == [
-        ("credentials.propagation.timeoutSeconds", "propagation-timeout-too-short")
-    ]
-
-
 @pytest.mark.parametrize(("first", "second"), [("hc1", "hc1"), ("a.b", "a-b")])
 def test_hosted_clusters_have_names_of_their_own(first: str, second: str) -> None:
     assert refusals(configuration(hostedClusters=[hosted_cluster(first), hosted_cluster(second)])) == [
