@@ -8,27 +8,7 @@ import pytest
 
 from identity.clouds import CLOUDS, LocalEnvironment, local_cloud
 from tests.records import write_record
-
-_LOCAL = LocalEnvironment(
-    authority_host="https://localhost:5001/",
-    arm_endpoint="https://localhost:5002",
-    graph_endpoint="https://localhost:5003",
-    key_vault_endpoint="https://localhost:5004",
-    blob_endpoint="https://localhost:5007",
-    imds_endpoint="http://localhost:5005",
-    proxy_endpoint="http://localhost:5005",
-    control_endpoint="http://localhost:5007",
-    ca_file="/state/ca.pem",
-    cluster="builtin",
-    kubernetes_endpoint="https://localhost:5006",
-    kubeconfig="/state/run/kubeconfig",
-    state_dir="/state",
-    mounts_dir="/state/run/mounts",
-    tenant_id="t",
-    subscription_id="s",
-    deployer_client_id="d",
-    deployer_certificate="/state/run/deployer.pem",
-)
+from tests.unit.identity.settings.world import LOCAL
 
 
 @pytest.mark.parametrize(
@@ -49,17 +29,17 @@ def test_a_cloud_has_its_own_endpoints(name: str, authority: str, arm: str, vaul
 
 
 def test_the_local_cloud_distinguishes_vaults_by_host_header() -> None:
-    cloud = local_cloud(_LOCAL)
+    cloud = local_cloud(LOCAL)
 
-    assert cloud.vault_request("kv") == ("https://localhost:5004", {"Host": "kv.vault.azure.net"})
+    assert cloud.vault_request("kv") == ("https://localhost:4004", {"Host": "kv.vault.azure.net"})
     assert cloud.hosted_cluster_cloud == "AzurePublicCloud", "a HostedCluster knows no cloud named local"
 
 
 def test_the_record_of_the_local_cloud_is_read_back(tmp_path: Path) -> None:
-    record = write_record(tmp_path / "environment.json", _LOCAL)
+    record = write_record(tmp_path / "environment.json", LOCAL)
 
-    assert '"keyVaultEndpoint": "https://localhost:5004"' in record.read_text(encoding="utf-8")
-    assert LocalEnvironment.from_file(record) == _LOCAL
+    assert '"keyVaultEndpoint": "https://localhost:4004"' in record.read_text(encoding="utf-8")
+    assert LocalEnvironment.from_file(record) == LOCAL
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"authorityHost": "x", "surprise": 1}'])

@@ -23,6 +23,19 @@ from localcloud.tests.arm_world import GROUP, ArmWorld
 from localcloud.tests.hosts import Certificates, Serve
 from tests.unit.azure_world import IssuedTokens
 
+Connect = Callable[..., AzureClient]
+
+
+@pytest.fixture
+def connect(world: ArmWorld, cloud: Cloud, certificates: Certificates) -> Connect:
+    """Connects the deployer to a cloud, of which some endpoints are a test's own."""
+
+    def connected(**endpoints: str) -> AzureClient:
+        issued = IssuedTokens(world, world.deployer)
+        return AzureClient(replace(cloud, **endpoints), issued, str(certificates.ca_file))
+
+    return connected
+
 
 class RefusedCredential(TokenCredential):
     """Somebody whose sign-in fails."""
@@ -41,13 +54,7 @@ def test_a_sign_in_that_fails_is_reported_with_its_reason(cloud: Cloud, certific
 
 @pytest.mark.parametrize(("refusals", "found"), [(2, True), (6, False)])
 def test_a_throttled_request_is_repeated_when_the_service_asks_for_it(
-    world: ArmWorld,
-    cloud: Cloud,
-    certificates: Certificates,
-    serve: Serve,
-    monkeypatch: pytest.MonkeyPatch,
-    refusals: int,
-    found: bool,
+    connect: Connect, serve: Serve, monkeypatch: pytest.MonkeyPatch, refusals: int, found: bool
 ) -> None:
     throttled = Response("slow down", 429, headers={"Retry-After": "7"})
     answers = iter([throttled] * refusals + [JSONResponse({"id": "/x"})])
@@ -56,9 +63,8 @@ def test_a_throttled_request_is_repeated_when_the_service_asks_for_it(
         return next(answers)
 
     waits: list[float] = []
-    busy = Cloud(**{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x", answer)]))})
     monkeypatch.setattr(RequestsTransport, "sleep", lambda _, seconds: waits.append(seconds))
-    with AzureClient(busy, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+    with connect(arm_endpoint=serve(Starlette(routes=[Route("/x", answer)]))) as azure:
         if found:
             assert azure.resource("/x", "2024-11-01") == {"id": "/x"}
         else:
@@ -67,9 +73,7 @@ def test_a_throttled_request_is_repeated_when_the_service_asks_for_it(
     assert waits == [7.0] * min(refusals, 5)
 
 
-def test_a_collection_is_read_to_its_last_page_and_at_arm_alone(
-    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve
-) -> None:
+def test_a_collection_is_read_to_its_last_page_and_at_arm_alone(connect: Connect, serve: Serve) -> None:
     asked: list[dict[str, str]] = []
 
     async def answer(request: Request) -> Response:
@@ -81,8 +85,7 @@ def test_a_collection_is_read_to_its_last_page_and_at_arm_alone(
             {"value": [{"id": "/x/1"}], "nextLink": "https://elsewhere.example/x?page=%242&api-version=1"}
         )
 
-    paged = Cloud(**{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x", answer)]))})
-    with AzureClient(paged, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+    with connect(arm_endpoint=serve(Starlette(routes=[Route("/x", answer)]))) as azure:
         found = azure.resources("/x", "1", "name eq 'a'")
         nothing = azure.resources("/y", "1")
 
@@ -92,7 +95,7 @@ def test_a_collection_is_read_to_its_last_page_and_at_arm_alone(
 
 
 def test_an_action_is_repeated_as_well_and_needs_its_resource(
-    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    connect: Connect, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([Response("slow down", 429), JSONResponse({"kubeconfigs": []}), Response("gone", 404)])
     asked: list[str] = []
@@ -101,11 +104,8 @@ def test_an_action_is_repeated_as_well_and_needs_its_resource(
         asked.append(f"{request.url.path}?{request.url.query}")
         return next(answers)
 
-    busy = Cloud(
-        **{**vars(cloud), "arm_endpoint": serve(Starlette(routes=[Route("/x/list", answer, methods=["POST"])]))}
-    )
     monkeypatch.setattr(RequestsTransport, "sleep", lambda _, seconds: None)
-    with AzureClient(busy, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+    with connect(arm_endpoint=serve(Starlette(routes=[Route("/x/list", answer, methods=["POST"])]))) as azure:
         assert azure.action("/x", "list", "2025-09-01", {"server-fqdn": "public"}) == {"kubeconfigs": []}
         with pytest.raises(AzureRefusedError, match="/x does not exist"):
             azure.action("/x", "list", "2025-09-01", {})
@@ -116,10 +116,9 @@ def test_an_action_is_repeated_as_well_and_needs_its_resource(
     ]
 
 
-def test_a_cloud_that_does_not_answer_is_reported(world: ArmWorld, certificates: Certificates, cloud: Cloud) -> None:
-    nowhere = Cloud(**{**vars(cloud), "arm_endpoint": "https://127.0.0.1:1"})
+def test_a_cloud_that_does_not_answer_is_reported(connect: Connect) -> None:
     with (
-        AzureClient(nowhere, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure,
+        connect(arm_endpoint="https://127.0.0.1:1") as azure,
         pytest.raises(AzureRefusedError, match=r"https://127.0.0.1:1/x does not answer"),
     ):
         azure.resource("/x", "2024-11-01")
@@ -136,17 +135,11 @@ def test_a_cloud_that_does_not_answer_is_reported(world: ArmWorld, certificates:
     ],
 )
 def test_an_answer_that_is_cut_short_is_no_failed_sign_in(
-    world: ArmWorld,
-    cloud: Cloud,
-    certificates: Certificates,
-    serve: Serve,
-    ask: Callable[[AzureClient], object],
-    said: str,
+    world: ArmWorld, connect: Connect, ask: Callable[[AzureClient], object], said: str
 ) -> None:
     world.hold(deliveries=(HeldDelivery("arm", cut=0.5),))
-    here = Cloud(**{**vars(cloud), "arm_endpoint": serve(world.arm)})
     with (
-        AzureClient(here, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure,
+        connect() as azure,
         pytest.raises(AzureRefusedError, match=said),
     ):
         ask(azure)
@@ -154,11 +147,10 @@ def test_an_answer_that_is_cut_short_is_no_failed_sign_in(
 
 @pytest.mark.parametrize("takes_effect", [False, True])
 def test_a_connection_that_ends_without_an_answer_is_made_anew_once(
-    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve, takes_effect: bool
+    world: ArmWorld, connect: Connect, takes_effect: bool
 ) -> None:
-    here = Cloud(**{**vars(cloud), "arm_endpoint": serve(world.arm)})
     dropped = HeldAnswer("arm", status=None, after=takes_effect, count=1)
-    with AzureClient(here, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+    with connect() as azure:
         world.hold(answers=(dropped,))
         assert azure.change_resource("PUT", GROUP, "2024-11-01", {"location": "eastus"}) is not None
         world.hold(answers=(replace(dropped, count=2),))
@@ -189,9 +181,7 @@ def test_a_managed_hsm_is_asked_at_its_own_address_with_its_own_token(monkeypatc
     assert scopes == ["https://managedhsm.usgovcloudapi.net/.default"]
 
 
-def test_the_blobs_below_a_prefix_are_listed_and_read(
-    world: ArmWorld, cloud: Cloud, certificates: Certificates, serve: Serve
-) -> None:
+def test_the_blobs_below_a_prefix_are_listed_and_read(connect: Connect, cloud: Cloud, serve: Serve) -> None:
     async def answer(request: Request) -> Response:
         if request.url.path == "/state/a&b.json":
             return Response(b"content")
@@ -202,14 +192,27 @@ def test_the_blobs_below_a_prefix_are_listed_and_read(
         names = "<Blob><Name>a&amp;b.json</Name></Blob><Blob><Name>c.json</Name></Blob>"
         return Response(f'<EnumerationResults ContainerName="state"><Blobs>{names}</Blobs></EnumerationResults>')
 
-    endpoint = serve(Starlette(routes=[Route("/{path:path}", answer)]))
-    storage = Cloud(**{**vars(cloud), "blob_endpoint": endpoint})
     container = f"https://account.blob.{cloud.storage_suffix}/state"
-    with AzureClient(storage, IssuedTokens(world, world.deployer), str(certificates.ca_file)) as azure:
+    with connect(blob_endpoint=serve(Starlette(routes=[Route("/{path:path}", answer)]))) as azure:
         assert azure.blob_names(container, ".pulumi/locks/") == ["a&b.json", "c.json"]
         assert azure.blob(f"{container}/a&b.json") == b"content"
         with pytest.raises(AzureRefusedError, match="404 BlobNotFound"):
             azure.blob(f"{container}/c.json")
+
+
+def test_a_next_page_is_read_by_the_address_that_the_vault_gives(world: ArmWorld, connect: Connect) -> None:
+    """It has the vault's port."""
+    world.create_vault()
+    made = {world.vault("PUT", "/secrets/one", {"value": "v"}).json()["id"] for _ in range(27)}
+
+    with connect() as azure:
+        first = azure.vault("kv-idstack-local", "GET", "/secrets/one/versions")
+        assert first is not None
+        second = azure.vault("kv-idstack-local", "GET", first["nextLink"])
+
+    assert second is not None
+    assert second["nextLink"] is None
+    assert {each["id"] for each in first["value"] + second["value"]} == made
 
 
 @pytest.mark.parametrize("name", ["evil.example?x=", "evil.example/", "evil.example#", "me@evil", "kv\n", "..", ""])
