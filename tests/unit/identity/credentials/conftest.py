@@ -13,7 +13,7 @@ from identity.credentials.events import EventKind
 from identity.credentials.mounted_file import MountedFile
 from identity.credentials.rotation import Rotation
 from identity.credentials.token_credential import MountedCredential
-from tests.unit.identity.credentials.watching import Clients, Events, FakeClock, connect
+from tests.unit.identity.credentials.watching import Clients, Events, FakeClock, Renew, connect
 from tests.unit.identity.credentials.world import ARM_SCOPE, LIFETIME, CsiMount, Entra, certificate, document
 
 
@@ -82,12 +82,8 @@ def known(entra: Entra, issued: IssuedCertificate, mount: CsiMount) -> Entra:
 
 
 @pytest.fixture
-def served(
-    mount: CsiMount, entra: Entra, issued: IssuedCertificate, events: Events, clients: Clients
-) -> Iterator[MountedCredential]:
+def served(known: Entra, mount: CsiMount, events: Events, clients: Clients) -> Iterator[MountedCredential]:
     """A mounted credential that Entra knows, first load done."""
-    mount.write(document(issued, entra.url))
-    entra.registered.append(issued.certificate_pem)
     with MountedCredential(mount.path, on_event=events, retry_total=0) as credential:
         assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED]
         yield credential
@@ -95,17 +91,24 @@ def served(
 
 
 @pytest.fixture
-def rotation(
-    mount: CsiMount, entra: Entra, issued: IssuedCertificate, clock: FakeClock, events: Events, clients: Clients
-) -> Iterator[Rotation]:
+def rotation(known: Entra, mount: CsiMount, clock: FakeClock, events: Events, clients: Clients) -> Iterator[Rotation]:
     """`issued` is served and Entra knows it; no thread looks, the test does."""
-    mount.write(document(issued, entra.url))
-    entra.registered.append(issued.certificate_pem)
     made = Rotation(MountedFile(mount.path, clock), connect, scope=ARM_SCOPE, clock=clock, on_event=events)
     assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED]
     yield made
     made.close()
     assert clients.open == 0
+
+
+@pytest.fixture
+def renew(mount: CsiMount, entra: Entra, following: IssuedCertificate) -> Renew:
+    """Lets Entra ID know `following`, and mounts it."""
+
+    def act() -> None:
+        entra.registered.append(following.certificate_pem)
+        mount.write(document(following, entra.url))
+
+    return act
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from identity.credentials.aio import AsyncMountedCredential
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
 from identity.credentials.token_credential import MountedCredential
-from tests.unit.identity.credentials.watching import PATIENCE, Clients, Events, x5t
-from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document
+from tests.unit.identity.credentials.watching import PATIENCE, Clients, Events, Renew, x5t
+from tests.unit.identity.credentials.world import ARM_SCOPE, Entra
 
 Use = Callable[[Callable[[AsyncMountedCredential], Coroutine[Any, Any, None]]], None]
 
@@ -171,13 +171,10 @@ def test_a_refusal_reaches_the_caller_and_later_ones_are_served(
     use(ask)
 
 
-def test_a_swap_reaches_it(
-    use: Use, mount: CsiMount, entra: Entra, following: IssuedCertificate, events: Events
-) -> None:
+def test_a_swap_reaches_it(use: Use, entra: Entra, following: IssuedCertificate, events: Events, renew: Renew) -> None:
     async def swap(credential: AsyncMountedCredential) -> None:
         await credential.get_token(ARM_SCOPE)
-        entra.registered.append(following.certificate_pem)
-        mount.write(document(following, entra.url))
+        renew()
         await asyncio.to_thread(events.until, EventKind.SERVED)
         await credential.get_token(ARM_SCOPE)
 

@@ -6,20 +6,19 @@ from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
 from identity.credentials.token_credential import MountedCredential
 from tests.msi_dataplane import SigningIn
-from tests.unit.identity.credentials.watching import Events
+from tests.unit.identity.credentials.watching import Events, Renew
 from tests.unit.identity.credentials.world import CsiMount, Entra, document
 
 
 def test_it_misses_the_swap_of_the_link_that_ours_sees(
-    known: Entra, mount: CsiMount, events: Events, issued: IssuedCertificate, following: IssuedCertificate
+    known: Entra, mount: CsiMount, events: Events, issued: IssuedCertificate, following: IssuedCertificate, renew: Renew
 ) -> None:
     with (
         SigningIn(mount.path, str(known.ca_file)) as upstream,
         MountedCredential(mount.path, on_event=events) as ours,
     ):
         assert upstream.next().thumbprint == issued.thumbprint
-        known.registered.append(following.certificate_pem)
-        mount.write(document(following, known.url))
+        renew()
 
         events.until(EventKind.SERVED)
         while events.until(EventKind.SERVED).credential != ours.credential:
@@ -30,12 +29,11 @@ def test_it_misses_the_swap_of_the_link_that_ours_sees(
 
 
 def test_its_backstop_sees_the_swap(
-    known: Entra, mount: CsiMount, issued: IssuedCertificate, following: IssuedCertificate
+    known: Entra, mount: CsiMount, issued: IssuedCertificate, following: IssuedCertificate, renew: Renew
 ) -> None:
     with SigningIn(mount.path, str(known.ca_file), backstop="100ms") as upstream:
         assert upstream.next().thumbprint == issued.thumbprint
-        known.registered.append(following.certificate_pem)
-        mount.write(document(following, known.url))
+        renew()
 
         seen = issued.thumbprint
         while seen == issued.thumbprint:

@@ -19,9 +19,8 @@ from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
 from identity.credentials.probe.proof import ProofRequest
-from tests.unit.identity.credentials.world import CLIENT, CsiMount, Entra, certificate, document, proof
-
-PATIENCE = 120  # seconds until a missing event is a failure; no test waits for it otherwise
+from tests.unit.identity.credentials.watching import PATIENCE, Renew
+from tests.unit.identity.credentials.world import CLIENT, CsiMount, Entra, document, proof
 
 
 def once(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -139,7 +138,7 @@ class TestLoop:
         assert 'idstack_credential_loads_total{result="refused"} 1.0' in metrics.render().decode()
 
     def test_it_retries_until_ready_and_proves_again_at_once_after_a_reload(
-        self, entra: Entra, mount: CsiMount, issued: IssuedCertificate
+        self, entra: Entra, mount: CsiMount, issued: IssuedCertificate, following: IssuedCertificate, renew: Renew
     ) -> None:
         prober = WaitableProber(
             CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(entra)), Metrics()
@@ -152,9 +151,7 @@ class TestLoop:
             prober.until(lambda report: str(report["signIn"]["error"]).startswith("AADSTS700027"))
             entra.registered.append(issued.certificate_pem)
             assert prober.until(lambda report: report["ready"])["reloads"] == 0
-            following = certificate(age=timedelta(0))
-            entra.registered.append(following.certificate_pem)
-            mount.write(document(following, entra.url))
+            renew()
             report = prober.next()
             assert (report["ready"], report["thumbprint"], report["reloads"]) == (True, following.thumbprint, 1)
         finally:

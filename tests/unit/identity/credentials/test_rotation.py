@@ -11,8 +11,8 @@ from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
 from identity.credentials.rotation import Rotation
 from identity.credentials.shared_client import TokenRequest
-from tests.unit.identity.credentials.watching import ARM, Clients, Events, FakeClock, tries, x5t
-from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document
+from tests.unit.identity.credentials.watching import ARM, Clients, Events, FakeClock, Renew, tries, x5t
+from tests.unit.identity.credentials.world import ARM_SCOPE, Entra
 
 VAULT = TokenRequest(("https://vault.azure.net/.default",))
 HOUR = 3600.0
@@ -26,61 +26,47 @@ class TestFirst:
 
 class TestKnown:
     def test_it_is_served_and_its_first_token_is_in_the_cache(
-        self, rotation: Rotation, mount: CsiMount, entra: Entra, following: IssuedCertificate, events: Events
+        self, rotation: Rotation, entra: Entra, following: IssuedCertificate, events: Events, renew: Renew
     ) -> None:
-        entra.registered.append(following.certificate_pem)
-        mount.write(document(following, entra.url))
+        renew()
         rotation.look()
         assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED]
         assert rotation.served.thumbprint == following.thumbprint
         rotation.token(ARM)
         assert [seen["header"]["x5t"] for seen in entra.assertions] == [x5t(following)]
 
-    def test_the_client_before_it_is_closed(
-        self, rotation: Rotation, mount: CsiMount, entra: Entra, following: IssuedCertificate, clients: Clients
-    ) -> None:
-        entra.registered.append(following.certificate_pem)
-        mount.write(document(following, entra.url))
+    def test_the_client_before_it_is_closed(self, rotation: Rotation, clients: Clients, renew: Renew) -> None:
+        renew()
         rotation.look()
         assert [client.is_closed for client in clients.made] == [True, False]
 
     @pytest.mark.parametrize("enable_cae", [False, True])
     def test_it_is_proven_for_what_was_granted_last(
-        self,
-        rotation: Rotation,
-        mount: CsiMount,
-        entra: Entra,
-        following: IssuedCertificate,
-        enable_cae: bool,
+        self, rotation: Rotation, entra: Entra, enable_cae: bool, renew: Renew
     ) -> None:
         request = TokenRequest(VAULT.scopes, enable_cae=enable_cae)
         rotation.token(ARM)
         rotation.token(request)
-        entra.registered.append(following.certificate_pem)
-        mount.write(document(following, entra.url))
+        renew()
         rotation.look()
         assert VAULT.scopes[0] in entra.assertions[-1]["scope"].split()
         before = entra.attempts
         rotation.token(request)
         assert entra.attempts == before, "its token was not in the cache"
 
-    def test_it_is_not_proven_for_what_nobody_is_granted(
-        self, rotation: Rotation, mount: CsiMount, entra: Entra, following: IssuedCertificate
-    ) -> None:
+    def test_it_is_not_proven_for_what_nobody_is_granted(self, rotation: Rotation, entra: Entra, renew: Renew) -> None:
         entra.refusals.append("AADSTS500011: The resource principal was not found in the tenant.")
         with pytest.raises(ClientAuthenticationError, match="AADSTS500011"):
             rotation.token(VAULT)
-        entra.registered.append(following.certificate_pem)
-        mount.write(document(following, entra.url))
+        renew()
         rotation.look()
         assert ARM_SCOPE in entra.assertions[-1]["scope"].split()
 
     def test_the_claims_of_a_challenge_are_not_asked_for_again(
-        self, rotation: Rotation, mount: CsiMount, entra: Entra, following: IssuedCertificate
+        self, rotation: Rotation, entra: Entra, renew: Renew
     ) -> None:
         rotation.token(TokenRequest(ARM.scopes, claims='{"access_token": {"nbf": {"value": "1"}}}'))
-        entra.registered.append(following.certificate_pem)
-        mount.write(document(following, entra.url))
+        renew()
         rotation.look()
         assert [seen["claims_challenge"] is None for seen in entra.assertions] == [False, True]
 
@@ -143,15 +129,14 @@ class TestUnknown:
     def test_another_refusal_is_as_good_a_reason_to_try_again(
         self,
         rotation: Rotation,
-        mount: CsiMount,
         entra: Entra,
         clock: FakeClock,
         following: IssuedCertificate,
         refusal: str,
+        renew: Renew,
     ) -> None:
-        entra.registered.append(following.certificate_pem)
         entra.refusals.append(refusal)
-        mount.write(document(following, entra.url))
+        renew()
         rotation.look()
         assert rotation.served.thumbprint != following.thumbprint
         clock.advance(0.5)
@@ -161,16 +146,15 @@ class TestUnknown:
     def test_so_is_a_network_that_fails(
         self,
         rotation: Rotation,
-        mount: CsiMount,
         entra: Entra,
         clock: FakeClock,
         following: IssuedCertificate,
         events: Events,
+        renew: Renew,
     ) -> None:
         rotation.token(ARM)
-        entra.registered.append(following.certificate_pem)
         entra.drops = True
-        mount.write(document(following, entra.url))
+        renew()
         rotation.look()
         assert events.until(EventKind.UNPROVEN).problem
         assert rotation.token(ARM).token.startswith("token-")

@@ -18,7 +18,7 @@ from identity.credentials.mounted_file import MountedFile
 from identity.credentials.rotation import Rotation
 from identity.credentials.shared_client import REMEMBERED, SharedClient, TokenRequest
 from identity.credentials.sign_in import refusal
-from tests.unit.identity.credentials.watching import ARM, PATIENCE, Clients, Events, FakeClock, connect
+from tests.unit.identity.credentials.watching import ARM, PATIENCE, Clients, Events, FakeClock, Renew, connect
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document
 
 OTHERS = {
@@ -224,25 +224,19 @@ def test_close_waits_for_the_requests_under_way(held: HeldClient, shared: Shared
 
 
 def test_a_later_credential_does_not_inherit_the_failure(
-    rotation: Rotation, mount: CsiMount, entra: Entra, following: IssuedCertificate, events: Events
+    rotation: Rotation, entra: Entra, events: Events, renew: Renew
 ) -> None:
     entra.drops = True
     with pytest.raises(ClientAuthenticationError):
         rotation.token(ARM)
     entra.drops = False
-    entra.registered.append(following.certificate_pem)
-    mount.write(document(following, entra.url))
+    renew()
     rotation.look()
     assert rotation.token(ARM).token.startswith("token-")
 
 
 def test_a_swap_is_not_held_up_by_a_request_that_gets_no_answer(
-    mount: CsiMount,
-    entra: Entra,
-    issued: IssuedCertificate,
-    following: IssuedCertificate,
-    clock: FakeClock,
-    events: Events,
+    mount: CsiMount, entra: Entra, issued: IssuedCertificate, clock: FakeClock, events: Events, renew: Renew
 ) -> None:
     held = HeldClient()
     clients: list[Callable[[], CertificateCredential]] = [lambda: held]
@@ -257,8 +251,7 @@ def test_a_swap_is_not_held_up_by_a_request_that_gets_no_answer(
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(rotation.token, ARM)
         held.wait()
-        entra.registered.append(following.certificate_pem)
-        mount.write(document(following, entra.url))
+        renew()
         rotation.look()
         assert events.rest()[-1] is EventKind.SERVED
         assert rotation.token(ARM).token.startswith("token-")

@@ -18,7 +18,7 @@ from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.document import InvalidCredentialError
 from identity.credentials.events import EventKind
 from identity.credentials.token_credential import MountedCredential
-from tests.unit.identity.credentials.watching import PATIENCE, Clients, Events
+from tests.unit.identity.credentials.watching import PATIENCE, Clients, Events, Renew
 from tests.unit.identity.credentials.world import ARM_SCOPE, CLIENT, TENANT, CsiMount, Entra, certificate, document
 
 
@@ -99,12 +99,10 @@ class TestSignIn:
             assert credential.get_token(ARM_SCOPE).token.startswith("token-")
 
     def test_ssl_cert_file_names_the_trusted_certificates_too(
-        self, mount: CsiMount, entra: Entra, issued: IssuedCertificate, monkeypatch: pytest.MonkeyPatch
+        self, mount: CsiMount, known: Entra, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("REQUESTS_CA_BUNDLE")
-        monkeypatch.setenv("SSL_CERT_FILE", str(entra.ca_file))
-        mount.write(document(issued, entra.url))
-        entra.registered.append(issued.certificate_pem)
+        monkeypatch.setenv("SSL_CERT_FILE", str(known.ca_file))
         with MountedCredential(mount.path) as credential:
             assert credential.get_token(ARM_SCOPE).token.startswith("token-")
 
@@ -160,11 +158,7 @@ class TestFirstLoad:
 
 
 class TestClose:
-    def test_ends_the_watch_and_every_client(
-        self, mount: CsiMount, entra: Entra, issued: IssuedCertificate, clients: Clients
-    ) -> None:
-        mount.write(document(issued, entra.url))
-        entra.registered.append(issued.certificate_pem)
+    def test_ends_the_watch_and_every_client(self, mount: CsiMount, known: Entra, clients: Clients) -> None:
         credential = MountedCredential(mount.path)
         credential.get_token(ARM_SCOPE)
         assert watchers() == 1
@@ -182,11 +176,10 @@ class TestClose:
         assert watchers() == 0
 
     def test_waits_for_the_try_in_flight(
-        self, served: MountedCredential, mount: CsiMount, entra: Entra, following: IssuedCertificate, clients: Clients
+        self, served: MountedCredential, entra: Entra, clients: Clients, renew: Renew
     ) -> None:
         entra.answers.clear()
-        entra.registered.append(following.certificate_pem)
-        mount.write(document(following, entra.url))
+        renew()
         assert entra.asked.acquire(timeout=PATIENCE)
         closing = threading.Thread(target=served.close)
         closing.start()

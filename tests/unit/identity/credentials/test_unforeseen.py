@@ -25,8 +25,8 @@ from identity.credentials.probe.server import app
 from identity.credentials.rotation import Rotation
 from identity.credentials.token_credential import MountedCredential
 from localcloud.tests.hosts import Serve
-from tests.unit.identity.credentials.watching import PATIENCE, Clients, Events, FakeClock, connect
-from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document, proof
+from tests.unit.identity.credentials.watching import PATIENCE, Clients, Events, FakeClock, Renew, connect
+from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, proof
 
 SECRET = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"
 
@@ -37,39 +37,29 @@ def raise_the_secret(*_: object, **__: object) -> Any:
 
 def test_a_file_whose_reading_fails_in_an_unforeseen_way_is_refused(
     served: MountedCredential,
-    mount: CsiMount,
-    entra: Entra,
     issued: IssuedCertificate,
-    following: IssuedCertificate,
     events: Events,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
+    renew: Renew,
 ) -> None:
-    entra.registered.append(following.certificate_pem)
     with monkeypatch.context() as broken:
         broken.setattr(documents, "decode", raise_the_secret)
-        mount.write(document(following, entra.url))
+        renew()
         refused = events.until(EventKind.REFUSED)
     assert "found something that this version of the loader did not foresee (KeyError in " in str(refused.problem)
     assert SECRET not in str(refused.problem) + caplog.text
     assert served.credential.thumbprint == issued.thumbprint
-    mount.write(document(following, entra.url))
+    renew()
     events.until(EventKind.SERVED)
     assert served.is_watching
 
 
+@pytest.mark.usefixtures("known")
 def test_so_is_a_credential_that_no_client_takes_until_one_does(
-    mount: CsiMount,
-    entra: Entra,
-    issued: IssuedCertificate,
-    following: IssuedCertificate,
-    events: Events,
-    clock: FakeClock,
-    clients: Clients,
+    mount: CsiMount, following: IssuedCertificate, events: Events, clock: FakeClock, clients: Clients, renew: Renew
 ) -> None:
-    entra.registered += [issued.certificate_pem, following.certificate_pem]
     connects: list[Callable[[Credential], CertificateCredential]] = [raise_the_secret, connect, connect]
-    mount.write(document(issued, entra.url))
     rotation = Rotation(
         MountedFile(mount.path, clock),
         lambda credential: connects.pop()(credential),
@@ -78,7 +68,7 @@ def test_so_is_a_credential_that_no_client_takes_until_one_does(
         on_event=events,
     )
     connects.reverse()
-    mount.write(document(following, entra.url))
+    renew()
     rotation.look()
     assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED, EventKind.ACCEPTED, EventKind.REFUSED]
     clock.advance(0.5)
@@ -92,17 +82,15 @@ def test_so_is_a_credential_that_no_client_takes_until_one_does(
 @pytest.mark.parametrize("failing", ["get_token_info", "close"])
 def test_a_client_that_raises_neither_stops_the_rotation_nor_stays_open(
     rotation: Rotation,
-    mount: CsiMount,
-    entra: Entra,
     following: IssuedCertificate,
     events: Events,
     clock: FakeClock,
     clients: Clients,
     monkeypatch: pytest.MonkeyPatch,
     failing: str,
+    renew: Renew,
 ) -> None:
-    entra.registered.append(following.certificate_pem)
-    mount.write(document(following, entra.url))
+    renew()
     with monkeypatch.context() as broken:
         broken.setattr(CertificateCredential, failing, raise_the_secret)
         rotation.look()
@@ -127,26 +115,20 @@ def test_a_clock_that_fails_is_reported_and_looked_at_again(
     assert events.rest() == [EventKind.REFUSED]
 
 
+@pytest.mark.usefixtures("known")
 def test_a_callback_that_raises_has_no_effect_and_is_logged(
-    mount: CsiMount,
-    entra: Entra,
-    issued: IssuedCertificate,
-    following: IssuedCertificate,
-    events: Events,
-    caplog: pytest.LogCaptureFixture,
+    mount: CsiMount, following: IssuedCertificate, events: Events, caplog: pytest.LogCaptureFixture, renew: Renew
 ) -> None:
     def fail(event: Event) -> None:
         events(event)
         raise_the_secret()
 
-    entra.registered += [issued.certificate_pem, following.certificate_pem]
-    mount.write(document(issued, entra.url))
     with MountedCredential(mount.path, on_event=fail) as credential:
         assert events.rest() == [EventKind.ACCEPTED, EventKind.SERVED]
         assert credential.reload() is False
         mount.write("{")
         events.until(EventKind.REFUSED)
-        mount.write(document(following, entra.url))
+        renew()
         events.until(EventKind.SERVED)
         assert credential.credential.thumbprint == following.thumbprint
         assert credential.is_watching
@@ -156,11 +138,7 @@ def test_a_callback_that_raises_has_no_effect_and_is_logged(
 
 
 def test_a_log_handler_that_raises_does_not_end_the_watch(
-    served: MountedCredential,
-    mount: CsiMount,
-    entra: Entra,
-    following: IssuedCertificate,
-    events: Events,
+    served: MountedCredential, mount: CsiMount, events: Events, renew: Renew
 ) -> None:
     class BrokenError(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -175,21 +153,16 @@ def test_a_log_handler_that_raises_does_not_end_the_watch(
         events.until(EventKind.REFUSED)
     finally:
         log.removeHandler(handler)
-    entra.registered.append(following.certificate_pem)
-    mount.write(document(following, entra.url))
+    renew()
     events.until(EventKind.SERVED)
     assert served.is_watching
 
 
+@pytest.mark.usefixtures("known")
 def test_a_directory_watch_that_fails_in_any_way_is_made_up_for_by_looking(
-    mount: CsiMount,
-    entra: Entra,
-    issued: IssuedCertificate,
-    events: Events,
-    monkeypatch: pytest.MonkeyPatch,
+    mount: CsiMount, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("identity.credentials.directory_watch.Observer", raise_the_secret)
-    mount.write(document(issued, entra.url))
     with MountedCredential(mount.path, on_event=events) as credential:
         events.until(EventKind.SERVED)
         mount.write("{")

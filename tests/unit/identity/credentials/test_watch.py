@@ -16,7 +16,7 @@ from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
 from identity.credentials.mounted_file import BACKSTOP
 from identity.credentials.token_credential import MountedCredential
-from tests.unit.identity.credentials.watching import Clients, Events, FakeClock, x5t
+from tests.unit.identity.credentials.watching import Clients, Events, FakeClock, Renew, x5t
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document
 
 
@@ -36,11 +36,10 @@ def overwrite_unseen(path: Path, content: str) -> None:
 
 
 def test_a_link_swap_is_seen_and_the_new_certificate_signs_in(
-    served: MountedCredential, mount: CsiMount, entra: Entra, following: IssuedCertificate, events: Events
+    served: MountedCredential, entra: Entra, following: IssuedCertificate, events: Events, renew: Renew
 ) -> None:
     served.get_token(ARM_SCOPE)
-    entra.registered.append(following.certificate_pem)
-    mount.write(document(following, entra.url))
+    renew()
     events.until(EventKind.SERVED)
     assert served.credential.thumbprint == following.thumbprint
     served.get_token(ARM_SCOPE)
@@ -81,11 +80,9 @@ def test_ten_swaps_in_a_row_are_seen_and_no_request_fails_meanwhile(
 
 
 def test_the_watch_alone_sees_one_link_swap_after_the_other(
-    mount: CsiMount, entra: Entra, issued: IssuedCertificate, events: Events, monkeypatch: pytest.MonkeyPatch
+    mount: CsiMount, known: Entra, issued: IssuedCertificate, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(directory_watch, "_CHECK_EVERY", timedelta(hours=1))
-    mount.write(document(issued, entra.url))
-    entra.registered.append(issued.certificate_pem)
     with MountedCredential(mount.path, on_event=events):
         events.until(EventKind.SERVED)
 
@@ -95,7 +92,7 @@ def test_the_watch_alone_sees_one_link_swap_after_the_other(
 
         assert any(is_seen() for _ in range(100)), "the first may be missed: nothing shows when the watch has begun"
         for later in (1, 2):
-            mount.write(document(issued, entra.url, not_before=issued.not_before + timedelta(seconds=later)))
+            mount.write(document(issued, known.url, not_before=issued.not_before + timedelta(seconds=later)))
             events.until(EventKind.SERVED)
 
 
@@ -223,7 +220,7 @@ def test_a_plain_file_written_in_place_is_seen_too(
 @pytest.mark.usefixtures("looking_often")
 def test_a_swap_is_seen_where_the_directory_cannot_be_watched(
     mount: CsiMount,
-    entra: Entra,
+    known: Entra,
     issued: IssuedCertificate,
     events: Events,
     monkeypatch: pytest.MonkeyPatch,
@@ -233,25 +230,21 @@ def test_a_swap_is_seen_where_the_directory_cannot_be_watched(
         raise OSError(28, "inotify watch limit reached")
 
     monkeypatch.setattr("identity.credentials.directory_watch.Observer", refuse)
-    mount.write(document(issued, entra.url))
-    entra.registered.append(issued.certificate_pem)
     with MountedCredential(mount.path, on_event=events):
         events.until(EventKind.SERVED)
-        mount.write(document(issued, entra.url, not_before=issued.not_before + timedelta(seconds=1)))
+        mount.write(document(issued, known.url, not_before=issued.not_before + timedelta(seconds=1)))
         events.until(EventKind.SERVED)
     assert caplog.text.count("cannot be watched") == 1
 
 
 @pytest.mark.usefixtures("looking_often")
 def test_after_six_hours_the_file_is_read_without_a_change_event(
-    mount: CsiMount, entra: Entra, issued: IssuedCertificate, events: Events, clock: FakeClock
+    mount: CsiMount, known: Entra, issued: IssuedCertificate, events: Events, clock: FakeClock
 ) -> None:
-    mount.write(document(issued, entra.url))
-    entra.registered.append(issued.certificate_pem)
     with MountedCredential(mount.path, clock=clock, on_event=events) as credential:
         events.until(EventKind.SERVED)
         later = issued.not_before + timedelta(seconds=1)
-        overwrite_unseen(mount.path, document(issued, entra.url, not_before=later))
+        overwrite_unseen(mount.path, document(issued, known.url, not_before=later))
         clock.now += BACKSTOP
         events.until(EventKind.SERVED)
         assert credential.credential.not_before == later

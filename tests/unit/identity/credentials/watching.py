@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import queue
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.unit.identity.credentials.world import ARM_SCOPE, Entra
 
 PATIENCE = 120  # seconds until a missing event is a failure; no test waits for it otherwise
 ARM = TokenRequest((ARM_SCOPE,))
+Renew = Callable[[], None]
 
 
 class Events:
