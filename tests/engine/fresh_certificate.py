@@ -10,7 +10,6 @@ from azure.core.exceptions import ClientAuthenticationError
 
 from identity.clouds import LocalEnvironment
 from identity.credentials.certificate import IssuedCertificate, issue
-from identity.credentials.document import encode
 from identity.credentials.probe.prober import Prober
 from identity.credentials.sign_in import refusal, sign_in
 from provider import keys
@@ -58,21 +57,6 @@ def _sign_in(local: LocalEnvironment, client_id: str, issued: IssuedCertificate)
     except ClientAuthenticationError as error:
         return refusal(error).code
     return None
-
-
-def document(local: LocalEnvironment, client_id: str, issued: IssuedCertificate) -> str:
-    """The credential document of an application with this certificate."""
-    return encode(
-        authentication_endpoint=local.authority_host,
-        client_id=client_id,
-        tenant_id=local.tenant_id,
-        certificate_pem=issued.certificate_pem,
-        private_key_pem=issued.private_key_pem,
-        not_before=issued.not_before,
-        not_after=issued.not_after,
-        renew_after=issued.not_before + timedelta(hours=12),
-        cannot_renew_after=issued.not_after,
-    )
 
 
 def await_ready(prober: Prober) -> None:

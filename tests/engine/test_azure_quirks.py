@@ -27,7 +27,7 @@ from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
 from identity.credentials.probe.proof import ProofRequest
 from identity.naming import role_assignment_name, role_definition_id
-from tests.engine.fresh_certificate import LAG, TIMEOUT, await_ready, document, fresh_certificate, gate, sign_ins
+from tests.engine.fresh_certificate import LAG, TIMEOUT, await_ready, fresh_certificate, gate, sign_ins
 from tests.engine.killing import small_stack
 from tests.engine.name_conflicts import (
     GROUP,
@@ -46,6 +46,7 @@ from tests.engine.name_conflicts import (
 )
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
+from tests.unit.identity.credentials.world import document
 
 pytestmark = pytest.mark.nightly
 
@@ -182,7 +183,7 @@ def test_a_fresh_role_has_no_effect_at_first_and_the_probe_gets_ready(
     client_id = application["appId"]
     gate(local, client_id, issued)
     file = tmp_path / "credential"
-    file.write_text(document(local, client_id, issued))
+    file.write_text(document(issued, local.authority_host, tenant_id=local.tenant_id, client_id=client_id))
     call = ProofRequest.parse(
         json.dumps(
             {

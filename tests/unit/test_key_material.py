@@ -22,10 +22,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from identity.credentials.certificate import IssuedCertificate, issue
-from identity.credentials.document import encode
 from identity.credentials.etcd_key import KEY_BYTES
 from localcloud.core import clock
 from tests.engine.key_material import KeySearch
+from tests.unit.identity.credentials.world import document
 
 Write = Callable[[IssuedCertificate], bytes]
 
@@ -80,19 +80,7 @@ def _openssl_text(of: IssuedCertificate) -> bytes:
 
 
 def _document(of: IssuedCertificate, object_encoding: str) -> bytes:
-    end = of.not_before + timedelta(days=1)
-    return encode(
-        authentication_endpoint="https://login.example.com/",
-        client_id="c",
-        tenant_id="t",
-        certificate_pem=of.certificate_pem,
-        private_key_pem=of.private_key_pem,
-        not_before=of.not_before,
-        not_after=end,
-        renew_after=end,
-        cannot_renew_after=end,
-        object_encoding=object_encoding,
-    ).encode()
+    return document(of, object_encoding=object_encoding).encode()
 
 
 def _in_state(of: IssuedCertificate) -> bytes:

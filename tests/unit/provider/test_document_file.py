@@ -11,29 +11,18 @@ import pytest
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
-from identity.credentials.document import encode, validate
+from identity.credentials.document import validate
 from localcloud.tests.arm_world import ArmWorld
 from plugin import PluginError, Props
+from tests.unit.identity.credentials import world
 from tests.unit.provider.conftest import ADDRESS, SECRET
 from tests.unit.provider.secret_world import CLIENT, ID, URN, checked, created, inputs, issued, resource, value
 
 
-def document(tmp_path: Path, certificate: IssuedCertificate, **changes: Any) -> Path:
+def document(tmp_path: Path, certificate: IssuedCertificate) -> Path:
     """A file with the document of a managed identity."""
-    end = certificate.not_after
-    fields = {
-        "authentication_endpoint": "https://login.microsoftonline.com/",
-        "client_id": CLIENT,
-        "tenant_id": ADDRESS["tenantId"],
-        "certificate_pem": certificate.certificate_pem,
-        "private_key_pem": certificate.private_key_pem,
-        "not_before": certificate.not_before,
-        "not_after": end,
-        "renew_after": end - timedelta(days=45),
-        "cannot_renew_after": end,
-    }
     path = tmp_path / "credential.json"
-    path.write_text(encode(**{**fields, **changes}))
+    path.write_text(world.document(certificate, client_id=CLIENT, tenant_id=ADDRESS["tenantId"]))
     return path
 
 

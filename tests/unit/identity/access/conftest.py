@@ -15,7 +15,8 @@ from localcloud.tests.arm_world import world
 from localcloud.tests.hosts import Certificates, Serve
 from tests.unit.azure_world import cloud, deployer
 from tests.unit.forked import idstack
-from tests.unit.identity.access.world import Command, Principal, Wire, certificate, principal, wire
+from tests.unit.identity.access.world import Command, Principal, Wire, principal, wire
+from tests.unit.identity.credentials.world import certificate
 
 __all__ = ["cloud", "deployer", "world"]
 

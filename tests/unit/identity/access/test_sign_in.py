@@ -21,8 +21,9 @@ from identity.access.token_cache import TokenCache
 from identity.credentials.certificate import IssuedCertificate
 from identity.login_kinds import LoginKind
 from localcloud.tests.hosts import Certificates, Serve
-from tests.unit.identity.access.world import STRANGER, TENANT, Principal, RecordingTokenEndpoint, certificate
+from tests.unit.identity.access.world import STRANGER, TENANT, Principal, RecordingTokenEndpoint
 from tests.unit.identity.credentials.documents import VECTORS, key_of, signed_by
+from tests.unit.identity.credentials.world import certificate
 
 CLIENT = "6f2c1e7a-0000-4000-8000-00000000bbbb"
 AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"

@@ -23,12 +23,11 @@ from tests.unit.identity.access.world import (
     Command,
     Principal,
     Wire,
-    certificate,
-    credential_document,
     object_id_of,
     principal,
     token_of,
 )
+from tests.unit.identity.credentials.world import certificate, document
 
 STRAYS = {
     "AZURE_CLIENT_ID": STRANGER,
@@ -183,7 +182,8 @@ def test_two_identities_side_by_side_share_a_cache_and_get_a_token_each(
 def test_another_certificate_does_not_find_the_token_of_the_one_before(command: Command, somebody: Principal) -> None:
     assert command("--exec", *somebody.arguments).returncode == 0
     unknown = certificate()
-    somebody.document.write_text(credential_document(unknown, somebody.wire.authority, somebody.client_id))
+    text = document(unknown, somebody.wire.authority, tenant_id=TENANT, client_id=somebody.client_id)
+    somebody.document.write_text(text)
 
     done = command("--exec", *somebody.arguments)
 

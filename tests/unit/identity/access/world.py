@@ -6,7 +6,6 @@ import json
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
@@ -20,13 +19,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from identity.access.claims import claims_of
 from identity.clouds import LOCAL_TENANT_ID
-from identity.credentials.certificate import IssuedCertificate, issue
-from identity.credentials.document import encode
+from identity.credentials.certificate import IssuedCertificate
 from localcloud.azure.entra.api import app
 from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.azure.tenant.tokens import Caller
+from tests.unit.identity.credentials.world import document
 
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
 TENANT = LOCAL_TENANT_ID
@@ -90,37 +89,15 @@ class Principal:
         return ["--authority-host", self.wire.authority]
 
 
-def certificate(
-    *, age: timedelta = timedelta(minutes=5), lifetime: timedelta = timedelta(days=90)
-) -> IssuedCertificate:
-    """A certificate that became valid `age` ago."""
-    return issue("access-test", not_before=datetime.now(UTC) - age, lifetime=lifetime)
-
-
-def principal(wire: Wire, issued: IssuedCertificate, document: Path) -> Principal:
+def principal(wire: Wire, issued: IssuedCertificate, file: Path) -> Principal:
     """An application with the certificate registered, and its credential document in a file."""
     directory = wire.azure.directory
     application = directory.create_application("deployer")
     made = directory.create_service_principal(application.app_id)
     key = KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
     directory.set_key_credentials(application.object_id, [key])
-    document.write_text(credential_document(issued, wire.authority, application.app_id))
-    return Principal(wire, application.app_id, made.object_id, document)
-
-
-def credential_document(issued: IssuedCertificate, authority: str, client_id: str) -> str:
-    """The document as the stack writes it to the vault."""
-    return encode(
-        authentication_endpoint=authority,
-        client_id=client_id,
-        tenant_id=TENANT,
-        certificate_pem=issued.certificate_pem,
-        private_key_pem=issued.private_key_pem,
-        not_before=issued.not_before,
-        not_after=issued.not_after,
-        renew_after=issued.not_before + timedelta(days=45),
-        cannot_renew_after=issued.not_after,
-    )
+    file.write_text(document(issued, wire.authority, tenant_id=TENANT, client_id=application.app_id))
+    return Principal(wire, application.app_id, made.object_id, file)
 
 
 def token_of(done: subprocess.CompletedProcess[str]) -> str:

@@ -48,7 +48,7 @@ def document(issued: IssuedCertificate, authority: str = "https://login.microsof
             "private_key_pem": issued.private_key_pem,
             "not_before": issued.not_before,
             "not_after": issued.not_after,
-            "renew_after": issued.not_before + LIFETIME / 2,
+            "renew_after": issued.not_before + (issued.not_after - issued.not_before) / 2,
             "cannot_renew_after": issued.not_after,
             **fields,
         }
