@@ -7,49 +7,29 @@ them; `reference.py` writes the documentation.
 
 from identity.settings.load import load_settings
 from identity.settings.schema.access import AccessSettings
-from identity.settings.schema.creation import ClusterNetworkSettings, CreationSettings, NodePoolSettings
-from identity.settings.schema.hosted_clusters import (
-    HostedClusterObjectSettings,
-    HostedClusterSettings,
-    IdentitySettings,
-    ImportedCredentialSettings,
-)
+from identity.settings.schema.creation import CreationSettings
+from identity.settings.schema.hosted_clusters import HostedClusterSettings, IdentitySettings, ImportedCredentialSettings
 from identity.settings.schema.infrastructure import NetworkSettings
 from identity.settings.schema.issuer import SigningKeySettings
 from identity.settings.schema.kms import KmsKey, KmsSettings
-from identity.settings.schema.model import (
-    CredentialSettings,
-    KeyVaultUserSettings,
-    ManagementClusterSettings,
-    ProbeSettings,
-    PropagationSettings,
-    Settings,
-    VaultSettings,
-)
+from identity.settings.schema.model import ManagementClusterSettings, Settings, VaultSettings
 from identity.settings.schema.monitoring import MonitoringSettings
 from identity.settings.schema.problems import ConfigurationError, Problem
 from identity.settings.schema.workloads import WorkloadSettings
 
 __all__ = [
     "AccessSettings",
-    "ClusterNetworkSettings",
     "ConfigurationError",
     "CreationSettings",
-    "CredentialSettings",
-    "HostedClusterObjectSettings",
     "HostedClusterSettings",
     "IdentitySettings",
     "ImportedCredentialSettings",
-    "KeyVaultUserSettings",
     "KmsKey",
     "KmsSettings",
     "ManagementClusterSettings",
     "MonitoringSettings",
     "NetworkSettings",
-    "NodePoolSettings",
-    "ProbeSettings",
     "Problem",
-    "PropagationSettings",
     "Settings",
     "SigningKeySettings",
     "VaultSettings",
