@@ -66,8 +66,7 @@ def test_what_is_kept_in_a_vault_needs_one(keeps: dict[str, Any]) -> None:
 
 
 def test_a_key_in_the_vault_needs_no_key_vault_user() -> None:
-    cluster = self_managed(issuer="create", issuerName="hc1oidc")
-    del cluster["issuerURL"]
+    cluster = self_managed(issuer="create", issuerName="hc1oidc", issuerURL=ABSENT)
 
     assert not load(with_clusters(cluster, managementCluster=ABSENT)).has_key_vault_user
 
@@ -125,8 +124,7 @@ def test_a_topology_is_given_from_the_beginning() -> None:
 
 
 def test_an_identity_for_nobody_is_refused() -> None:
-    cluster = self_managed(workloadIdentities={"kms": {"name": "hc1-kms"}})
-    del cluster["kms"]
+    cluster = self_managed(workloadIdentities={"kms": {"name": "hc1-kms"}}, kms=ABSENT)
 
     assert refusals(with_clusters(cluster)) == [
         (f"{CLUSTER}.workloadIdentities.kms", "workload-identity-without-purpose")
@@ -189,11 +187,9 @@ def test_a_public_cluster_keeps_an_identity_that_existed_before() -> None:
 
 
 def test_without_encryption_by_kms_there_is_no_identity_for_it() -> None:
-    cluster = self_managed()
-    del cluster["kms"]
     settings = [row.field for row in CONTROL_PLANE if row.setting is not None]
 
-    assert not {row.field for row in loaded(cluster).federated_rows} & {*settings}
+    assert not {row.field for row in loaded(self_managed(kms=ABSENT)).federated_rows} & {*settings}
 
 
 def test_no_capability_is_switched_off() -> None:

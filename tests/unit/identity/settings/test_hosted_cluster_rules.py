@@ -52,11 +52,8 @@ def test_a_hosted_cluster_is_applied_to_a_management_cluster() -> None:
 
 def with_written_cluster(given: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A HostedCluster that the stack writes, with its domains; `changes` are the hosted cluster's."""
-    cluster = hosted_cluster(**domains(), hostedCluster=given) | changes
-    return configuration(
-        clusterSide="hypershift",
-        hostedClusters=[{key: value for key, value in cluster.items() if value is not ABSENT}],
-    )
+    cluster = hosted_cluster(**{**domains(), "hostedCluster": given, **changes})
+    return configuration(clusterSide="hypershift", hostedClusters=[cluster])
 
 
 def without(key: str) -> dict[str, Any]:

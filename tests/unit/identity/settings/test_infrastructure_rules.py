@@ -20,15 +20,15 @@ from tests.unit.identity.settings.world import (
 
 GROUPS = f"/subscriptions/{SUBSCRIPTION}/resourceGroups"
 NAMED = ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup")
+UNNAMED: dict[str, Any] = dict.fromkeys(NAMED, ABSENT)
 WITHOUT_DOMAIN = [("hostedClusters[0].dns", "created-infrastructure-without-domain")]
 
 
 def created(name: str = "hc1", **changes: Any) -> dict[str, Any]:
     """A hosted cluster whose infrastructure the stack makes; a change to ABSENT removes a key."""
     zone = {"baseDomain": "example.com", "publicZoneID": f"{DNS}/dnsZones/example.com"}
-    given = hosted_cluster(name, infraID=f"{name}-x1", infrastructure="create", dns=zone)
-    whole = {key: value for key, value in given.items() if key not in NAMED} | changes
-    return {key: value for key, value in whole.items() if value is not ABSENT}
+    given = {**UNNAMED, "infraID": f"{name}-x1", "infrastructure": "create", "dns": zone}
+    return hosted_cluster(name, **given | changes)
 
 
 def refused(**changes: Any) -> list[tuple[str, str]]:
@@ -113,7 +113,7 @@ def test_a_group_that_is_made_holds_nothing_that_exists() -> None:
 
 
 def test_existing_infrastructure_is_named() -> None:
-    given = {key: value for key, value in hosted_cluster().items() if key not in NAMED}
+    given = hosted_cluster(**UNNAMED)
     missing = [(f"hostedClusters[0].{key}", "missing") for key in NAMED]
     assert refusals(configuration(hostedClusters=[given])) == missing
 

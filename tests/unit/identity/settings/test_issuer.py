@@ -77,13 +77,9 @@ def test_a_created_issuer_has_no_other_address() -> None:
 
 
 def test_two_issuers_have_two_storage_accounts() -> None:
-    first, second = (
-        {name: value for name, value in hosted_cluster(each).items() if name != "issuerURL"}
-        | {"issuer": "create", "issuerName": "oidc"}
-        for each in ("hc1", "hc2")
-    )
+    clusters = [hosted_cluster(each, issuer="create", issuerName="oidc", issuerURL=ABSENT) for each in ("hc1", "hc2")]
 
-    assert refusals(configuration(hostedClusters=[first, second])) == [
+    assert refusals(configuration(hostedClusters=clusters)) == [
         ("hostedClusters[1].issuerName", "duplicate-issuer-name")
     ]
 

@@ -163,9 +163,8 @@ ENCRYPTED: Any = {"hostedClusters": {"hc1": {"encryptionKeySecret": "hc1-etcd-en
 
 def encrypting(given: dict[str, Any], kms: Any = ABSENT) -> Settings:
     """A HostedCluster that the stack applies, with or without KMS."""
-    cluster = world.hosted_cluster(**domains(), hostedCluster=given) | {"kms": kms}
-    kept = {name: value for name, value in cluster.items() if value is not ABSENT}
-    return load(configuration(clusterSide="hypershift", hostedClusters=[kept]))
+    cluster = world.hosted_cluster(**domains(), hostedCluster=given, kms=kms)
+    return load(configuration(clusterSide="hypershift", hostedClusters=[cluster]))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.settings import ConfigurationError, Settings, load_settings
 from tests.unit.golden_report import reviewed
 from tests.unit.identity.settings.world import (
+    ABSENT,
     DNS,
     LOCAL,
     VNET,
@@ -69,8 +70,7 @@ def test_a_placeholder_is_refused_in_its_place(changes: dict[str, Any], place: s
 
 
 def test_the_issuers_name_of_a_sample_is_refused_once() -> None:
-    created = hosted_cluster(issuer="create", issuerName="exampledevhc1")
-    del created["issuerURL"]
+    created = hosted_cluster(issuer="create", issuerName="exampledevhc1", issuerURL=ABSENT)
 
     assert refused(hostedClusters=[created]) == [("hostedClusters[0].issuerName", "placeholder")]
 

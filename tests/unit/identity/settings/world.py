@@ -52,8 +52,8 @@ LOCAL: Final = LocalEnvironment(
 
 
 def hosted_cluster(name: str = "hc1", **changes: Any) -> dict[str, Any]:
-    """A hosted cluster of the configuration."""
-    return {
+    """A hosted cluster of the configuration; a change to ABSENT removes a key."""
+    whole = {
         "name": name,
         "issuerURL": f"https://{name}.blob.core.windows.net/{name}",
         "resourceGroup": f"{name}-managed",
@@ -63,6 +63,7 @@ def hosted_cluster(name: str = "hc1", **changes: Any) -> dict[str, Any]:
         "dnsZoneResourceGroup": "dns",
         "kms": {"activeKey": f"https://kv-etcd.vault.azure.net/keys/etcd/{KEY_VERSION}"},
     } | changes
+    return {key: value for key, value in whole.items() if value is not ABSENT}
 
 
 def domains(name: str = "hc1", **changes: Any) -> dict[str, Any]:
