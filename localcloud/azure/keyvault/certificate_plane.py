@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
@@ -16,6 +16,7 @@ from localcloud.azure.shared.understood import Members
 from localcloud.core.store import Document
 
 _MADE: Members = {"policy": policies.MEMBERS, "attributes": None, "tags": None}
+_READ: Final = "certificates/read"
 
 
 class CertificatePlane:
@@ -27,103 +28,91 @@ class CertificatePlane:
 
     def routes(self) -> Sequence[BaseRoute]:
         """Its routes."""
-        route, one = self._guard.route, "/certificates/{name}"
-        listed = f"{LISTED} includepending"
+        route, one, deleted = self._guard.route, "/certificates/{name}", "/deletedcertificates/{name}"
+        listed, imported = f"{LISTED} includepending", {**_MADE, "value": None, "pwd": None}
         return [
-            route("GET", "/certificates", self.list, listed),
-            route("GET", "/certificates/contacts", self.contacts),
-            route("GET", "/certificates/issuers", self.issuers, LISTED),
-            route("GET", "/certificates/issuers/{issuer}", self.issuer),
-            route("POST", f"{one}/create", self.create, body=_MADE),
-            route("POST", f"{one}/import", self.import_, body={**_MADE, "value": None, "pwd": None}),
-            route("GET", f"{one}/pending", self.pending),
-            route("GET", f"{one}/policy", self.policy),
-            route("GET", f"{one}/versions", self.versions, LISTED),
-            route("GET", one, self.get),
-            route("GET", one + "/{version:path}", self.get),
-            route("DELETE", one, self.delete),
-            route("GET", "/deletedcertificates", self.list_deleted, listed),
-            route("GET", "/deletedcertificates/{name}", self.get_deleted),
-            route("POST", "/deletedcertificates/{name}/recover", self.recover),
-            route("DELETE", "/deletedcertificates/{name}", self.purge),
+            route("GET", "/certificates", self.list, _READ, listed),
+            route("GET", "/certificates/contacts", self.contacts, "certificatecontacts/write"),
+            route("GET", "/certificates/issuers", self.issuers, "certificatecas/read", LISTED),
+            route("GET", "/certificates/issuers/{issuer}", self.issuer, "certificatecas/read"),
+            route("POST", f"{one}/create", self.create, "certificates/create/action", body=_MADE),
+            route("POST", f"{one}/import", self.import_, "certificates/import/action", body=imported),
+            route("GET", f"{one}/pending", self.pending, _READ),
+            route("GET", f"{one}/policy", self.policy, _READ),
+            route("GET", f"{one}/versions", self.versions, _READ, LISTED),
+            route("GET", one, self.get, _READ),
+            route("GET", one + "/{version:path}", self.get, _READ),
+            route("DELETE", one, self.delete, "certificates/delete"),
+            route("GET", "/deletedcertificates", self.list_deleted, _READ, listed),
+            route("GET", deleted, self.get_deleted, _READ),
+            route("POST", f"{deleted}/recover", self.recover, "certificates/recover/action"),
+            route("DELETE", deleted, self.purge, "certificates/purge/action"),
         ]
 
     async def list(self, call: VaultCall) -> Response:
-        self._guard.require(call, "certificates/read")
         certificates = self._certificates.all(call.vault)
         return page(
             call, [present.certificate_item(call.vault, certificate, versioned=False) for certificate in certificates]
         )
 
     async def get(self, call: VaultCall) -> Response:
-        name = self._authorized(call, "read")
-        certificate = self._certificates.find(call.vault, name, call.part("version"))
+        certificate = self._certificates.find(call.vault, call.name, call.part("version"))
         return JSONResponse(present.certificate_bundle(call.vault, certificate))
 
     async def versions(self, call: VaultCall) -> Response:
-        versions = self._certificates.versions(call.vault, self._authorized(call, "read"))
+        versions = self._certificates.versions(call.vault, call.name)
         ordered = sorted(versions, key=lambda version: version.version)  # as those of secrets
         return page(call, [present.certificate_item(call.vault, version, versioned=True) for version in ordered])
 
     async def policy(self, call: VaultCall) -> Response:
-        certificate = self._certificates.find(call.vault, self._authorized(call, "read"))
+        certificate = self._certificates.find(call.vault, call.name)
         return JSONResponse(present.certificate_policy(call.vault, certificate))
 
     async def contacts(self, call: VaultCall) -> Response:
         """No contacts (azure-keyvault-emulator issue 246 has the real answer)."""
-        self._guard.require(call, "certificatecontacts/write")
         return JSONResponse({"id": f"{call.vault.uri}/certificates/contacts", "contacts": []})
 
     async def issuers(self, call: VaultCall) -> Response:
         """No issuer is set up; `Self` and `Unknown` are in no list."""
-        self._guard.require(call, "certificatecas/read")
         return page(call, [])
 
     async def issuer(self, call: VaultCall) -> Response:
-        self._guard.require(call, "certificatecas/read")
         raise errors.issuer_not_found(call.part("issuer"))
 
     async def list_deleted(self, call: VaultCall) -> Response:
-        self._guard.require(call, "certificates/read")
         certificates = self._certificates.all_deleted(call.vault)
         return page(call, [present.deleted_certificate_item(call.vault, *deleted) for deleted in certificates])
 
     async def create(self, call: VaultCall) -> Response:
-        name = self._authorized(call, "create/action")
-        certificate = self._certificates.create(call.vault, name, _policy(call.body), _change(call.body))
+        certificate = self._certificates.create(call.vault, call.name, _policy(call.body), _change(call.body))
         return JSONResponse(present.certificate_operation(call.vault, certificate, "inProgress"), status_code=202)
 
     async def pending(self, call: VaultCall) -> Response:
-        name = self._authorized(call, "read")
-        certificate = self._certificates.find(call.vault, name)
+        certificate = self._certificates.find(call.vault, call.name)
         return JSONResponse(present.certificate_operation(call.vault, certificate, "completed"))
 
     async def import_(self, call: VaultCall) -> Response:
-        name = self._authorized(call, "import/action")
         body = call.body
         certificate = self._certificates.import_(
-            call.vault, name, (body.get("value"), body.get("pwd")), _policy(body), _change(body)
+            call.vault, call.name, (body.get("value"), body.get("pwd")), _policy(body), _change(body)
         )
         return JSONResponse(present.certificate_bundle(call.vault, certificate))
 
     async def delete(self, call: VaultCall) -> Response:
-        certificate, deleted = self._certificates.delete(call.vault, self._authorized(call, "delete"))
+        certificate, deleted = self._certificates.delete(call.vault, call.name)
         return JSONResponse(present.deleted_certificate(call.vault, certificate, deleted))
 
     async def get_deleted(self, call: VaultCall) -> Response:
-        certificate, deleted = self._certificates.find_deleted(call.vault, self._authorized(call, "read"))
+        certificate, deleted = self._certificates.find_deleted(call.vault, call.name)
         return JSONResponse(present.deleted_certificate(call.vault, certificate, deleted))
 
     async def recover(self, call: VaultCall) -> Response:
-        certificate = self._certificates.recover(call.vault, self._authorized(call, "recover/action"))
+        certificate = self._certificates.recover(call.vault, call.name)
         return JSONResponse(present.certificate_bundle(call.vault, certificate))
 
     async def purge(self, call: VaultCall) -> Response:
-        self._certificates.purge(call.vault, self._authorized(call, "purge/action"))
+        self._certificates.purge(call.vault, call.name)
         return Response(status_code=204)
-
-    def _authorized(self, call: VaultCall, operation: str) -> str:
-        return self._guard.authorized(call, "certificates", operation)
 
 
 def _policy(body: Document) -> Mapping[str, Any]:

@@ -47,6 +47,11 @@ class VaultCall:
     caller: Caller
     body: Document
 
+    @property
+    def name(self) -> str:
+        """The name of the item in the path."""
+        return self.part("name")
+
     def part(self, name: str) -> str:
         """A part of the path, "" when it is not there; raises 501 for something below a version."""
         text = str(self.request.path_params.get(name, "")).strip("/")
@@ -72,6 +77,7 @@ class VaultGuard:
         method: str,
         path: str,
         handler: Handler,
+        action: str | None,
         query: str = "",
         body: Members | None = None,
         *,
@@ -80,6 +86,7 @@ class VaultGuard:
         """A route with these checks, in the service's own order.
 
         Args:
+            action: the data action that it needs, on the item in the path if there is one; None: the handler asks.
             query: the options that the operation reads, with blanks between.
             body: the members of its body.
             changes: whether it changes the vault; None: as its method says.
@@ -101,7 +108,10 @@ class VaultGuard:
             document = await json_object(request)
             if (unknown := first_unknown(document, {**_ANSWERED, **(body or {})})) is not None:
                 raise errors.bad_parameter(f"Unrecognized property '{'.'.join(unknown)}' in the request body.")
-            return await handler(VaultCall(request, vault, caller, document))
+            call = VaultCall(request, vault, caller, document)
+            if action is not None:
+                self.require(call, action)
+            return await handler(call)
 
         return Route(path, authorized, methods=[method])
 
@@ -135,21 +145,14 @@ class VaultGuard:
         except InvalidTokenError as refusal:
             raise errors.unauthorized(f"Error validating token: {refusal.reason}", challenge) from None
 
-    def authorized(self, call: VaultCall, kind: str, operation: str) -> str:
-        """The name of the item in the path (`kind`: secrets, keys, certificates), which the caller may do this to."""
-        name = call.part("name")
-        self.require(call, f"{kind}/{operation}", f"{kind}/{name}")
-        return name
-
-    def require(self, call: VaultCall, action: str, item: str | None = None, or_else: list[str] | None = None) -> None:
-        """Refuse a caller to whom no role grants one of the data actions; raises 403."""
-        scope = f"{call.vault.id}/{item}" if item else call.vault.id
-        namespace = "Microsoft.KeyVault/vaults/"
+    def require(self, call: VaultCall, *actions: str) -> None:
+        """Refuse a caller to whom no role grants one of these data actions on the item or the vault; raises 403."""
+        kind = call.request.url.path.split("/")[1].removeprefix("deleted")
+        scope = f"{call.vault.id}/{kind}/{call.name}" if call.name else call.vault.id
+        named = [f"Microsoft.KeyVault/vaults/{action}" for action in actions]
         allowed = self._cloud.authorization.allowed
-        if not any(
-            allowed(call.caller.object_id, namespace + name, scope, data=True) for name in (action, *(or_else or ()))
-        ):
-            raise errors.forbidden_by_rbac(call.caller, namespace + action, scope, call.vault.name, call.vault.location)
+        if not any(allowed(call.caller.object_id, action, scope, data=True) for action in named):
+            raise errors.forbidden_by_rbac(call.caller, named[0], scope, call.vault.name, call.vault.location)
 
 
 def page(call: VaultCall, items: list[dict[str, Any]]) -> Response:
