@@ -57,7 +57,6 @@ def app(cloud: LocalAzure) -> Starlette:
         plane.route("PUT", _PATH, "write", plane.put_blob, _WRITTEN),
         plane.route("DELETE", _PATH, "delete", plane.delete_blob),
         plane.route("GET", "/{container}", "read", plane.list_blobs, _LISTED),
-        Route("/{path:path}", _not_emulated, methods=["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]),
     ]
     return service_app("blob", routes, faults=cloud.faults, holder=cloud.holder, render=errors.render)
 
@@ -234,7 +233,3 @@ class _DataPlane:
 
 def _headers(blob: Blob) -> dict[str, str]:
     return {"ETag": blob.etag, "Last-Modified": format_datetime(blob.changed, usegmt=True)}
-
-
-async def _not_emulated(request: Request) -> Response:
-    raise errors.not_emulated(f"{request.method} {request.url.path}")

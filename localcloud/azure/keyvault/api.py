@@ -8,9 +8,6 @@ not emulated, ARM refuses such a vault. Source: Key Vault REST 7.4 and the paths
 from __future__ import annotations
 
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.certificate_plane import CertificatePlane
@@ -25,10 +22,5 @@ def app(cloud: LocalAzure) -> Starlette:
     """The data plane of every vault of the local cloud, to be served over TLS."""
     guard = VaultGuard(cloud)
     planes = (SecretPlane(guard), KeyPlane(guard), CertificatePlane(guard))
-    rest = Route("/{path:path}", _not_emulated, methods=["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"])
-    routes = [*(route for plane in planes for route in plane.routes()), rest]
+    routes = [route for plane in planes for route in plane.routes()]
     return service_app("keyvault", routes, faults=cloud.faults, holder=cloud.holder, render=errors.render)
-
-
-async def _not_emulated(request: Request) -> Response:
-    raise errors.not_emulated(f"{request.method} {request.url.path}")

@@ -7,9 +7,12 @@ Seen in issues hashicorp/terraform-provider-azurerm 27817 and 23927 (ForbiddenBy
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Final
 
 from starlette.responses import JSONResponse, Response
 
+from localcloud.azure.shared import http
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.tenant.tokens import Caller
 
@@ -48,9 +51,7 @@ def bad_parameter(message: str) -> VaultError:
     return VaultError(400, "BadParameter", message)
 
 
-def not_emulated(what: str) -> VaultError:
-    """501: Key Vault would do this, the local cloud does not."""
-    return VaultError(501, "NotEmulated", f"The local cloud does not emulate {what} of Key Vault.")
+not_emulated: Final = partial(http.not_emulated, "keyvault")
 
 
 def not_found(kind: str, name: str, version: str | None = None) -> VaultError:

@@ -22,7 +22,7 @@ from localcloud.azure.keyvault.vaults import KeyVault, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
-from localcloud.azure.shared.http import bearer, json_object
+from localcloud.azure.shared.http import ServiceError, bearer, json_object
 from localcloud.azure.shared.understood import Members, check_headers, check_query, first_unknown
 from localcloud.azure.tenant.resources import audiences
 from localcloud.azure.tenant.tokens import Caller, InvalidTokenError
@@ -93,7 +93,7 @@ class VaultGuard:
         """
         kind, is_change = kind_of(method, path), method != "GET" if changes is None else changes
 
-        def refusal(what: str) -> VaultError:
+        def refusal(what: str) -> ServiceError:
             return errors.not_emulated(f"{what} of {method} {path}")
 
         async def authorized(request: Request) -> Response:
