@@ -18,6 +18,7 @@ from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, enumerated
 from localcloud.azure.blob.accounts import ACCOUNTS, BLOB_SERVICES, CONTAINERS, AccountKeys, Accounts, allows_anyone
 from localcloud.azure.blob.contents import Blobs
+from localcloud.azure.blob.errors import container_not_found, public_access_not_permitted
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import ANY, Members, Understood
@@ -138,15 +139,13 @@ class BlobContainers(WrittenType):
             raise errors.bad_request(f"PublicAccess '{asked_access}' is not one of {', '.join(_PUBLIC_ACCESS)}.")
         account = Accounts(call.resources).named(call.path.names[0])
         if access != "None" and not (account and allows_anyone(account)):
-            raise ServiceError(
-                409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account."
-            )
+            raise public_access_not_permitted()
         metadata = call.properties.get("metadata")
         asked = {"publicAccess": access, **({"metadata": metadata} if metadata else {})}
         return self.written(call, {**container, "properties": {**_new_container(), **asked}})
 
     def not_found(self, call: Call) -> ServiceError:
-        return ServiceError(404, "ContainerNotFound", "The specified container does not exist.")
+        return container_not_found()
 
     def before_deletion(self, call: Call, resource: Document) -> None:
         account, _, name = call.path.names

@@ -205,7 +205,8 @@ class _DataPlane:
             return
         token = bearer(request)
         authority = f"{authority_of(request.scope, self._cloud.authority_host)}{self._cloud.tenant_id}"
-        challenge = f"Bearer authorization_uri={authority}/oauth2/authorize resource_id=https://storage.azure.com"
+        asked = f"Bearer authorization_uri={authority}/oauth2/authorize resource_id=https://storage.azure.com"
+        challenge = {"WWW-Authenticate": asked}
         if token is None:
             if operation != "read":
                 raise errors.not_authenticated(challenge)

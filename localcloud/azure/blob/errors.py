@@ -8,11 +8,71 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
+from functools import partial
+from typing import Final
 from xml.sax.saxutils import escape
 
 from starlette.responses import Response
 
+from localcloud.azure.shared import http
 from localcloud.azure.shared.http import ServiceError
+
+_LOOK_AT_CHALLENGE: Final = (
+    "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
+)
+
+not_emulated: Final = partial(http.not_emulated, "blob")
+hash_differs: Final = partial(
+    ServiceError,
+    400,
+    "Md5Mismatch",
+    "The MD5 value specified in the request did not match with the MD5 value calculated by the server.",
+)
+header_missing: Final = partial(
+    ServiceError, 400, "MissingRequiredHeader", "An HTTP header that's mandatory for this request is not specified."
+)
+header_invalid: Final = partial(
+    ServiceError, 400, "InvalidHeaderValue", "The value for one of the HTTP headers is not in the correct format."
+)
+parameter_out_of_range: Final = partial(
+    ServiceError,
+    400,
+    "OutOfRangeQueryParameterValue",
+    "One of the query parameters specified in the request URI is outside the permissible range.",
+)
+# Both have the challenge in a header: without a bearer, and for a token that is another service's or not valid.
+not_authenticated: Final = partial(ServiceError, 401, "NoAuthenticationInformation", _LOOK_AT_CHALLENGE)
+bearer_refused: Final = partial(ServiceError, 401, "InvalidAuthenticationInfo", _LOOK_AT_CHALLENGE)
+# A signature by no key of the account, or of another time.
+signature_refused: Final = partial(
+    ServiceError,
+    403,
+    "AuthenticationFailed",
+    "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly "
+    "including the signature.",
+)
+key_not_permitted: Final = partial(
+    ServiceError,
+    403,
+    "KeyBasedAuthenticationNotPermitted",
+    "Key based authentication is not permitted on this storage account.",
+)
+permission_mismatch: Final = partial(
+    ServiceError,
+    403,
+    "AuthorizationPermissionMismatch",
+    "This request is not authorized to perform this operation using this permission.",
+)
+# Also hides a private container from an anonymous caller.
+resource_not_found: Final = partial(ServiceError, 404, "ResourceNotFound", "The specified resource does not exist.")
+container_not_found: Final = partial(ServiceError, 404, "ContainerNotFound", "The specified container does not exist.")
+blob_not_found: Final = partial(ServiceError, 404, "BlobNotFound", "The specified blob does not exist.")
+public_access_not_permitted: Final = partial(
+    ServiceError, 409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account."
+)
+invalid_range: Final = partial(
+    ServiceError, 416, "InvalidRange", "The range specified is invalid for the current size of the resource."
+)
 
 
 def render(error: ServiceError) -> Response:
@@ -27,117 +87,6 @@ def render(error: ServiceError) -> Response:
     )
 
 
-def hash_differs() -> ServiceError:
-    """400 for content that does not match its hash."""
-    return ServiceError(
-        400,
-        "Md5Mismatch",
-        "The MD5 value specified in the request did not match with the MD5 value calculated by the server.",
-    )
-
-
 def account_not_found(host: str) -> ServiceError:
     """404 of the local cloud: in Azure the name does not resolve."""
     return ServiceError(404, "AccountNotFound", f"There is no storage account '{host}' in the local cloud.")
-
-
-def not_authenticated(challenge: str) -> ServiceError:
-    """401 for a request that lacks a bearer."""
-    return ServiceError(
-        401,
-        "NoAuthenticationInformation",
-        "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.",
-        {"WWW-Authenticate": challenge},
-    )
-
-
-def bearer_refused(challenge: str) -> ServiceError:
-    """401 for a token that is not Azure Storage's, or not valid."""
-    return ServiceError(
-        401,
-        "InvalidAuthenticationInfo",
-        "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.",
-        {"WWW-Authenticate": challenge},
-    )
-
-
-def signature_refused() -> ServiceError:
-    """403 for a signature by no key of the account, or of another time."""
-    return ServiceError(
-        403,
-        "AuthenticationFailed",
-        "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly "
-        "including the signature.",
-    )
-
-
-def key_not_permitted() -> ServiceError:
-    """403 for a signature where the account allows tokens of Entra ID alone."""
-    return ServiceError(
-        403,
-        "KeyBasedAuthenticationNotPermitted",
-        "Key based authentication is not permitted on this storage account.",
-    )
-
-
-def public_access_not_permitted() -> ServiceError:
-    """409 for an anonymous request to an account that allows none."""
-    return ServiceError(409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account.")
-
-
-def resource_not_found() -> ServiceError:
-    """404, which hides a private container from an anonymous caller."""
-    return ServiceError(404, "ResourceNotFound", "The specified resource does not exist.")
-
-
-def container_not_found() -> ServiceError:
-    """404 for a blob of a missing container."""
-    return ServiceError(404, "ContainerNotFound", "The specified container does not exist.")
-
-
-def blob_not_found() -> ServiceError:
-    """404 for a missing blob."""
-    return ServiceError(404, "BlobNotFound", "The specified blob does not exist.")
-
-
-def permission_mismatch() -> ServiceError:
-    """403 for a caller without a role that grants the data action."""
-    return ServiceError(
-        403,
-        "AuthorizationPermissionMismatch",
-        "This request is not authorized to perform this operation using this permission.",
-    )
-
-
-def header_missing() -> ServiceError:
-    """400 for a header that the operation needs."""
-    return ServiceError(
-        400, "MissingRequiredHeader", "An HTTP header that's mandatory for this request is not specified."
-    )
-
-
-def header_invalid() -> ServiceError:
-    """400 for a header whose value the operation cannot take."""
-    return ServiceError(
-        400, "InvalidHeaderValue", "The value for one of the HTTP headers is not in the correct format."
-    )
-
-
-def parameter_out_of_range() -> ServiceError:
-    """400 for a query parameter whose value the operation cannot take."""
-    return ServiceError(
-        400,
-        "OutOfRangeQueryParameterValue",
-        "One of the query parameters specified in the request URI is outside the permissible range.",
-    )
-
-
-def invalid_range() -> ServiceError:
-    """416 for a range that begins after the blob."""
-    message = "The range specified is invalid for the current size of the resource."
-    return ServiceError(416, "InvalidRange", message)
-
-
-def not_emulated(what: str) -> ServiceError:
-    """501: Azure would do this, the local cloud does not."""
-    return ServiceError(501, "NotEmulated", f"The local cloud does not emulate {what} of Blob Storage.")
