@@ -132,7 +132,7 @@ class _Api:
             raise StatusError(409, "Conflict", f'{message} "{assigned}"')
         bound = {**pod, "spec": {**pod["spec"], "nodeName": node}}
         options = WriteOptions.of(request.query_params, "CreateOptions")
-        self._objects.replace(target.kind, pod, bound, dry_run=options.dry_run, strict=options.strict)
+        self._objects.replace(target.kind, pod, bound, options)
         done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
         return JSONResponse(done, status_code=201)
 
@@ -141,10 +141,7 @@ class _Api:
         body = await _body(request)
         manager = request.query_params.get("fieldManager") or request.headers.get("user-agent", "").partition("/")[0]
         entry = applied.managed(body, manager, "Update")
-        created = self._objects.create(
-            target.kind, target.namespace, body, managed=entry, dry_run=options.dry_run, strict=options.strict
-        )
-        return _written(created, options)
+        return _written(self._objects.create(target.kind, target.namespace, body, options, managed=entry), options)
 
     async def _patch(self, target: _Target, name: str, request: Request) -> Response:
         content_type = request.headers.get("content-type", "").split(";")[0].strip()
@@ -170,24 +167,12 @@ class _Api:
 
     def _replaced(self, target: _Target, old: Object, new: Object, options: WriteOptions) -> Response:
         status = target.subresource == _STATUS
-        written = self._objects.replace(
-            target.kind, old, new, status=status, dry_run=options.dry_run, strict=options.strict
-        )
-        return _written(written, options)
+        return _written(self._objects.replace(target.kind, old, new, options, status=status), options)
 
     def _apply(self, target: _Target, name: str, document: Any, options: WriteOptions, manager: str) -> Response:
         if not isinstance(document, dict):
             raise bad_request("the object provided is unrecognized: an object is expected")
-        written = self._objects.apply(
-            target.kind,
-            target.namespace,
-            name,
-            document,
-            manager=manager,
-            dry_run=options.dry_run,
-            strict=options.strict,
-        )
-        return _written(written, options)
+        return _written(self._objects.apply(target.kind, target.namespace, name, document, options, manager), options)
 
     async def _delete(self, target: _Target, name: str, request: Request) -> Response:
         options = DeleteOptions.of(request.query_params, await _body(request))

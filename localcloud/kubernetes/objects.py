@@ -17,6 +17,7 @@ from localcloud.core.store import Store
 from localcloud.kubernetes import applied, defaults, schemas, validation
 from localcloud.kubernetes.errors import Cause, already_exists, bad_request, conflict, invalid, not_found
 from localcloud.kubernetes.kinds import KINDS, NAMESPACE, ResourceKind
+from localcloud.kubernetes.options import WriteOptions
 from localcloud.kubernetes.watch import Broker, WatchEvent
 
 Object = dict[str, Any]
@@ -26,6 +27,7 @@ _VERSION: Final = ("kubernetes-version", "resourceVersion")
 _INITIAL_NAMESPACES: Final = ("default", "kube-system")
 # Metadata that only the server sets; a client's values are ignored.
 _SERVER_METADATA: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "selfLink")
+_NO_OPTIONS: Final = WriteOptions()
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,9 @@ class Objects:
         kind: ResourceKind,
         namespace: str | None,
         body: Object,
+        options: WriteOptions = _NO_OPTIONS,
         *,
         managed: Object | None = None,
-        dry_run: bool = False,
-        strict: bool = False,
     ) -> WriteResult:
         """Create; `managed` is the manager's entry; raises 404 for a missing namespace, 409 AlreadyExists, 422."""
         metadata = dict(body.get("metadata") or {})
@@ -88,7 +89,7 @@ class Objects:
                 raise bad_request(
                     "the namespace of the provided object does not match the namespace sent on the request"
                 )
-        document, warnings = _checked(kind, {**body, "metadata": metadata}, strict=strict)
+        document, warnings = _checked(kind, {**body, "metadata": metadata}, strict=options.strict)
         if self._store.get(_STORED, _key(kind, namespace, name)) is not None:
             raise already_exists(kind, name)
         for field in (*_SERVER_METADATA, "managedFields"):
@@ -101,7 +102,7 @@ class Objects:
         if kind.has_status and not _keeps_status_on_create(kind):
             document.pop("status", None)
         _complete(kind, document, old=None)
-        if not dry_run:
+        if not options.dry_run:
             self._expire(kind, namespace)
             self._write(kind, document, before=None)
         return WriteResult(document, warnings, is_new=True)
@@ -111,10 +112,9 @@ class Objects:
         kind: ResourceKind,
         old: Object,
         body: Object,
+        options: WriteOptions = _NO_OPTIONS,
         *,
         status: bool = False,
-        dry_run: bool = False,
-        strict: bool = False,
     ) -> WriteResult:
         """Replace `old` by `body`, or only its status; raises 409 Conflict for a stale version, 422."""
         name = old["metadata"]["name"]
@@ -126,7 +126,7 @@ class Objects:
         version = metadata.get("resourceVersion")
         if version and version != old["metadata"]["resourceVersion"]:
             raise conflict(kind, name)
-        document, warnings = _checked(kind, {**body, "metadata": metadata}, strict=strict)
+        document, warnings = _checked(kind, {**body, "metadata": metadata}, strict=options.strict)
         if status:
             document = {**old, "metadata": dict(old["metadata"]), "status": document.get("status", {})}
         elif kind.has_status:
@@ -143,29 +143,20 @@ class Objects:
         _complete(kind, document, old=old)
         if "generation" in old["metadata"] and _desired(document) != _desired(old):
             document["metadata"]["generation"] = old["metadata"]["generation"] + 1
-        if document != old and not dry_run:
+        if document != old and not options.dry_run:
             self._write(kind, document, before=old)
         return WriteResult(document, warnings)
 
     def apply(
-        self,
-        kind: ResourceKind,
-        namespace: str | None,
-        name: str,
-        body: Object,
-        *,
-        manager: str,
-        dry_run: bool = False,
-        strict: bool = False,
+        self, kind: ResourceKind, namespace: str | None, name: str, body: Object, options: WriteOptions, manager: str
     ) -> WriteResult:
         """Create or change the object by server-side apply; raises as `create` and `replace`."""
         if "managedFields" in (body.get("metadata") or {}):
             raise bad_request("metadata.managedFields must be nil")
         if self._store.get(_STORED, _key(kind, namespace, name)) is None:
-            entry = applied.managed(body, manager, "Apply")
-            return self.create(kind, namespace, body, managed=entry, dry_run=dry_run, strict=strict)
+            return self.create(kind, namespace, body, options, managed=applied.managed(body, manager, "Apply"))
         old = self.get(kind, namespace, name)
-        return self.replace(kind, old, applied.apply(old, body, manager), dry_run=dry_run, strict=strict)
+        return self.replace(kind, old, applied.apply(old, body, manager), options)
 
     def delete(
         self, kind: ResourceKind, namespace: str | None, name: str, *, orphan: bool = False, dry_run: bool = False
@@ -193,7 +184,7 @@ class Objects:
                 if others:
                     # The garbage collector deletes with the last owner, and drops the reference to one that is gone.
                     left = {**item, "metadata": {**item["metadata"], "ownerReferences": others}}
-                    self.replace(kind, item, left, status=False)
+                    self.replace(kind, item, left)
                 # An earlier deletion of this loop may have included it.
                 elif self._store.get(_STORED, _key(kind, namespace, item["metadata"]["name"])) is not None:
                     self.delete(kind, namespace, item["metadata"]["name"])

@@ -82,10 +82,10 @@ class ListOptions:
 class WriteOptions:
     """The options of a write."""
 
-    dry_run: bool
-    strict: bool
+    dry_run: bool = False
+    strict: bool = False
     # Whether the client wants warnings about dropped fields.
-    warns: bool
+    warns: bool = True
 
     @classmethod
     def of(cls, query: QueryParams, kind: str) -> WriteOptions:
