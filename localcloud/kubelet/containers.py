@@ -12,6 +12,7 @@ import httpx
 
 from localcloud.core import clock, pauses
 from localcloud.kubelet import commands, probes
+from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.events import EventRecorder
 from localcloud.kubelet.http_get import HttpGetter
@@ -26,14 +27,16 @@ _LONGEST_GRACE: Final = 5
 
 @dataclass(frozen=True)
 class Node:
-    """The shared settings of all containers on this machine."""
+    """What all pods of this machine share."""
 
     cluster: ClusterCache
     recorder: EventRecorder
     intervals: Intervals
     http: HttpGetter
     machine: commands.Machine
+    provider: AzureProvider
     state_dir: Path
+    mounts: Path
 
     def logs_of(self, pod: Object) -> Path:
         """The directory of the pod's logs, one file for each container."""

@@ -83,10 +83,11 @@ class _Kubelet:
             intervals=intervals,
             http=HttpGetter(),
             machine=Machine(environment.ca_file, environment.kubernetes_endpoint, _programs()),
+            provider=AzureProvider(local_cloud(environment), environment.imds_endpoint, azure),
             state_dir=Path(environment.state_dir),
+            mounts=Path(environment.mounts_dir),
         )
-        provider = AzureProvider(local_cloud(environment), environment.imds_endpoint, azure)
-        self._pods = PodManager(node, provider, Path(environment.mounts_dir), NODE)
+        self._pods = PodManager(node, NODE)
         self._deployments = DeploymentController(self._cluster, NODE)
         self._services = ServiceProxy(self._cluster, environment.kubernetes_endpoint)
         self._has_services = environment.cluster == ClusterKind.API_SERVER

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any, Final
 
 import httpx
 
 from localcloud.kubelet import addresses
 from localcloud.kubelet import tree as trees
-from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import PODS
 from localcloud.kubelet.containers import Node
-from localcloud.kubelet.pods import PodPlace, PodWorker
+from localcloud.kubelet.pods import PodWorker
 from localcloud.kubelet.reflector import Key
 from localcloud.kubelet.selection import is_terminating
 from localcloud.kubernetes.calls import ApiError, Object
@@ -29,10 +27,8 @@ _log = logging.getLogger(__name__)
 class PodManager:
     """Starts a worker for each pod of node `name`, and stops it when the pod is gone."""
 
-    def __init__(self, node: Node, provider: AzureProvider, mounts: Path, name: str) -> None:
+    def __init__(self, node: Node, name: str) -> None:
         self._node = node
-        self._provider = provider
-        self._mounts = mounts
         self._name = name
         self._workers: dict[Key, PodWorker] = {}
         self._stopping: dict[str, asyncio.Task[None]] = {}
@@ -53,7 +49,7 @@ class PodManager:
         if pod["spec"].get("nodeName") != self._name:
             return
         if not is_terminating(pod):
-            self._workers[key] = PodWorker(self._node, self._provider, pod, PodPlace(self._address(pod), self._mounts))
+            self._workers[key] = PodWorker(self._node, pod, self._address(pod))
         elif pod["metadata"]["uid"] not in self._stopping:
             # None of its processes runs: an earlier kubelet was killed.
             self._begin(pod["metadata"]["uid"], self._confirm(key, pod["metadata"]["uid"]))
@@ -113,7 +109,7 @@ class PodManager:
         await worker.stop(is_gone=True)
         for other in self._workers.values():
             if other.workload == worker.workload and other.is_mounted:
-                trees.link(self._mounts, other.pod)
+                trees.link(self._node.mounts, other.pod)
                 break
         metadata = worker.pod["metadata"]
         await self._confirm((metadata["namespace"], metadata["name"]), worker.uid)

@@ -6,16 +6,13 @@ import asyncio
 import logging
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import httpx
 
 from localcloud.core import clock, pauses
-from localcloud.core.state_directory import StateDirectory
 from localcloud.kubelet import tree as trees
-from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.client import PODS
 from localcloud.kubelet.containers import Container, Node
 from localcloud.kubelet.csi import MountError
@@ -27,25 +24,16 @@ from localcloud.kubernetes.calls import ApiError, Object
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class PodPlace:
-    """A pod's address, and its file tree under the mounts directory."""
-
-    address: str
-    mounts: Path
-
-
 class PodWorker:
     """Runs one Pod object until `stop`."""
 
-    def __init__(self, node: Node, provider: AzureProvider, pod: Object, place: PodPlace) -> None:
-        status = {"podIP": place.address, "hostIP": "127.0.0.1"}
+    def __init__(self, node: Node, pod: Object, address: str) -> None:
+        status = {"podIP": address, "hostIP": "127.0.0.1"}
         self._pod = {**pod, "status": {**pod.get("status", {}), **status}}
         self._node = node
-        self._place = place
-        self._tree = trees.tree_of(place.mounts, pod)
-        state = StateDirectory(node.state_dir)
-        self._volumes = Volumes(self._pod, self._tree, node.cluster, provider, node.recorder, state)
+        self.address = address
+        self._tree = trees.tree_of(node.mounts, pod)
+        self._volumes = Volumes(node, self._pod, self._tree)
         self._init_specs: list[dict[str, Any]] = pod["spec"].get("initContainers", [])
         self._init_containers = [self._container(spec, is_init=True) for spec in self._init_specs]
         self._containers = [self._container(spec, is_init=False) for spec in pod["spec"]["containers"]]
@@ -64,10 +52,6 @@ class PodWorker:
     def uid(self) -> str:
         uid: str = self._pod["metadata"]["uid"]
         return uid
-
-    @property
-    def address(self) -> str:
-        return self._place.address
 
     @property
     def pod(self) -> Object:
@@ -98,7 +82,7 @@ class PodWorker:
             await self._task
         with suppress(ApiError, httpx.HTTPError):
             await self._volumes.tear_down()
-        trees.unlink(self._place.mounts, self._pod)
+        trees.unlink(self._node.mounts, self._pod)
         if is_gone:
             logs = self._node.logs_of(self._pod)
             shutil.rmtree(logs, ignore_errors=True)
@@ -118,7 +102,7 @@ class PodWorker:
                 group.create_task(self._report_status())
                 self._status_changed()
                 await self._mount()
-                trees.link(self._place.mounts, self._pod)
+                trees.link(self._node.mounts, self._pod)
                 self.is_mounted = True
                 group.create_task(self._keep_volumes())
                 self._is_initialized = await run_in_order(group, self._init_specs, self._init_containers)
@@ -224,8 +208,8 @@ class PodWorker:
                 self._condition("Ready", is_ready, reason),
             ],
             "hostIP": "127.0.0.1",
-            "podIP": self._place.address,
-            "podIPs": [{"ip": self._place.address}],
+            "podIP": self.address,
+            "podIPs": [{"ip": self.address}],
             "startTime": self._started_at,
             "containerStatuses": [container.document() for container in containers],
             **({"initContainerStatuses": [container.document() for container in first]} if first else {}),

@@ -16,10 +16,9 @@ from typing import Any, Final
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubelet import atomic_writer, csi, hosted_tokens
 from localcloud.kubelet.atomic_writer import File, Payload
-from localcloud.kubelet.azure_provider import AzureProvider, MountedObject
-from localcloud.kubelet.cluster import ClusterCache
+from localcloud.kubelet.azure_provider import MountedObject
+from localcloud.kubelet.containers import Node
 from localcloud.kubelet.csi import MountError
-from localcloud.kubelet.events import EventRecorder
 from localcloud.kubelet.selection import field_at
 from localcloud.kubelet.synced_secrets import SyncedSecrets
 from localcloud.kubelet.tokens import ServiceAccountTokens
@@ -56,23 +55,15 @@ def mounts_of(pod: Object) -> list[VolumeMount]:
 class Volumes:
     """The volumes of one pod under `tree`."""
 
-    def __init__(
-        self,
-        pod: Object,
-        tree: Path,
-        cluster: ClusterCache,
-        provider: AzureProvider,
-        recorder: EventRecorder,
-        state: StateDirectory,
-    ) -> None:
-        self._secrets = SyncedSecrets(pod, cluster, recorder)
+    def __init__(self, node: Node, pod: Object, tree: Path) -> None:
+        self._secrets = SyncedSecrets(pod, node.cluster, node.recorder)
         self._pod = pod
         self._tree = tree
-        self._cluster = cluster
-        self._provider = provider
+        self._cluster = node.cluster
+        self._provider = node.provider
         self._versions: dict[str, Sequence[tuple[str, str]]] = {}
-        self._tokens = ServiceAccountTokens(cluster.client, pod)
-        self._hosted_tokens = hosted_tokens.HostedClusterTokens(state)
+        self._tokens = ServiceAccountTokens(node.cluster.client, pod)
+        self._hosted_tokens = hosted_tokens.HostedClusterTokens(StateDirectory(node.state_dir))
 
     @property
     def rotate(self) -> bool:

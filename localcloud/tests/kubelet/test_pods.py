@@ -17,7 +17,7 @@ from localcloud.kubelet.containers import Node
 from localcloud.kubelet.events import EventRecorder
 from localcloud.kubelet.http_get import HttpGetter
 from localcloud.kubelet.intervals import Intervals
-from localcloud.kubelet.pods import PodPlace, PodWorker
+from localcloud.kubelet.pods import PodWorker
 from localcloud.kubernetes.calls import Object
 from localcloud.kubernetes.kubeconfig import connection
 from localcloud.tests.kubelet_world import ClusterApi, pod
@@ -42,9 +42,10 @@ def test_a_pod_that_is_stopped_while_its_secret_changes_does_stop(
         async with httpx.AsyncClient() as http:
             copies = ClusterCache(client, lambda *_: None)
             machine = Machine(environment.ca_file, environment.kubernetes_endpoint)
-            node = Node(copies, cast(EventRecorder, warned), never, HttpGetter(), machine, tmp_path)
             provider = AzureProvider(local_cloud(environment), environment.imds_endpoint, http)
-            worker = PodWorker(node, provider, made, PodPlace("127.64.0.1", tmp_path / "mounts"))
+            recorder, mounts = cast(EventRecorder, warned), tmp_path / "mounts"
+            node = Node(copies, recorder, never, HttpGetter(), machine, provider, tmp_path, mounts)
+            worker = PodWorker(node, made, "127.64.0.1")
             await warned.wait()
             await asyncio.sleep(0)
             worker.wake()
