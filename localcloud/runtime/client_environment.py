@@ -8,7 +8,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -19,9 +18,9 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 from localcloud.azure.keyvault.secrets import Secrets
 from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.msi.document import NoCredentialDocumentError, read
+from localcloud.azure.msi.document import CredentialDocument, NoCredentialDocumentError, read
 from localcloud.azure.resource_store import Resources
-from localcloud.core.certificates import KeyMaterial, parse
+from localcloud.core.certificates import parse
 from localcloud.core.client_variables import as_pkcs12, network
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.files import write_private
@@ -38,29 +37,25 @@ class UnknownClientError(LookupError):
     """No credential document has this name."""
 
 
-@dataclass(frozen=True)
-class Client:
-    """Who signs in: the application (client) id and its certificate with key."""
-
-    client_id: str
-    tenant_id: str
-    key_material: KeyMaterial
-
-
-def deployer(environment: LocalEnvironment) -> Client:
+def deployer(environment: LocalEnvironment) -> CredentialDocument:
     """The application that deploys stacks."""
-    material = parse(Path(environment.deployer_certificate).read_bytes())
-    return Client(environment.deployer_client_id, environment.tenant_id, material)
+    return CredentialDocument(
+        client_id=environment.deployer_client_id,
+        tenant_id=environment.tenant_id,
+        key_material=parse(Path(environment.deployer_certificate).read_bytes()),
+    )
 
 
-def owner(prepared: Prepared) -> Client:
+def owner(prepared: Prepared) -> CredentialDocument:
     """The owner of the subscription, who may do in Azure and Entra ID what the deployer may not."""
     cloud, credential = prepared.cloud, prepared.state.owner_file
     principal = ensure_owner(prepared.store, cloud.directory, cloud.subscription_id, credential)
-    return Client(principal.app_id, cloud.tenant_id, parse(credential.read_bytes()))
+    return CredentialDocument(
+        client_id=principal.app_id, tenant_id=cloud.tenant_id, key_material=parse(credential.read_bytes())
+    )
 
 
-def holder_of(cloud: LocalAzure, path: str) -> Client:
+def holder_of(cloud: LocalAzure, path: str) -> CredentialDocument:
     """The identity whose credential document is in a vault: `<secret>` of the stack's own, or `<vault>/<secret>`.
 
     Raises UnknownClientError.
@@ -77,10 +72,9 @@ def holder_of(cloud: LocalAzure, path: str) -> Client:
         names = _listed(secret.name for secret in Secrets(cloud.store).all(vault))
         raise UnknownClientError(f"no secret {name} in {vault.name}; there {names}")
     try:
-        document = read(Secrets(cloud.store).value(secret.current))
+        return read(Secrets(cloud.store).value(secret.current))
     except NoCredentialDocumentError:
         raise UnknownClientError(f"the secret {name} in {vault.name} is not a credential document") from None
-    return Client(document.client_id, document.tenant_id, document.key_material)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -89,7 +83,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 @contextmanager
-def client_environment(environment: LocalEnvironment, client: Client) -> Iterator[Mapping[str, str]]:
+def client_environment(environment: LocalEnvironment, client: CredentialDocument) -> Iterator[Mapping[str, str]]:
     """The variables for a child process; their files exist until the end of the block.
 
     They name the proxy, the certificate authority (in each form that clients read), the client's sign-in as Azure's
@@ -128,7 +122,7 @@ def _network(environment: LocalEnvironment, folder: Path) -> dict[str, str]:
     }
 
 
-def _sign_in(environment: LocalEnvironment, client: Client, folder: Path) -> dict[str, str]:
+def _sign_in(environment: LocalEnvironment, client: CredentialDocument, folder: Path) -> dict[str, str]:
     pem, pfx, material = folder / "client.pem", folder / "client.pfx", client.key_material
     write_private(pem, material.pem())
     write_private(pfx, as_pkcs12(material))
@@ -145,7 +139,7 @@ def _sign_in(environment: LocalEnvironment, client: Client, folder: Path) -> dic
     }
 
 
-def _sign_in_to_cli(client: Client, variables: Mapping[str, str]) -> None:
+def _sign_in_to_cli(client: CredentialDocument, variables: Mapping[str, str]) -> None:
     """Sign `az` in, if it is on PATH; its output is shown if it fails."""
     az = shutil.which("az")
     if az is None:
