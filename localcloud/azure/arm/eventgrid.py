@@ -16,10 +16,10 @@ from starlette.responses import Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.insights import ACTION_GROUPS
-from localcloud.azure.arm.network_rules import known, subscription_resources
+from localcloud.azure.arm.network_rules import subscription_resources
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, WrittenType, enumerated
 from localcloud.azure.shared.http import ServiceError
-from localcloud.azure.shared.understood import ANY, Understood
+from localcloud.azure.shared.understood import Understood
 from localcloud.core.store import Document
 
 SYSTEM_TOPICS: Final = "Microsoft.EventGrid/systemTopics"
@@ -44,12 +44,14 @@ class SystemTopics(WrittenType):
     """System topics of vaults: one for each vault, in its region, never of another vault."""
 
     name = SYSTEM_TOPICS
-    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": None})})
+    reads = MappingProxyType(
+        {"PUT": Understood.of(body={**TRACKED, "properties": dict.fromkeys(("source", "topicType"))})}
+    )
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
         _check_name(_TOPIC_NAME, call.path.name, "system topic", "3-50")
-        properties = known(call.properties, {"source", "topicType"}, self.name)
+        properties = call.properties
         source = self._source(call, str(properties.get("source") or ""))
         if str(properties.get("topicType") or "").lower() != _VAULT_TOPIC.lower():
             raise _invalid(
@@ -95,7 +97,7 @@ class EventSubscriptions(WrittenType):
             "PUT": Understood.of(
                 body={
                     "properties": {
-                        ANY: None,
+                        "eventDeliverySchema": None,
                         "filter": dict.fromkeys((*_FILTER, "includedEventTypes")),
                         "destination": {"endpointType": None, "properties": None},
                     }
@@ -107,7 +109,7 @@ class EventSubscriptions(WrittenType):
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=False)
         _check_name(_SUBSCRIPTION_NAME, call.path.name, "event subscription", "3-64")
-        properties = known(call.properties, {"destination", "eventDeliverySchema", "filter"}, self.name)
+        properties = call.properties
         topic = call.resources.get(str(call.path.parent_id)) or {}
         call.require_linked(self.name, _SUBSCRIBE, [topic["properties"]["source"]])
         self._check_destination(call, properties.get("destination") or {})
@@ -124,7 +126,9 @@ class EventSubscriptions(WrittenType):
     def _check_destination(self, call: Call, destination: dict[str, Any]) -> None:
         if not enumerated(destination.get("endpointType"), ("MonitorAlert",)):
             raise errors.not_emulated(f"the destination {destination.get('endpointType')} of {self.name}")
-        wanted = known(destination.get("properties") or {}, {"actionGroups", "description", "severity"}, "MonitorAlert")
+        wanted = destination.get("properties") or {}
+        if unknown := sorted(wanted.keys() - {"actionGroups", "description", "severity"}):
+            raise errors.not_emulated(f"the property {unknown[0]} of MonitorAlert")
         if not enumerated(wanted.get("severity"), _SEVERITIES):
             raise _invalid(f"The severity of a MonitorAlert must be one of {', '.join(_SEVERITIES)}.")
         groups = wanted.get("actionGroups") or []

@@ -15,14 +15,13 @@ from typing import Any, Final
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.network_rules import known
 from localcloud.azure.arm.path import parse
 from localcloud.azure.arm.resource_type import Call, ResourceType, SeededType, WrittenType
 from localcloud.azure.arm.seeded import WORKSPACES
 from localcloud.azure.blob.accounts import ACCOUNTS
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
-from localcloud.azure.shared.understood import ANY, Understood
+from localcloud.azure.shared.understood import Understood
 from localcloud.core.store import Document
 
 ACTION_GROUPS: Final = "Microsoft.Insights/actionGroups"
@@ -45,12 +44,12 @@ class DiagnosticSettings(WrittenType):
     """Diagnostic settings of a vault. They are deleted with it; Azure keeps them for a vault of the same name."""
 
     name = DIAGNOSTIC_SETTINGS
-    reads = MappingProxyType({"PUT": Understood.of(body={"properties": {ANY: None, "logs": _LOG}})})
+    reads = MappingProxyType({"PUT": Understood.of(body={"properties": {**dict.fromkeys(_SINKS), "logs": _LOG}})})
     extension = True
 
     async def put(self, call: Call) -> Response:
         vault = self._vault(call)
-        properties = known(call.properties, {*_SINKS, "logs"}, self.name)
+        properties = call.properties
         sinks = {name: str(properties[name]) for name in _SINKS if properties.get(name)}
         if not sinks:
             raise errors.bad_request("At least one data sink needs to be specified.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -20,7 +20,6 @@ from localcloud.azure.arm.network_rules import (
     PUBLIC_ADDRESSES,
     SUBNETS,
     check_name,
-    known,
     missing_reference,
     reference,
     referenced,
@@ -40,23 +39,27 @@ _PARTS: Final = (
 _REFERRING: Final = ("loadBalancingRules", "outboundRules", "inboundNatRules", "inboundNatPools")
 # Of either type, the default first.
 _SKU: Final = {"name": ("Basic", "Standard"), "tier": ("Regional",)}
-_OF_A_SKU: Final = dict.fromkeys(_SKU)
-_OF_AN_ADDRESS: Final = {"publicIPAddressVersion", "publicIPAllocationMethod", "idleTimeoutInMinutes"}
-_ANSWERED: Final = {"provisioningState", "resourceGuid", "ipAddress", "ipConfiguration", "ipTags", "ddosSettings"}
+_OF_AN_ADDRESS: Final = ("publicIPAddressVersion", "publicIPAllocationMethod", "idleTimeoutInMinutes")
+_ANSWERED: Final = ("provisioningState", "resourceGuid", "ipAddress", "ipConfiguration", "ipTags", "ddosSettings")
 _MINUTES: Final = range(4, 31)
+
+
+def _reads(properties: Iterable[str]) -> Understood:
+    members = dict.fromkeys((*properties, *_ANSWERED))
+    return Understood.of(body={**TRACKED, "sku": dict.fromkeys(_SKU), "properties": members})
 
 
 class PublicIPAddresses(WrittenType):
     """Public addresses; a static one has its address from the start."""
 
     name = PUBLIC_ADDRESSES
-    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "sku": _OF_A_SKU, "properties": None})})
+    reads = MappingProxyType({"PUT": _reads(_OF_AN_ADDRESS)})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
         check_name(call.path.name)
         sku = _sku(call.body.get("sku") or {})
-        properties = known(call.properties, _OF_AN_ADDRESS | _ANSWERED, self.name)
+        properties = call.properties
         method = _choice(properties, "publicIPAllocationMethod", ("Dynamic", "Static"))
         if sku["name"] != "Basic" and method != "Static":
             raise ServiceError(
@@ -99,14 +102,13 @@ class LoadBalancers(WrittenType):
     """Load balancers, written as a whole: a PUT removes what it leaves out."""
 
     name = LOAD_BALANCERS
-    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "sku": _OF_A_SKU, "properties": None})})
+    reads = MappingProxyType({"PUT": _reads(_PARTS)})
 
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=True)
         check_name(call.path.name)
         sku = _sku(call.body.get("sku") or {})
-        properties = known(call.properties, {*_PARTS, *_ANSWERED}, self.name)
-        parts = {key: [_part(resource["id"], key, part) for part in properties.get(key) or []] for key in _PARTS}
+        parts = {key: [_part(resource["id"], key, part) for part in call.properties.get(key) or []] for key in _PARTS}
         for frontend in parts[_FRONTENDS]:
             self._check_frontend(call, {**resource, "sku": sku}, frontend)
         ids = {part["id"].lower() for members in parts.values() for part in members}

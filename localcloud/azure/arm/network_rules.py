@@ -1,4 +1,4 @@
-"""Rules that several types of Microsoft.Network share: what a body may have, address ranges, references.
+"""Rules that several types of Microsoft.Network share: names, address ranges, references.
 
 Messages as users report them; `localcloud/COVERAGE.md` has the source of each.
 """
@@ -6,11 +6,10 @@ Messages as users report them; `localcloud/COVERAGE.md` has the source of each.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
-from typing import Any, Final
+from typing import Final
 
-from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import Call
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core.store import Document
@@ -25,13 +24,6 @@ PUBLIC_ADDRESSES: Final = "Microsoft.Network/publicIPAddresses"
 INTERFACES: Final = "Microsoft.Network/networkInterfaces"
 # Of each of them: azure-docs `resource-name-rules`, 1-80 characters (a virtual network's: 2-64).
 NAME: Final = re.compile(r"[a-zA-Z0-9]([\w.-]{0,78}\w)?", re.ASCII)
-
-
-def known(properties: Mapping[str, Any], names: Collection[str], what: str) -> dict[str, Any]:
-    """The properties; 501 for one that the local cloud does not emulate."""
-    if unknown := sorted(set(properties) - set(names)):
-        raise errors.not_emulated(f"the property {unknown[0]} of {what}")
-    return dict(properties)
 
 
 def check_name(name: str, pattern: re.Pattern[str] = NAME) -> None:

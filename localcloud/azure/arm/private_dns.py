@@ -17,7 +17,6 @@ from localcloud.azure.arm import errors
 from localcloud.azure.arm.network_rules import (
     VIRTUAL_NETWORKS,
     check_name,
-    known,
     reference,
     referenced,
     subscription_resources,
@@ -25,7 +24,7 @@ from localcloud.azure.arm.network_rules import (
 from localcloud.azure.arm.resource_type import TRACKED, Call, WrittenType
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
-from localcloud.azure.shared.understood import ANY, Understood
+from localcloud.azure.shared.understood import Members, Understood
 from localcloud.core.store import Document
 
 ZONES: Final = "Microsoft.Network/privateDnsZones"
@@ -38,7 +37,10 @@ _COUNTED: Final = (
     *("numberOfVirtualNetworkLinks", "maxNumberOfVirtualNetworkLinksWithRegistration"),
     *("numberOfVirtualNetworkLinksWithRegistration", "internalId"),
 )
-_ANSWERED: Final = {"provisioningState", "virtualNetworkLinkState"}
+_OF_A_LINK: Final[Members] = {
+    "virtualNetwork": {"id": None},
+    **dict.fromkeys(("registrationEnabled", "provisioningState", "virtualNetworkLinkState")),
+}
 
 
 class PrivateDnsZones(WrittenType):
@@ -82,21 +84,18 @@ class VirtualNetworkLinks(WrittenType):
     """Links. A network has one link to a zone, one zone of a name, and one zone that registers its names."""
 
     name = LINKS
-    reads = MappingProxyType(
-        {"PUT": Understood.of(body={**TRACKED, "properties": {ANY: None, "virtualNetwork": {"id": None}}})}
-    )
+    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": _OF_A_LINK})})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
         _check_global(self.name, resource)
         check_name(call.path.name)
-        properties = known(call.properties, {"virtualNetwork", "registrationEnabled", *_ANSWERED}, self.name)
-        target = reference(properties.get("virtualNetwork"))
+        target = reference(call.properties.get("virtualNetwork"))
         if target is None:
             raise errors.bad_request("The property 'virtualNetwork' of a virtual network link is required.")
         call.require_linked(self.name, _JOIN, [target])
         target = referenced(call, target, resource["id"])["id"]
-        registers = bool(properties.get("registrationEnabled", False))
+        registers = bool(call.properties.get("registrationEnabled", False))
         _refuse_moved(current, target)
         self._refuse_second(call, target, registers=registers)
         kept = {

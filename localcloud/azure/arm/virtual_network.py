@@ -24,7 +24,6 @@ from localcloud.azure.arm.network_rules import (
     SUBNETS,
     VIRTUAL_NETWORKS,
     check_name,
-    known,
     network,
     reference,
     referenced,
@@ -35,48 +34,45 @@ from localcloud.azure.arm.private_dns import links_to
 from localcloud.azure.arm.resource_type import TRACKED, Call, WrittenType
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
-from localcloud.azure.shared.understood import ANY, Understood
+from localcloud.azure.shared.understood import Members, Understood
 from localcloud.core.store import Document
 
 _NETWORK_NAME: Final = re.compile(r"[a-zA-Z0-9][\w.-]{0,62}\w", re.ASCII)
-_OF_A_NETWORK: Final = {
-    *("addressSpace", "subnets", "virtualNetworkPeerings", "enableDdosProtection", "enableVmProtection"),
-}
 _ATTACHED: Final = {"networkSecurityGroup": SECURITY_GROUPS, "routeTable": ROUTE_TABLES, "natGateway": NAT_GATEWAYS}
-_OF_A_SUBNET: Final = {"addressPrefix", "addressPrefixes", *_ATTACHED}
-_OF_A_GROUP: Final = {"securityRules", "flushConnection"}
 # Further members of an answer, which a client may send back.
-_ANSWERED: Final = {"provisioningState", "resourceGuid", "subnets", "defaultSecurityRules"}
+_ANSWERED: Final = dict.fromkeys(("provisioningState", "resourceGuid", "subnets", "defaultSecurityRules"))
 # The two policies' defaults since 2023 (azure-docs `private-link/disable-private-endpoint-network-policy`).
 _POLICIES: Final = {"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled"}
-_SUBNET: Final = {
+_SUBNET: Final[Members] = {
     "id": None,
     "name": None,
     "type": None,
     "etag": None,
-    "properties": {ANY: None, **{member: {"id": None} for member in _ATTACHED}},
+    "properties": {
+        **dict.fromkeys(("addressPrefix", "addressPrefixes", *_POLICIES)),
+        **_ANSWERED,
+        **{member: {"id": None} for member in _ATTACHED},
+    },
 }
+_NETWORK: Final[Members] = {
+    **dict.fromkeys(("virtualNetworkPeerings", "enableDdosProtection", "enableVmProtection")),
+    **_ANSWERED,
+    "addressSpace": {"addressPrefixes": None},
+    "subnets": _SUBNET,
+}
+_GROUP: Final[Members] = {"securityRules": None, "flushConnection": None, **_ANSWERED}
 
 
 class VirtualNetworks(WrittenType):
     """Virtual networks; the answer carries the subnets."""
 
     name = VIRTUAL_NETWORKS
-    reads = MappingProxyType(
-        {
-            "PUT": Understood.of(
-                body={
-                    **TRACKED,
-                    "properties": {ANY: None, "addressSpace": {"addressPrefixes": None}, "subnets": _SUBNET},
-                }
-            )
-        }
-    )
+    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": _NETWORK})})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
         check_name(call.path.name, _NETWORK_NAME)
-        properties = known(call.properties, _OF_A_NETWORK | _ANSWERED, self.name)
+        properties = call.properties
         if properties.get("virtualNetworkPeerings"):
             raise errors.not_emulated(f"peerings of {self.name}")
         prefixes = (properties.get("addressSpace") or {}).get("addressPrefixes") or []
@@ -138,15 +134,14 @@ class NetworkSecurityGroups(WrittenType):
     """Network security groups; their rules are kept, but not enforced."""
 
     name = SECURITY_GROUPS
-    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": None})})
+    reads = MappingProxyType({"PUT": Understood.of(body={**TRACKED, "properties": _GROUP})})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
         check_name(call.path.name)
-        properties = known(call.properties, _OF_A_GROUP | _ANSWERED, self.name)
         guid = current["properties"].get("resourceGuid") if current else None
         kept = {
-            "securityRules": properties.get("securityRules") or [],
+            "securityRules": call.properties.get("securityRules") or [],
             "resourceGuid": guid or str(uuid.uuid4()),
             "provisioningState": "Succeeded",
         }
@@ -167,13 +162,12 @@ class NetworkSecurityGroups(WrittenType):
         return {**public(resource), "properties": {**resource["properties"], **({"subnets": used} if used else {})}}
 
 
-def write_subnet(call: Call, network_id: str, name: str, properties: dict[str, Any]) -> None:
+def write_subnet(call: Call, network_id: str, name: str, wanted: dict[str, Any]) -> None:
     """Write one subnet of a network; raises 400 for a range that does not fit, or a dangling reference."""
     owner = call.resources.get(network_id)
     if owner is None:  # of a path outside a resource group
         raise errors.parent_not_found(call.path, SUBNETS, "write")
     check_name(name, NAME)
-    wanted = known(properties, _OF_A_SUBNET | set(_POLICIES) | _ANSWERED, SUBNETS)
     full_id = f"{owner['id']}/subnets/{name}"
     prefix = wanted.get("addressPrefix") or next(iter(wanted.get("addressPrefixes") or []), None)
     _check_range(call, owner, name, network(prefix, full_id))
