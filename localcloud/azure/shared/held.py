@@ -50,8 +50,6 @@ class HeldAnswer(Match):
         retry_after: seconds in the answer's Retry-After (RFC 9110 10.2.3); None: without one.
     """
 
-    __pydantic_config__: ClassVar = STRICT
-
     status: Annotated[int, Field(ge=400, le=599)] | None = 503
     code: str = "ServiceUnavailable"
     message: str = "Held by a test."
@@ -69,8 +67,6 @@ class HeldDelivery(Match):
         cut: share of the body after which the connection is dropped; None: never.
     """
 
-    __pydantic_config__: ClassVar = STRICT
-
     latency: Annotated[float, Field(ge=0)] = 0.0
     bytes_per_second: Annotated[float, Field(gt=0)] | None = None
     cut: Annotated[float, Field(ge=0, lt=1)] | None = None
@@ -79,8 +75,6 @@ class HeldDelivery(Match):
 @dataclass(frozen=True)
 class HeldLag(Match):
     """A read of Graph is answered by a replica that has seen no change of certificates after `since`."""
-
-    __pydantic_config__: ClassVar = STRICT
 
     since: AwareDatetime = field(kw_only=True)
 
