@@ -180,7 +180,7 @@ class Authorization:
     def _grants(self, object_id: str, scope: str) -> Iterator[tuple[RoleDefinition, str | None]]:
         """The roles that reach `scope`, each with the condition of its assignment."""
         effective_before = now() - timedelta(seconds=self._faults.role_delay)
-        for ancestor in _scope_and_above(scope):
+        for ancestor in scope_and_above(scope):
             for _, assignment in self._store.items("arm", ancestor + ASSIGNMENT_SEGMENT):
                 properties = assignment["properties"]
                 if properties["principalId"].lower() != object_id.lower():
@@ -200,7 +200,7 @@ def role_guid(role_definition_id: str) -> str:
     return role_definition_id.rpartition("/")[2].lower()
 
 
-def _scope_and_above(scope: str) -> Iterator[str]:
+def scope_and_above(scope: str) -> Iterator[str]:
     """`/subscriptions/s/resourceGroups/g/...` and each prefix of whole `name/value` pairs, the root ("") first."""
     segments = scope.lower().strip("/").split("/")
     for length in range(0, len(segments) + 1, 2):

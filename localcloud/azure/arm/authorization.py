@@ -24,7 +24,7 @@ from localcloud.azure.arm import errors
 from localcloud.azure.arm.path import ArmPath
 from localcloud.azure.arm.resource_type import Call, ResourceType, StoredType, collection, enumerated
 from localcloud.azure.arm.role_definitions import RoleDefinitions, require_assignable
-from localcloud.azure.authorization import Attributes, role_guid
+from localcloud.azure.authorization import Attributes, role_guid, scope_and_above
 from localcloud.azure.resource_store import Resources, public
 from localcloud.azure.shared import odata_filter
 from localcloud.azure.shared.http import ServiceError
@@ -58,7 +58,8 @@ class RoleAssignments(StoredType):
 
     async def list(self, call: Call) -> Response:
         scope = _scope(call.path)
-        above = [assignment for ancestor in _ancestors(scope) for assignment in _at(call.resources, ancestor)]
+        *ancestors, _ = scope_and_above(scope)
+        above = [assignment for ancestor in ancestors for assignment in _at(call.resources, ancestor)]
         assignments = [*above, *call.resources.below(scope, self.name)]
         at_scope, principals = _wanted(call)
         if at_scope:
@@ -272,16 +273,6 @@ def _same_grant(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def _at(resources: Resources, scope: str) -> Iterator[Document]:
     return resources.below(f"{scope.rstrip('/')}/providers/Microsoft.Authorization", RoleAssignments.name)
-
-
-def _ancestors(scope: str) -> Iterator[str]:
-    """The scopes above `scope`, the root first."""
-    if scope == "/":
-        return
-    segments = scope.strip("/").split("/")
-    yield "/"
-    for length in range(2, len(segments), 2):
-        yield "".join(f"/{segment}" for segment in segments[:length])
 
 
 def _scope(path: ArmPath) -> str:
