@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +37,15 @@ def write_once(file: Path, content: bytes) -> None:
     _sync(file.parent)
 
 
+@contextmanager
+def opened(descriptor: int) -> Iterator[int]:
+    """A file descriptor, which is closed at the end of the block."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def _replace(file: Path, content: bytes, mode: int) -> None:
     _draft(file, content, mode).replace(file)
     _sync(file.parent)
@@ -53,8 +63,5 @@ def _draft(file: Path, content: bytes, mode: int) -> Path:
 
 
 def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with opened(os.open(directory, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
+        os.fsync(descriptor)

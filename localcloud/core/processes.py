@@ -10,10 +10,11 @@ import json
 import os
 import select
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from localcloud.core.files import opened
 
 _START_TIME = 19  # proc_pid_stat(5), field 22, counted from the state that follows the command's name
 _KILLED_WITHIN = 5.0
@@ -37,7 +38,7 @@ class RecordedProcess:
         Returns whether it was alive. A process that merely has the same id is left alone.
         """
         try:
-            with suppress(ProcessLookupError), _handle(self.pid) as handle:
+            with suppress(ProcessLookupError), opened(os.pidfd_open(self.pid)) as handle:
                 # Checked after opening: from here on the handle cannot refer to another process.
                 if self.is_alive():
                     signal.pidfd_send_signal(handle, signal.SIGTERM)
@@ -85,12 +86,3 @@ def alive(pids: Path, name: str) -> RecordedProcess | None:
         return None  # cut off by a loss of power, which has ended the process, too
     process = RecordedProcess(file, document["pid"], document["startTime"])
     return process if process.is_alive() else None
-
-
-@contextmanager
-def _handle(pid: int) -> Iterator[int]:
-    handle = os.pidfd_open(pid)
-    try:
-        yield handle
-    finally:
-        os.close(handle)

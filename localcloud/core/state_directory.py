@@ -12,12 +12,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcloud.core.files import write_if_changed
+from localcloud.core.files import opened, write_if_changed
 from localcloud.core.store import Store, seal_key
 
 DEFAULT = Path(".localcloud")
 _TMPFS = Path("/dev/shm")  # noqa: S108  # a directory of our own is created in it, 0700
 _PREFIX = "localcloud-"
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 # In a directory on tmpfs: the state directory whose `run` leads to it.
 _OWNER = "owner"
 
@@ -153,7 +154,7 @@ class StateDirectory:
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """Keep the directory on tmpfs, whatever becomes of the link to it, while the block runs."""
-        with _opened(self.run) as directory:
+        with opened(os.open(self.run, _DIRECTORY)) as directory:
             fcntl.flock(directory, fcntl.LOCK_SH)
             yield
 
@@ -184,15 +185,6 @@ def _remove_left_over() -> None:
             owner = Path((directory / _OWNER).read_text(encoding="utf-8"))
             if (owner / "run").resolve() == directory.resolve():
                 continue
-            with _opened(directory) as descriptor:
+            with opened(os.open(directory, _DIRECTORY)) as descriptor:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(directory)
-
-
-@contextmanager
-def _opened(directory: Path) -> Iterator[int]:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
