@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,13 +14,6 @@ from localcloud.tests.coverage.cloud import CoverageCloud
 
 PUT = {"x-ms-version": "2017-11-09", "x-ms-blob-type": "BlockBlob", "x-ms-blob-content-type": "application/json"}
 CONTAINER = f"{ACCOUNT}/blobServices/default/containers/hc1oidc"
-
-
-@pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[CoverageCloud]:
-    built = CoverageCloud(tmp_path)
-    yield built
-    built.store.close()
 
 
 def test_anybody_reads_a_blob_of_a_public_container(cloud: CoverageCloud) -> None:

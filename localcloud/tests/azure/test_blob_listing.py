@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from xml.etree import ElementTree
 
 import httpx
@@ -21,13 +20,6 @@ from localcloud.tests.coverage.cloud import CoverageCloud
 VERSION = {"x-ms-version": "2024-11-04"}
 BLOCK = VERSION | {"x-ms-blob-type": "BlockBlob"}
 BLOB = Blob(b"xyz", "text/plain", None, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
-
-
-@pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[CoverageCloud]:
-    built = CoverageCloud(tmp_path)
-    yield built
-    built.store.close()
 
 
 @pytest.fixture

@@ -22,12 +22,12 @@ from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery, HeldLag
 from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.tls import ensure_certificate, expired_file
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, vault_body, world
+from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, vault_body
 from localcloud.tests.azure.keyvault.conftest import PrincipalCredential
 from localcloud.tests.hosts import Certificates, Serve, running
 from tests.unit.azure_world import azure, cloud, deployer
 
-__all__ = ["azure", "cloud", "deployer", "world"]
+__all__ = ["azure", "cloud", "deployer"]
 _ARM = "https://management.azure.com"
 _GROUP = f"{GROUP}?api-version=2024-11-01"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,13 +17,6 @@ from localcloud.tests.coverage.cloud import CoverageCloud
 BLOCK = {"x-ms-blob-type": "BlockBlob", "Content-Type": "application/octet-stream"}
 # What azblob makes of the name `.well-known/openid-configuration` below a client of the container.
 DISCOVERY = "/hc1oidc/.well-known%2Fopenid-configuration"
-
-
-@pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[CoverageCloud]:
-    built = CoverageCloud(tmp_path)
-    yield built
-    built.store.close()
 
 
 def keys(cloud: CoverageCloud) -> list[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from starlette.applications import Starlette
 
 from localcloud.azure.aks_webhooks.api import app as aks_webhooks_app
@@ -95,3 +97,11 @@ class CoverageCloud(ArmWorld):
     def nobody(self) -> ServicePrincipal:
         """A principal without any role."""
         return self.principal()
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[CoverageCloud]:
+    """Every service, without delays."""
+    built = CoverageCloud(tmp_path)
+    yield built
+    built.store.close()

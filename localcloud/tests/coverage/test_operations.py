@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -41,13 +40,6 @@ _KEYS: Final = {
     "(name='{credential}')": "/{credential}",
 }
 _KEY_VAULT: Final = table(_HEADINGS["keyvault"])
-
-
-@pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[CoverageCloud]:
-    built = CoverageCloud(tmp_path)
-    yield built
-    built.store.close()
 
 
 def test_arm_answers_the_methods_of_each_row_and_no_other() -> None:

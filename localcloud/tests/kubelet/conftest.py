@@ -9,12 +9,10 @@ import pytest
 
 from localcloud.azure.imds.api import app as imds_app
 from localcloud.core.clouds import LocalEnvironment
-from localcloud.tests.arm_world import ArmWorld, world
+from localcloud.tests.arm_world import ArmWorld
 from localcloud.tests.hosts import Serve
 from localcloud.tests.kubelet_world import Azure, ClusterApi, Kubelet, cluster_of, running
 from localcloud.tests.kubernetes_world import RunningApi, local_environment
-
-__all__ = ["world"]
 
 
 @pytest.fixture

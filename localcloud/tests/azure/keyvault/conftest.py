@@ -13,10 +13,8 @@ from azure.keyvault.keys import KeyClient
 from azure.keyvault.secrets import SecretClient
 
 from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.tests.arm_world import ArmWorld, world
+from localcloud.tests.arm_world import ArmWorld
 from localcloud.tests.hosts import Certificates, Serve
-
-__all__ = ["world"]
 
 
 @dataclass(frozen=True)

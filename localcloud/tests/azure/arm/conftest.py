@@ -1,3 +1,0 @@
-from localcloud.tests.arm_world import world
-
-__all__ = ["world"]
