@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from localcloud.azure.arm.vault_properties import checked_properties
 from localcloud.azure.keyvault.keys import Keys
-from localcloud.azure.keyvault.vaults import PUBLIC_SUFFIX, VAULTS, Vaults
+from localcloud.azure.keyvault.vaults import VAULTS, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.msi.issuer import issue_credential
 from localcloud.azure.resource_store import Resources
-from localcloud.core.arm_ids import (
-    in_lower_case,
-    resource_group_id,
-    resource_id,
-)
+from localcloud.core.arm_ids import in_lower_case, resource_group_id, resource_id
 from localcloud.core.files import write_private
 from localcloud.core.store import Document
 from localcloud.runtime.deployer import role_assignment
@@ -148,6 +145,12 @@ class _Seeder:
                 keys.add(vault, key.name, version=key.version)
 
     def _vault(self, seeded: SeededVault) -> Document:
+        asked = {
+            "tenantId": self._cloud.tenant_id,
+            "sku": {"family": "A", "name": "standard"},
+            "enableRbacAuthorization": True,
+            "enablePurgeProtection": True,
+        }
         return {
             "id": self._id(seeded.resource_group, VAULTS, seeded.name),
             "name": seeded.name,
@@ -155,18 +158,7 @@ class _Seeder:
             "location": self._seed.location,
             "tags": {},
             "seeded": True,
-            "properties": {
-                "tenantId": self._cloud.tenant_id,
-                "sku": {"family": "A", "name": "standard"},
-                "accessPolicies": [],
-                "enableRbacAuthorization": True,
-                "enableSoftDelete": True,
-                "softDeleteRetentionInDays": 90,
-                "enablePurgeProtection": True,
-                "publicNetworkAccess": "Enabled",
-                "vaultUri": f"https://{seeded.name}.{PUBLIC_SUFFIX}/",
-                "provisioningState": "Succeeded",
-            },
+            "properties": checked_properties(asked, None, seeded.name),
         }
 
     def managed_identity(self, seeded: SeededIdentity) -> Document:
