@@ -100,12 +100,6 @@ def test_a_request_without_or_with_a_foreign_token_is_401(
         assert code(answer) == (401, "InvalidAuthenticationToken")
 
 
-def test_an_unknown_property_is_refused(graph: httpx.Client) -> None:
-    answer = graph.post("/applications", json={"displayName": "app", "dispalyName": "x"})
-
-    assert (answer.status_code, answer.json()["error"]["message"]) == (400, "Invalid property 'dispalyName'.")
-
-
 def test_an_application_has_one_service_principal(graph: httpx.Client) -> None:
     mine = created(graph)
     body = {"appId": mine["appId"]}
