@@ -69,7 +69,7 @@ async def fetch(
 
 
 async def report(
-    client: ApiClient, pod: Object, volume: dict[str, Any], target: str, files: Sequence[MountedObject]
+    client: ApiClient, pod: Object, volume: dict[str, Any], target: str, versions: Sequence[tuple[str, str]]
 ) -> None:
     """Write the pod's SecretProviderClassPodStatus: which version of which object it has mounted. Raises `ApiError`."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
@@ -80,9 +80,7 @@ async def report(
         "secretProviderClassName": class_name,
         "mounted": True,
         "targetPath": target,
-        "objects": [
-            {"id": uid, "version": version} for uid, version in sorted((file.uid, file.version) for file in files)
-        ],
+        "objects": [{"id": uid, "version": version} for uid, version in versions],
     }
     owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": pod["metadata"]["uid"]}
     metadata = {

@@ -137,7 +137,7 @@ class Volumes:
         files = await csi.fetch(self._cluster, self._provider, self._pod, volume)
         has_changed = atomic_writer.write(directory, {file.path: file.file for file in files})
         if (versions := _versions(files)) != self._versions.get(volume["name"]):
-            await csi.report(self._cluster.client, self._pod, volume, str(directory), files)
+            await csi.report(self._cluster.client, self._pod, volume, str(directory), versions)
             self._versions[volume["name"]] = versions
         await self._secrets.sync(csi.class_of(volume), files)
         return has_changed
