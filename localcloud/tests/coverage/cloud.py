@@ -23,6 +23,8 @@ from localcloud.tests.arm_world import ArmWorld, send
 
 AUTHORITY = "https://login.microsoftonline.com"
 AKS_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
+AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default openid offline_access profile"
+USER = "ada@idstack.local"
 
 
 class CoverageCloud(ArmWorld):
@@ -64,14 +66,24 @@ class CoverageCloud(ArmWorld):
         """A token request."""
         return self._post(f"/{tenant or self.cloud.tenant_id}/oauth2/v2.0/token", form)
 
-    def device_code(self, scope: str) -> dict[str, Any]:
-        """A device code for AKS's own client."""
-        form = {"client_id": AKS_CLIENT, "scope": scope}
+    def device_code(self, client_id: str = AKS_CLIENT) -> dict[str, Any]:
+        """The answer to a request for a device code for AKS."""
+        form = {"client_id": client_id, "scope": AKS_SCOPE}
         return dict(self._post(f"/{self.cloud.tenant_id}/oauth2/v2.0/devicecode", form).json())
 
-    def decide(self, user_code: str, login: str, action: str) -> None:
-        """What a person does on the page for codes."""
-        self._post("/common/oauth2/deviceauth", {"otc": user_code, "login": login, "action": action})
+    def decide(self, user_code: str, login: str = USER, action: str = "approve") -> int:
+        """What a person does on the page for codes; returns the status of the answer."""
+        return self._post("/common/oauth2/deviceauth", {"otc": user_code, "login": login, "action": action}).status_code
+
+    def poll(self, device_code: str, client_id: str = AKS_CLIENT) -> httpx.Response:
+        """A token request by a device code."""
+        grant = "urn:ietf:params:oauth:grant-type:device_code"
+        return self.token({"grant_type": grant, "client_id": client_id, "device_code": device_code})
+
+    def refresh(self, token: str, client_id: str = AKS_CLIENT) -> httpx.Response:
+        """A token request by a refresh token."""
+        form = {"grant_type": "refresh_token", "client_id": client_id, "scope": AKS_SCOPE, "refresh_token": token}
+        return self.token(form)
 
     def _post(self, path: str, form: dict[str, str]) -> httpx.Response:
         async def posted() -> httpx.Response:

@@ -25,7 +25,7 @@ from localcloud.azure.tenant.objects import KeyCredential, PasswordCredential, S
 from localcloud.core import clock
 from localcloud.core.clock import rfc3339
 from localcloud.tests.arm_world import SUBSCRIPTION, send
-from localcloud.tests.coverage.cloud import AKS_CLIENT, AUTHORITY, CoverageCloud
+from localcloud.tests.coverage.cloud import AUTHORITY, USER, CoverageCloud
 
 Provoke: TypeAlias = Callable[[CoverageCloud], httpx.Response]
 
@@ -94,47 +94,33 @@ def _principal_deleted(cloud: CoverageCloud) -> httpx.Response:
     return _signed(cloud, prepare=lambda each: cloud.cloud.directory.delete_service_principal(each.object_id))
 
 
-_USER: Final = "ada@idstack.local"
-_AKS_SCOPE: Final = "6dae42f8-4368-4678-94ff-3960e28e3630/.default offline_access"
-
-
-def _poll(cloud: CoverageCloud, device_code: str) -> httpx.Response:
-    grant = "urn:ietf:params:oauth:grant-type:device_code"
-    return cloud.token({"grant_type": grant, "client_id": AKS_CLIENT, "device_code": device_code})
-
-
 def _decided(cloud: CoverageCloud, action: str) -> httpx.Response:
     """The answer to a poll after a person has approved or declined."""
-    cloud.cloud.people.create_user(_USER, "Ada")
-    code = cloud.device_code(_AKS_SCOPE)
-    cloud.decide(code["user_code"], _USER, action)
-    return _poll(cloud, code["device_code"])
+    cloud.cloud.people.create_user(USER, "Ada")
+    code = cloud.device_code()
+    cloud.decide(code["user_code"], action=action)
+    return cloud.poll(code["device_code"])
 
 
 def _polled_later(cloud: CoverageCloud, first: timedelta, then: timedelta) -> httpx.Response:
     """The second of two polls."""
-    code = cloud.device_code(_AKS_SCOPE)["device_code"]
+    code = cloud.device_code()["device_code"]
     with clock.moved_ahead(first):
-        _poll(cloud, code)
+        cloud.poll(code)
     with clock.moved_ahead(then):
-        return _poll(cloud, code)
+        return cloud.poll(code)
 
 
 def _refreshed(
     cloud: CoverageCloud, after: timedelta = timedelta(0), *, password_changed: bool = False
 ) -> httpx.Response:
     token = _decided(cloud, "approve").json()["refresh_token"]
-    user = cloud.cloud.people.user_by_name(_USER)
+    user = cloud.cloud.people.user_by_name(USER)
     assert user is not None
     if password_changed:
         cloud.cloud.people.end_sessions(user.object_id)
     with clock.moved_ahead(after):
-        return _refresh(cloud, token)
-
-
-def _refresh(cloud: CoverageCloud, token: str) -> httpx.Response:
-    form = {"grant_type": "refresh_token", "client_id": AKS_CLIENT, "scope": _AKS_SCOPE, "refresh_token": token}
-    return cloud.token(form)
+        return cloud.refresh(token)
 
 
 _ISSUER: Final = "https://127.0.0.1:1"
@@ -207,13 +193,13 @@ ENTRA: Final[Mapping[str, Provoke]] = {
     "signed with another key": lambda cloud: _signed(cloud, signed_by=_certificate(days=91)),
     "scope without .default": lambda cloud: _signed(cloud, form={"scope": "https://vault.azure.net"}),
     "unknown resource": lambda cloud: _signed(cloud, form={"scope": "https://nowhere.example/.default"}),
-    "device code pending": lambda cloud: _poll(cloud, cloud.device_code(_AKS_SCOPE)["device_code"]),
+    "device code pending": lambda cloud: cloud.poll(cloud.device_code()["device_code"]),
     # Without an interval, the earlier of two polls has to be the later one.
     "polled too fast": lambda cloud: _polled_later(cloud, timedelta(seconds=1), timedelta(0)),
     "device code declined": lambda cloud: _decided(cloud, "decline"),
-    "unknown device code": lambda cloud: _poll(cloud, "x"),
+    "unknown device code": lambda cloud: cloud.poll("x"),
     "device code expired": lambda cloud: _polled_later(cloud, timedelta(0), timedelta(minutes=15)),
-    "unknown refresh token": lambda cloud: _refresh(cloud, "x"),
+    "unknown refresh token": lambda cloud: cloud.refresh("x"),
     "password changed since": lambda cloud: _refreshed(cloud, password_changed=True),
     "idle refresh token": lambda cloud: _refreshed(cloud, timedelta(days=91)),
 }
