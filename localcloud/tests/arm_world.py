@@ -21,6 +21,7 @@ from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.shared.held import FaultHolder, HeldFaults
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core.store import Document
+from localcloud.tests.in_process import ask, send
 from localcloud.tests.stores import open_store
 
 SUBSCRIPTION = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}"
@@ -101,7 +102,7 @@ class ArmWorld:
         """One request to ARM, by the deployer unless another caller is named; `query`: further query parameters."""
         token = self.cloud.tokens.issue(caller or self.deployer, "https://management.azure.com")
         params = {"api-version": version, **query} if version else query
-        return await send(self.arm, "https://management.azure.com", method, path, params, token, body)
+        return await send(self.arm, "https://management.azure.com", method, path, token=token, params=params, json=body)
 
     def vault(
         self,
@@ -115,22 +116,13 @@ class ArmWorld:
         """One request to a vault's data plane, by the deployer unless another caller is named."""
         token = self.cloud.tokens.issue(caller or self.deployer, "https://vault.azure.net")
         params = {"api-version": "7.4"}
-        return asyncio.run(send(self.keyvault, f"https://{host}", method, path, params, token, body))
+        return ask(self.keyvault, f"https://{host}", method, path, token=token, params=params, json=body)
 
     def create_vault(self, **properties: Any) -> Document:
         """The stack's vault, made through ARM; `properties` over the ones a vault needs."""
         answer = self.call("PUT", VAULT, vault_body(**properties))
         assert answer.status_code in (200, 201), answer.text
         return dict(answer.json())
-
-
-async def send(
-    app: Any, base: str, method: str, path: str, params: dict[str, str], token: str | None, body: object
-) -> httpx.Response:
-    """One request into an application, without a network."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=base) as client:
-        return await client.request(method, path, params=params, headers=headers, json=body)
 
 
 def vault_body(**properties: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -16,6 +15,7 @@ from localcloud.azure.graph.api import app as graph
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.people import User
 from localcloud.azure.tenant.tokens import InvalidTokenError
+from localcloud.tests.in_process import ask
 
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"
 CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
@@ -24,11 +24,7 @@ LIMIT = 200
 
 
 def post(app: Starlette, path: str, body: object, token: str | None = None) -> httpx.Response:
-    async def send() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="https://service") as client:
-            return await client.post(path, json=body, headers={"Authorization": f"Bearer {token}"} if token else {})
-
-    return asyncio.run(send())
+    return ask(app, "https://service", "POST", path, token=token, json=body)
 
 
 Review = Callable[[str], dict[str, Any]]

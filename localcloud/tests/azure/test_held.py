@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import ssl
 from collections.abc import Callable, Mapping
@@ -45,6 +44,7 @@ from localcloud.core import clock
 from localcloud.runtime import environment
 from localcloud.runtime.environment import KUBERNETES
 from localcloud.tests.hosts import Certificates, Serve
+from localcloud.tests.in_process import ask
 from localcloud.tests.stores import open_store
 
 _SINCE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -96,13 +96,7 @@ class Recorder:
 
     def call(self, method: str, path: str, **options: Any) -> httpx.Response:
         """One request without a network."""
-
-        async def answered() -> httpx.Response:
-            transport = httpx.ASGITransport(self.app)
-            async with httpx.AsyncClient(transport=transport, base_url="https://management.azure.com") as client:
-                return await client.request(method, path, **options)
-
-        return asyncio.run(answered())
+        return ask(self.app, "https://management.azure.com", method, path, **options)
 
 
 @pytest.fixture

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -17,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from localcloud.core.request_log import RequestLog, read
+from localcloud.tests.in_process import ask
 
 
 async def created(_: Request) -> Response:
@@ -36,12 +35,7 @@ def app(file: Path) -> Iterator[ASGIApp]:
 
 
 def send(app: ASGIApp, method: str, path: str, **options: Any) -> None:
-    async def answered() -> None:
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="https://one.vault.azure.net") as client:
-            await client.request(method, path, **options)
-
-    asyncio.run(answered())
+    ask(app, "https://one.vault.azure.net", method, path, **options)
 
 
 def test_an_answered_request_is_a_line(app: ASGIApp, file: Path) -> None:

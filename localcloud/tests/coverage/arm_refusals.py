@@ -15,13 +15,13 @@ from localcloud.tests.arm_world import (
     SUBSCRIPTION,
     VAULT,
     cluster_body,
-    send,
     storage_account_body,
     vault_body,
 )
 from localcloud.tests.coverage.cloud import CoverageCloud
 from localcloud.tests.coverage.monitoring_refusals import MONITORING_REFUSALS
 from localcloud.tests.coverage.network_refusals import NETWORK_REFUSALS
+from localcloud.tests.in_process import ask
 
 ARM: Final = "https://management.azure.com"
 IDENTITY: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-disk"
@@ -204,7 +204,7 @@ def _no_public_name(cloud: CoverageCloud) -> httpx.Response:
 
 def _other_audience(cloud: CoverageCloud) -> httpx.Response:
     token = cloud.cloud.tokens.issue(cloud.deployer, "https://vault.azure.net")
-    return asyncio.run(send(cloud.arm, ARM, "GET", GROUP, {"api-version": "2024-01-01"}, token, None))
+    return ask(cloud.arm, ARM, "GET", GROUP, token=token, params={"api-version": "2024-01-01"})
 
 
 REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {

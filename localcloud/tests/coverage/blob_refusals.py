@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import hmac
@@ -18,6 +17,7 @@ from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core import clock
 from localcloud.tests.arm_world import GROUP, storage_account_body
 from localcloud.tests.coverage.cloud import CoverageCloud
+from localcloud.tests.in_process import ask
 
 ACCOUNT: Final = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/hc1oidc"
 STORAGE: Final = "https://storage.azure.com"
@@ -47,17 +47,9 @@ def request(
     headers: Mapping[str, str] | None = None,
 ) -> httpx.Response:
     """One request to the data plane, without a bearer unless a caller is named."""
-    sent = dict(headers or {})
-    if caller is not None:
-        sent["Authorization"] = f"Bearer {cloud.cloud.tokens.issue(caller, audience)}"
-
-    async def asked() -> httpx.Response:
-        transport = httpx.ASGITransport(cloud.blob_service)
-        async with httpx.AsyncClient(transport=transport, base_url=f"https://{host}") as client:
-            body = content if method == "PUT" else None
-            return await client.request(method, path, headers=sent, content=body)
-
-    return asyncio.run(asked())
+    token = None if caller is None else cloud.cloud.tokens.issue(caller, audience)
+    body = content if method == "PUT" else None
+    return ask(cloud.blob_service, f"https://{host}", method, path, token=token, headers=headers, content=body)
 
 
 def signed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,8 @@ from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.imds.api import app as imds_app
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.tests.arm_world import ArmWorld, send
+from localcloud.tests.arm_world import ArmWorld
+from localcloud.tests.in_process import ask
 
 AUTHORITY = "https://login.microsoftonline.com"
 AKS_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
@@ -49,6 +49,7 @@ class CoverageCloud(ArmWorld):
             "keyvault": self.keyvault,
             "blob": self.blob_service,
             "imds": self.imds,
+            "aks-webhooks": self.aks_webhooks,
         }
 
     def graph(
@@ -60,7 +61,7 @@ class CoverageCloud(ArmWorld):
         token = None if anonymous else self.cloud.tokens.issue(deployer, "https://graph.microsoft.com")
         params = {f"${name}": value for name, value in query.items()}
         graph = "https://graph.microsoft.com"
-        return asyncio.run(send(self.graph_service, graph, method, f"/v1.0{path}", params, token, body))
+        return ask(self.graph_service, graph, method, f"/v1.0{path}", token=token, params=params, json=body)
 
     def token(self, form: dict[str, str], tenant: str | None = None) -> httpx.Response:
         """A token request."""
@@ -86,25 +87,16 @@ class CoverageCloud(ArmWorld):
         return self.token(form)
 
     def _post(self, path: str, form: dict[str, str]) -> httpx.Response:
-        async def posted() -> httpx.Response:
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(self.entra), base_url=AUTHORITY) as client:
-                return await client.post(path, data=form)
-
-        return asyncio.run(posted())
+        return ask(self.entra, AUTHORITY, "POST", path, data=form)
 
     def metadata(self, headers: dict[str, str], **query: str) -> httpx.Response:
         """A token request to IMDS."""
-
-        async def asked() -> httpx.Response:
-            transport = httpx.ASGITransport(self.imds)
-            async with httpx.AsyncClient(transport=transport, base_url="http://169.254.169.254") as client:
-                return await client.get("/metadata/identity/oauth2/token", params=query, headers=headers)
-
-        return asyncio.run(asked())
+        path = "/metadata/identity/oauth2/token"
+        return ask(self.imds, "http://169.254.169.254", "GET", path, params=query, headers=headers)
 
     def without(self, service: Any, base: str, method: str, path: str, **query: str) -> httpx.Response:
         """A request without a bearer."""
-        return asyncio.run(send(service, base, method, path, query, None, None))
+        return ask(service, base, method, path, params=query)
 
     def nobody(self) -> ServicePrincipal:
         """A principal without any role."""

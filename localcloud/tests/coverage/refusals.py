@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import uuid
@@ -24,8 +23,9 @@ from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.tenant.objects import KeyCredential, PasswordCredential, ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.clock import rfc3339
-from localcloud.tests.arm_world import SUBSCRIPTION, send
+from localcloud.tests.arm_world import SUBSCRIPTION
 from localcloud.tests.coverage.cloud import AUTHORITY, USER, CoverageCloud
+from localcloud.tests.in_process import ask
 
 Provoke: TypeAlias = Callable[[CoverageCloud], httpx.Response]
 
@@ -313,7 +313,7 @@ def _written_during_failover(cloud: CoverageCloud) -> httpx.Response:
 
 def _no_version(cloud: CoverageCloud) -> httpx.Response:
     token = cloud.cloud.tokens.issue(cloud.deployer, "https://vault.azure.net")
-    return asyncio.run(send(cloud.keyvault, _VAULT, "GET", "/secrets/one", {}, token, None))
+    return ask(cloud.keyvault, _VAULT, "GET", "/secrets/one", token=token)
 
 
 KEY_VAULT: Final[Mapping[str, Provoke]] = {

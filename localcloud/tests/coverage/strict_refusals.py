@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
@@ -17,6 +16,7 @@ from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, vault_body
 from localcloud.tests.coverage.blob_refusals import issuer, request
 from localcloud.tests.coverage.cloud import AUTHORITY, CoverageCloud
 from localcloud.tests.coverage.refusals import ASKED, METADATA, ONE, Provoke, application, federated
+from localcloud.tests.in_process import ask
 
 _TRUST: Final[Mapping[str, Any]] = {
     **{"name": "main", "issuer": "https://issuer.example", "subject": "s"},
@@ -26,13 +26,7 @@ _TRUST: Final[Mapping[str, Any]] = {
 
 def _with_header(app: Any, base: str, method: str, path: str, token: str, **options: Any) -> httpx.Response:
     """A request with a header that changes what Azure does."""
-
-    async def asked() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=base) as client:
-            headers = {"Authorization": f"Bearer {token}", "If-Match": "1"}
-            return await client.request(method, path, headers=headers, **options)
-
-    return asyncio.run(asked())
+    return ask(app, base, method, path, token=token, headers={"If-Match": "1"}, **options)
 
 
 def _arm_header(cloud: CoverageCloud) -> httpx.Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +12,7 @@ import pytest
 from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT
 from localcloud.tests.coverage.cloud import AUTHORITY, CoverageCloud
 from localcloud.tests.coverage.tables import code, table
+from localcloud.tests.in_process import ask
 
 _NAME: Final = "colour"
 _GUID: Final = "11111111-1111-4111-8111-111111111111"
@@ -23,7 +23,7 @@ _BASES: Final = {
     "keyvault": "https://kv-idstack-local.vault.azure.net",
     "blob": "https://staccount.blob.core.windows.net",
     "imds": "http://169.254.169.254",
-    "aks_webhooks": "https://localhost",
+    "aks-webhooks": "https://localhost",
 }
 _HEADINGS: Final = {
     "entra": "### Entra ID",
@@ -31,7 +31,7 @@ _HEADINGS: Final = {
     "keyvault": "### Key Vault data plane",
     "blob": "### Blob Storage data plane",
     "imds": "### Instance metadata (IMDS)",
-    "aks_webhooks": "### AKS's webhooks",
+    "aks-webhooks": "### AKS's webhooks",
 }
 # Roles that may do everything which ARM and the data planes emulate.
 _ROLES: Final = ("Contributor", "User Access Administrator", "Key Vault Administrator", "Storage Blob Data Contributor")
@@ -128,15 +128,8 @@ def _sent(cloud: CoverageCloud, operation: Operation, **options: Any) -> httpx.R
     params = {**_options(operation), **options.pop("params", {})}
     headers = {**_headers(cloud, operation), **options.pop("headers", {})}
     path, method = _path(cloud, operation), _METHODS.get(operation.method, operation.method)
-
-    async def answered() -> httpx.Response:
-        service = "graph_service" if operation.service == "graph" else operation.service
-        app = getattr(cloud, "blob_service" if service == "blob" else service)
-        transport, base = httpx.ASGITransport(app), _BASES[operation.service]
-        async with httpx.AsyncClient(transport=transport, base_url=base) as client:
-            return await client.request(method, path, params=params, headers=headers, **options)
-
-    return asyncio.run(answered())
+    app, base = cloud.services()[operation.service], _BASES[operation.service]
+    return ask(app, base, method, path, params=params, headers=headers, **options)
 
 
 def _options(operation: Operation) -> dict[str, str]:
@@ -224,11 +217,5 @@ def test_every_path_that_is_not_served_is_not_emulated(cloud: CoverageCloud) -> 
 def _unserved(cloud: CoverageCloud, operation: Operation) -> httpx.Response:
     path, _, query = operation.path.replace("{s}", SUBSCRIPTION.split("/")[2]).replace("{id}", _GUID).partition("?")
     headers, params = _headers(cloud, operation), {**dict(httpx.QueryParams(query)), **_options(operation)}
-
-    async def answered() -> httpx.Response:
-        named = {"graph": "graph_service", "blob": "blob_service"}.get(operation.service, operation.service)
-        transport = httpx.ASGITransport(getattr(cloud, named))
-        async with httpx.AsyncClient(transport=transport, base_url=_BASES[operation.service]) as client:
-            return await client.get(path, params=params, headers=headers)
-
-    return asyncio.run(answered())
+    app, base = cloud.services()[operation.service], _BASES[operation.service]
+    return ask(app, base, "GET", path, params=params, headers=headers)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, error, send
+from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, error
+from localcloud.tests.in_process import ask
 
 HOST = "https://management.azure.com"
 
 
 def test_a_request_without_a_bearer_is_challenged(world: ArmWorld) -> None:
-    answer = asyncio.run(send(world.arm, HOST, "GET", GROUP, {"api-version": "2021-04-01"}, None, None))
+    answer = ask(world.arm, HOST, "GET", GROUP, params={"api-version": "2021-04-01"})
     assert error(answer) == (
         401,
         "AuthenticationFailed",
@@ -33,12 +32,12 @@ def test_a_request_without_a_bearer_is_challenged(world: ArmWorld) -> None:
 )
 def test_a_token_for_any_name_of_arm_is_accepted(world: ArmWorld, audience: str) -> None:
     token = world.cloud.tokens.issue(world.deployer, audience)
-    answer = asyncio.run(send(world.arm, HOST, "GET", GROUP, {"api-version": "2021-04-01"}, token, None))
+    answer = ask(world.arm, HOST, "GET", GROUP, params={"api-version": "2021-04-01"}, token=token)
     assert answer.status_code == 200
 
 
 def test_the_api_version_is_asked_for_before_the_bearer(world: ArmWorld) -> None:
-    answer = asyncio.run(send(world.arm, HOST, "GET", GROUP, {}, None, None))
+    answer = ask(world.arm, HOST, "GET", GROUP)
     assert error(answer)[:2] == (400, "MissingApiVersionParameter")
 
 

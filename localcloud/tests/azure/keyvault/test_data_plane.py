@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 
 import httpx
@@ -12,7 +11,8 @@ from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.resource_store import Resources
 from localcloud.core import clock
-from localcloud.tests.arm_world import GROUP, VAULT, ArmWorld, error, send, vault_body
+from localcloud.tests.arm_world import GROUP, VAULT, ArmWorld, error, vault_body
+from localcloud.tests.in_process import ask
 
 URI = "https://kv-idstack-local.vault.azure.net"
 ALGORITHMS = {"alg": "RSA-OAEP-256", "value": "dGV4dA"}
@@ -36,7 +36,7 @@ def add_key(world: ArmWorld, vault_name: str = "kv-idstack-local") -> str:
 
 
 def test_a_request_without_a_bearer_gets_a_challenge(vault: ArmWorld) -> None:
-    answer = asyncio.run(send(vault.keyvault, URI, "GET", "/secrets/one/", {"api-version": "7.4"}, None, None))
+    answer = ask(vault.keyvault, URI, "GET", "/secrets/one/", params={"api-version": "7.4"})
     assert error(answer)[:2] == (401, "Unauthorized")
     assert answer.headers["WWW-Authenticate"] == (
         f'Bearer authorization="https://localhost:8443/{vault.cloud.tenant_id}", resource="https://vault.azure.net"'
@@ -45,7 +45,7 @@ def test_a_request_without_a_bearer_gets_a_challenge(vault: ArmWorld) -> None:
 
 def test_a_token_for_arm_is_not_a_token_for_the_vault(vault: ArmWorld) -> None:
     token = vault.cloud.tokens.issue(vault.deployer, "https://management.azure.com")
-    answer = asyncio.run(send(vault.keyvault, URI, "GET", "/secrets", {"api-version": "7.4"}, token, None))
+    answer = ask(vault.keyvault, URI, "GET", "/secrets", params={"api-version": "7.4"}, token=token)
     assert (answer.status_code, "WWW-Authenticate" in answer.headers) == (401, True)
 
 
@@ -143,7 +143,7 @@ def test_a_list_comes_in_pages_that_link_to_each_other(vault: ArmWorld, asked: s
         path = httpx.URL(link).path
         # The link is whole: api-version and page size are in it.
         query = dict(httpx.URL(link).params) if pages else {**httpx.URL(link).params, "api-version": "7.4"}
-        page = asyncio.run(send(vault.keyvault, URI, "GET", path, query, token, None)).json()
+        page = ask(vault.keyvault, URI, "GET", path, params=query, token=token).json()
         pages.append([each["id"] for each in page["value"]])
         link = page["nextLink"]
         assert link is None or link.startswith(f"{URI}:443/secrets/one/versions?")
@@ -157,7 +157,7 @@ def test_a_page_that_is_none_is_refused(vault: ArmWorld, query: str) -> None:
     name, _, value = query.partition("=")
     token = vault.cloud.tokens.issue(vault.deployer, "https://vault.azure.net")
     params = {"api-version": "7.4", name: value}
-    answer = asyncio.run(send(vault.keyvault, URI, "GET", "/secrets", params, token, None))
+    answer = ask(vault.keyvault, URI, "GET", "/secrets", params=params, token=token)
 
     assert error(answer)[:2] == (400, "BadParameter")
 
