@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import ssl
 from typing import Any, Final
 
 import httpx
@@ -13,7 +12,8 @@ from google.protobuf.message import Message
 
 from localcloud.kubernetes import openapi_v2
 from localcloud.kubernetes.kinds import KINDS
-from localcloud.tests.kubernetes_world import TOKEN, RunningApi
+from localcloud.tests.kubernetes_world import RunningApi
+from tests.harness import client_of
 
 # openapiv2/OpenAPIv2.proto (google/gnostic-models 0.7): field numbers, and types of message fields; `*` is repeated.
 _MESSAGES: Final[dict[str, dict[str, tuple[int, str]]]] = {
@@ -49,9 +49,8 @@ _CLIENT_GO: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 def asked(api: RunningApi, accept: str) -> httpx.Response:
     """The answer to a client with this Accept header."""
-    headers = {"Authorization": f"Bearer {TOKEN}", "Accept": accept}
-    trusting = ssl.create_default_context(cafile=api.ca_file)
-    return httpx.get(f"{api.server}/openapi/v2", headers=headers, verify=trusting, trust_env=False).raise_for_status()
+    with client_of(api.kubeconfig) as http:
+        return http.get("/openapi/v2", headers={"Accept": accept}).raise_for_status()
 
 
 def decoded(encoded: bytes) -> dict[str, Any]:

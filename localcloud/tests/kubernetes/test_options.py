@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Iterator
 from typing import Any, Final
 
 import httpx
 import pytest
 
-from localcloud.tests.kubernetes_world import TOKEN, RunningApi, config_map
+from localcloud.tests.kubernetes_world import RunningApi, config_map
+from tests.harness import client_of
 
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
 MERGE: Final = {"Content-Type": "application/merge-patch+json"}
@@ -19,8 +19,7 @@ TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 @pytest.fixture
 def http(api: RunningApi) -> Iterator[httpx.Client]:
     """As an administrator, with three ConfigMaps in the cluster."""
-    trust = ssl.create_default_context(cafile=api.ca_file)
-    with httpx.Client(base_url=api.server, headers={"Authorization": f"Bearer {TOKEN}"}, verify=trust) as client:
+    with client_of(api.kubeconfig) as client:
         for name in "abc":
             client.post(MAPS, json=config_map(name)).raise_for_status()
         yield client
