@@ -4,123 +4,27 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import ssl
 import time
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
-from typing import Any, cast
 
-import httpx
 import jwt
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
-from azure.identity import CertificateCredential, ClientSecretCredential
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from azure.identity import ClientSecretCredential
 
 from identity.clouds import LOCAL_TENANT_ID
-from identity.credentials.certificate import IssuedCertificate, issue
 from localcloud.azure.entra.api import app
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import Faults
-from localcloud.azure.tenant.objects import KeyCredential, PasswordCredential
+from localcloud.azure.tenant.objects import PasswordCredential
 from localcloud.azure.tenant.resources import PUBLIC_AUDIENCES
 from localcloud.core import clock
 from localcloud.tests.hosts import Certificates, Serve
 from localcloud.tests.stores import open_store
-
-ARM_SCOPE = "https://management.core.windows.net//.default"
-
-
-def certificate(*, not_before: datetime | None = None, days: int = 90) -> IssuedCertificate:
-    return issue(
-        "test", not_before=not_before or datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=days)
-    )
-
-
-# RSA keys take longer to make and to check than all the rest of a test; the tests share the first client's.
-_first_certificate = cache(certificate)
-
-
-@cache
-def _private_key(pem: str) -> rsa.RSAPrivateKey:
-    return cast(rsa.RSAPrivateKey, load_pem_private_key(pem.encode(), None))
-
-
-def registration(issued: IssuedCertificate) -> KeyCredential:
-    return KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
-
-
-@dataclass(frozen=True)
-class TokenClient:
-    """An application of the tenant with a registered certificate, and how to reach Entra."""
-
-    azure: LocalAzure
-    authority: str
-    ca_file: Path
-    app_id: str
-    object_id: str
-    issued: IssuedCertificate
-
-    @classmethod
-    def create(cls, azure: LocalAzure, authority: str, ca_file: Path) -> TokenClient:
-        issued = _first_certificate()
-        application = azure.directory.create_application("client")
-        azure.directory.create_service_principal(application.app_id)
-        azure.directory.set_key_credentials(application.object_id, [registration(issued)])
-        return cls(azure, authority, ca_file, application.app_id, application.object_id, issued)
-
-    def credential(self, **changed: Any) -> CertificateCredential:
-        """azure-identity's own credential; keywords replace tenant_id, client_id or the certificate."""
-        issued: IssuedCertificate = changed.pop("issued", self.issued)
-        names = {"tenant_id": LOCAL_TENANT_ID, "client_id": self.app_id, **changed}
-        return CertificateCredential(
-            **names,
-            certificate_data=(issued.private_key_pem + issued.certificate_pem).encode(),
-            authority=self.authority,
-            disable_instance_discovery=True,
-            connection_verify=str(self.ca_file),
-        )
-
-    def post(
-        self,
-        *,
-        claims: Mapping[str, Any] | None = None,
-        algorithm: str = "RS256",
-        headers: Mapping[str, str] | None = None,
-        form: Mapping[str, str] | None = None,
-    ) -> httpx.Response:
-        """A token request made by hand; `claims` and `form` replace single values of a right one, `headers` all."""
-        endpoint = f"{self.authority}/{LOCAL_TENANT_ID}/oauth2/v2.0/token"
-        now = int(time.time())
-        right = {"aud": endpoint, "iss": self.app_id, "sub": self.app_id, "nbf": now, "exp": now + 600}
-        der = registration(self.issued).certificate
-        digest = base64.urlsafe_b64encode(hashlib.sha256(der).digest()).rstrip(b"=").decode()
-        assertion = jwt.encode(
-            {**right, "jti": str(uuid.uuid4()), **(claims or {})},
-            _private_key(self.issued.private_key_pem),
-            algorithm=algorithm,
-            headers=dict(headers or {"x5t#S256": digest}),
-        )
-        fields = {
-            "grant_type": "client_credentials",
-            "client_id": self.app_id,
-            "scope": ARM_SCOPE,
-            "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-            "client_assertion": assertion,
-            **(form or {}),
-        }
-        with self.http() as client:
-            return client.post(endpoint, data=fields)
-
-    def http(self) -> httpx.Client:
-        """A plain client that trusts the local cloud."""
-        return httpx.Client(verify=ssl.create_default_context(cafile=self.ca_file))
+from localcloud.tests.token_client import ARM_SCOPE, TokenClient, certificate, registration
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -13,9 +13,6 @@ from typing import Any
 
 import httpx
 import pytest
-from azure.core.exceptions import ClientAuthenticationError
-from azure.identity import CertificateCredential
-from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.applications import Starlette
@@ -23,10 +20,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from identity.clouds import LOCAL_TENANT_ID
-from identity.credentials.certificate import issue
-from localcloud.azure.entra.api import app as entra_app
-from localcloud.azure.local_azure import assemble
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.shared.held import (
     Disk,
@@ -39,13 +32,11 @@ from localcloud.azure.shared.held import (
 )
 from localcloud.azure.shared.http import json_object, service_app
 from localcloud.azure.shared.matching import SERVICES
-from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.core import clock
 from localcloud.runtime import environment
 from localcloud.runtime.environment import KUBERNETES
 from localcloud.tests.hosts import Certificates, Serve
 from localcloud.tests.in_process import ask
-from localcloud.tests.stores import open_store
 
 _SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 _ANSWERS = st.builds(
@@ -263,45 +254,3 @@ def test_held_replication_is_about_what_is_registered_after_it(
 ) -> None:
     assert HeldFaults(replication=(HeldReplication(_SINCE, "abc"),)).accepts(client_id, registered) is accepted
     assert HeldFaults(replication=(HeldReplication(_SINCE),)).accepts(client_id, registered) is (registered <= _SINCE)
-
-
-def test_entra_refuses_a_fresh_certificate_and_accepts_the_one_before(
-    tmp_path: Path, file: Path, serve: Serve, certificates: Certificates
-) -> None:
-    azure = assemble(
-        open_store(tmp_path / "state.sqlite"),
-        NO_DELAYS,
-        authority_host="https://localhost/",
-        holder=FaultHolder(file),
-    )
-    authority = serve(entra_app(azure))
-    application = azure.directory.create_application("client")
-    azure.directory.create_service_principal(application.app_id)
-    old, fresh = (issue("test", not_before=clock.now() - timedelta(days=1), lifetime=timedelta(days=9)) for _ in "ab")
-    keys = [KeyCredential.of(x509.load_pem_x509_certificate(each.certificate_pem.encode())) for each in (old, fresh)]
-    azure.directory.set_key_credentials(application.object_id, keys[:1])
-    since = clock.now()
-    azure.directory.set_key_credentials(application.object_id, keys)
-    hold(file, replication=(HeldReplication(since, application.app_id),))
-
-    sign_in = _sign_in(authority, application.app_id, certificates)
-    assert sign_in(old.private_key_pem + old.certificate_pem)
-    with pytest.raises(ClientAuthenticationError, match=r"AADSTS700027: .* is not registered"):
-        sign_in(fresh.private_key_pem + fresh.certificate_pem)
-    file.unlink()
-    assert sign_in(fresh.private_key_pem + fresh.certificate_pem)
-
-
-def _sign_in(authority: str, client_id: str, certificates: Certificates) -> Callable[[str], str]:
-    def signed_in(pem: str) -> str:
-        credential = CertificateCredential(
-            LOCAL_TENANT_ID,
-            client_id,
-            certificate_data=pem.encode(),
-            authority=authority,
-            disable_instance_discovery=True,
-            connection_verify=str(certificates.ca_file),
-        )
-        return credential.get_token("https://management.azure.com/.default").token
-
-    return signed_in

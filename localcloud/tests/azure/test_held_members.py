@@ -11,20 +11,19 @@ from typing import Any
 import httpx
 import pytest
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError, IncompleteReadError
-from azure.identity import CertificateCredential
 from azure.keyvault.secrets import SecretClient
 from cryptography import x509
 
 from identity.access.azure_client import AzureClient
-from identity.credentials.certificate import IssuedCertificate, issue
 from localcloud.azure.entra.api import app as entra_app
-from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery, HeldLag
-from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
+from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery, HeldLag, HeldReplication
+from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.tls import ensure_certificate, expired_file
 from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, vault_body
 from localcloud.tests.azure.keyvault.conftest import PrincipalCredential
 from localcloud.tests.hosts import Certificates, Serve, running
+from localcloud.tests.token_client import TokenClient, certificate, registration
 from tests.unit.azure_world import azure, cloud, deployer
 
 __all__ = ["azure", "cloud", "deployer"]
@@ -226,58 +225,50 @@ def test_a_disk_that_takes_nothing_is_named_and_loses_nothing(
 
 
 @pytest.fixture
-def signing_in(world: ArmWorld, serve: Serve, certificates: Certificates) -> SigningIn:
-    return SigningIn(world, serve(entra_app(world.cloud)), str(certificates.ca_file))
-
-
-def _issued() -> IssuedCertificate:
-    return issue("test", not_before=clock.now() - timedelta(days=30), lifetime=timedelta(days=90))
-
-
-class SigningIn:
+def signing_in(world: ArmWorld, serve: Serve, certificates: Certificates) -> TokenClient:
     """An application with a certificate that was registered just now."""
-
-    def __init__(self, world: ArmWorld, authority: str, ca_file: str) -> None:
-        self._authority, self._ca_file = authority, ca_file
-        self._tenant = world.cloud.tenant_id
-        application = world.cloud.directory.create_application("client")
-        world.cloud.directory.create_service_principal(application.app_id)
-        self.client_id = application.app_id
-        self.issued: IssuedCertificate = _issued()
-        certificate = x509.load_pem_x509_certificate(self.issued.certificate_pem.encode())
-        world.cloud.directory.set_key_credentials(application.object_id, [KeyCredential.of(certificate)])
-
-    def __call__(self) -> float:
-        """Sign in again; returns how many seconds the token is good for."""
-        credential = CertificateCredential(
-            self._tenant,
-            self.client_id,
-            certificate_data=(self.issued.private_key_pem + self.issued.certificate_pem).encode(),
-            authority=self._authority,
-            disable_instance_discovery=True,
-            connection_verify=self._ca_file,
-            retry_total=0,
-        )
-        return credential.get_token(f"{_ARM}/.default").expires_on - clock.now().timestamp()
+    return TokenClient.create(world.cloud, serve(entra_app(world.cloud)), certificates.ca_file)
 
 
-def test_a_fault_is_about_the_client_that_signs_in(world: ArmWorld, signing_in: SigningIn) -> None:
+def sign_in(client: TokenClient, **changed: Any) -> float:
+    """Sign in anew; returns how many seconds the token is good for. `changed` as for a credential."""
+    credential = client.credential(retry_total=0, **changed)
+    return credential.get_token(f"{_ARM}/.default").expires_on - clock.now().timestamp()
+
+
+def test_a_fault_is_about_the_client_that_signs_in(world: ArmWorld, signing_in: TokenClient) -> None:
     world.hold(answers=(HeldAnswer("entra", operation="POST token", identity="another"),))
-    signing_in()
-    refusal = HeldAnswer("entra", operation="POST token", identity=signing_in.client_id, status=400, code="1")
+    sign_in(signing_in)
+    refusal = HeldAnswer("entra", operation="POST token", identity=signing_in.app_id, status=400, code="1")
     world.hold(answers=(refusal,))
 
     with pytest.raises(ClientAuthenticationError):
-        signing_in()
+        sign_in(signing_in)
 
 
-def test_a_replica_that_lags_for_an_hour_refuses_until_then(world: ArmWorld, signing_in: SigningIn) -> None:
+def test_a_fresh_certificate_is_refused_and_the_one_before_is_accepted(
+    world: ArmWorld, signing_in: TokenClient
+) -> None:
+    directory, since, fresh = world.cloud.directory, clock.now(), certificate()
+    application = directory.application(signing_in.object_id)
+    assert application is not None
+    directory.set_key_credentials(application.object_id, [*application.key_credentials, registration(fresh)])
+    world.hold(replication=(HeldReplication(since, signing_in.app_id),))
+
+    assert sign_in(signing_in)
+    with pytest.raises(ClientAuthenticationError, match=r"AADSTS700027: .* is not registered"):
+        sign_in(signing_in, issued=fresh)
+    world.hold()
+    assert sign_in(signing_in, issued=fresh)
+
+
+def test_a_replica_that_lags_for_an_hour_refuses_until_then(world: ArmWorld, signing_in: TokenClient) -> None:
     world.hold(replica_delays=(3600.0,))
 
     with pytest.raises(ClientAuthenticationError, match="AADSTS700016"):
-        signing_in()
+        sign_in(signing_in)
     world.hold(replica_delays=(0.0,))
-    assert signing_in()
+    assert sign_in(signing_in)
 
 
 def test_whoever_writes_an_old_list_back_undoes_what_came_after_it(
@@ -286,7 +277,7 @@ def test_whoever_writes_an_old_list_back_undoes_what_came_after_it(
     directory = world.cloud.directory
     application = directory.create_application("client", owners=[deployer.object_id])
     path = f"/applications/{application.object_id}?$select=keyCredentials"
-    old, new = (KeyCredential.of(x509.load_pem_x509_certificate(_issued().certificate_pem.encode())) for _ in range(2))
+    old, new = registration(certificate()), registration(certificate())
     with clock.moved_ahead(timedelta(hours=-1)):
         directory.set_key_credentials(application.object_id, [old])
     directory.set_key_credentials(application.object_id, [new])
@@ -309,10 +300,10 @@ def test_whoever_writes_an_old_list_back_undoes_what_came_after_it(
     assert read()[1] == {old.key_id}
 
 
-def test_a_token_is_good_for_as_long_as_it_is_held(world: ArmWorld, signing_in: SigningIn, client: Client) -> None:
+def test_a_token_is_good_for_as_long_as_it_is_held(world: ArmWorld, signing_in: TokenClient, client: Client) -> None:
     world.hold(token_lifetime=(5, 5))
 
-    assert 3 < signing_in() <= 6
+    assert 3 < sign_in(signing_in) <= 6
     token = world.cloud.tokens.issue(world.deployer, _ARM)
     headers = {"Authorization": f"Bearer {token}"}
     before = client.http.get(_GROUP, headers=headers).status_code
@@ -324,13 +315,13 @@ def test_a_token_is_good_for_as_long_as_it_is_held(world: ArmWorld, signing_in: 
 
 
 @pytest.mark.parametrize("seconds", [-3600.0, 3600.0])
-def test_a_clock_that_is_off_is_refused_at_sign_in(world: ArmWorld, signing_in: SigningIn, seconds: float) -> None:
+def test_a_clock_that_is_off_is_refused_at_sign_in(world: ArmWorld, signing_in: TokenClient, seconds: float) -> None:
     world.hold(date_shift={"entra": seconds})
 
     with pytest.raises(ClientAuthenticationError, match="AADSTS700024"):
-        signing_in()
+        sign_in(signing_in)
     world.hold(date_shift={"entra": seconds / 60})
-    assert signing_in()
+    assert sign_in(signing_in)
 
 
 def test_an_expired_certificate_is_shown_to_new_connections_alone(tmp_path: Path, world: ArmWorld) -> None:

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from functools import cache
 from typing import Any, Final, TypeAlias
 from unittest.mock import AsyncMock, patch
 
 import httpx
 import jwt
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
 
-from identity.credentials.certificate import IssuedCertificate, issue
+from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.service_account_key import make, public_half
 from localcloud.azure.entra.federation import Issuers
-from localcloud.azure.tenant.objects import KeyCredential, PasswordCredential, ServicePrincipal
+from localcloud.azure.tenant.objects import PasswordCredential, ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.clock import rfc3339
 from localcloud.tests.arm_world import SUBSCRIPTION
 from localcloud.tests.coverage.cloud import AUTHORITY, USER, CoverageCloud
 from localcloud.tests.in_process import ask
+from localcloud.tests.token_client import assertion, form_with, registration, shared_certificate
 
 Provoke: TypeAlias = Callable[[CoverageCloud], httpx.Response]
 
@@ -35,52 +32,26 @@ METADATA: Final = {"Metadata": "true"}
 ASKED: Final = {"api-version": "2018-02-01", "resource": "https://vault.azure.net"}
 
 
-@cache
-def _certificate(days: int = 90) -> IssuedCertificate:
-    return issue("test", not_before=clock.now() - timedelta(days=30), lifetime=timedelta(days=days))
-
-
-def _registered(issued: IssuedCertificate) -> KeyCredential:
-    return KeyCredential.of(x509.load_pem_x509_certificate(issued.certificate_pem.encode()))
-
-
 def _signed(
     cloud: CoverageCloud,
     *,
-    claims: Mapping[str, Any] | None = None,
     issued: IssuedCertificate | None = None,
-    signed_by: IssuedCertificate | None = None,
     is_registered: bool = True,
     prepare: Callable[[ServicePrincipal], object] = lambda _: None,
     form: Mapping[str, str] | None = None,
+    **changed: Any,
 ) -> httpx.Response:
-    """A sign-in with a client assertion; the keywords make it a wrong one."""
-    issued = issued or _certificate()
+    """A sign-in with a client assertion; the keywords make it a wrong one, `changed` as for `assertion`."""
+    issued = issued or shared_certificate()
     principal = cloud.nobody()
     application = cloud.cloud.directory.application_by_app(principal.app_id)
     assert application is not None
     if is_registered:
-        cloud.cloud.directory.set_key_credentials(application.object_id, [_registered(issued)])
+        cloud.cloud.directory.set_key_credentials(application.object_id, [registration(issued)])
     prepare(principal)
-    now = int(clock.now().timestamp())
     endpoint = f"{AUTHORITY}/{cloud.cloud.tenant_id}/oauth2/v2.0/token"
-    right = {"aud": endpoint, "iss": principal.app_id, "sub": principal.app_id, "nbf": now, "exp": now + 600}
-    digest = hashlib.sha256(_registered(issued).certificate).digest()
-    assertion = jwt.encode(
-        {**right, **(claims or {})},
-        (signed_by or issued).private_key_pem,
-        algorithm="RS256",
-        headers={"x5t#S256": base64.urlsafe_b64encode(digest).rstrip(b"=").decode()},
-    )
-    fields = {
-        "grant_type": "client_credentials",
-        "client_id": principal.app_id,
-        "scope": "https://management.azure.com/.default",
-        "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-        "client_assertion": assertion,
-        **(form or {}),
-    }
-    return cloud.token({name: value for name, value in fields.items() if value})
+    right = form_with(principal.app_id, assertion(principal.app_id, endpoint, issued, **changed))
+    return cloud.token({name: value for name, value in {**right, **(form or {})}.items() if value})
 
 
 def _disabled(cloud: CoverageCloud) -> httpx.Response:
@@ -135,14 +106,8 @@ def federated(cloud: CoverageCloud, *, keys: Sequence[Any] | None = None, **clai
     cloud.cloud.directory.update(replace(application, federated=(trusted,)))
     right = {"iss": _ISSUER, "sub": "ci", "aud": "api://AzureADTokenExchange"}
     expires = int(clock.now().timestamp()) + 600
-    signed = jwt.encode({**right, "exp": expires, **claims}, _certificate().private_key_pem, algorithm="RS256")
-    form = {
-        "grant_type": "client_credentials",
-        "client_id": principal.app_id,
-        "scope": "https://management.azure.com/.default",
-        "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-        "client_assertion": signed,
-    }
+    key = shared_certificate().private_key_pem
+    form = form_with(principal.app_id, jwt.encode({**right, "exp": expires, **claims}, key, algorithm="RS256"))
     if keys is None:
         return cloud.token(form)
     with patch.object(Issuers, "_keys", AsyncMock(return_value=keys)):
@@ -189,8 +154,8 @@ ENTRA: Final[Mapping[str, Provoke]] = {
     "assertion for another audience": lambda cloud: _signed(cloud, claims={"aud": "https://example.com"}),
     "assertion out of time": lambda cloud: _signed(cloud, claims={"nbf": 1, "exp": 2}),
     "certificate not registered": lambda cloud: _signed(cloud, is_registered=False),
-    "certificate expired": lambda cloud: _signed(cloud, issued=_certificate(days=1)),
-    "signed with another key": lambda cloud: _signed(cloud, signed_by=_certificate(days=91)),
+    "certificate expired": lambda cloud: _signed(cloud, issued=shared_certificate(days=1)),
+    "signed with another key": lambda cloud: _signed(cloud, signed_by=shared_certificate(days=91)),
     "scope without .default": lambda cloud: _signed(cloud, form={"scope": "https://vault.azure.net"}),
     "unknown resource": lambda cloud: _signed(cloud, form={"scope": "https://nowhere.example/.default"}),
     "device code pending": lambda cloud: cloud.poll(cloud.device_code()["device_code"]),
@@ -212,11 +177,10 @@ def application(cloud: CoverageCloud, **properties: Any) -> dict[str, Any]:
 
 
 def _keys(cloud: CoverageCloud, **changed: Any) -> httpx.Response:
-    certificate = x509.load_pem_x509_certificate(_certificate().certificate_pem.encode())
     key = {
         "type": "AsymmetricX509Cert",
         "usage": "Verify",
-        "key": base64.b64encode(certificate.public_bytes(Encoding.DER)).decode(),
+        "key": base64.b64encode(registration(shared_certificate()).certificate).decode(),
         **changed,
     }
     return cloud.graph("PATCH", f"/applications/{application(cloud)['id']}", {"keyCredentials": [key]})
