@@ -13,6 +13,7 @@ import pytest
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from localcloud.azure.arm.api import app as arm_app
+from localcloud.azure.arm.managedidentity import IDENTITIES
 from localcloud.azure.authorization import built_in_roles
 from localcloud.azure.keyvault.api import app as keyvault_app
 from localcloud.azure.local_azure import LocalAzure, assemble
@@ -71,6 +72,20 @@ class ArmWorld:
         }
         self.put(assignment_id, "Microsoft.Authorization/roleAssignments", properties)
         return assignment_id
+
+    def managed_identity(self, name: str) -> ServicePrincipal:
+        """A user-assigned identity, put there behind ARM's back."""
+        resource_id = f"{GROUP}/providers/{IDENTITIES}/{name}"
+        principal = self.cloud.directory.create_managed_identity(resource_id, name)
+        self.put(resource_id, IDENTITIES, {"principalId": principal.object_id, "clientId": principal.app_id})
+        return principal
+
+    def attach(self, *principals: ServicePrincipal) -> None:
+        """Make these identities the only ones of the node."""
+        kind = "Microsoft.Compute/virtualMachineScaleSets"
+        attached: dict[str, Any] = {str(principal.resource_id): {} for principal in principals}
+        scale_set = {"id": f"{GROUP}/providers/{kind}/nodes", "name": "nodes", "type": kind}
+        self.resources.put({**scale_set, "identity": {"userAssignedIdentities": attached}})
 
     def group(self, name: str) -> str:
         """A resource group; returns its id."""

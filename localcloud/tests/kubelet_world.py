@@ -23,7 +23,7 @@ from localcloud.kubelet.intervals import Intervals
 from localcloud.kubelet.main import NODE, serve
 from localcloud.kubelet.selection import is_ready
 from localcloud.kubernetes.kubeconfig import connection
-from localcloud.tests.arm_world import GROUP, VAULT, ArmWorld
+from localcloud.tests.arm_world import VAULT, ArmWorld
 
 Object = dict[str, Any]
 T = TypeVar("T")
@@ -132,26 +132,12 @@ class Azure:
 
     def identity(self, name: str = "key-vault-user", *, attached: bool = True, role: bool = True) -> ServicePrincipal:
         """A managed identity; `attached` to the node, with the `role` to read the vault's secrets."""
-        resource_id = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
-        principal = self.world.cloud.directory.create_managed_identity(resource_id, name)
-        properties = {"principalId": principal.object_id, "clientId": principal.app_id}
-        self.world.put(resource_id, "Microsoft.ManagedIdentity/userAssignedIdentities", properties)
+        principal = self.world.managed_identity(name)
         if attached:
-            self.attach(principal)
+            self.world.attach(principal)
         if role:
             self.grant(principal)
         return principal
-
-    def attach(self, principal: ServicePrincipal) -> None:
-        """Make the identity the node's only one."""
-        self.world.resources.put(
-            {
-                "id": f"{GROUP}/providers/Microsoft.Compute/virtualMachineScaleSets/nodes",
-                "name": "nodes",
-                "type": "Microsoft.Compute/virtualMachineScaleSets",
-                "identity": {"userAssignedIdentities": {str(principal.resource_id): {}}},
-            }
-        )
 
     def grant(self, principal: ServicePrincipal) -> None:
         """Let the identity read the vault's secrets."""

@@ -308,23 +308,15 @@ KEY_VAULT: Final[Mapping[str, Provoke]] = {
 
 
 def _two_attached(cloud: CoverageCloud) -> httpx.Response:
-    attached: dict[str, Any] = {}
-    for name in ("one", "two"):
-        resource_id = f"/subscriptions/s/resourceGroups/g/providers/x/y/{name}"
-        principal = cloud.cloud.directory.create_managed_identity(resource_id, name)
-        cloud.put(resource_id, "x", {"principalId": principal.object_id})
-        attached[resource_id] = {}
-    scale_set = {"id": "/x/vmss", "type": "Microsoft.Compute/virtualMachineScaleSets"}
-    cloud.resources.put({**scale_set, "identity": {"userAssignedIdentities": attached}})
+    cloud.attach(cloud.managed_identity("one"), cloud.managed_identity("two"))
     return cloud.metadata(METADATA, **ASKED)
 
 
 def _unknown_resource(cloud: CoverageCloud) -> httpx.Response:
-    _two_attached(cloud)
-    return cloud.metadata(METADATA, **{**ASKED, "resource": "https://nowhere.example"}, msi_res_id=_FIRST)
+    cloud.attach(cloud.managed_identity("one"))
+    return cloud.metadata(METADATA, **{**ASKED, "resource": "https://nowhere.example"})
 
 
-_FIRST: Final = "/subscriptions/s/resourceGroups/g/providers/x/y/one"
 IMDS: Final[Mapping[str, Provoke]] = {
     "no Metadata header": lambda cloud: cloud.metadata({}, **ASKED),
     "missing parameter": lambda cloud: cloud.metadata(METADATA, resource="https://vault.azure.net"),

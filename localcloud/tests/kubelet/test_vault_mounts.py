@@ -170,7 +170,7 @@ def test_an_unattached_identity_holds_the_pod_up_until_it_is_attached(
     )
     assert "RESPONSE 400: 400 Bad Request" in failed["message"]
     assert kubelet.processes() == []
-    node_azure.attach(user)
+    node_azure.world.attach(user)
     cluster.ready("web")
 
 
