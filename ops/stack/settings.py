@@ -79,7 +79,7 @@ def settings_in_the_file_of(engine: Engine) -> Settings:
 def validated(written: Mapping[str, Any], local: LocalEnvironment | None) -> Settings:
     """The settings in the values of a stack's file; raises ConfigurationError for what the program would refuse."""
     texts = {
-        key: value if isinstance(value, str) else json.dumps(value, default=str)  # a date
+        key: value if isinstance(value, str) else json.dumps(value)
         for key, value in written.items()
         if value is not None
     }

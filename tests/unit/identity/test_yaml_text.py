@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from identity.yaml_text import dump, load_as_go
+from identity.yaml_text import dump, load, load_as_go
 
 # What Go's libraries take for no text: resolve.go of go.yaml.in/yaml v2 and v3, with strconv's ParseInt and ParseFloat.
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
@@ -50,7 +50,7 @@ def test_a_text_stays_a_text_for_every_reader(content: dict[str, str]) -> None:
     written = dump(content)
 
     assert yaml.safe_load(written) == content
-    assert load_as_go(written) == content
+    assert load_as_go(written) == load(written) == content
     assert all(each.style or is_text_to_go(each.value) for each in scalars(written))
 
 
@@ -83,9 +83,19 @@ def test_what_go_reads(text: str, value: object) -> None:
     assert (found, type(found)) == (value, type(value))
 
 
+@pytest.mark.parametrize("text", ["a: on", "a: N", "a: 12:30", "a: 2001-01-01"])
+def test_what_is_a_text_to_pulumi(text: str) -> None:
+    assert load(text) == {"a": text.removeprefix("a: ")}
+
+
+@pytest.mark.parametrize(("text", "value"), [("a: 017", 15), ("a: 0o17", 15), ("a: True", True), ("a: 1e3", 1000.0)])
+def test_what_is_none_to_pulumi(text: str, value: object) -> None:
+    assert load(text) == {"a": value}
+
+
 def test_a_file_of_windows_is_read() -> None:
     for encoded in ("a: é".encode("utf-16"), "a: é".encode("utf-8-sig")):
-        assert load_as_go(encoded) == {"a": "é"}
+        assert load_as_go(encoded) == load(encoded) == {"a": "é"}
 
 
 def test_two_documents_are_two_and_share_nothing() -> None:
