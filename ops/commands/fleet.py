@@ -34,7 +34,7 @@ def prepare(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json:
     screen = Screen(as_json)
     written: list[str] = []
     created: list[str] = []
-    environments = chosen(load_fleet(file), name)
+    environments = chosen(file, name)
     for environment in environments:
         require_one_backend(environment, ROOT)
     for environment in environments:
@@ -67,7 +67,7 @@ def matrix(
 
     The line of a job without stacks ends with the `=`, so that the workflow skips the job.
     """
-    [environment] = chosen(load_fleet(file), name)
+    [environment] = chosen(file, name)
     for job, stacks in matrices(environment).items():
         print(f"{job}={json.dumps(stacks) if stacks else ''}")
 

@@ -8,8 +8,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from ops.fleet.file import DEFAULT_FILE
-from ops.fleet.stacks import Fleet, FleetEnvironment
+from ops.fleet.file import DEFAULT_FILE, load_fleet
+from ops.fleet.stacks import FleetEnvironment
 from ops.stack.errors import CommandError
 
 FileOption: TypeAlias = Annotated[Path, typer.Option("--file", "-f", help="The fleet file.", show_default=True)]
@@ -19,12 +19,16 @@ EnvironmentOption: TypeAlias = Annotated[
 DEFAULT = Path(DEFAULT_FILE)
 
 
-def chosen(fleet: Fleet, name: str | None) -> Sequence[FleetEnvironment]:
-    """The environment of that name, or all of them in their order; raises CommandError for an unknown name."""
+def chosen(file: Path, name: str | None) -> Sequence[FleetEnvironment]:
+    """The environment of that name in a fleet file, or all of them in their order.
+
+    Raises CommandError for an unknown name, and as `load_fleet` does.
+    """
+    fleet = load_fleet(file)
     if name is None:
-        return fleet.environments
-    environments = [environment for environment in fleet.environments if environment.name == name]
+        return fleet
+    environments = [environment for environment in fleet if environment.name == name]
     if not environments:
-        known = ", ".join(environment.name for environment in fleet.environments)
+        known = ", ".join(environment.name for environment in fleet)
         raise CommandError(f"--environment: the fleet has no environment {name}; it has {known}")
     return environments

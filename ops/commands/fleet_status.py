@@ -10,7 +10,6 @@ from rich.text import Text
 from ops.commands.fleet_options import DEFAULT, EnvironmentOption, FileOption, chosen
 from ops.commands.options import JsonOption, Screen
 from ops.commands.status import RenewalOverdueError, judged_by
-from ops.fleet.file import load_fleet
 from ops.fleet.overview import StackStatus, read
 from ops.fleet.stack_files import require_one_backend
 from ops.outputs.tables import Line, fitted
@@ -35,7 +34,7 @@ def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: 
     well but a renewal is overdue by two days, as `idstack status` does.
     """
     screen = Screen(as_json)
-    environments = chosen(load_fleet(file), name)
+    environments = chosen(file, name)
     for environment in environments:
         require_one_backend(environment, ROOT)
     statuses = [stack for environment in environments for stack in read(environment, ROOT, screen.output)]

@@ -10,7 +10,6 @@ from ops.commands.fleet_options import DEFAULT, EnvironmentOption, FileOption, c
 from ops.commands.options import JsonOption, Screen
 from ops.fleet.board import Board, summary
 from ops.fleet.engine_stacks import EngineStacks
-from ops.fleet.file import load_fleet
 from ops.fleet.rollout import DONE, Rollout, RolloutOutcome
 from ops.fleet.stack_files import require_files, require_one_backend
 from ops.stack.environment import ROOT
@@ -35,7 +34,7 @@ def up(
     resumes: it skips the stacks that this machine has brought up and that are unchanged since.
     """
     screen = Screen(as_json)
-    environments = chosen(load_fleet(file), name)
+    environments = chosen(file, name)
     for environment in environments:
         if not environment.is_local and not yes:
             raise CommandError(
@@ -44,12 +43,12 @@ def up(
             )
         require_one_backend(environment, ROOT)
         require_files(environment, ROOT)
-    rollouts: list[tuple[Rollout, EngineStacks]] = []
+    rollouts: list[Rollout] = []
     board = Board(screen.console)
     for environment in environments:
         stacks = EngineStacks(environment, () if environment.is_local else (_YES,), ROOT)
         rollout = Rollout(environment, stacks, parallel, board.show)
-        rollouts.append((rollout, stacks))
+        rollouts.append(rollout)
         screen.step(environment.name)
         with board.shown():
             rollout.run()
@@ -57,15 +56,15 @@ def up(
         if rollout.is_stopped:
             break
     if as_json:
-        screen.document({"environments": [_to_json(rollout, stacks) for rollout, stacks in rollouts]})
-    _require_all_up(screen, *rollouts[-1])
+        screen.document({"environments": [_to_json(rollout) for rollout in rollouts]})
+    _require_all_up(screen, rollouts[-1])
 
 
-def _require_all_up(screen: Screen, rollout: Rollout, stacks: EngineStacks) -> None:
+def _require_all_up(screen: Screen, rollout: Rollout) -> None:
     """Raise CommandError unless the rollout ended; what failed is printed with the end of its log."""
     for entry in rollout.progress:
         if entry.outcome is RolloutOutcome.FAILED:
-            screen.console.print(f"\n{entry.stack.name}, the end of {stacks.log(entry.stack)}:", markup=False)
+            screen.console.print(f"\n{entry.stack.name}, the end of {rollout.stacks.log(entry.stack)}:", markup=False)
             screen.console.print(entry.tail, markup=False)
     unfinished = [entry.stack.name for entry in rollout.progress if entry.outcome not in DONE]
     if rollout.interrupted_by:
@@ -82,7 +81,7 @@ def _require_all_up(screen: Screen, rollout: Rollout, stacks: EngineStacks) -> N
         )
 
 
-def _to_json(rollout: Rollout, stacks: EngineStacks) -> dict[str, Any]:
+def _to_json(rollout: Rollout) -> dict[str, Any]:
     return {
         "environment": rollout.environment.name,
         "stacks": [
@@ -91,7 +90,7 @@ def _to_json(rollout: Rollout, stacks: EngineStacks) -> dict[str, Any]:
                 "wave": entry.wave,
                 "outcome": entry.outcome,
                 "seconds": round(entry.seconds, 1),
-                "log": str(stacks.log(entry.stack)) if entry.seconds else None,
+                "log": str(rollout.stacks.log(entry.stack)) if entry.seconds else None,
             }
             for entry in rollout.progress
         ],

@@ -10,9 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from identity.credentials import rfc3339
-from ops.fleet.processes import Run, StackRun
+from ops.fleet.processes import StackRun
 from ops.fleet.records import Record, Records, fingerprint, whole
-from ops.fleet.rollout import RolloutStacks
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.outputs.rows import rows
 from ops.stack.engine import Engine
@@ -21,7 +20,7 @@ from ops.stack.recorded_backend import VARIABLE as BACKEND
 from ops.stack.state import State, outputs_of
 
 
-class EngineStacks(RolloutStacks):
+class EngineStacks:
     """The stacks of the project in `root`; `arguments` go to each `idstack up`."""
 
     def __init__(self, environment: FleetEnvironment, arguments: Sequence[str], root: Path) -> None:
@@ -32,18 +31,21 @@ class EngineStacks(RolloutStacks):
         self._programs: dict[str, str] = {}
 
     def is_unchanged(self, stack: FleetStack) -> bool:
+        """Whether a run of this stack would change nothing."""
         record = self._records.read(stack.name)
         if record is None or record.outcome != "up":
             return False
         return record.holds(self._program(stack), self._updated.get(stack.name), datetime.now(UTC))
 
-    def start(self, stack: FleetStack) -> Run:
+    def start(self, stack: FleetStack) -> StackRun:
+        """Begin its run."""
         self._records.forget(stack.name)
         self._programs[stack.name] = self._program(stack)
         log = self._records.log(stack.name)
         return StackRun(stack, self._environment, self._arguments, root=self._root, log=log)
 
     def ended(self, stack: FleetStack, *, is_up: bool, reason: str) -> None:
+        """Note how its run ended; `reason` is its last line."""
         now = datetime.now(UTC).replace(microsecond=0)
         if not is_up:
             self._records.write(stack.name, Record(outcome="failed", at=now, reason=reason))
@@ -60,6 +62,7 @@ class EngineStacks(RolloutStacks):
         )
 
     def brought_up_at(self, stack: FleetStack) -> datetime | None:
+        """When its last run ended, if that is known."""
         record = self._records.read(stack.name)
         return record.at if record is not None and record.outcome == "up" else None
 

@@ -17,7 +17,7 @@ from ops.fleet.layers import Layered
 from ops.fleet.model import LONGEST_STACK_NAME, EnvironmentSettings, FleetSettings
 from ops.fleet.problems import FleetFileError, FleetReport
 from ops.fleet.reading import read
-from ops.fleet.stacks import Fleet, FleetEnvironment, FleetStack, Wave, cluster_stack_name, shared_stack_name
+from ops.fleet.stacks import FleetEnvironment, FleetStack, Wave, cluster_stack_name, shared_stack_name
 from ops.stack import local_cloud
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
@@ -47,8 +47,8 @@ _WRITTEN_BY_THE_FLEET: Final = {
 }
 
 
-def load_fleet(path: Path) -> Fleet:
-    """The fleet in a file.
+def load_fleet(path: Path) -> tuple[FleetEnvironment, ...]:
+    """The environments in a file, in their order.
 
     Raises FleetFileError with every problem of the file, and CommandError for a file that cannot be read.
     """
@@ -61,19 +61,19 @@ def load_fleet(path: Path) -> Fleet:
     return fleet_of(text, path.name)
 
 
-def fleet_of(text: str, file: str = DEFAULT_FILE) -> Fleet:
-    """The fleet in the text of a file called `file`; raises FleetFileError with every problem."""
+def fleet_of(text: str, file: str = DEFAULT_FILE) -> tuple[FleetEnvironment, ...]:
+    """The environments in the text of a file called `file`; raises FleetFileError with every problem."""
     settings = read(text, file)
     report = FleetReport()
     _validate(settings, report)
     vaults: dict[str, str] = {}
-    environments = [
+    environments = tuple(
         _Environment(environment, ("environments", index), report, vaults).build()
         for index, environment in enumerate(settings.environments)
-    ]
+    )
     if report.problems:
         raise FleetFileError(file, report.problems)
-    return Fleet(environments=tuple(environments))
+    return environments
 
 
 def _validate(settings: FleetSettings, report: FleetReport) -> None:
@@ -213,7 +213,6 @@ class _Environment:
         return FleetEnvironment(
             name=self.settings.name,
             backend=self.settings.backend,
-            secrets_provider=self.settings.secrets_provider,
             shared=shared,
             waves=tuple(self._waves(shared, clusters)),
             operator=self.settings.operator,

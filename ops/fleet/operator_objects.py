@@ -95,7 +95,7 @@ def _stack_object(
         "spec": {
             "stack": stack.name,
             "backend": environment.backend,
-            "secretsProvider": environment.secrets_provider,
+            "secretsProvider": stack.secrets_provider,
             "serviceAccountName": account_name(environment.name),
             "envRefs": {
                 variable: {"type": "Literal", "literal": {"value": value}}

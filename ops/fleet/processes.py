@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.recorded_backend import VARIABLE as BACKEND
@@ -18,23 +18,7 @@ _END: Final = 4096
 _TAIL_LINES: Final = 20
 
 
-class Run(Protocol):
-    """A run of one stack that has begun."""
-
-    def poll(self) -> int | None:
-        """The exit code; None while it runs."""
-
-    def interrupt(self) -> None:
-        """Ask it, once, to finish its operations in progress and to unlock the stack."""
-
-    def last_line(self) -> str:
-        """The newest line of its output, empty if there is none yet."""
-
-    def tail(self) -> str:
-        """The last lines of its output."""
-
-
-class StackRun(Run):
+class StackRun:
     """`idstack up --stack <name>` in the project `root`, without prompts; its output goes to `log`."""
 
     def __init__(
@@ -55,15 +39,19 @@ class StackRun(Run):
             )
 
     def poll(self) -> int | None:
+        """The exit code; None while it runs."""
         return self._process.poll()
 
     def interrupt(self) -> None:
+        """Ask it, once, to finish its operations in progress and to unlock the stack."""
         self._process.send_signal(signal.SIGINT)
 
     def last_line(self) -> str:
+        """The newest line of its output, empty if there is none yet."""
         return (self._lines() or [""])[-1]
 
     def tail(self) -> str:
+        """The last lines of its output."""
         return "\n".join(self._lines()[-_TAIL_LINES:])
 
     def _lines(self) -> list[str]:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import FrameType
-from typing import Final, Protocol
+from typing import Final
 
-from ops.fleet.processes import Run
+from ops.fleet.engine_stacks import EngineStacks
+from ops.fleet.processes import StackRun
 from ops.fleet.stacks import FleetEnvironment, FleetStack, Wave
 from ops.stack.errors import CommandError
 from ops.stack.streaming import handling_signals
@@ -51,28 +52,12 @@ class Progress:
     tail: str = ""
 
 
-class RolloutStacks(Protocol):
-    """The stacks as a rollout starts and records them."""
-
-    def is_unchanged(self, stack: FleetStack) -> bool:
-        """Whether a run of this stack would change nothing."""
-
-    def start(self, stack: FleetStack) -> Run:
-        """Begin its run."""
-
-    def ended(self, stack: FleetStack, *, is_up: bool, reason: str) -> None:
-        """Note how its run ended; `reason` is its last line."""
-
-    def brought_up_at(self, stack: FleetStack) -> datetime | None:
-        """When its last run ended, if that is known."""
-
-
 @dataclass
 class Rollout:
     """The rollout of one environment, with `parallel` runs at once; `show` is called after each possible change."""
 
     environment: FleetEnvironment
-    stacks: RolloutStacks
+    stacks: EngineStacks
     parallel: int
     show: Callable[[Sequence[Progress], str], None]
     wait: Callable[[float], None] = time.sleep
@@ -116,7 +101,7 @@ class Rollout:
 
     def _run(self, wave: Sequence[Progress]) -> None:
         waiting = deque(entry for entry in wave if entry.outcome is RolloutOutcome.WAITING)
-        running: list[tuple[Progress, Run, float]] = []
+        running: list[tuple[Progress, StackRun, float]] = []
         is_passed_on = False
         while running or (waiting and not self.is_stopped):
             while waiting and len(running) < self.parallel and not self.is_stopped:
@@ -132,7 +117,7 @@ class Rollout:
             if running:
                 self.wait(_POLL_INTERVAL)
 
-    def _has_ended(self, entry: Progress, run: Run, started: float) -> bool:
+    def _has_ended(self, entry: Progress, run: StackRun, started: float) -> bool:
         code = run.poll()
         entry.line, entry.seconds = run.last_line(), self.clock() - started
         if code is None:

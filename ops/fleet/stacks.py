@@ -81,7 +81,6 @@ class FleetEnvironment:
 
     name: str
     backend: str | None
-    secrets_provider: str | None
     shared: FleetStack | None
     waves: tuple[Wave, ...]
     operator: OperatorSettings | None = None
@@ -95,15 +94,3 @@ class FleetEnvironment:
     def is_local(self) -> bool:
         """Whether its stacks use the cloud on this machine."""
         return is_local(self.name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fleet:
-    """A validated fleet file."""
-
-    environments: tuple[FleetEnvironment, ...]
-
-    @property
-    def stacks(self) -> tuple[FleetStack, ...]:
-        """Every stack, environment by environment, in the order in which they are brought up."""
-        return tuple(stack for environment in self.environments for stack in environment.stacks)

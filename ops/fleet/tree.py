@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from identity.yaml_text import dump
 from ops.fleet.operator_objects import base_objects, drift_objects, identity_objects, stack_objects
-from ops.fleet.stacks import Fleet, FleetEnvironment
+from ops.fleet.stacks import FleetEnvironment
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, writing
 
@@ -17,9 +17,9 @@ HEADER: Final = "# Written by `idstack fleet render`; change the fleet file inst
 _CONTAINERFILE: Final = ROOT / "ops/fleet/workspace/Containerfile"
 
 
-def tree(fleet: Fleet) -> dict[PurePosixPath, str]:
+def tree(fleet: Sequence[FleetEnvironment]) -> dict[PurePosixPath, str]:
     """Text of every file by its path in the tree; raises CommandError if no environment has an `operator`."""
-    rendered = [environment for environment in fleet.environments if environment.operator is not None]
+    rendered = [environment for environment in fleet if environment.operator is not None]
     if not rendered:
         raise CommandError(
             "no environment of the fleet file has `operator`, which names the workspaces' image and identity "

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from ops.fleet.engine_stacks import EngineStacks
+from ops.fleet.processes import StackRun
 from ops.fleet.rollout import Progress, Rollout
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.errors import CommandError
@@ -16,7 +18,7 @@ START: Final = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
 
 
 @dataclass
-class FakeRun:
+class FakeRun(StackRun):
     """A run that ends with `code` after so many looks."""
 
     name: str
@@ -40,7 +42,7 @@ class FakeRun:
 
 
 @dataclass
-class FakeStacks:
+class FakeStacks(EngineStacks):
     """Runs that end as `codes` says, 0 by default; `unchanged` and `ended_at` are what earlier commands left.
 
     The states of the `unreadable` cannot be read after their runs.
@@ -100,7 +102,7 @@ class Watched:
         return {each.stack.name: str(each.outcome) for each in self.rollout.progress}
 
     def _environment(self, changed: dict[str, object]) -> FleetEnvironment:
-        return fleet(changed).environments[1]
+        return fleet(changed)[1]
 
     def _show(self, progress: Sequence[Progress], note: str) -> None:
         self.at_once.append(sum(each.outcome == "running" for each in progress))

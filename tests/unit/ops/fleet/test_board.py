@@ -11,7 +11,7 @@ from ops.fleet.board import Board, table
 from ops.fleet.rollout import Progress, RolloutOutcome
 from tests.unit.ops.fleet.world import document, fleet
 
-_STACKS = fleet(document()).environments[1].stacks
+_STACKS = fleet(document())[1].stacks
 WAITING = [Progress(stack, wave) for stack, wave in zip(_STACKS, ("shared", "canaries", *["wave 1"] * 4), strict=True)]
 UNDER_WAY = [
     replace(WAITING[0], outcome=RolloutOutcome.UNCHANGED),

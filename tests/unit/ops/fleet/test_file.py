@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from identity.settings import load_settings
 from ops.fleet.file import fleet_of, load_fleet
 from ops.fleet.problems import FleetFileError
 from ops.fleet.reading import read
-from ops.fleet.stacks import Fleet, FleetStack
+from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.errors import CommandError
 from tests.architecture.source import ROOT
 from tests.unit.ops.fleet.world import AZURE, LOCAL, document, fleet, refusals
@@ -27,7 +27,7 @@ def _prod(changed: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_waves_are_shared_stack_canaries_and_groups_in_the_order_of_the_file() -> None:
-    prod = load_fleet(AZURE).environments[1]
+    prod = load_fleet(AZURE)[1]
     assert [(wave.name, [each.name for each in wave.stacks], wave.pause) for wave in prod.waves] == [
         ("shared", ["shared-prod"], timedelta()),
         ("canaries", ["hc3-prod"], timedelta()),
@@ -36,14 +36,14 @@ def test_waves_are_shared_stack_canaries_and_groups_in_the_order_of_the_file() -
     ]
 
 
-def by_name(fleet: Fleet) -> dict[str, FleetStack]:
-    return {stack.name: stack for stack in fleet.stacks}
+def by_name(fleet: Iterable[FleetEnvironment]) -> dict[str, FleetStack]:
+    return {stack.name: stack for environment in fleet for stack in environment.stacks}
 
 
 def test_without_canaries_nothing_is_waited_for_before_the_first_wave() -> None:
     changed = document()
     _prod(changed)["waves"] = {"pause": "1h30m", "size": 3}
-    pauses = [wave.pause for wave in fleet(changed).environments[1].waves]
+    pauses = [wave.pause for wave in fleet(changed)[1].waves]
     assert pauses == [timedelta(), timedelta(), timedelta(hours=1, minutes=30)]
 
 
@@ -81,7 +81,7 @@ def test_the_configuration_of_a_stack_is_what_its_file_would_hold() -> None:
 
 
 def test_a_shared_stack_has_the_vault_and_no_cluster() -> None:
-    shared = load_fleet(AZURE).environments[0].stacks[0]
+    shared = load_fleet(AZURE)[0].stacks[0]
     assert (shared.name, shared.cluster, shared.settings.hosted_clusters) == ("shared-dev", None, ())
     assert shared.settings.vault is not None
     assert shared.settings.vault.name == "kv-idstack-dev"
@@ -91,7 +91,7 @@ def test_a_fleet_of_the_local_cloud_needs_no_azure_and_no_started_cloud(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path))
-    local = load_fleet(LOCAL).environments[0]
+    local = load_fleet(LOCAL)[0]
     assert local.is_local
     assert [each.name for each in local.stacks] == ["local-shared", "local-hc2", "local-hc1", "local-hc3"]
     assert local.stacks[1].config["sharedStack"] == "organization/idstack/local-shared"
@@ -118,7 +118,7 @@ def test_a_cluster_overrides_a_key_of_the_defaults_and_null_removes_one() -> Non
 
 
 def test_the_settings_are_those_that_the_program_loads_from_the_stacks_file() -> None:
-    for stack in load_fleet(AZURE).stacks:
+    for stack in by_name(load_fleet(AZURE)).values():
         texts = {
             key.removeprefix("idstack:"): value if isinstance(value, str) else json.dumps(value)
             for key, value in stack.configuration.items()

@@ -17,7 +17,7 @@ def _prod(clusters: int = 5, **waves: Any) -> FleetEnvironment:
     changed = document()
     changed["environments"][1]["clusters"] = [{"name": f"c{number}"} for number in range(clusters)]
     changed["environments"][1]["waves"] = waves
-    return fleet(changed).environments[1]
+    return fleet(changed)[1]
 
 
 def test_each_wave_is_the_matrix_of_a_job() -> None:
@@ -50,7 +50,7 @@ def test_what_the_workflow_cannot_run_is_refused(clusters: int, waves: dict[str,
 
 def test_a_local_environment_is_no_workflows() -> None:
     with pytest.raises(CommandError, match="GitHub's jobs cannot reach"):
-        matrices(fleet(document(LOCAL)).environments[0])
+        matrices(fleet(document(LOCAL))[0])
 
 
 def test_the_command_prints_a_line_for_each_job_as_a_step_writes_its_outputs(idstack: Idstack) -> None:

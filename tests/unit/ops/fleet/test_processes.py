@@ -31,7 +31,7 @@ def _run(root: Path, program: str) -> StackRun:
     (root / "ops").mkdir()
     (root / "ops/__init__.py").touch()  # or a PYTHONPATH with the project would win
     (root / "ops/__main__.py").write_text(program)
-    environment = fleet(document()).environments[1]
+    environment = fleet(document())[1]
     return StackRun(environment.stacks[1], environment, ["--yes"], root=root, log=root / "log")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ops.fleet.records import DIRECTORY, Record, Records, fingerprint, whole
+from ops.fleet.records import DIRECTORY, Record, Records, fingerprint
 
 NOW = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
 WRITTEN = datetime(2026, 11, 20, 12, 0, 0, 612_728, tzinfo=UTC)
@@ -77,7 +77,3 @@ def test_what_decides_nothing_is_not_in_the_fingerprint(project: Path, file: str
     before = fingerprint(project, "hc1-prod")
     (project / file).write_text("changed")
     assert fingerprint(project, "hc1-prod") == before
-
-
-def test_times_are_compared_in_milliseconds() -> None:
-    assert whole(WRITTEN).microsecond == 612_000

@@ -65,12 +65,12 @@ def test_a_stack_waits_for_the_shared_one_and_for_the_wave_before() -> None:
 
 def test_stacks_are_written_in_the_order_in_which_they_are_brought_up() -> None:
     found = load_fleet(AZURE)
-    assert list(_stacks(tree(found))) == [each.name for each in found.environments[1].stacks]
+    assert list(_stacks(tree(found))) == [each.name for each in found[1].stacks]
 
 
 def test_the_operator_configures_what_the_stacks_file_would_hold() -> None:
     found = load_fleet(AZURE)
-    configured = {stack.name: stack.configuration for stack in found.stacks}
+    configured = {stack.name: stack.configuration for environment in found for stack in environment.stacks}
     for name, manifest in _stacks(tree(found)).items():
         assert manifest["spec"]["config"] == configured[name]
 

@@ -73,7 +73,7 @@ def test_clusters_that_keep_nothing_in_a_vault_need_no_shared_stack() -> None:
         "hc5-prod": ["hc1-prod", "hc2-prod"],
     }
     assert not [name for name, spec in stacks.items() if "idstack:sharedStack" in spec["config"]]
-    assert matrices(fleet(changed).environments[1])["shared"] is None
+    assert matrices(fleet(changed)[1])["shared"] is None
 
 
 def test_a_cluster_with_something_in_a_vault_needs_a_shared_stack() -> None:

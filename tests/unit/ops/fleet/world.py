@@ -11,7 +11,7 @@ import yaml
 from identity.settings.schema.problems import path_of
 from ops.fleet.file import fleet_of
 from ops.fleet.problems import FleetFileError
-from ops.fleet.stacks import Fleet
+from ops.fleet.stacks import FleetEnvironment
 
 FILES: Final = Path(__file__).parent / "files"
 LOCAL: Final = FILES / "local.yaml"
@@ -25,8 +25,8 @@ def document(file: Path = AZURE) -> dict[str, Any]:
     return found
 
 
-def fleet(changed: dict[str, Any]) -> Fleet:
-    """The fleet of a document."""
+def fleet(changed: dict[str, Any]) -> tuple[FleetEnvironment, ...]:
+    """The environments of a document."""
     return fleet_of(yaml.safe_dump(changed, sort_keys=False))
 
 
