@@ -110,20 +110,12 @@ def _validate(settings: FleetSettings, report: FleetReport) -> None:
         _validate_place_of_states(environment, place, report)
         for at, settings_there in _settings_in(environment, place):
             for key in _WRITTEN_BY_THE_FLEET.keys() & settings_there.keys():
-                report.refuse(
-                    (*at, key),
-                    settings_there[key],
-                    rule="written-by-the-fleet",
-                    accepted=_WRITTEN_BY_THE_FLEET[key],
-                    fix=f"remove {path_of((*at, key))}",
-                )
+                accepted = _WRITTEN_BY_THE_FLEET[key]
+                report.refuse((*at, key), settings_there[key], rule="written-by-the-fleet", accepted=accepted)
         for at, entry in _entries_in(environment, place):
             if "name" in entry:
                 accepted = "nothing: the name of a hosted cluster is that of its line in `clusters`"
-                at = (*at, "name")
-                report.refuse(
-                    at, entry["name"], rule="written-by-the-fleet", accepted=accepted, fix=f"remove {path_of(at)}"
-                )
+                report.refuse((*at, "name"), entry["name"], rule="written-by-the-fleet", accepted=accepted)
 
 
 def _stack_names(environment: EnvironmentSettings, place: Place) -> Iterator[tuple[Place, str]]:
@@ -169,14 +161,12 @@ def _validate_place_of_states(environment: EnvironmentSettings, place: Place, re
             fix=f"correct it, or rename {path_of((*place, 'name'))}",
         )
     if local and environment.operator is not None:
-        at: Place = (*place, "operator")
         accepted = "nothing: the local cloud is on this machine, which no pod can reach"
-        report.refuse(at, {}, rule="local-operator", accepted=accepted, fix=f"remove {path_of(at)}")
+        report.refuse((*place, "operator"), {}, rule="local-operator", accepted=accepted)
     for key, value in (("backend", environment.backend), ("secretsProvider", environment.secrets_provider)):
         if local and value is not None:
             accepted = "nothing: the stacks of the local cloud have a backend and a passphrase of their own"
-            at = (*place, key)
-            report.refuse(at, value, rule="local-state", accepted=accepted, fix=f"remove {path_of(at)}")
+            report.refuse((*place, key), value, rule="local-state", accepted=accepted)
         if not local and value is None:
             report.refuse(
                 (*place, key),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from identity.settings.schema.problems import CLI, Place, Problem, path_of, show
+from identity.settings.schema.problems import CLI, Place, Problem, path_of, report_of, show
 from ops.stack.errors import CommandError
 
 # The commands in the fixes of `identity/settings`: verb, path (maybe quoted), value.
@@ -15,29 +15,19 @@ _COMMAND: Final = re.compile(rf"`{CLI} config (set|rm) (?:--plaintext )?(?:--pat
 
 
 @dataclass(frozen=True, kw_only=True)
-class FleetProblem:
+class FleetProblem(Problem):
     """One refused value. `place` is in the fleet file; `of` names the stacks whose settings it breaks, if any."""
 
-    place: Place
-    rule: str
-    found: str
-    accepted: str
-    fix: str
     of: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        return (
-            f"{path_of(self.place) if self.place else 'the whole file'}{self._stacks()}\n"
-            f"  found:    {self.found}\n"
-            f"  accepted: {self.accepted}\n"
-            f"  fix:      {self.fix}"
-        )
-
-    def _stacks(self) -> str:
-        first, *others = self.of or ("",)
-        if not first:
-            return ""
-        return f" (stack {first} and {len(others)} more)" if others else f" (stack {first})"
+    @property
+    def heading(self) -> str:
+        """The place, as a report names it, with the stacks."""
+        place = path_of(self.place) if self.place else "the whole file"
+        if not self.of:
+            return place
+        more = f" and {len(self.of) - 1} more" if len(self.of) > 1 else ""
+        return f"{place} (stack {self.of[0]}{more})"
 
 
 class FleetFileError(CommandError):
@@ -45,10 +35,7 @@ class FleetFileError(CommandError):
 
     def __init__(self, file: str, problems: Sequence[FleetProblem]) -> None:
         self.problems = tuple(problems)
-        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        report = "\n\n".join([f"{file} has {count}; nothing was changed.", *map(str, self.problems)])
-        # YAML can spell single surrogates, which no terminal accepts.
-        super().__init__(report.encode("utf-8", "backslashreplace").decode("utf-8"))
+        super().__init__(report_of(file, self.problems))
 
 
 @dataclass
@@ -57,9 +44,15 @@ class FleetReport:
 
     problems: list[FleetProblem] = field(default_factory=list)
 
-    def refuse(self, place: Place, value: object, *, rule: str, accepted: str, fix: str, reason: str = "") -> None:
-        """Refuse a value of the fleet file; a `reason` says what is wrong with it where `accepted` does not."""
+    def refuse(
+        self, place: Place, value: object, *, rule: str, accepted: str, fix: str | None = None, reason: str = ""
+    ) -> None:
+        """Refuse a value of the fleet file; without a `fix` it is to be removed.
+
+        A `reason` says what is wrong with the value if `accepted` does not.
+        """
         found = show(value) + (f": {reason}" if reason else "")
+        fix = f"remove {path_of(place)}" if fix is None else fix
         self.problems.append(FleetProblem(place=place, rule=rule, found=found, accepted=accepted, fix=fix))
 
     def refuse_setting(self, problem: Problem, stack: str, place: Place, sources: Mapping[str, str]) -> None:

@@ -32,13 +32,21 @@ class Problem:
     accepted: str
     fix: str
 
+    @property
+    def heading(self) -> str:
+        """The place, as a report names it."""
+        return f"{NAMESPACE}:{path_of(self.place)}"
+
     def __str__(self) -> str:
-        return (
-            f"{NAMESPACE}:{path_of(self.place)}\n"
-            f"  found:    {self.found}\n"
-            f"  accepted: {self.accepted}\n"
-            f"  fix:      {self.fix}"
-        )
+        return f"{self.heading}\n  found:    {self.found}\n  accepted: {self.accepted}\n  fix:      {self.fix}"
+
+
+def report_of(subject: str, problems: Sequence[Problem]) -> str:
+    """The report that `subject` is refused, with every problem."""
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    report = "\n\n".join([f"{subject} has {count}; nothing was changed.", *map(str, problems)])
+    # JSON and YAML can spell halves of characters (\ud800), which no terminal takes.
+    return report.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class ConfigurationError(Exception):
@@ -46,11 +54,7 @@ class ConfigurationError(Exception):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        head = f"The stack's configuration has {count}; nothing was changed."
-        report = "\n\n".join([head, *map(str, self.problems)])
-        # JSON can spell halves of characters (\ud800), which no terminal takes.
-        super().__init__(report.encode("utf-8", "backslashreplace").decode("utf-8"))
+        super().__init__(report_of("The stack's configuration", self.problems))
 
 
 @dataclass(frozen=True)
