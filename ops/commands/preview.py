@@ -23,7 +23,7 @@ from ops.commands.options import (
 from ops.forecast.screen import near_limits
 from ops.guards.infra_ids import refuse_duplicates
 from ops.rehearsal import steps, tables
-from ops.rehearsal.report import Rehearsal, StackStep
+from ops.rehearsal.report import Rehearsal
 from ops.stack import plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import writing
@@ -72,8 +72,8 @@ def preview(
 def _write_table(engine: Engine, events: Path, file: Path) -> None:
     """Write the table of a preview, also of a failed one; raises CommandError."""
     lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
-    log = steps.read(lines)
-    planned = tuple(StackStep(engine.stack, step) for step in log.steps)
-    table = tables.plan_markdown(Rehearsal(engine.stack, "", "", 0, (engine.stack,), steps=planned, errors=log.errors))
+    log = steps.read(lines, engine.stack)
+    planned = Rehearsal(engine.stack, "", "", 0, (engine.stack,), steps=log.steps, errors=log.errors)
+    table = tables.plan_markdown(planned)
     with writing("the table"):
         file.write_text(table, encoding="utf-8")

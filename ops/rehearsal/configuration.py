@@ -75,12 +75,13 @@ class Names:
 class StackCopy:
     """The copy of one stack's configuration.
 
-    `document` is the stack file for the engine, `settings` are the typed settings. `documents` has the ARM id of a
-    managed identity by the path at which the local MSI data plane issues its document. `left_out` names what the
-    rehearsal cannot show.
+    `name` is the stack's in the rehearsal, `document` the stack file for the engine, `settings` are the typed settings.
+    `documents` has the ARM id of a managed identity by the path at which the local MSI data plane issues its document.
+    `left_out` names what the rehearsal cannot show.
     """
 
     stack: str
+    name: str
     document: Mapping[str, Any]
     settings: Settings
     documents: Mapping[str, str] = field(default_factory=dict)
@@ -140,7 +141,7 @@ def copy_configuration(stack: str, document: Mapping[str, Any], names: Names, di
     rest = {key: value for key, value in config.items() if key not in _keys(config)}
     whole = {**rest, **{f"{NAMESPACE}:{key}": value for key, value in changed.items()}}
     left_out = (*(f"{key}: encrypted, and not a key of this project" for key in foreign), *copier.left_out)
-    return StackCopy(stack, {"config": whole}, settings, copier.documents, left_out)
+    return StackCopy(stack, names.local(stack), {"config": whole}, settings, copier.documents, left_out)
 
 
 class _Copier:

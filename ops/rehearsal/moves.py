@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ops.rehearsal.configuration import Names, StackCopy
+from ops.rehearsal.configuration import StackCopy
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,18 @@ class ClusterMove:
         return f"idstack split --stack {self.source} --cluster {self.cluster} --to {self.target}"
 
 
-def moves(before: Sequence[StackCopy], after: Sequence[StackCopy], names: Names) -> Iterator[ClusterMove]:
+def moves(before: Sequence[StackCopy], after: Sequence[StackCopy]) -> Iterator[ClusterMove]:
     """The moves that `idstack up` refuses without a split, by the stacks `before` and `after` the change.
 
     A cluster of a stack with another vault does not move: it gets new credentials there, and that is rehearsed.
     """
     before_clusters, clusters = ({copy.stack: _clusters(copy) for copy in copies} for copies in (before, after))
     for copy in after:
-        for source, old in before_clusters.items():
-            if source in clusters and copy.shared_stack == names.local(source):
-                removed = old - clusters[source]
+        for source in before:
+            if source.stack in clusters and copy.shared_stack == source.name:
+                removed = before_clusters[source.stack] - clusters[source.stack]
                 new = clusters[copy.stack] - before_clusters.get(copy.stack, set())
-                yield from (ClusterMove(cluster, source, copy.stack) for cluster in sorted(removed & new))
+                yield from (ClusterMove(cluster, source.stack, copy.stack) for cluster in sorted(removed & new))
 
 
 def _clusters(copy: StackCopy) -> set[str]:

@@ -18,14 +18,6 @@ _LOST: Final = (Operation.REPLACE, Operation.DELETE)
 
 
 @dataclass(frozen=True)
-class StackStep:
-    """A step with its stack's own name."""
-
-    stack: str
-    step: ResourceStep
-
-
-@dataclass(frozen=True)
 class CredentialLoss:
     """The credentials that a hosted cluster would lose; `is_approved` by `allowCredentialLoss`."""
 
@@ -59,7 +51,7 @@ class Rehearsal:
     head: str
     seed: int
     stacks: tuple[str, ...]
-    steps: tuple[StackStep, ...] = ()
+    steps: tuple[ResourceStep, ...] = ()
     errors: tuple[str, ...] = ()
     losses: tuple[CredentialLoss, ...] = ()
     moves: tuple[ClusterMove, ...] = ()
@@ -67,7 +59,7 @@ class Rehearsal:
     new_pods: tuple[SignIns, ...] = ()
     unused: tuple[str, ...] = ()
     restarts: tuple[Restart, ...] = ()
-    second: tuple[StackStep, ...] | None = None
+    second: tuple[ResourceStep, ...] | None = None
     left: tuple[str, ...] | None = None
     kept: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -77,13 +69,13 @@ class Rehearsal:
         """Resources per operation, by identity and kind; those that all clusters share come first."""
         rows: dict[ResourceOwner, dict[ResourceKind, Counter[Operation]]] = {}
         for step in self.steps:
-            row = rows.setdefault(step.step.owner, {})
-            row.setdefault(step.step.kind, Counter())[step.step.operation] += 1
+            row = rows.setdefault(step.owner, {})
+            row.setdefault(step.kind, Counter())[step.operation] += 1
         return {owner: dict(rows[owner]) for owner in sorted(rows)}
 
-    def lost(self) -> list[StackStep]:
+    def lost(self) -> list[ResourceStep]:
         """The steps that replace or delete, also those of roles and mounts."""
-        return [step for step in self.steps if step.step.operation in _LOST]
+        return [step for step in self.steps if step.operation in _LOST]
 
     @property
     def failed_sign_ins(self) -> int:
@@ -104,17 +96,17 @@ class Rehearsal:
         for loss in self.losses:
             if not loss.is_approved:
                 yield f"{loss.cluster} would lose credentials in use, which allowCredentialLoss does not approve"
-        if protected := [step.step.name for step in self.lost() if step.step.is_protected]:
+        if protected := [step.name for step in self.lost() if step.is_protected]:
             yield f"a protected resource would be deleted: {', '.join(protected)}"
         if self.errors:
             yield "the run at the head commit failed"
         if self.failed_sign_ins:
             yield f"{self.failed_sign_ins} sign-ins failed"
         for operation in sorted(set(forbidden)):
-            if names := [step.step.name for step in self.steps if step.step.operation == operation]:
+            if names := [step.name for step in self.steps if step.operation == operation]:
                 yield f"{operation} is forbidden (--forbid), and the plan has {len(names)}: {_some(names)}"
         if self.second:
-            yield f"a second run would change again: {_some([step.step.name for step in self.second])}"
+            yield f"a second run would change again: {_some([step.name for step in self.second])}"
         if self.left:
             yield f"the destroyed stack leaves behind: {_some(self.left)}"
 
@@ -155,7 +147,7 @@ class Rehearsal:
                 }
                 for restart in self.restarts
             ],
-            "secondUp": None if self.second is None else [step.step.name for step in self.second],
+            "secondUp": None if self.second is None else [step.name for step in self.second],
             "remainingAfterDown": None if self.left is None else list(self.left),
             "keptByAzure": list(self.kept),
             "notRehearsed": list(self.left_out),
@@ -170,14 +162,14 @@ def why(step: ResourceStep) -> str:
     return ", ".join(step.properties) or "the provider names no property"
 
 
-def _lost_to_json(step: StackStep) -> dict[str, Any]:
+def _lost_to_json(step: ResourceStep) -> dict[str, Any]:
     return {
         "stack": step.stack,
-        "resource": step.step.name,
-        "type": step.step.type,
-        "operation": step.step.operation.value,
-        "reason": why(step.step),
-        "protected": step.step.is_protected,
+        "resource": step.name,
+        "type": step.type,
+        "operation": step.operation.value,
+        "reason": why(step),
+        "protected": step.is_protected,
     }
 
 

@@ -18,9 +18,8 @@ from identity.settings.rules.credential_loss import find_losses
 from identity.settings.schema.problems import NAMESPACE
 from ops.rehearsal.configuration import Names, StackCopy, copy_configuration, families
 from ops.rehearsal.moves import moves
-from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
+from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart
 from ops.rehearsal.sign_ins import (
-    Clients,
     CredentialMount,
     SecretReader,
     SignIns,
@@ -28,7 +27,7 @@ from ops.rehearsal.sign_ins import (
     sign_in_once,
     signing_in,
 )
-from ops.rehearsal.steps import Operation, ResourceStep, RunLog
+from ops.rehearsal.steps import Operation, ResourceStep
 from ops.rehearsal.surroundings import seed_of
 from ops.rehearsal.trees import Tree, as_it_is, at_commit
 from ops.rehearsal.world import ThrowAwayCloud, left, throw_away
@@ -96,10 +95,10 @@ class _Run:
         }
         self._base = _Commit(base, self._copies(at_base, before))
         self._head = _Commit(head, self._copies(at_head, after))
-        self._moves = list(moves(self._base.copies, self._head.copies, self._names))
+        self._moves = list(moves(self._base.copies, self._head.copies))
         self._errors: list[str] = []
         self._losses: list[CredentialLoss] = []
-        self._steps: list[StackStep] = []
+        self._steps: list[ResourceStep] = []
 
     def _copies(self, stacks: Sequence[str], documents: Mapping[str, Mapping[str, Any]]) -> list[StackCopy]:
         world, seed = self._world, self._plan.seed
@@ -115,7 +114,7 @@ class _Run:
             self._bring_up_base()
         reader = SecretReader(local)
         try:
-            clients, ends = self._bring_up_head(reader)
+            sign_ins, ends = self._bring_up_head(reader)
             with ThreadPoolExecutor(1) as executor:
                 # The second run changes nothing, and waits for the services most of its time.
                 credentials = [] if self._errors else self._head.credentials()
@@ -139,7 +138,7 @@ class _Run:
             errors=tuple(self._own(error) for error in self._errors),
             losses=tuple(self._losses),
             moves=tuple(self._moves),
-            sign_ins=tuple(clients.results),
+            sign_ins=tuple(sign_ins),
             new_pods=tuple(new_pods),
             unused=tuple(self._unused()),
             restarts=tuple(self._restarts()),
@@ -152,15 +151,14 @@ class _Run:
 
     def _bring_up_base(self) -> None:
         for copy in self._base.copies:
-            engine = self._world.engine(self._base.tree, copy, self._names)
-            log, failed = self._world.up(engine, self._base.tree, f"base-{engine.stack}")
+            engine, log, failed = self._world.up(self._base.tree, copy, "base")
             if failed is not None:
                 reasons = "\n".join(log.errors) or self._world.last_lines()
                 raise CommandError(self._own(f"{copy.stack} cannot be brought up at the base: {reasons}"))
             self._base.outputs[copy.stack] = engine.outputs()
 
-    def _bring_up_head(self, reader: SecretReader) -> tuple[Clients, ExitStack]:
-        """Bring the head up; returns the clients that signed in meanwhile, and the stack that ends them."""
+    def _bring_up_head(self, reader: SecretReader) -> tuple[list[SignIns], ExitStack]:
+        """Bring the head up; returns the sign-ins of the clients meanwhile, and the stack that ends them."""
         for copy in self._head.copies:
             if (last := self._base.outputs.get(copy.stack)) is not None:
                 self._compare(copy, last)
@@ -168,32 +166,38 @@ class _Run:
         self._step(f"clients of {len(credentials)} credentials")
         with ExitStack() as ends:
             with self._timed("first sign-ins", shown=False):
-                clients = ends.enter_context(signing_in(reader, credentials))
+                sign_ins = ends.enter_context(signing_in(reader, credentials))
             with self._timed(f"head: {self._head.tree.name}"):
                 self._split()
                 targets = {move.target for move in self._moves}
                 for copy in sorted(self._head.copies, key=lambda copy: copy.stack not in targets):
                     if not self._errors:
                         self._up(copy)
-            return clients, ends.pop_all()
+            return sign_ins, ends.pop_all()
 
     def _split(self) -> None:
         """Move clusters that change their stack, as a person has to before the first `up`."""
         copies = {copy.stack: copy for copy in self._head.copies}
         for move in self._moves:
             stacks = (copies[move.source], copies[move.target])
-            source, target = (self._world.engine(self._head.tree, copy, self._names) for copy in stacks)
+            source, target = (self._world.engine(self._head.tree, copy) for copy in stacks)
             try:
                 splitting.move(source, target, move.cluster)
             except CommandError as error:
                 self._errors.append(error.format_message())
 
-    def _second_run(self) -> list[StackStep]:
+    def _second_run(self) -> list[ResourceStep]:
         """The steps of a second run; a first run without steps needs none, as it already repeated the base."""
+        steps: list[ResourceStep] = []
         if not self._steps:
-            return []
+            return steps
         with self._timed("head again"):
-            return [step for copy in self._head.copies for step in self._again(copy)]
+            for copy in self._head.copies:
+                _, log, failed = self._world.up(self._head.tree, copy, "again")
+                steps += log.steps
+                if failed is not None:
+                    self._errors += log.errors or [failed]
+        return steps
 
     def _unused(self) -> list[str]:
         """The clusters that are not used any more: those that the head does not have, and those with an approved loss.
@@ -205,9 +209,8 @@ class _Run:
         return [name for name in self._base.clusters() if name not in kept]
 
     def _up(self, copy: StackCopy) -> None:
-        engine = self._world.engine(self._head.tree, copy, self._names)
-        log, failed = self._world.up(engine, self._head.tree, f"head-{engine.stack}")
-        self._steps += _steps(copy, log)
+        engine, log, failed = self._world.up(self._head.tree, copy, "head")
+        self._steps += log.steps
         if failed is not None:
             self._errors += log.errors or [failed, self._world.last_lines()]
             return
@@ -223,24 +226,17 @@ class _Run:
 
     def _vault(self, copy: StackCopy) -> str:
         """ARM id of the vault of a stack's credentials: its own, or that of the stack it shares."""
-        copies = {self._names.local(copy.stack): copy for copy in self._head.copies}
+        copies = {copy.name: copy for copy in self._head.copies}
         settings = copies.get(copy.shared_stack or "", copy).settings
         name = settings.vault.name if settings.vault is not None else ""
         return vault_id(settings.subscription_id, settings.resource_group, name)
-
-    def _again(self, copy: StackCopy) -> Iterator[StackStep]:
-        engine = self._world.engine(self._head.tree, copy, self._names)
-        log, failed = self._world.up(engine, self._head.tree, f"again-{engine.stack}")
-        if failed is not None:
-            self._errors += log.errors or [failed]
-        yield from _steps(copy, log)
 
     def _down(self, before: frozenset[tuple[str, str]]) -> tuple[list[str] | None, list[str]]:
         """Take every stack down, the shared one last; returns what remains, and what Azure keeps."""
         at_head = {copy.stack for copy in self._head.copies}
         removed = [(self._base.tree, copy) for copy in self._base.copies if copy.stack not in at_head]
         for tree, copy in reversed([*((self._head.tree, copy) for copy in self._head.copies), *removed]):
-            engine = self._world.engine(tree, copy, self._names)
+            engine = self._world.engine(tree, copy)
             engine.unprotect()
             try:
                 engine.destroy()
@@ -251,9 +247,10 @@ class _Run:
 
     def _restarts(self) -> Iterator[Restart]:
         """Pods that restart: of Deployments that the stack changes, and of HyperShift's with a changed mount."""
-        for step in (step.step for step in self._steps if step.step.restarts):
-            change = "replaced" if step.operation is Operation.REPLACE else "changed"
-            yield Restart(step.owner, (_deployment(step),), f"the Deployment is {change}")
+        for step in self._steps:
+            if step.restarts:
+                change = "replaced" if step.operation is Operation.REPLACE else "changed"
+                yield Restart(step.owner, (_deployment(step),), f"the Deployment is {change}")
         for stack, before in self._base.outputs.items():
             after = self._head.outputs.get(stack)
             if after is not None and after.get("clusterSide") == "hypershift":
@@ -284,10 +281,6 @@ def _last_sign_ins(ends: ExitStack, reader: SecretReader, credentials: Sequence[
 
 def _deployment(step: ResourceStep) -> str:
     return step.name.removeprefix(f"{step.owner.cluster}-").removeprefix("cluster-side-").removesuffix("-deployment")
-
-
-def _steps(copy: StackCopy, log: RunLog) -> list[StackStep]:
-    return [StackStep(copy.stack, step) for step in log.steps]
 
 
 def _changed_mounts(before: StackOutputs[str], after: StackOutputs[str]) -> Iterator[Restart]:

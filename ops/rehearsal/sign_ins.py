@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -172,68 +173,6 @@ class _Pod:
             results.worked += 1
 
 
-class Clients:
-    """Lets a client of each mounted credential sign in, each in a separate thread, until `stop`."""
-
-    def __init__(self, reader: SecretReader, credentials: Sequence[CredentialMount]) -> None:
-        self._reader = reader
-        self._stopped = threading.Event()
-        self._began = threading.Barrier(len(credentials) + 1) if credentials else None
-        self._pause = len(credentials) / _RATE
-        self.results = [SignIns(credential.owner) for credential in credentials]
-        self._threads = [
-            threading.Thread(target=self._run, args=(credential, results), daemon=True)
-            for credential, results in zip(credentials, self.results, strict=True)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def wait(self) -> None:
-        """Return once every client has signed in, or has given up after a minute."""
-        if self._began is not None:
-            with suppress(threading.BrokenBarrierError):
-                self._began.wait()
-
-    def stop(self) -> None:
-        """Wait for the sign-ins in progress."""
-        self._stopped.set()
-        if self._began is not None:
-            self._began.abort()
-        for thread in self._threads:
-            thread.join()
-
-    def _run(self, of: CredentialMount, results: SignIns) -> None:
-        polled = time.monotonic()
-        pod = self._first(of, results)
-        assert self._began is not None, "there is a client"
-        with suppress(threading.BrokenBarrierError):
-            self._began.wait()
-        while pod is not None and not self._stopped.wait(self._pause):
-            if time.monotonic() - polled >= _POLL:
-                polled = time.monotonic()
-                pod.poll()
-            pod.attempt(results)
-
-    def _first(self, of: CredentialMount, results: SignIns) -> _Pod | None:
-        """The pod after its first sign-in, None if none succeeds; failures before it do not count."""
-        until = time.monotonic() + _FIRST
-        while not self._stopped.is_set():
-            attempted = SignIns(of.owner)
-            try:
-                pod = _Pod(self._reader, of)
-                pod.attempt(attempted)
-                if attempted.worked:
-                    results.worked += 1
-                    return pod
-            except UnreadableError as error:
-                attempted.failed[str(error)] += 1
-            if time.monotonic() > until:
-                results.failed.update(attempted.failed)
-                return None
-            self._stopped.wait(_POLL / 4)
-        return None
-
-
 def cause_of(error: BaseException) -> str:
     """Entra ID's code with the cause of that symptom, otherwise its message, in one line."""
     refused = refusal(error)
@@ -255,11 +194,52 @@ def sign_in_once(reader: SecretReader, credentials: Sequence[CredentialMount]) -
 
 
 @contextmanager
-def signing_in(reader: SecretReader, credentials: Sequence[CredentialMount]) -> Iterator[Clients]:
-    """Clients of these credentials, all of which have begun, until the end of the block."""
-    clients = Clients(reader, credentials)
-    try:
-        clients.wait()
-        yield clients
-    finally:
-        clients.stop()
+def signing_in(reader: SecretReader, credentials: Sequence[CredentialMount]) -> Iterator[list[SignIns]]:
+    """A client of each credential, in a thread of its own, until the end of the block; yields their sign-ins so far.
+
+    The block begins when each has signed in once, or has given up after a minute.
+    """
+    results = [SignIns(credential.owner) for credential in credentials]
+    pause, stopped = len(credentials) / _RATE, threading.Event()
+    with ThreadPoolExecutor(len(credentials) or 1) as threads:
+        try:
+            pods = list(threads.map(partial(_first, reader, stopped), credentials, results))
+            clients = [
+                threads.submit(_sign_in_again, pod, result, pause, stopped)
+                for pod, result in zip(pods, results, strict=True)
+                if pod is not None
+            ]
+            yield results
+        finally:
+            stopped.set()
+        for client in clients:
+            client.result()
+
+
+def _first(reader: SecretReader, stopped: threading.Event, of: CredentialMount, results: SignIns) -> _Pod | None:
+    """The pod after its first sign-in, None if none succeeds; failures before it do not count."""
+    until = time.monotonic() + _FIRST
+    while not stopped.is_set():
+        attempted = SignIns(of.owner)
+        try:
+            pod = _Pod(reader, of)
+            pod.attempt(attempted)
+            if attempted.worked:
+                results.worked += 1
+                return pod
+        except UnreadableError as error:
+            attempted.failed[str(error)] += 1
+        if time.monotonic() > until:
+            results.failed.update(attempted.failed)
+            return None
+        stopped.wait(_POLL / 4)
+    return None
+
+
+def _sign_in_again(pod: _Pod, results: SignIns, pause: float, stopped: threading.Event) -> None:
+    polled = time.monotonic()
+    while not stopped.wait(pause):
+        if time.monotonic() - polled >= _POLL:
+            polled = time.monotonic()
+            pod.poll()
+        pod.attempt(results)

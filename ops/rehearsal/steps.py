@@ -68,12 +68,13 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
 
 @dataclass(frozen=True)
 class ResourceStep:
-    """What a run does with one resource.
+    """What a run of a stack does with one resource.
 
     `properties` are the paths that differ: for a replacement those that force it, where the provider names them.
     `is_protected`: the state protects it against deletion. `restarts`: it is a Deployment whose pods restart.
     """
 
+    stack: str
     operation: Operation
     type: str
     name: str
@@ -107,8 +108,8 @@ class _Change:
     new: dict[str, Any] | None = None
 
 
-def read(lines: Iterable[str]) -> RunLog:
-    """Parse an event log; a line that was truncated by a kill is left out."""
+def read(lines: Iterable[str], stack: str) -> RunLog:
+    """Parse an event log of a stack; a line that was truncated by a kill is left out."""
     changes: dict[str, _Change] = {}
     parents: dict[str, str] = {}
     errors: list[str] = []
@@ -125,7 +126,7 @@ def read(lines: Iterable[str]) -> RunLog:
         if diagnostic.get("severity") == "error" and (text := _plain(str(diagnostic.get("message", "")))):
             errors.append(text)
     ownership = Ownership(parents)
-    steps = (_step(urn, ownership.owner(urn), change) for urn, change in changes.items() if change.operations)
+    steps = (_step(stack, urn, ownership.owner(urn), change) for urn, change in changes.items() if change.operations)
     return RunLog(tuple(steps), tuple(dict.fromkeys(errors)))
 
 
@@ -143,12 +144,13 @@ def _note(changes: dict[str, _Change], metadata: Mapping[str, Any]) -> None:
     change.new = change.new or metadata.get("new")
 
 
-def _step(urn: str, owner: ResourceOwner, change: _Change) -> ResourceStep:
+def _step(stack: str, urn: str, owner: ResourceOwner, change: _Change) -> ResourceStep:
     # A deletion and a creation under one URN are a replacement as well.
     is_replaced = Operation.REPLACE in change.operations or {Operation.CREATE, Operation.DELETE} <= change.operations
     operation = Operation.REPLACE if is_replaced else next(iter(change.operations))
     properties = () if operation is Operation.DELETE else (change.keys or change.differences)
     return ResourceStep(
+        stack,
         operation,
         type_of(urn),
         name_of(urn),

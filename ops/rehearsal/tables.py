@@ -71,7 +71,7 @@ def markdown(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
 
 def plan_markdown(rehearsal: Rehearsal) -> str:
     """The plan alone: how many resources change, a table by identity, and what is replaced or deleted."""
-    counts = Counter(step.step.operation for step in rehearsal.steps)
+    counts = Counter(step.operation for step in rehearsal.steps)
     summary = f"{cell(counts)} ({_LEGEND})" if counts else "failed" if rehearsal.errors else "no changes"
     lines = [f"**{_escaped(summary)}**", ""]
     for title, rows, _ in _sections_of_plan(rehearsal):
@@ -107,10 +107,10 @@ def _sections_of_plan(rehearsal: Rehearsal) -> Iterator[tuple[str, _Lines, str]]
     if lost := rehearsal.lost():
         lines = [
             {
-                "resource": step.step.name,
-                "operation": step.step.operation.value,
-                "reason": why(step.step),
-                "protected": "yes" if step.step.is_protected else "",
+                "resource": step.name,
+                "operation": step.operation.value,
+                "reason": why(step),
+                "protected": "yes" if step.is_protected else "",
             }
             for step in lost
         ]

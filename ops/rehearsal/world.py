@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from identity.clouds import LocalEnvironment
 from identity.yaml_text import dump
-from ops.rehearsal.configuration import Names, StackCopy
+from ops.rehearsal.configuration import StackCopy
 from ops.rehearsal.earlier import variables_for
 from ops.rehearsal.steps import RunLog, read
 from ops.rehearsal.trees import Tree
@@ -88,26 +88,29 @@ class ThrowAwayCloud:
         entries = (json.loads(line) for line in done.stdout.splitlines())
         return frozenset((kind, key) for kind, key in entries if kind not in _RESTLESS and not key.startswith(_EVENTS))
 
-    def engine(self, tree: Tree, copy: StackCopy, names: Names) -> Engine:
+    def engine(self, tree: Tree, copy: StackCopy) -> Engine:
         """The engine for a stack at one of the commits, whose configuration file is written."""
-        name = names.local(copy.stack)
-        tree.write_configuration(name, dict(copy.document))
-        engine = Engine(name, tree.directory, output=self.output)
+        tree.write_configuration(copy.name, dict(copy.document))
+        engine = Engine(copy.name, tree.directory, output=self.output)
         engine.prepare()
         return engine
 
-    def up(self, engine: Engine, tree: Tree, name: str) -> tuple[RunLog, str | None]:
-        """One `pulumi up` of the program in `tree`; returns its steps, and why it failed. An interruption is raised."""
-        events = self.directory / f"{name}.events"
+    def up(self, tree: Tree, copy: StackCopy, word: str) -> tuple[Engine, RunLog, str | None]:
+        """One `pulumi up` of the program in `tree`; returns its steps, and why it failed. An interruption is raised.
+
+        `word` distinguishes its files from those of other runs of the stack.
+        """
+        engine = self.engine(tree, copy)
+        events, record = (self.directory / f"{word}-{copy.name}.{kind}" for kind in ("events", "record"))
         failed = None
         try:
-            engine.up(environment=variables_for(tree, self.directory / f"{name}.record"), events=events)
+            engine.up(environment=variables_for(tree, record), events=events)
         except RunInterruptedError:
             raise
         except CommandError as error:
             failed = error.format_message()
         lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
-        return read(lines), failed
+        return engine, read(lines, copy.stack), failed
 
     def last_lines(self) -> str:
         """The end of the log, for a run that failed without an error of its own."""

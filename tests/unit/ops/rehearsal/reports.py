@@ -6,17 +6,24 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from ops.rehearsal.report import Rehearsal, StackStep
+from ops.rehearsal.report import Rehearsal
 from ops.rehearsal.sign_ins import SignIns
 from ops.rehearsal.steps import Operation, ResourceStep
 from ops.world.ownership import ResourceOwner
 
 KMS = ResourceOwner("hc1", "kms")
 ROLE = ResourceStep(
-    Operation.REPLACE, "azure-native:authorization:RoleAssignment", "hc1-kms-roles-managed", KMS, ("roleDefinitionId",)
+    "prod",
+    Operation.REPLACE,
+    "azure-native:authorization:RoleAssignment",
+    "hc1-kms-roles-managed",
+    KMS,
+    ("roleDefinitionId",),
 )
-SECRET = ResourceStep(Operation.UPDATE, "idstack:index:CredentialSecret", "hc1-kms-credential-secret", KMS)
-VAULT = ResourceStep(Operation.DELETE, "azure-native:keyvault:Vault", "vault-vault", ResourceOwner(), is_protected=True)
+SECRET = ResourceStep("prod", Operation.UPDATE, "idstack:index:CredentialSecret", "hc1-kms-credential-secret", KMS)
+VAULT = ResourceStep(
+    "prod", Operation.DELETE, "azure-native:keyvault:Vault", "vault-vault", ResourceOwner(), is_protected=True
+)
 REFUSED = SignIns(KMS, 3, Counter({"AADSTS700016: the tenant has no such application": 2}))
 
 
@@ -28,7 +35,7 @@ def rehearsal(*steps: ResourceStep, **changes: Any) -> Rehearsal:
         head="checkout",
         seed=1,
         stacks=("prod",),
-        steps=tuple(StackStep("prod", each) for each in steps),
+        steps=steps,
         sign_ins=(SignIns(KMS, 5),),
         second=(),
         left=(),

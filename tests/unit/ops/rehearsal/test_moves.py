@@ -28,7 +28,7 @@ def second(*clusters: dict[str, Any], shared: str = "dev") -> StackCopy:
 
 @pytest.mark.parametrize("left", [(), (_SECOND,)], ids=["none left", "another left"])
 def test_a_cluster_that_goes_to_a_stack_that_shares_its_vault_is_split_off(left: tuple[dict[str, Any], ...]) -> None:
-    [move] = moves([first(_FIRST, *left)], [first(*left), second(_FIRST)], _NAMES)
+    [move] = moves([first(_FIRST, *left)], [first(*left), second(_FIRST)])
 
     assert move == ClusterMove("hc1", "dev", "hc1-dev")
     assert move.command == "idstack split --stack dev --cluster hc1 --to hc1-dev"
@@ -48,4 +48,4 @@ def test_a_cluster_that_goes_to_a_stack_that_shares_its_vault_is_split_off(left:
     ids=["a new one", "one removed", "in both before", "in both after", "another vault", "nothing before", "back"],
 )
 def test_nothing_else_is_a_split(before: list[StackCopy], after: list[StackCopy]) -> None:
-    assert list(moves(before, after, _NAMES)) == []
+    assert list(moves(before, after)) == []

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ops.rehearsal import tables
 from ops.rehearsal.moves import ClusterMove
-from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, StackStep
+from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart
 from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep
 from ops.rehearsal.world import left
 from ops.world.ownership import ResourceOwner
@@ -39,7 +39,7 @@ def test_a_change_without_harm_has_no_finding() -> None:
         (rehearsal(losses=(CredentialLoss("hc1", ("kms: a -> b",), False),)), "hc1 would lose credentials in use"),
         (rehearsal(VAULT), "a protected resource would be deleted: vault-vault"),
         (rehearsal(errors=("no",), second=None, left=None), "the run at the head commit failed"),
-        (rehearsal(second=(StackStep("prod", SECRET),)), "a second run would change again: hc1-kms-credential-secret"),
+        (rehearsal(second=(SECRET,)), "a second run would change again: hc1-kms-credential-secret"),
         (rehearsal(left=("arm /x",)), "the destroyed stack leaves behind: arm /x"),
     ],
 )
@@ -93,7 +93,7 @@ def test_the_plan_counts_by_identity_and_kind() -> None:
 
 def test_no_column_of_the_plan_hides_another() -> None:
     application = ResourceStep(
-        Operation.CREATE, "azuread:index/application:Application", "hc1-kms-entra-application", KMS
+        "prod", Operation.CREATE, "azuread:index/application:Application", "hc1-kms-entra-application", KMS
     )
     found = rehearsal(application)
 

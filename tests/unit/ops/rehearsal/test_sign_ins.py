@@ -81,34 +81,34 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_client_signs_in_again_and_again() -> None:
     fake, wanted = FakeReader(), [credential("hc1", "kms"), credential("hc1", "disk")]
 
-    with signing_in(fake.reader, wanted) as clients:
+    with signing_in(fake.reader, wanted) as results:
         fake.wait(lambda: min(fake.seen.count(each.secret) for each in wanted) >= 5)
 
-    assert [(each.owner, each.failed.total()) for each in clients.results] == [(each.owner, 0) for each in wanted]
-    assert min(each.worked for each in clients.results) >= 5
+    assert [(each.owner, each.failed.total()) for each in results] == [(each.owner, 0) for each in wanted]
+    assert min(each.worked for each in results) >= 5
 
 
 def test_a_refusal_is_counted_under_its_cause() -> None:
     fake = FakeReader()
 
-    with signing_in(fake.reader, [credential("hc1", "kms")]) as clients:
+    with signing_in(fake.reader, [credential("hc1", "kms")]) as results:
         fake.refused.add("hc1-kms")
         seen = len(fake.seen)
         fake.wait(lambda: len(fake.seen) > seen + 2)
 
-    [result] = clients.results
+    [result] = results
     assert list(result.failed) == ["AADSTS700016: the tenant has no such application"]
 
 
 def test_a_vault_that_cannot_be_read_leaves_the_mount_as_it_is() -> None:
     fake = FakeReader()
 
-    with signing_in(fake.reader, [credential("hc1", "kms")]) as clients:
+    with signing_in(fake.reader, [credential("hc1", "kms")]) as results:
         fake.unreadable.add("hc1-kms")
         seen = len(fake.seen)
         fake.wait(lambda: len(fake.seen) > seen + 5)
 
-    assert clients.results[0].failed.total() == 0
+    assert results[0].failed.total() == 0
 
 
 def test_a_key_is_loaded_once_and_again_after_each_refusal() -> None:
@@ -127,13 +127,13 @@ def test_a_key_is_loaded_once_and_again_after_each_refusal() -> None:
 def test_a_new_version_of_the_secret_is_used_once_the_vault_has_it() -> None:
     fake = FakeReader()
 
-    with signing_in(fake.reader, [credential("hc1", "kms")]) as clients:
+    with signing_in(fake.reader, [credential("hc1", "kms")]) as results:
         fake.values["hc1-kms"] = _NO_CREDENTIAL
         fake.wait(lambda: _NO_CREDENTIAL in fake.loaded)
         fake.values["hc1-kms"] = "the next version"
         fake.wait(lambda: "the next version" in fake.seen)
 
-    assert clients.results[0].failed.total() == 0
+    assert results[0].failed.total() == 0
     assert _NO_CREDENTIAL not in fake.seen
 
 
@@ -146,24 +146,24 @@ def test_what_comes_late_at_the_beginning_is_no_failure() -> None:
 
     helper = threading.Thread(target=later)
     helper.start()
-    with signing_in(fake.reader, [credential("hc1", "kms")]) as clients:
+    with signing_in(fake.reader, [credential("hc1", "kms")]) as results:
         helper.join()
 
-    assert clients.results[0].failed.total() == 0
+    assert results[0].failed.total() == 0
 
 
 def test_a_credential_that_never_works_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sign_ins, "_FIRST", 0.0)
 
-    with signing_in(FakeReader(unreadable={"hc1-kms"}).reader, [credential("hc1", "kms")]) as clients:
+    with signing_in(FakeReader(unreadable={"hc1-kms"}).reader, [credential("hc1", "kms")]) as results:
         pass
 
-    assert list(clients.results[0].failed) == ["the secret hc1-kms cannot be mounted: 403"]
+    assert list(results[0].failed) == ["the secret hc1-kms cannot be mounted: 403"]
 
 
 def test_without_credentials_there_is_nobody_to_wait_for() -> None:
-    with signing_in(FakeReader().reader, []) as clients:
-        assert clients.results == []
+    with signing_in(FakeReader().reader, []) as results:
+        assert results == []
 
 
 def test_a_new_pod_needs_its_secret_and_its_sign_in() -> None:

@@ -25,7 +25,7 @@ def event(op: str, kind: str = _ROLE, name: str = "hc1-kms-roles-managed", **met
 
 def only(*lines: str) -> ResourceStep:
     """The one step of these lines."""
-    [found] = read(lines).steps
+    [found] = read(lines, "dev").steps
     return found
 
 
@@ -69,7 +69,7 @@ def test_an_update_names_what_differs() -> None:
     ids=["same", "read", "a provider", "a component", "cut off", "another event"],
 )
 def test_what_changes_no_resource_is_no_step(line: str) -> None:
-    assert read([line]).steps == ()
+    assert read([line], "dev").steps == ()
 
 
 def test_what_the_state_protects_is_known() -> None:
@@ -101,7 +101,7 @@ def test_errors_come_without_colours_and_once() -> None:
     line = json.dumps({"diagnosticEvent": {"severity": "error", "message": "<{%reset%}>it is <{%bold%}>gone\n"}})
     other = json.dumps({"diagnosticEvent": {"severity": "info", "message": "fine"}})
 
-    assert read([line, other, line]).errors == ("it is gone",)
+    assert read([line, other, line], "dev").errors == ("it is gone",)
 
 
 def test_a_step_is_its_identitys_by_the_parents_in_the_log() -> None:
