@@ -15,7 +15,7 @@ from ops.first_stack.template import SAMPLE, Answers, stack_text
 from ops.stack import files, recorded_backend
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.settings import settings_in_the_file_of, validated
+from ops.stack.settings import settings_of, validated
 
 _READABLE: Final = 0o644
 
@@ -87,11 +87,10 @@ def settings_in(engine: Engine) -> Settings:
     """The settings in the stack's file, without an engine and a login; raises CommandError with the report."""
     _document(engine.file)
     try:
-        return settings_in_the_file_of(engine)
-    except ConfigurationError as error:
-        stack = engine.stack
+        return settings_of(engine)
+    except CommandError as error:
         raise CommandError(
-            f"{report_for(error, stack)}\n\nCorrect Pulumi.{stack}.yaml; then `idstack init {stack}` continues"
+            f"{error}\n\nCorrect {engine.file.name}; then `idstack init {engine.stack}` continues"
         ) from None
 
 

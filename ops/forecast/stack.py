@@ -8,11 +8,9 @@ from datetime import timedelta
 from typing import Final
 
 from identity.secrets_store import duration
-from identity.settings import ConfigurationError, HostedClusterSettings, Settings
-from identity.settings.problems import for_stack
+from identity.settings import HostedClusterSettings, Settings
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
-from ops.stack.settings import settings_in_the_file_of
+from ops.stack.settings import settings_of
 
 # Of the AKS add-on (learn.microsoft.com/azure/aks/csi-secrets-store-configuration-options).
 DEFAULT_POLL: Final = timedelta(minutes=2)
@@ -50,17 +48,10 @@ class ForecastStack:
 def read(names: Sequence[str], poll: timedelta | None = None) -> list[ForecastStack]:
     """The stacks of these names; `poll` is that of existing management clusters, AKS's default if None.
 
-    A stack has the vault and the poll interval of its shared stack, if that is among them. Raises CommandError for a
-    stack without a configuration, for an encrypted value and, with the report, for a wrong one.
+    A stack has the vault and the poll interval of its shared stack, if that is among them. Raises CommandError as
+    `settings_of`.
     """
-    return combined({name: _settings(Engine(name)) for name in names}, poll)
-
-
-def _settings(engine: Engine) -> Settings:
-    try:
-        return settings_in_the_file_of(engine)
-    except ConfigurationError as error:
-        raise CommandError(for_stack(f"{engine.stack}: {error}", engine.stack)) from None
+    return combined({name: settings_of(Engine(name)) for name in names}, poll)
 
 
 def combined(settings_by_name: Mapping[str, Settings], poll: timedelta | None = None) -> list[ForecastStack]:

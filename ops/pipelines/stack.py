@@ -10,13 +10,12 @@ from urllib.parse import parse_qs, urlsplit
 
 from identity import yaml_text
 from identity.clouds import DEFAULT_CLOUD
-from identity.settings import ConfigurationError, Settings
-from identity.settings.problems import for_stack
+from identity.settings import Settings
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT, is_local
 from ops.stack.errors import CommandError
 from ops.stack.recorded_backend import recorded
-from ops.stack.settings import settings_in_the_file_of
+from ops.stack.settings import settings_of
 
 # gocloud.dev's `azureblob` and `azurekeyvault`, as Pulumi takes them.
 _KEY: Final = re.compile(r"azurekeyvault://(?P<vault>[^./]+)\.vault\.azure\.net/keys/(?P<name>[^/?]+)")
@@ -84,10 +83,7 @@ def _read(name: str, backend: str) -> PipelineStack:
         raise CommandError(f"{name} is a local stack, which no pipeline can reach; leave it out")
     engine = Engine(name)
     document = yaml_text.load(engine.configuration_text()) or {}
-    try:
-        settings = settings_in_the_file_of(engine)
-    except ConfigurationError as error:
-        raise CommandError(for_stack(f"{name}: {error}", name)) from None
+    settings = settings_of(engine)
     address = urlsplit(backend)
     [account] = parse_qs(address.query).get("storage_account", [""])[:1]
     key = _KEY.fullmatch(str(document.get("secretsprovider")))

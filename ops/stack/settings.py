@@ -14,7 +14,7 @@ from identity.access.permissions import Permission, needed, permissions
 from identity.access.stack_rights import rights_of
 from identity.clouds import LOCAL_CLOUD, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
-from identity.settings.problems import report_for
+from identity.settings.problems import for_stack, report_for
 from identity.settings.schema.problems import NAMESPACE
 from ops.stack import local_cloud
 from ops.stack.configuration import has_secret, require_local_cloud
@@ -32,7 +32,7 @@ def settings_of(engine: Engine) -> Settings:
     try:
         return settings_in_the_file_of(engine)
     except ConfigurationError as error:
-        raise CommandError(report_for(error, engine.stack)) from None
+        raise CommandError(for_stack(f"{engine.stack}: {error}", engine.stack)) from None
 
 
 def require_sound_configuration(engine: Engine) -> None:
