@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from ops.commands.options import Screen
-from ops.first_stack import left_to_do, plugins, stack_file
+from ops.first_stack import left_to_do, stack_file
 from ops.first_stack.login import SIGN_IN, signed_in
 from ops.first_stack.questions import Question, answered
 from ops.first_stack.template import Answers, Side
@@ -18,6 +18,7 @@ from ops.stack import pinned_plugins, recorded_backend, secrets_provider
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, is_local
 from ops.stack.errors import CommandError
+from tools import pin as pins
 
 # Also the form of a vault's name (`Answers.vault`).
 _NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -152,16 +153,20 @@ def _ask(question: Question) -> str:
 
 def _pin(engine: Engine, screen: Screen, is_requested: bool | None, *, asks: bool) -> None:
     """Pin the plugins that are neither installed nor pinned, if the user agrees; otherwise name the command."""
-    missing = plugins.unpinned(engine.environment)
+    missing = pinned_plugins.unpinned(engine.environment)
     if not missing:
         return
-    names = ", ".join(missing)
     if is_requested is None and asks:
-        is_requested = typer.confirm(pinned_plugins.question(names), err=True)
+        is_requested = pinned_plugins.confirmed(missing)
     if is_requested:
-        plugins.pin_them(engine.stack)
+        if pins.main() != 0:
+            raise CommandError(
+                f"the plugins are not pinned for the reason above; {engine.file.name} and the stack exist. "
+                f"`idstack init {engine.stack} --pin` tries again"
+            )
         return
     screen.console.print(
-        f"plugins: {names} have no checksum for this machine; `make pin` writes them. Commit tools/checksums.txt",
+        f"plugins: {pinned_plugins.listed(missing)} have no checksum for this machine; `make pin` writes them. Commit "
+        "tools/checksums.txt",
         markup=False,
     )

@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import redirect_stdout
 from importlib import metadata
 from pathlib import Path
@@ -38,19 +38,28 @@ def provide(stack: str, environment: Mapping[str, str]) -> None:
     the user is asked whether to pin the unpinned ones. Raises CommandError for a missing plugin that is not pinned,
     cannot be downloaded or has another checksum.
     """
-    missing = [plugin for plugin in _wanted() if not _is_there(*plugin, environment)]
-    unpinned = _unpinned(missing)
-    if unpinned and _is_wanted(unpinned):
+    refused = unpinned(environment)
+    if refused and _is_wanted(refused):
         from tools import pin
 
         with redirect_stdout(sys.stderr):
             pin.main(file=_CHECKSUMS)
-        unpinned = _unpinned(missing)
-    if unpinned:
-        raise CommandError(_refusal(stack, unpinned))
-    for name, version in missing:
+        refused = unpinned(environment)
+    if refused:
+        raise CommandError(_refusal(stack, refused))
+    for name, version in _missing(environment):
         if problem := install(name, version, environment):
             raise CommandError(problem)
+
+
+def unpinned(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Name and version of each missing plugin without a checksum: nothing downloads it."""
+    return [plugin for plugin in _missing(environment) if checksum(*plugin) is None]
+
+
+def listed(plugins: Iterable[tuple[str, str]]) -> str:
+    """Names and versions, for a message."""
+    return ", ".join(f"{name} {version}" for name, version in plugins)
 
 
 def checksum(name: str, version: str) -> str | None:
@@ -116,8 +125,8 @@ def _wanted() -> Iterator[tuple[str, str]]:
     yield from (plugin for plugin in _pinned() if plugin not in sdks)
 
 
-def _is_there(name: str, version: str, environment: Mapping[str, str]) -> bool:
-    return os.access(cached(name, version, environment), os.X_OK)
+def _missing(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [plugin for plugin in _wanted() if not os.access(cached(*plugin, environment), os.X_OK)]
 
 
 def _pinned() -> Iterator[tuple[str, str]]:
@@ -129,34 +138,28 @@ def _pinned() -> Iterator[tuple[str, str]]:
             yield match["name"], match["version"]
 
 
-def _unpinned(plugins: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [plugin for plugin in plugins if checksum(*plugin) is None]
-
-
-def _is_wanted(unpinned: list[tuple[str, str]]) -> bool:
+def _is_wanted(plugins: list[tuple[str, str]]) -> bool:
     """Whether the user at a terminal confirms to pin these plugins."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    return typer.confirm(question(", ".join(f"{name} {version}" for name, version in unpinned)), err=True)
+    return sys.stdin.isatty() and sys.stderr.isatty() and confirmed(plugins)
 
 
-def question(plugins: str) -> str:
-    """The question before these plugins are pinned (`tools/pin.py`)."""
-    return (
-        f"The provider plugins {plugins} have no checksum for this machine. Download them from GitHub and Pulumi's "
-        "site, compare both with the digest that GitHub states, and write tools/checksums.txt?"
+def confirmed(plugins: list[tuple[str, str]]) -> bool:
+    """Ask whether to pin these plugins (`tools/pin.py`)."""
+    return typer.confirm(
+        f"The provider plugins {listed(plugins)} have no checksum for this machine. Download them from GitHub and "
+        "Pulumi's site, compare both with the digest that GitHub states, and write tools/checksums.txt?",
+        err=True,
     )
 
 
-def _refusal(stack: str, unpinned: list[tuple[str, str]]) -> str:
-    plugins = ", ".join(f"{name} {version}" for name, version in unpinned)
+def _refusal(stack: str, plugins: list[tuple[str, str]]) -> str:
     installs = [
-        f"  idstack pulumi --stack {stack} -- plugin install resource {name} {version}" for name, version in unpinned
+        f"  idstack pulumi --stack {stack} -- plugin install resource {name} {version}" for name, version in plugins
     ]
     return "\n".join(
         [
-            f"the provider plugins {plugins} are not installed, and tools/checksums.txt has no checksum of them for "
-            "this machine; nothing was downloaded and nothing was started.",
+            f"the provider plugins {listed(plugins)} are not installed, and tools/checksums.txt has no checksum of "
+            "them for this machine; nothing was downloaded and nothing was started.",
             "For everybody: `make pin`, compare the new lines with the releases on GitHub, commit them.",
             "For yourself, if you trust the download:",
             *installs,
