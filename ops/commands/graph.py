@@ -20,14 +20,14 @@ from ops.doctor.report import findings
 from ops.graph import html, mermaid, svg
 from ops.graph.build import GraphSources, build
 from ops.graph.model import IdentityGraph
-from ops.outputs.rows import has_probes, rows
-from ops.outputs.token_rows import running_token_rows, token_probes
+from ops.outputs.rows import rows
+from ops.outputs.token_rows import read_probes, running_token_rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.world import probes
 from ops.world.cluster_state import read_cluster_state
 from ops.world.compared_identities import read_managed_identities
+from ops.world.probes import ProbesUnreachableError
 from ops.world.seen import Unread
 
 
@@ -101,11 +101,10 @@ def read(stack: str) -> tuple[IdentityGraph, Examination]:
     outputs = brought_up(engine)
     examination = examine(engine)
     answers, unread = None, [*examination.unread]
-    if environment and (has_probes(outputs) or token_probes(outputs)):
-        try:
-            answers = probes.read(Path(environment.kubeconfig))
-        except probes.ProbesUnreachableError as error:
-            unread.append(Unread.because(error, f"the credential probes: {error}"))
+    try:
+        answers = read_probes(environment, outputs)
+    except ProbesUnreachableError as error:
+        unread.append(Unread.because(error, f"the credential probes: {error}"))
     graph = build(
         GraphSources(
             stack=stack,

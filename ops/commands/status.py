@@ -18,13 +18,12 @@ from ops.doctor.report import findings
 from ops.outputs import cluster_tables
 from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
-from ops.outputs.rows import Row, has_probes, rows
+from ops.outputs.rows import Row, rows
 from ops.outputs.tables import credentials, tokens, with_caption
-from ops.outputs.token_rows import running_token_rows, token_probes
+from ops.outputs.token_rows import read_probes, running_token_rows
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.world import probes
 from ops.world.cluster_state import ClusterState, read_cluster_state
 from ops.world.compared_identities import ManagedIdentities, read_managed_identities
 from ops.world.seen import Unread
@@ -75,9 +74,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
     stack = engine.stack
     environment = local_cloud.of(stack)
     outputs = brought_up(engine)
-    reports = None
-    if environment and (has_probes(outputs) or token_probes(outputs)):
-        reports = probes.read(Path(environment.kubeconfig))
+    reports = read_probes(environment, outputs)
     exchanges = running_token_rows(outputs, reports)
     identities, now, examination = rows(outputs, reports), datetime.now(UTC), examine(engine)
     managed = read_managed_identities(engine, outputs)

@@ -15,13 +15,12 @@ from typing import Any, Final
 from ops.fleet.engine_stacks import backend_of, time_of
 from ops.fleet.records import Record, Records
 from ops.fleet.stacks import FleetEnvironment, FleetStack
-from ops.outputs.rows import has_probes, rendered, rows
-from ops.outputs.token_rows import running_token_rows, token_probes
+from ops.outputs.rows import rendered, rows
+from ops.outputs.token_rows import read_probes, running_token_rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
 from ops.stack.state import State, outputs_of
-from ops.world import probes
 from ops.world.probes import ProbeResult, ProbeResults
 
 # Each reads one state, which takes about a second of the engine.
@@ -97,7 +96,8 @@ def read(environment: FleetEnvironment, root: Path, output: int) -> list[StackSt
             known = set(Engine(environment.stacks[0].name, root, output).stacks())
             names = [stack.name for _, stack in waves if stack.name in known]
             states = dict(zip(names, threads.map(lambda name: Engine(name, root, output).state(), names), strict=True))
-    results = _probes(environment, states)
+    cloud = local_cloud.of(environment.stacks[0].name) if states else None
+    results = read_probes(cloud, *map(outputs_of, states.values()))
     now = datetime.now(UTC)
     return [_status(stack, wave, states.get(stack.name), results, records, now) for wave, stack in waves]
 
@@ -138,12 +138,3 @@ def _failure(identity: str, probe: ProbeResult) -> SignInFailure:
     steps = (probe.report["signIn"], probe.report["proof"])
     failed = next((step for step in steps if not step["ok"]), steps[0])
     return SignInFailure(identity=identity, error=failed["error"] or "not tried yet", at=failed.get("at"))
-
-
-def _probes(environment: FleetEnvironment, states: dict[str, State]) -> ProbeResults | None:
-    """The results of a local environment's probes; None if it has none."""
-    outputs = [outputs_of(state) for state in states.values()]
-    if not environment.is_local or not any(has_probes(each) or token_probes(each) for each in outputs):
-        return None
-    cloud = local_cloud.of(environment.stacks[0].name)
-    return probes.read(Path(cloud.kubeconfig)) if cloud is not None else None

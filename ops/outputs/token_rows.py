@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
+from identity.clouds import LocalEnvironment
 from identity.naming import control_plane_namespace
 from identity.outputs import HostedClusterOutput, StackOutputs
-from ops.world.probes import ProbeResult, ProbeResults
+from ops.outputs.rows import has_probes
+from ops.world.probes import ProbeResult, ProbeResults, read
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,16 @@ def _of_cluster(name: str, cluster: HostedClusterOutput[str]) -> Iterator[TokenP
 def token_rows(probes: Iterable[TokenProbe], results: ProbeResults) -> list[TokenRow]:
     """The rows of these probes."""
     return [TokenRow(probe, results.of(probe.namespace, probe.deployment)) for probe in probes]
+
+
+def read_probes(environment: LocalEnvironment | None, *outputs: StackOutputs[str]) -> ProbeResults | None:
+    """The probes of stacks with these outputs; None on Azure, and if the stacks have none.
+
+    Raises ProbesUnreachableError if the local cloud's API does not answer.
+    """
+    if environment is None or not any(has_probes(each) or token_probes(each) for each in outputs):
+        return None
+    return read(Path(environment.kubeconfig))
 
 
 def running_token_rows(outputs: StackOutputs[str], results: ProbeResults | None) -> list[TokenRow]:
