@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,15 +33,6 @@ _STATE_ROLES: Final = {
 _GRAPH: Final = "https://graph.microsoft.com/v1.0/servicePrincipals"
 _GRAPH_APP_ID: Final = "00000003-0000-0000-c000-000000000000"
 _WRITE_OWNED_ID: Final = "18a4783c-866b-4cc7-a460-3d5e5662c884"
-
-
-@dataclass(frozen=True)
-class Federation:
-    """A federated credential; `issuer` and `subject` are quoted words of a shell."""
-
-    name: str
-    issuer: str
-    subject: str
 
 
 @dataclass(frozen=True)
@@ -70,12 +61,11 @@ class PipelineIdentity:
         for variable, query in (("client_id", "clientId"), ("object_id", "principalId")):
             yield f"{variable}=$({line('az', 'identity', 'show', *who, '--query', query, *TEXT)})"
 
-    def trusted(self, federations: Sequence[Federation]) -> Iterator[str]:
-        """Lines that let these tokens sign in as the identity."""
-        for federation in federations:
-            create = line("az", "identity", "federated-credential", "create", "--resource-group", self.group)
-            names = line("--identity-name", self.name, "--name", federation.name, "--audiences", AUDIENCE, *QUIET)
-            yield f"{create} {names} --issuer {federation.issuer} --subject {federation.subject}"
+    def trusted(self, name: str, issuer: str, subject: str) -> str:
+        """A line that lets tokens sign in as the identity; `issuer` and `subject` are quoted words of a shell."""
+        create = line("az", "identity", "federated-credential", "create", "--resource-group", self.group)
+        names = line("--identity-name", self.name, "--name", name, "--audiences", AUDIENCE, *QUIET)
+        return f"{create} {names} --issuer {issuer} --subject {subject}"
 
     def granted(self) -> Iterator[str]:
         """Lines that give the identity its rights, in Azure, on the state and in Entra ID."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ops.outputs.azure_rights import Purpose
-from ops.pipelines.azure import QUIET, TEXT, Federation, PipelineIdentity, line
+from ops.pipelines.azure import QUIET, TEXT, PipelineIdentity, line
 from ops.pipelines.stack import PipelineStack
 
 PIPELINE: Final = ".azuredevops/azure-pipelines.yml"
@@ -123,7 +123,7 @@ def _identity(identity: PipelineIdentity, where: tuple[str, ...], project: str) 
     ):
         query = line("--query", f"authorization.parameters.{key}", *TEXT)
         yield f'{variable}=$({line(*endpoint, "show", *where)} --id "$connection" {query})'
-    yield from identity.trusted([Federation("azure-devops", '"$issuer"', '"$subject"')])
+    yield identity.trusted("azure-devops", '"$issuer"', '"$subject"')
     yield from identity.granted()
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ops.outputs.azure_rights import Purpose
-from ops.pipelines.azure import QUIET, Federation, PipelineIdentity, line
+from ops.pipelines.azure import QUIET, PipelineIdentity, line
 from ops.pipelines.stack import PipelineStack
 
 _ISSUER: Final = "https://token.actions.githubusercontent.com"
@@ -58,12 +58,8 @@ def _of_stack(repository: str, stack: PipelineStack, group: str) -> Iterator[str
         policy = json.dumps({"deployment_branch_policy": _MAIN if on_main else None})
         yield from _environment(environments, name, f"'{policy}'", on_main=on_main)
         yield from identity.created()
-        yield from identity.trusted(
-            [
-                Federation("github", _ISSUER, line(f"repo:{repository}:environment:{name}")),
-                Federation("github-by-ids", _ISSUER, f'"repo:$by_ids:environment:{name}"'),
-            ]
-        )
+        yield identity.trusted("github", _ISSUER, line(f"repo:{repository}:environment:{name}"))
+        yield identity.trusted("github-by-ids", _ISSUER, f'"repo:$by_ids:environment:{name}"')
         yield from identity.granted()
         to = ("--repo", repository, "--env", name)
         yield f'{line("gh", "variable", "set", "ARM_CLIENT_ID", *to)} --body "$client_id"'
