@@ -16,7 +16,7 @@ from ops.doctor.model.check import Stage
 from ops.doctor.registry import CHECKS
 from ops.doctor.registry import chosen as checks_of
 from ops.doctor.report import report, summary
-from ops.doctor.watching import INTERVAL, sleep, wait_until, watch
+from ops.doctor.watching import INTERVAL, wait_until, watch
 from ops.stack.engine import Engine
 from ops.world.look import look
 from ops.world.selection import Selection
@@ -84,14 +84,13 @@ def doctor(
         print(f"{summary(stack, results)}; again in {INTERVAL:g} s", file=sys.stderr, flush=True)
 
     if watches:
-        results = watch(examine, partial(report, stack), screen.console, pause=sleep) or []
+        results = watch(examine, partial(report, stack), screen.console) or []
     else:
         results = wait_until(
             examine,
             lambda results: exit_code(results) is not ExitCode.BROKEN,
             tell,
             seconds=timeout if waits else 0,
-            pause=sleep,
         )
         if as_json:
             screen.document([result.to_json() for result in results])

@@ -19,7 +19,7 @@ from ops.doctor.checks import (
     vault,
     volume,
 )
-from ops.doctor.model.check import Check, Stage
+from ops.doctor.model.check import Check
 from ops.world.parts import Part
 from ops.world.selection import Selection
 
@@ -48,7 +48,7 @@ def chosen(selection: Selection) -> list[Check]:
     return [
         check
         for check in CHECKS
-        if check.stage not in (Stage.BACKEND, Stage.ACCESS) and (is_cluster or Part.CONFIGURATION not in check.needs)
+        if check.stage.is_in_the_chain and (is_cluster or Part.CONFIGURATION not in check.needs)
     ]
 
 

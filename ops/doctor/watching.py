@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from threading import Event
+from time import monotonic
 from typing import Final, TypeVar
 
 from rich.console import Console, Group, RenderableType
@@ -28,18 +28,15 @@ def watch(
     examine: Callable[[], T],
     show: Callable[[T], RenderableType],
     console: Console,
-    *,
-    pause: Callable[[float], object],
-    clock: Callable[[], datetime] = datetime.now,
 ) -> T | None:
     """Show the results in the same place until Ctrl-C; returns the last one, None if there was none."""
     last: T | None = None
     with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live, suppress(KeyboardInterrupt):
         while True:
             last = examine()
-            ended = Text(f"\n{clock():%H:%M:%S}; again in {INTERVAL:g} s, Ctrl-C ends", "dim")
+            ended = Text(f"\n{datetime.now():%H:%M:%S}; again in {INTERVAL:g} s, Ctrl-C ends", "dim")
             live.update(Group(show(last), ended), refresh=True)
-            pause(INTERVAL)
+            sleep(INTERVAL)
     return last
 
 
@@ -49,15 +46,13 @@ def wait_until(
     report: Callable[[T], None],
     *,
     seconds: float,
-    pause: Callable[[float], object],
-    clock: Callable[[], float] = time.monotonic,
 ) -> T:
     """Examine until it is done, or the time is over; returns the last result. `report` gets the earlier ones."""
-    end = clock() + seconds
+    end = monotonic() + seconds
     while True:
         last = examine()
-        left = end - clock()
+        left = end - monotonic()
         if is_done(last) or left <= 0:
             return last
         report(last)
-        pause(min(INTERVAL, left))
+        sleep(min(INTERVAL, left))

@@ -11,7 +11,19 @@ from pathlib import Path
 from typing import Final
 
 from ops.graph import timeline
-from ops.graph.layout import CHIP_HEIGHT, CHIP_PAD, DETAIL_SIZE, MARK, PAD, Box, Chip, Drawing, Frame, Line, draw
+from ops.graph.layout import (
+    CHIP_HEIGHT,
+    CHIP_PAD,
+    DETAIL_SIZE,
+    PAD,
+    Box,
+    Chip,
+    Drawing,
+    Frame,
+    Line,
+    draw,
+    room_for_name,
+)
 from ops.graph.model import IdentityGraph
 from ops.graph.overview import overview
 from ops.graph.shapes import escaped, mark, number
@@ -137,10 +149,9 @@ def _chip(box: Box, chip: Chip) -> str:
 
 def _texts(box: Box) -> Iterator[str]:
     """The name in one or two lines, and the detail below the name."""
-    room = box.width - 2 * PAD - (MARK if box.node.health else 0)
     texts = [("name", line) for line in box.lines]
     if box.node.detail:
-        texts.append(("detail", cut(box.node.detail, DETAIL_SIZE, room)))
+        texts.append(("detail", cut(box.node.detail, DETAIL_SIZE, room_for_name(box.width, box.node))))
     baselines = [20.0, 36.0] if len(texts) > 1 or box.chips else [27.0]
     for (role, text), y in zip(texts, baselines, strict=False):
         yield f'<text class="{role}" x="{number(PAD)}" y="{number(y)}">{escaped(text)}</text>'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from identity.credentials import rfc3339
@@ -10,7 +10,7 @@ from identity.credentials.certificate_rules import CLOCK_SKEW
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity, of_stack
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.lookups import role_fault
-from ops.world.expected import Identity
+from ops.world.expected import ExpectedRole, Identity
 from ops.world.parts import Part
 from ops.world.seen import NotReadError, entry, known
 from ops.world.stack_world import StackWorld
@@ -62,12 +62,7 @@ def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         raise NotReadError(
             f"the vault {state.vault_name} and its reader belong to another stack: run the doctor on that stack"
         )
-    for role in state.reader_roles:
-        if evidence := role_fault(world, role):
-            yield Fault(
-                evidence=f"the key-vault-user {state.key_vault_user} may not read {state.vault_name}: {evidence}",
-                fix=f"{world.repair}; Azure takes up to ten minutes to apply a role",
-            )
+    yield from _unreadable(world, state.reader_roles, state.vault_name)
 
 
 def _find_secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
@@ -100,11 +95,15 @@ def _find_secret(world: StackWorld, identity: Identity) -> Iterator[Fault]:
 
 def _find_secret_reader(world: StackWorld, identity: Identity) -> Iterator[Fault]:
     """Whether the key-vault-user has its role on the identity's secret, with `readerScope: secrets`."""
-    for role in identity.reader_roles:
+    yield from _unreadable(world, identity.reader_roles, identity.secret)
+
+
+def _unreadable(world: StackWorld, roles: Iterable[ExpectedRole], name: str) -> Iterator[Fault]:
+    """The faults of the key-vault-user's roles on the vault, or on the secret, of that name."""
+    for role in roles:
         if evidence := role_fault(world, role):
-            user = known(world.state).key_vault_user
             yield Fault(
-                evidence=f"the key-vault-user {user} may not read {identity.secret}: {evidence}",
+                evidence=f"the key-vault-user {known(world.state).key_vault_user} may not read {name}: {evidence}",
                 fix=f"{world.repair}; Azure takes up to ten minutes to apply a role",
             )
 

@@ -16,12 +16,15 @@ import pytest
 from identity import resource_types
 from identity.state_schema import CURRENT
 from localcloud.tests.arm_world import world
+from localcloud.tests.hosts import Serve
 from ops.__main__ import main
 from ops.doctor.diagnosis import CheckResult
 from ops.doctor.examination import Examination
 from ops.stack import environment, pinned_plugins
 from ops.stack.engine import Engine
+from tests.unit.access_world import FakeApiServer
 from tests.unit.azure_world import azure, cloud, deployer
+from tests.unit.ops.cluster_access import access_to
 
 __all__ = ["azure", "cloud", "deployer", "world"]
 
@@ -152,6 +155,17 @@ class FakeEngine:
         (self.folder / "pulumi").write_text(f'#!/bin/sh\ncat "{self.folder}/errors" >&2\nexit 255\n')
 
 
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project, which the commands' engines take for this one."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    defaults = Engine.__init__.__defaults__ or ()
+    changed = tuple(folder if each == environment.ROOT else each for each in defaults)
+    monkeypatch.setattr(Engine.__init__, "__defaults__", changed)
+    return folder
+
+
 def has_plugins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plugin cache of stacks on Azure has what the SDKs need, and no checksum is known."""
     home = folder / "pulumi-home"
@@ -202,6 +216,15 @@ def findings(monkeypatch: pytest.MonkeyPatch) -> list[CheckResult]:
     for command in ("status", "graph"):
         monkeypatch.setattr(f"ops.commands.{command}.examine", lambda _: Examination(tuple(found)))
     return found
+
+
+@pytest.fixture
+def cluster_api(serve_plain: Serve, monkeypatch: pytest.MonkeyPatch) -> FakeApiServer:
+    """The API server of a stack's management cluster, whose access ARM is not asked for."""
+    api = FakeApiServer()
+    server = serve_plain(api.app())
+    monkeypatch.setattr("ops.access.management_cluster.stack_access", lambda *_, **__: access_to(server))
+    return api
 
 
 @dataclass(frozen=True)

@@ -9,21 +9,17 @@ import pytest
 
 from identity.access.kinds import AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS, SECRET_PROVIDER_CLASSES
 from identity.access.permissions import permissions
-from localcloud.tests.hosts import Serve
-from ops.commands import doctor
+from ops.doctor import watching
 from tests.unit.access_world import FakeApiServer
-from tests.unit.ops.cluster_access import reach
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 KEYS = ["cluster", "identity", "stage", "check", "status", "evidence", "fix"]
 
 
 @pytest.fixture
-def api(serve_plain: Serve, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> FakeApiServer:
+def api(cluster_api: FakeApiServer, engine: FakeEngine) -> FakeApiServer:
     engine.configures(hostedClusters=[{"name": "hc1"}])
-    api = FakeApiServer()
-    reach(monkeypatch, "ops.access.management_cluster", serve_plain(api.app()))
-    return api
+    return cluster_api
 
 
 def test_a_stack_that_lacks_nothing_is_told_so(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
@@ -130,7 +126,7 @@ def test_watching_ends_with_the_result_of_the_last_look(
     def interrupted(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(doctor, "sleep", interrupted)
+    monkeypatch.setattr(watching, "sleep", interrupted)
     api.absent = {AZURE_CLUSTER_IDENTITIES.version}
 
     printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--watch")
@@ -141,7 +137,7 @@ def test_watching_ends_with_the_result_of_the_last_look(
 def test_waiting_ends_as_soon_as_nothing_is_broken(
     engine: FakeEngine, idstack: Idstack, api: FakeApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "sleep", lambda _: api.absent.clear())
+    monkeypatch.setattr(watching, "sleep", lambda _: api.absent.clear())
     api.absent = {AZURE_CLUSTER_IDENTITIES.version}
 
     printed = idstack("doctor", "--stage", "access", "--stack", "dev", "--wait")
