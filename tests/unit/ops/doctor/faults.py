@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
-from ops.doctor.model.check import Stage
 from ops.world.seen import Unread
 from ops.world.stack_world import SeenAccess, StackWorld
 from tests.unit.ops.doctor import changes, worlds
@@ -18,26 +17,25 @@ _MINUTES: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class InjectedFault:
-    """A fault. `stage` and `check` are blamed, of `identity`, or of the cluster, or (without both) of the stack."""
+    """A fault. `check` is blamed, of `identity`, or of the cluster, or (without both) of the stack."""
 
     name: str
-    stage: Stage
     check: str
     identity: str | None
     change: Change
     cluster: str | None = CLUSTER
 
     @property
-    def blamed(self) -> tuple[str | None, str | None, str, str]:
-        return self.cluster, self.identity, str(self.stage), self.check
+    def blamed(self) -> tuple[str | None, str | None, str]:
+        return self.cluster, self.identity, self.check
 
 
-def of_stack(name: str, stage: Stage, check: str, change: Change) -> InjectedFault:
-    return InjectedFault(name, stage, check, None, change, cluster=None)
+def of_stack(name: str, check: str, change: Change) -> InjectedFault:
+    return InjectedFault(name, check, None, change, cluster=None)
 
 
-def of_cluster(name: str, stage: Stage, check: str, change: Change) -> InjectedFault:
-    return InjectedFault(name, stage, check, None, change)
+def of_cluster(name: str, check: str, change: Change) -> InjectedFault:
+    return InjectedFault(name, check, None, change)
 
 
 def of_one_guest(world: StackWorld) -> StackWorld:
@@ -56,131 +54,88 @@ _SIGN_IN_REFUSED = SeenAccess(
 )
 
 FAULTS: Final = (
-    of_stack("no such stack", Stage.ENGINE, "state", lambda w: replace(w, state=Unread("the backend has no stack x"))),
-    of_stack("locked by a run", Stage.BACKEND, "lock", changes.locked(True)),
-    of_stack("locked by a killed run", Stage.BACKEND, "abandoned-lock", changes.locked(False)),
-    of_stack("locked by another machine", Stage.BACKEND, "lock", changes.locked(None)),
+    of_stack("no such stack", "state", lambda w: replace(w, state=Unread("the backend has no stack x"))),
+    of_stack("locked by a run", "lock", changes.locked(True)),
+    of_stack("locked by a killed run", "abandoned-lock", changes.locked(False)),
+    of_stack("locked by another machine", "lock", changes.locked(None)),
     of_stack(
         "a pending operation",
-        Stage.BACKEND,
         "pending-operations",
         lambda world: worlds.with_state(world, pending=("creating hc1-ingress-roles-dns",)),
     ),
-    of_stack("a failed run", Stage.BACKEND, "last-run", changes.last_run("update", has_failed=True)),
-    of_stack("a failed removal", Stage.BACKEND, "last-run", changes.last_run("destroy", has_failed=True)),
-    of_stack(
-        "a wrong passphrase",
-        Stage.BACKEND,
-        "decryption",
-        lambda w: replace(w, decryption="error: incorrect passphrase"),
-    ),
-    of_stack("a refused sign-in", Stage.ACCESS, "permissions", lambda world: replace(world, access=_SIGN_IN_REFUSED)),
-    of_stack("a missing kind", Stage.ACCESS, "permissions", changes.access(missing=("kinds: x",), hint="install it")),
-    of_cluster("a refused value of a cluster", Stage.CONFIGURATION, "settings", changes.value(CLUSTER, _PATH)),
-    of_stack("a refused value", Stage.CONFIGURATION, "settings", changes.value(None, "idstack:location")),
-    of_stack("never brought up", Stage.CONFIGURATION, "brought-up", changes.never_up),
-    InjectedFault(
-        "a new cluster", Stage.CONFIGURATION, "brought-up", None, changes.enabled(hc2=(IMPORTED,)), cluster="hc2"
-    ),
-    of_cluster("a new identity", Stage.CONFIGURATION, "brought-up", changes.enabled(hc1=("imageRegistry",))),
+    of_stack("a failed run", "last-run", changes.last_run("update", has_failed=True)),
+    of_stack("a failed removal", "last-run", changes.last_run("destroy", has_failed=True)),
+    of_stack("a wrong passphrase", "decryption", lambda w: replace(w, decryption="error: incorrect passphrase")),
+    of_stack("a refused sign-in", "permissions", lambda world: replace(world, access=_SIGN_IN_REFUSED)),
+    of_stack("a missing kind", "permissions", changes.access(missing=("kinds: x",), hint="install it")),
+    of_cluster("a refused value of a cluster", "settings", changes.value(CLUSTER, _PATH)),
+    of_stack("a refused value", "settings", changes.value(None, "idstack:location")),
+    of_stack("never brought up", "brought-up", changes.never_up),
+    InjectedFault("a new cluster", "brought-up", None, changes.enabled(hc2=(IMPORTED,)), cluster="hc2"),
+    of_cluster("a new identity", "brought-up", changes.enabled(hc1=("imageRegistry",))),
     InjectedFault(
         "another secret in the HostedCluster",
-        Stage.CONFIGURATION,
         "hosted-cluster",
         IMPORTED,
         changes.hosted_cluster("credentialsSecretName"),
     ),
     InjectedFault(
-        "another client in the HostedCluster",
-        Stage.CONFIGURATION,
-        "hosted-cluster",
-        IMPORTED,
-        changes.hosted_cluster("clientID"),
+        "another client in the HostedCluster", "hosted-cluster", IMPORTED, changes.hosted_cluster("clientID")
     ),
-    InjectedFault(
-        "an identity missing in the HostedCluster",
-        Stage.CONFIGURATION,
-        "hosted-cluster",
-        IMPORTED,
-        changes.hosted_cluster(None),
-    ),
-    of_stack("vault deleted", Stage.VAULT, "vault", changes.vault_gone),
-    of_stack("access policies", Stage.VAULT, "vault", changes.vault(uses_roles=False)),
-    of_stack("vault of another tenant", Stage.VAULT, "vault", changes.vault(tenant_id=OTHER)),
-    of_stack("closed network", Stage.VAULT, "vault", changes.vault(default_action="Deny")),
-    of_stack("no public access", Stage.VAULT, "vault", changes.vault(public_network_access="Disabled")),
-    of_stack("reader's role gone", Stage.VAULT, "reader-role", changes.reader_role(None)),
+    InjectedFault("an identity missing in the HostedCluster", "hosted-cluster", IMPORTED, changes.hosted_cluster(None)),
+    of_stack("vault deleted", "vault", changes.vault_gone),
+    of_stack("access policies", "vault", changes.vault(uses_roles=False)),
+    of_stack("vault of another tenant", "vault", changes.vault(tenant_id=OTHER)),
+    of_stack("closed network", "vault", changes.vault(default_action="Deny")),
+    of_stack("no public access", "vault", changes.vault(public_network_access="Disabled")),
+    of_stack("reader's role gone", "reader-role", changes.reader_role(None)),
     of_stack(
         "reader's role of somebody else",
-        Stage.VAULT,
         "reader-role",
         changes.reader_role(worlds.role(OTHER, "/roles/4633458b-17de-408a-b874-0445c86b69e6")),
     ),
-    InjectedFault("reader's role on a secret", Stage.VAULT, "secret-reader", IMPORTED, changes.secret_reader(None)),
-    of_stack("no rotation of secrets", Stage.MOUNT, "secret-rotation", changes.add_on(enableSecretRotation="false")),
-    of_stack("a slow poll", Stage.MOUNT, "secret-rotation", changes.add_on(rotationPollInterval="12h")),
-    InjectedFault("secret deleted", Stage.VAULT, "secret", IMPORTED, changes.secret_gone),
-    InjectedFault("secret disabled", Stage.VAULT, "secret", IMPORTED, changes.secret(enabled=False)),
-    InjectedFault("secret expired", Stage.VAULT, "secret", ISSUED, changes.secret_expired),
+    InjectedFault("reader's role on a secret", "secret-reader", IMPORTED, changes.secret_reader(None)),
+    of_stack("no rotation of secrets", "secret-rotation", changes.add_on(enableSecretRotation="false")),
+    of_stack("a slow poll", "secret-rotation", changes.add_on(rotationPollInterval="12h")),
+    InjectedFault("secret deleted", "secret", IMPORTED, changes.secret_gone),
+    InjectedFault("secret disabled", "secret", IMPORTED, changes.secret(enabled=False)),
+    InjectedFault("secret expired", "secret", ISSUED, changes.secret_expired),
     InjectedFault(
         "secret of the future",
-        Stage.VAULT,
         "secret",
         IMPORTED,
         lambda world: changes.secret(not_before=world.now + 60 * _MINUTES)(world),
     ),
+    InjectedFault("another certificate", "secret", IMPORTED, changes.secret(tags={"thumbprint": "F" * 40})),
+    InjectedFault("class deleted", "class", IMPORTED, changes.class_gone),
+    InjectedFault("class of another tenant", "class", IMPORTED, changes.class_parameters(tenantId=OTHER)),
+    InjectedFault("class of another vault", "class", IMPORTED, changes.class_parameters(keyvaultName="kv-elsewhere")),
+    InjectedFault("class as another reader", "class", IMPORTED, changes.class_parameters(userAssignedIdentityID=OTHER)),
+    InjectedFault("class with pod identity", "class", IMPORTED, changes.class_parameters(usePodIdentity="true")),
+    InjectedFault("class with another encoding", "class", IMPORTED, changes.objects("utf-8", "base64")),
+    InjectedFault("class with another secret", "class", IMPORTED, changes.objects("objectName: {}", "objectName: x")),
+    InjectedFault("class that is not YAML", "class", IMPORTED, changes.class_parameters(objects="array: [")),
+    InjectedFault("reader not on the nodes", "mount", IMPORTED, changes.unmounted(UNASSIGNED)),
+    InjectedFault("role not applied yet", "mount", IMPORTED, changes.unmounted(FORBIDDEN)),
     InjectedFault(
-        "another certificate", Stage.VAULT, "secret", IMPORTED, changes.secret(tags={"thumbprint": "F" * 40})
-    ),
-    InjectedFault("class deleted", Stage.CLASS, "class", IMPORTED, changes.class_gone),
-    InjectedFault("class of another tenant", Stage.CLASS, "class", IMPORTED, changes.class_parameters(tenantId=OTHER)),
-    InjectedFault(
-        "class of another vault", Stage.CLASS, "class", IMPORTED, changes.class_parameters(keyvaultName="kv-elsewhere")
-    ),
-    InjectedFault(
-        "class as another reader",
-        Stage.CLASS,
-        "class",
-        IMPORTED,
-        changes.class_parameters(userAssignedIdentityID=OTHER),
-    ),
-    InjectedFault(
-        "class with pod identity", Stage.CLASS, "class", IMPORTED, changes.class_parameters(usePodIdentity="true")
-    ),
-    InjectedFault("class with another encoding", Stage.CLASS, "class", IMPORTED, changes.objects("utf-8", "base64")),
-    InjectedFault(
-        "class with another secret", Stage.CLASS, "class", IMPORTED, changes.objects("objectName: {}", "objectName: x")
-    ),
-    InjectedFault(
-        "class that is not YAML", Stage.CLASS, "class", IMPORTED, changes.class_parameters(objects="array: [")
-    ),
-    InjectedFault("reader not on the nodes", Stage.MOUNT, "mount", IMPORTED, changes.unmounted(UNASSIGNED)),
-    InjectedFault("role not applied yet", Stage.MOUNT, "mount", IMPORTED, changes.unmounted(FORBIDDEN)),
-    InjectedFault(
-        "value in another encoding",
-        Stage.MOUNT,
-        "mount",
-        IMPORTED,
-        changes.unmounted("base64 decoding of x failed: illegal data"),
+        "value in another encoding", "mount", IMPORTED, changes.unmounted("base64 decoding of x failed: illegal data")
     ),
     InjectedFault(
         "no driver",
-        Stage.MOUNT,
         "mount",
         IMPORTED,
         changes.unmounted("driver name x not found in the list of registered CSI drivers"),
     ),
-    InjectedFault("rotation fails", Stage.MOUNT, "mount", ISSUED, changes.old_version),
-    InjectedFault("pod without volume", Stage.VOLUME, "volume", IMPORTED, changes.without_volume),
-    InjectedFault("volume of another class", Stage.VOLUME, "volume", IMPORTED, changes.other_class),
-    InjectedFault("no pod", Stage.VOLUME, "volume", IMPORTED, changes.without_pod),
-    InjectedFault("another mount path", Stage.VOLUME, "volume", IMPORTED, changes.wrong_path),
-    InjectedFault("another path in the variable", Stage.VOLUME, "volume", IMPORTED, changes.wrong_variable),
-    InjectedFault("no cloud configuration", Stage.VOLUME, "pod", ISSUED, changes.without_config),
-    InjectedFault("a container that crashes", Stage.VOLUME, "pod", ISSUED, changes.crashes),
+    InjectedFault("rotation fails", "mount", ISSUED, changes.old_version),
+    InjectedFault("pod without volume", "volume", IMPORTED, changes.without_volume),
+    InjectedFault("volume of another class", "volume", IMPORTED, changes.other_class),
+    InjectedFault("no pod", "volume", IMPORTED, changes.without_pod),
+    InjectedFault("another mount path", "volume", IMPORTED, changes.wrong_path),
+    InjectedFault("another path in the variable", "volume", IMPORTED, changes.wrong_variable),
+    InjectedFault("no cloud configuration", "pod", ISSUED, changes.without_config),
+    InjectedFault("a container that crashes", "pod", ISSUED, changes.crashes),
     InjectedFault(
         "a document that names another file",
-        Stage.VOLUME,
         "path",
         ISSUED,
         lambda world: worlds.with_reports(
@@ -189,7 +144,6 @@ FAULTS: Final = (
     ),
     InjectedFault(
         "a document that names no file",
-        Stage.VOLUME,
         "path",
         ISSUED,
         lambda world: worlds.with_reports(
@@ -198,14 +152,12 @@ FAULTS: Final = (
     ),
     InjectedFault(
         "a document that is not JSON",
-        Stage.DOCUMENT,
         "document",
         IMPORTED,
         lambda world: worlds.unloaded(world, IMPORTED, "credential document: 1 problem - found no JSON object"),
     ),
     InjectedFault(
         "the document of another client",
-        Stage.DOCUMENT,
         "document",
         IMPORTED,
         lambda world: worlds.with_reports(
@@ -214,7 +166,6 @@ FAULTS: Final = (
     ),
     InjectedFault(
         "a document that expired",
-        Stage.DOCUMENT,
         "document",
         IMPORTED,
         lambda world: worlds.with_reports(
@@ -223,103 +174,56 @@ FAULTS: Final = (
     ),
     InjectedFault(
         "a document that was not loaded again",
-        Stage.DOCUMENT,
         "document",
         ISSUED,
         lambda world: worlds.with_reports(worlds.refused(world, ISSUED, NOT_REGISTERED), ISSUED, thumbprint="F" * 40),
     ),
     InjectedFault(
         "issuer closed",
-        Stage.FEDERATION,
         "issuer",
         GUEST,
         lambda world: of_one_guest(changes.published(keys=(), problem="409 PublicAccessNotPermitted")(world)),
     ),
     InjectedFault(
-        "key withdrawn",
-        Stage.FEDERATION,
-        "published-key",
-        GUEST,
-        lambda world: of_one_guest(changes.published(keys=("kid-1",))(world)),
+        "key withdrawn", "published-key", GUEST, lambda world: of_one_guest(changes.published(keys=("kid-1",))(world))
     ),
-    InjectedFault("identity gone", Stage.FEDERATION, "managed-identity", GUEST, changes.without_managed_identity),
+    InjectedFault("identity gone", "managed-identity", GUEST, changes.without_managed_identity),
     InjectedFault(
         "identity made again",
-        Stage.FEDERATION,
         "managed-identity",
         GUEST,
         lambda world: worlds.with_managed_identity(world, GUEST, client_id=OTHER),
     ),
-    InjectedFault(
-        "no trust",
-        Stage.FEDERATION,
-        "federated-credential",
-        GUEST,
-        changes.trusted(subject="system:serviceaccount:x:y"),
-    ),
+    InjectedFault("no trust", "federated-credential", GUEST, changes.trusted(subject="system:serviceaccount:x:y")),
     InjectedFault(
         "trust for another audience",
-        Stage.FEDERATION,
         "federated-credential",
         GUEST,
         changes.trusted(audience="api://AzureADTokenExchange"),
     ),
-    InjectedFault(
-        "trust in another issuer", Stage.FEDERATION, "federated-credential", GUEST, changes.trusting_another_issuer
-    ),
+    InjectedFault("trust in another issuer", "federated-credential", GUEST, changes.trusting_another_issuer),
     InjectedFault(
         "token refused",
-        Stage.FEDERATION,
         "exchange",
         GUEST,
         lambda world: worlds.with_token_probe(world, "AADSTS700213: No matching federated identity record found"),
     ),
+    InjectedFault("registration removed", "registration", ISSUED, changes.application({"certificates": {}})),
+    InjectedFault("registration ended", "registration", ISSUED, changes.registration_ended),
+    InjectedFault("application gone", "registration", ISSUED, changes.application(None)),
+    InjectedFault("no service principal", "registration", ISSUED, changes.application({"is_enabled": None})),
+    InjectedFault("principal disabled", "registration", ISSUED, changes.application({"is_enabled": False})),
     InjectedFault(
-        "registration removed", Stage.SIGN_IN, "registration", ISSUED, changes.application({"certificates": {}})
+        "a managed identity deleted", "sign-in", IMPORTED, changes.refused(IMPORTED, "AADSTS700016: not found")
     ),
-    InjectedFault("registration ended", Stage.SIGN_IN, "registration", ISSUED, changes.registration_ended),
-    InjectedFault("application gone", Stage.SIGN_IN, "registration", ISSUED, changes.application(None)),
-    InjectedFault(
-        "no service principal", Stage.SIGN_IN, "registration", ISSUED, changes.application({"is_enabled": None})
-    ),
-    InjectedFault(
-        "principal disabled", Stage.SIGN_IN, "registration", ISSUED, changes.application({"is_enabled": False})
-    ),
-    InjectedFault(
-        "a managed identity deleted",
-        Stage.SIGN_IN,
-        "sign-in",
-        IMPORTED,
-        changes.refused(IMPORTED, "AADSTS700016: not found"),
-    ),
-    InjectedFault(
-        "authority out of reach", Stage.SIGN_IN, "sign-in", ISSUED, changes.refused(ISSUED, "Connection refused")
-    ),
-    InjectedFault("role gone", Stage.PROOF_CALL, "role", IMPORTED, changes.identity_role()),
-    InjectedFault(
-        "role of somebody else", Stage.PROOF_CALL, "role", IMPORTED, changes.identity_role(principal_id=OTHER)
-    ),
-    InjectedFault("another role", Stage.PROOF_CALL, "role", IMPORTED, changes.identity_role(role_definition_id=OTHER)),
-    InjectedFault(
-        "a custom role lost an action",
-        Stage.PROOF_CALL,
-        "actions",
-        ISSUED,
-        changes.custom_role(changes.without_joining),
-    ),
-    InjectedFault(
-        "a custom role takes actions away",
-        Stage.PROOF_CALL,
-        "actions",
-        ISSUED,
-        changes.custom_role(changes.all_but_subnets),
-    ),
-    InjectedFault("no role at one of two vaults", Stage.PROOF_CALL, "actions", "kms", changes.at_a_second_vault),
-    InjectedFault(
-        "denied with its role", Stage.PROOF_CALL, "proof-call", IMPORTED, changes.denied(403, "403 Forbidden")
-    ),
-    InjectedFault(
-        "network gone", Stage.PROOF_CALL, "proof-call", IMPORTED, changes.denied(404, "404 ResourceNotFound")
-    ),
-    of_cluster("a condition", Stage.HOSTED_CLUSTERS, "conditions", changes.condition),
+    InjectedFault("authority out of reach", "sign-in", ISSUED, changes.refused(ISSUED, "Connection refused")),
+    InjectedFault("role gone", "role", IMPORTED, changes.identity_role()),
+    InjectedFault("role of somebody else", "role", IMPORTED, changes.identity_role(principal_id=OTHER)),
+    InjectedFault("another role", "role", IMPORTED, changes.identity_role(role_definition_id=OTHER)),
+    InjectedFault("a custom role lost an action", "actions", ISSUED, changes.custom_role(changes.without_joining)),
+    InjectedFault("a custom role takes actions away", "actions", ISSUED, changes.custom_role(changes.all_but_subnets)),
+    InjectedFault("no role at one of two vaults", "actions", "kms", changes.at_a_second_vault),
+    InjectedFault("denied with its role", "proof-call", IMPORTED, changes.denied(403, "403 Forbidden")),
+    InjectedFault("network gone", "proof-call", IMPORTED, changes.denied(404, "404 ResourceNotFound")),
+    of_cluster("a condition", "conditions", changes.condition),
 )

@@ -1,4 +1,4 @@
-"""Each injected fault: the stage that is named, and that no other is blamed."""
+"""Each injected fault: the check that is named, and that no other is blamed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,9 @@ from tests.unit.ops.doctor.worlds import CLUSTER
 BY_NAME = {each.name: each for each in FAULTS}
 
 
-def broken(results: list[CheckResult]) -> set[tuple[str | None, str | None, str, str]]:
-    """Cluster, identity, stage and check of everything that is blamed."""
-    return {
-        (each.cluster, each.identity, str(each.stage), each.check)
-        for each in results
-        if each.status is CheckStatus.BROKEN
-    }
+def broken(results: list[CheckResult]) -> set[tuple[str | None, str | None, str]]:
+    """Cluster, identity and check of everything that is blamed."""
+    return {(each.cluster, each.identity, each.check) for each in results if each.status is CheckStatus.BROKEN}
 
 
 def examined(world: StackWorld) -> list[CheckResult]:
@@ -34,7 +30,7 @@ def examined(world: StackWorld) -> list[CheckResult]:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
-def test_a_fault_is_blamed_on_its_own_stage_alone(fault: InjectedFault) -> None:
+def test_a_fault_is_blamed_on_its_own_check_alone(fault: InjectedFault) -> None:
     results = examined(fault.change(worlds.healthy()))
 
     assert broken(results) == {fault.blamed}
@@ -45,7 +41,7 @@ def test_a_fault_is_blamed_on_its_own_stage_alone(fault: InjectedFault) -> None:
 
 
 def test_every_check_has_a_fault_that_it_alone_is_blamed_for() -> None:
-    assert {(each.stage, each.check) for each in FAULTS} == {(each.stage, each.name) for each in CHECKS}
+    assert {each.check for each in FAULTS} == {each.name for each in CHECKS}
     assert len(FAULTS) == len(BY_NAME) >= 30
 
 
@@ -207,14 +203,14 @@ def test_without_a_state_there_is_one_finding_and_nothing_else_to_look_at() -> N
 
     results = examined(unread(worlds.healthy(), "error: unable to open state directory", *parts))
 
-    assert broken(results) == {(None, None, "engine", "state")}
+    assert broken(results) == {(None, None, "state")}
     assert {each.status for each in results} == {CheckStatus.BROKEN, CheckStatus.SKIPPED}
 
 
 def test_what_another_fault_would_break_without_a_state_is_not_blamed() -> None:
     world = replace(BY_NAME["a wrong passphrase"].change(worlds.healthy()), state=Unread("no stack named 'x' found"))
 
-    assert broken(examined(world)) == {(None, None, "engine", "state")}
+    assert broken(examined(world)) == {(None, None, "state")}
 
 
 def test_what_cannot_be_read_because_of_a_fault_is_a_consequence_of_it() -> None:
