@@ -49,6 +49,13 @@ def reviewed(problems: Iterable[Problem]) -> list[tuple[str, str]]:
     return found
 
 
+def reviewed_file(file: Path, text: str) -> None:
+    """Assert that a golden file has this text; with UPDATE_GOLDEN=1 write it."""
+    if IS_REWRITING:
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8"), f"{file.name} differs; see `make golden`"
+
+
 def normalized(message: str) -> str:
     """The message without what differs from run to run: directories of the test, dates, thumbprints."""
     message = message.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,8 +1,27 @@
-"""Answers of ARM with all that every one of their kind has."""
+"""Answers of ARM with all that every one of their kind has, and an ARM that gives them."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from identity.access.errors import AzureRefusedError
+
+
+class FakeArm:
+    """ARM with these resources by id, None for a deleted one; `refuses` begins the ids that it does not show."""
+
+    def __init__(self, *resources: dict[str, Any]) -> None:
+        self.by_id: dict[str, dict[str, Any] | None] = {each["id"]: each for each in resources}
+        self.refuses: str | None = None
+
+    def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
+        if self.refuses is not None and resource_id.startswith(self.refuses):
+            raise AzureRefusedError("reading it: 403", 403)
+        return self.by_id.get(resource_id)
+
+    def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[dict[str, Any]]:
+        """The resources directly below a collection."""
+        return [each for id, each in self.by_id.items() if each and id.rpartition("/")[0] == collection]
 
 
 def secret(id: str, version: str, thumbprint: str | None = None, **attributes: Any) -> dict[str, Any]:

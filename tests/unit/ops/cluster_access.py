@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 
-import pytest
-
 from identity.access.azure_rbac import AksCluster
 from identity.access.kubeconfig import Kubeconfig
 from identity.access.legacy_login import LegacyLogin
@@ -20,8 +18,3 @@ def access_to(server: str) -> StackAccess:
     found = Kubeconfig.parse(base64.b64decode(skeleton(server)).decode(), "test")
     kubeconfig = found.only(found.chosen(), user={"token": TOKEN})
     return StackAccess(kubeconfig, LegacyLogin(), AksCluster(CLUSTER))
-
-
-def reach(patch: pytest.MonkeyPatch, command: str, server: str) -> None:
-    """Let a command (a module of `ops`) reach this server instead of asking ARM for the stack's cluster."""
-    patch.setattr(f"{command}.stack_access", lambda *_, **__: access_to(server))

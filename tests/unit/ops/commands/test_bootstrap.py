@@ -6,14 +6,12 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from ops.stack.engine import Engine
 from tests.unit.components.world import configuration
 from tests.unit.ops.conftest import Idstack
 
@@ -46,14 +44,11 @@ _Call = tuple[str, list[str], str]
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(project: Path) -> Path:
     """A project with the stacks dev and prod, whose files are all that is read."""
-    folder = tmp_path / "project"
-    folder.mkdir()
     for name in ("dev", "prod"):
-        write(folder, name)
-    monkeypatch.setattr("ops.pipelines.stack.Engine", partial(Engine, root=folder))
-    return folder
+        write(project, name)
+    return project
 
 
 def write(folder: Path, name: str, *, key: str = KEY, **changes: Any) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from localcloud.tests.hosts import Serve
 from tests.unit.access_world import FakeApiServer
-from tests.unit.ops.cluster_access import reach
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.stacks import output, write_kubeconfig
 
@@ -22,19 +21,9 @@ NAMESPACE: dict[str, Any] = {
 DESTROY = "destroy --stack dev"
 
 
-@pytest.fixture
-def server(serve_plain: Serve, api: FakeApiServer) -> str:
-    return serve_plain(api.app())
-
-
-@pytest.fixture
-def api() -> FakeApiServer:
-    return FakeApiServer()
-
-
 @pytest.fixture(autouse=True)
-def _reached(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
-    reach(monkeypatch, "ops.access.management_cluster", server)
+def api(cluster_api: FakeApiServer) -> FakeApiServer:
+    return cluster_api
 
 
 def test_a_stack_whose_namespace_holds_a_control_plane_stays(
@@ -64,10 +53,10 @@ def test_a_namespace_that_cannot_be_seen_stays(engine: FakeEngine, idstack: Idst
 
 
 def test_the_kubeconfig_of_the_configuration_leads_to_the_cluster(
-    engine: FakeEngine, idstack: Idstack, api: FakeApiServer, server: str, tmp_path: Path
+    engine: FakeEngine, idstack: Idstack, api: FakeApiServer, serve_plain: Serve, tmp_path: Path
 ) -> None:
     """The token of that file is another one than that of AKS's."""
-    file = write_kubeconfig(tmp_path / "kubeconfig", server)
+    file = write_kubeconfig(tmp_path / "kubeconfig", serve_plain(api.app()))
     engine.configures(
         subscriptionId="s", managementCluster={"resourceGroup": "aks-dev", "name": "mgmt", "kubeconfig": str(file)}
     )

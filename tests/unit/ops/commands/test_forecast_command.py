@@ -9,22 +9,15 @@ from typing import Any
 import pytest
 import yaml
 
-from ops.stack.engine import Engine
-from ops.stack.environment import ROOT
 from tests.unit.components import world
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the configuration of the stack `dev`, which the commands take for this project."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    defaults = Engine.__init__.__defaults__ or ()
-    changed = tuple(folder if each == ROOT else each for each in defaults)
-    monkeypatch.setattr(Engine.__init__, "__defaults__", changed)
-    configure(folder, "dev")
-    return folder
+def project(project: Path) -> Path:
+    """A project with the configuration of the stack `dev`."""
+    configure(project, "dev")
+    return project
 
 
 def configure(project: Path, stack: str, **changes: Any) -> None:

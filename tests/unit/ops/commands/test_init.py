@@ -12,8 +12,6 @@ import yaml
 from identity.settings.stack_file import written
 from ops.first_stack.template import SAMPLE, stack_text
 from ops.stack import pinned_plugins
-from ops.stack.engine import Engine
-from ops.stack.environment import ROOT
 from tests.unit.identity.settings.world import SUBSCRIPTION, TENANT
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
@@ -26,18 +24,14 @@ OPTIONS = (
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> Path:
+def project(project: Path, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> Path:
     """An empty project, a passphrase, and nobody signed in: `az` is not on PATH."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    defaults = Engine.__init__.__defaults__ or ()
-    monkeypatch.setattr(Engine.__init__, "__defaults__", tuple(folder if each == ROOT else each for each in defaults))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     for name in ("ARM_TENANT_ID", "ARM_SUBSCRIPTION_ID", "ARM_ENVIRONMENT", "PULUMI_BACKEND_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE_FILE", raising=False)
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "known")
-    return folder
+    return project
 
 
 @pytest.fixture

@@ -129,17 +129,6 @@ def test_what_a_command_is_given_belongs_to_it(
     assert ran[0][0][-5:] == ["kubectl", "--as", "hc1/disk", "get", "pods"]
 
 
-def test_a_typing_error_in_an_identity_is_no_name_of_a_vault(
-    stack: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]]
-) -> None:
-    printed = idstack("local", "exec", "--as", "hc1/dsk", "--", "az", "account", "show")
-
-    assert (printed.code, ran) == (1, [])
-    assert printed.error == (
-        'idstack: --as hc1/dsk: there is no such identity; there are hc1/disk; did you mean "hc1/disk"?\n'
-    )
-
-
 @pytest.mark.parametrize("command", ["env", "exec", "shell", "requests", "contents"])
 def test_without_a_local_cloud_the_way_to_one_is_told(
     engine: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]], command: str

@@ -19,10 +19,11 @@ from localcloud.tests.hosts import Serve
 from ops.commands import status
 from ops.doctor.examination import Examination
 from tests.records import write_record
-from tests.unit import golden_report
 from tests.unit.access_world import FakeApiServer
-from tests.unit.ops.cluster_access import CLUSTER, reach
-from tests.unit.ops.commands.test_status_of_managed_identities import FakeArm
+from tests.unit.golden_report import reviewed_file
+from tests.unit.ops import answers
+from tests.unit.ops.answers import FakeArm
+from tests.unit.ops.cluster_access import CLUSTER
 from tests.unit.ops.conftest import FakeEngine, Idstack, Printed
 from tests.unit.ops.stacks import (
     FakeCluster,
@@ -58,6 +59,10 @@ def managed_identity(name: str) -> str:
     return f"{IDENTITIES}/hc1-{name}-hc1-infra"
 
 
+def federated_credential(name: str, suffix: str) -> str:
+    return f"{managed_identity(name)}/federatedIdentityCredentials/hc1-{name}-hc1-infra-{suffix}"
+
+
 def outputs(cluster_side: str) -> dict[str, Any]:
     """A stack with every identity that is on by default, and every optional managed one."""
     managed = {row.field: {"clientID": CLIENT, "resourceID": managed_identity(row.name)} for row in OPTIONAL}
@@ -73,13 +78,15 @@ def outputs(cluster_side: str) -> dict[str, Any]:
 
 @pytest.fixture
 def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
-    arm = FakeArm()
-    identities = {managed_identity(row.name): row for row in OPTIONAL}
-    arm.known = {id: {"clientId": CLIENT} for id in identities} | {
-        f"{id}/federatedIdentityCredentials/{id.rpartition('/')[2]}-{each.suffix}": {"subject": each.subject}
-        for id, row in identities.items()
-        for each in row.subjects
-    }
+    """ARM with the managed identities of the stack."""
+    arm = FakeArm(
+        *(answers.managed_identity(managed_identity(row.name), CLIENT) for row in OPTIONAL),
+        *(
+            answers.federated_credential(federated_credential(row.name, each.suffix), each.subject)
+            for row in OPTIONAL
+            for each in row.subjects
+        ),
+    )
     versions = {secret(row): "2" * 32 for row in ROWS}
     monkeypatch.setattr(status, "examine", lambda _: Examination((), versions))
     monkeypatch.setattr("ops.world.compared_identities.deployer", lambda _: nullcontext(arm))
@@ -88,24 +95,19 @@ def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
 
 
 @pytest.fixture
-def api(serve_plain: Serve, monkeypatch: pytest.MonkeyPatch) -> FakeApiServer:
+def api(cluster_api: FakeApiServer) -> FakeApiServer:
     """The management cluster: every identity is mounted in one pod, in the version of the vault."""
-    api = FakeApiServer()
     pods = [
         pod_status(f"{row.mounts[0].deployment}-0", row.secret_provider_class, secret(row), "2" * 32) for row in ROWS
     ]
-    api.documents[POD_STATUSES] = {"items": pods}
-    reach(monkeypatch, "ops.access.management_cluster", serve_plain(api.app()))
-    return api
+    cluster_api.documents[POD_STATUSES] = {"items": pods}
+    return cluster_api
 
 
 def reviewed(name: str, printed: Printed) -> None:
-    """Assert that this is the reviewed text, blanks at line ends left out; with UPDATE_GOLDEN=1 write it."""
-    file = GOLDEN / f"{name}.txt"
+    """Assert that this is the reviewed text, blanks at line ends left out."""
     text = "".join(f"{line.rstrip()}\n" for line in f"{printed.output}{printed.error}".splitlines())
-    if golden_report.IS_REWRITING:
-        file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8"), f"{file.name} differs; see `make golden`"
+    reviewed_file(GOLDEN / f"{name}.txt", text)
 
 
 def test_a_local_stack_shows_its_own_cluster_side(
@@ -149,8 +151,8 @@ def test_a_cluster_of_hypershifts_shows_what_is_not_as_expected(
         }
     }
     [pulls, *_] = OPTIONAL
-    jobs = f"{managed_identity('velero')}/federatedIdentityCredentials/hc1-velero-hc1-infra-etcd-backup-job"
-    del arm.known[managed_identity(pulls.name)], arm.known[jobs]
+    for gone in (managed_identity(pulls.name), federated_credential("velero", "etcd-backup-job")):
+        del arm.by_id[gone]
 
     printed = idstack("status", "--stack", "dev")
 

@@ -7,28 +7,25 @@ from typing import Any
 
 import pytest
 
-from localcloud.tests.hosts import Serve
 from ops.doctor.examination import Examination
 from ops.stack.errors import CommandError
 from tests.unit.access_world import FakeApiServer
-from tests.unit.ops.cluster_access import CLUSTER, reach
+from tests.unit.ops.cluster_access import CLUSTER
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.world.test_cluster_state import HOSTED_CLUSTER, OUTPUTS, POD_STATUSES, VERSIONS, pod_status
 
 
 @pytest.fixture
-def api(serve_plain: Serve, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeApiServer:
+def api(cluster_api: FakeApiServer, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeApiServer:
     """The cluster of a stack with one pod of an old version and a condition that is not as expected."""
     monkeypatch.setattr("ops.commands.status.examine", lambda _: Examination((), VERSIONS))
     engine.has({**OUTPUTS, "managementClusterId": CLUSTER})
     engine.configures(managementCluster={"resourceGroup": "aks-dev", "name": "mgmt"})
-    api = FakeApiServer()
     broken = {"type": "ValidAzureKMSConfig", "status": "False", "reason": "AzureError", "message": "encrypt failed"}
-    api.documents[HOSTED_CLUSTER] = {"status": {"conditions": [broken]}}
+    cluster_api.documents[HOSTED_CLUSTER] = {"status": {"conditions": [broken]}}
     pods = [pod_status("ingress-operator-0", "managed-azure-ingress", "ingress-hc1-json", "1111")]
-    api.documents[POD_STATUSES] = {"items": pods}
-    reach(monkeypatch, "ops.access.management_cluster", serve_plain(api.app()))
-    return api
+    cluster_api.documents[POD_STATUSES] = {"items": pods}
+    return cluster_api
 
 
 def test_conditions_and_mounted_versions_follow_the_credentials(api: FakeApiServer, idstack: Idstack) -> None:

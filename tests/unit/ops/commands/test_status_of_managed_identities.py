@@ -8,50 +8,42 @@ from typing import Any
 
 import pytest
 
-from identity.access.errors import AzureRefusedError
 from identity.catalogue import WORKLOAD
 from ops.stack.errors import CommandError
 from tests.unit.ops import answers
+from tests.unit.ops.answers import FakeArm
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 GROUP = "/subscriptions/s/resourceGroups/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
 PULL, VELERO = f"{GROUP}/hc1-acr-pull-hc1-infra", f"{GROUP}/hc1-velero-hc1-infra"
-CREDENTIALS = f"{VELERO}/federatedIdentityCredentials/hc1-velero-hc1-infra"
+VELERO_POD, VELERO_JOB = (
+    f"{VELERO}/federatedIdentityCredentials/hc1-velero-hc1-infra-{suffix}" for suffix in ("velero", "etcd-backup-job")
+)
 CLIENT = "6f2c1e7a-0000-4000-8000-00000000aaaa"
 JOB = "system:serviceaccount:hypershift:etcd-backup-job"
 POD = "system:serviceaccount:openshift-adp:velero"
 
 
-class FakeArm:
-    """ARM as far as managed identities go; `refuses` is the answer to a request for this id."""
+ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
+DISK = f"{GROUP}/hc1-disk-hc1-infra"
+[ROW] = [row for row in WORKLOAD if DISK.endswith(f"/hc1-{row.name}-hc1-infra")]
 
-    def __init__(self) -> None:
-        self.refuses: str | None = None
-        self.collections: dict[str, list[dict[str, Any]]] = {}
-        self.known: dict[str, Any] = {
-            PULL: {"clientId": CLIENT},
-            VELERO: {"clientId": CLIENT},
-            f"{CREDENTIALS}-velero": {"subject": POD},
-            f"{CREDENTIALS}-etcd-backup-job": {"subject": JOB},
-        }
 
-    def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
-        if resource_id == self.refuses:
-            raise AzureRefusedError("reading it: 403", 403)
-        found = self.known.get(resource_id)
-        return None if found is None else answers.managed_identity(resource_id, found["clientId"])
-
-    def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[dict[str, Any]]:
-        if collection in self.collections:
-            return self.collections[collection]
-        within = {id: each for id, each in self.known.items() if each and id.startswith(f"{collection}/")}
-        return [answers.federated_credential(id, each["subject"]) for id, each in within.items()]
+def trusted(subject: str, /, **changes: Any) -> dict[str, Any]:
+    """The federated credential for a service account, or what has become of it."""
+    name = f"{DISK}/federatedIdentityCredentials/{subject.rpartition(':')[2]}"
+    return answers.federated_credential(name, **{"subject": subject, "issuer": ISSUER, **changes})
 
 
 @pytest.fixture
 def arm(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeArm:
     """The cloud of a stack with two managed identities, one of them for service accounts."""
-    arm = FakeArm()
+    arm = FakeArm(
+        *(answers.managed_identity(id, CLIENT) for id in (PULL, VELERO, DISK)),
+        answers.federated_credential(VELERO_POD, POD),
+        answers.federated_credential(VELERO_JOB, JOB),
+        *(trusted(each.subject) for each in ROW.subjects),
+    )
     monkeypatch.setattr("ops.world.compared_identities.deployer", lambda _: nullcontext(arm))
     identities = {
         "velero": {"clientID": CLIENT, "resourceID": VELERO},
@@ -62,20 +54,9 @@ def arm(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeArm:
     return arm
 
 
-ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
-DISK = f"{GROUP}/hc1-disk-hc1-infra"
-[ROW] = [row for row in WORKLOAD if DISK.endswith(f"/hc1-{row.name}-hc1-infra")]
-
-
-def trusted(subject: str, **changes: Any) -> dict[str, Any]:
-    return answers.federated_credential(f"{DISK}/a-name", subject, **{"issuer": ISSUER, **changes})
-
-
 @pytest.fixture
 def self_managed(arm: FakeArm, engine: FakeEngine) -> FakeArm:
     """The cloud of a cluster that signs in by workload identities, of which one is looked at."""
-    arm.known[DISK] = {"clientId": CLIENT}
-    arm.collections[f"{DISK}/federatedIdentityCredentials"] = [trusted(each.subject) for each in ROW.subjects]
     cluster = {
         "namespace": "clusters",
         "controlPlane": {},
@@ -111,9 +92,9 @@ def test_a_workload_identity_is_compared_with_azure(self_managed: FakeArm, idsta
 def test_a_credential_that_trusts_otherwise_is_said(
     self_managed: FakeArm, idstack: Idstack, changes: dict[str, Any], state: str
 ) -> None:
-    first, *others = ROW.subjects
-    found = [trusted(**{"subject": first.subject, **changes}), *(trusted(each.subject) for each in others)]
-    self_managed.collections[f"{DISK}/federatedIdentityCredentials"] = found
+    first = ROW.subjects[0]
+    changed = trusted(first.subject, **changes)
+    self_managed.by_id[changed["id"]] = changed
 
     printed = idstack("status", "--stack", "dev", "--json")
 
@@ -124,18 +105,6 @@ def test_a_credential_that_trusts_otherwise_is_said(
 def lines(printed: str) -> list[str]:
     """Without the blanks between columns."""
     return [" ".join(line.split()) for line in printed.splitlines()]
-
-
-def test_each_has_a_line_with_its_role_and_its_state_in_azure(arm: FakeArm, idstack: Idstack) -> None:
-    printed = idstack("status", "--stack", "dev")
-
-    shown = lines(printed.output)
-    head = shown.index("cluster managed identity client id role in Azure federated credentials")
-    assert printed.code == 0
-    assert shown[head + 2 : head + 4] == [
-        f"hc1 acrPull {CLIENT} AcrPull exists",
-        f"hc1 velero {CLIENT} Storage Blob Data Contributor exists velero exists, etcd-backup-job exists",
-    ]
 
 
 def test_scripts_get_a_row_for_each(arm: FakeArm, idstack: Idstack) -> None:
@@ -158,15 +127,15 @@ def test_scripts_get_a_row_for_each(arm: FakeArm, idstack: Idstack) -> None:
     ("resource", "becomes", "line"),
     [
         (PULL, None, f"hc1 acrPull {CLIENT} AcrPull missing"),
-        (PULL, {"clientId": "another"}, f"hc1 acrPull {CLIENT} AcrPull replaced"),
-        (f"{CREDENTIALS}-velero", None, "velero missing, etcd-backup-job exists"),
-        (f"{CREDENTIALS}-velero", {"subject": JOB}, "velero replaced, etcd-backup-job exists"),
+        (PULL, answers.managed_identity(PULL, "another"), f"hc1 acrPull {CLIENT} AcrPull replaced"),
+        (VELERO_POD, None, "velero missing, etcd-backup-job exists"),
+        (VELERO_POD, answers.federated_credential(VELERO_POD, JOB), "velero replaced, etcd-backup-job exists"),
     ],
 )
 def test_what_azure_does_not_have_is_shown_and_is_an_error(
-    arm: FakeArm, idstack: Idstack, resource: str, becomes: dict[str, str] | None, line: str
+    arm: FakeArm, idstack: Idstack, resource: str, becomes: dict[str, Any] | None, line: str
 ) -> None:
-    arm.known[resource] = becomes
+    arm.by_id[resource] = becomes
     identity = "acrPull" if resource == PULL else "velero"
 
     printed = idstack("status", "--stack", "dev")

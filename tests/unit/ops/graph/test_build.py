@@ -259,7 +259,6 @@ def test_what_could_not_be_read_is_in_the_graph() -> None:
     world = small_cluster()
     world.unread = (Unread("the management cluster: no access"),)
 
-    assert replace(world.sources(), unread=(Unread("the probes"),)).unread == (Unread("the probes"),)
     assert world.graph().unread == ("the management cluster: no access",)
 
 

@@ -17,7 +17,7 @@ from identity.catalogue import CONTROL_PLANE
 from ops.graph import html, mermaid, svg
 from ops.graph.model import IdentityGraph
 from ops.world.seen import Unread
-from tests.unit import golden_report
+from tests.unit.golden_report import reviewed_file
 from tests.unit.ops.graph_world import GraphWorld, fifty_clusters, one_cluster, small_cluster
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -68,28 +68,20 @@ def named(name: str) -> IdentityGraph:
     return world.graph()
 
 
-def reviewed(name: str, text: str) -> None:
-    """Assert that this is the reviewed text; with UPDATE_GOLDEN=1 write it."""
-    file = GOLDEN / name
-    if golden_report.IS_REWRITING:
-        file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8"), f"{name} differs; see `make golden`"
-
-
 def without_style(document: str) -> str:
     return re.sub(r"<style>.*?</style>", "<style/>", document, flags=re.DOTALL)
 
 
 def test_a_small_stack_as_json_is_as_reviewed() -> None:
-    reviewed("small.json", json.dumps(small_cluster().graph().to_json(), indent=2) + "\n")
+    reviewed_file(GOLDEN / "small.json", json.dumps(small_cluster().graph().to_json(), indent=2) + "\n")
 
 
 def test_a_small_stack_as_svg_is_as_reviewed() -> None:
-    reviewed("small.svg", without_style(svg.document(small_cluster().graph())))
+    reviewed_file(GOLDEN / "small.svg", without_style(svg.document(small_cluster().graph())))
 
 
 def test_a_small_stack_as_mermaid_is_as_reviewed() -> None:
-    reviewed("small.mmd", mermaid.document(small_cluster().graph()))
+    reviewed_file(GOLDEN / "small.mmd", mermaid.document(small_cluster().graph()))
 
 
 def test_many_clusters_as_mermaid_are_one_node_each() -> None:
