@@ -75,48 +75,40 @@
 
   // Filters
 
-  function chosen() {
-    const words = search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-    return { words, cluster: cluster.value, identity: identity.value, problems: problems.checked };
-  }
-
   function textOf(node) {
     return [node.name, node.detail, node.reason, node.cluster, ...Object.values(node.facts)].join("\n").toLowerCase();
   }
 
   const texts = new Map(graph.nodes.map((node) => [node.id, textOf(node)]));
+  const identities = graph.nodes.filter((node) => node.kind === "identity");
   // Everything behind an identity belongs to it: a search for a role or a scope finds who holds it.
-  const chains = new Map(
-    graph.nodes.filter((node) => node.kind === "identity").map((node) => [node.id, [...reached(node.id, after)]]),
-  );
+  const chains = new Map(identities.map((node) => [node.id, [...reached(node.id, after)]]));
 
-  function matches(node, filter) {
-    if ((filter.cluster && node.cluster !== filter.cluster) || (filter.identity && node.name !== filter.identity)) {
-      return false;
-    }
-    if (filter.problems && node.health !== "error" && node.health !== "warning") {
-      return false;
-    }
-    return filter.words.every((word) => chains.get(node.id).some((id) => texts.get(id).includes(word)));
+  // Of an identity, or of a hosted cluster: it may have a problem, or a name, that none of its identities has.
+  function matches(node, words) {
+    const ids = chains.get(node.id) ?? [node.id];
+    return (
+      (!cluster.value || node.cluster === cluster.value) &&
+      (!identity.value || (node.kind === "identity" && node.name === identity.value)) &&
+      (!problems.checked || node.health === "error" || node.health === "warning") &&
+      words.every((word) => ids.some((id) => texts.get(id).includes(word)))
+    );
   }
 
   function apply() {
-    const filter = chosen();
-    const isFiltered = Boolean(filter.words.length || filter.cluster || filter.identity || filter.problems);
-    const found = new Set();
+    const words = search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const isFiltered = Boolean(words.length || cluster.value || identity.value || problems.checked);
+    const found = new Set(identities.filter((node) => matches(node, words)).map((node) => node.id));
     let shown = 0;
-    for (const node of graph.nodes.filter((each) => each.kind === "identity" && matches(each, filter))) {
-      found.add(node.id);
-    }
     for (const card of cards) {
       const own = after.get(card.dataset.id).filter((id) => found.has(id));
       card.matching = isFiltered ? new Set(own) : null;
-      card.hidden = isFiltered && !own.length && !isOwnMatch(nodes.get(card.dataset.id), filter);
+      card.hidden = isFiltered && !own.length && !matches(nodes.get(card.dataset.id), words);
       shown += card.hidden ? 0 : 1;
       mark(card);
     }
-    if (filter.cluster) {
-      setOpen(cards.find((card) => card.dataset.cluster === filter.cluster), true);
+    if (cluster.value) {
+      setOpen(cards.find((card) => card.dataset.cluster === cluster.value), true);
     }
     byId("found").textContent = isFiltered ? `${counted(found.size, "identity", "identities")} in ${counted(shown, "cluster", "clusters")}` : "";
     byId("nothing").hidden = shown > 0;
@@ -124,16 +116,6 @@
 
   function counted(number, one, many) {
     return `${number} ${number === 1 ? one : many}`;
-  }
-
-  // A hosted cluster may have a problem, or a name, that none of its identities has.
-  function isOwnMatch(node, filter) {
-    return (
-      !filter.identity &&
-      (!filter.cluster || filter.cluster === node.name) &&
-      (!filter.problems || node.health === "error" || node.health === "warning") &&
-      filter.words.every((word) => texts.get(node.id).includes(word))
-    );
   }
 
   function mark(card) {
