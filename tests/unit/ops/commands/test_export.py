@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.conftest import FakeEngine, Idstack, Printed
 from tests.unit.specification import GROUPS, specification
 
 GOLDEN = Path(__file__).parent / "golden/hypershift"
@@ -72,6 +73,19 @@ OUTPUTS: Any = {
     "hostedClusters": {"hc1": described()},
 }
 
+Export = Callable[..., Printed]
+
+
+@pytest.fixture
+def export(engine: FakeEngine, idstack: Idstack) -> Export:
+    """Exports these hosted clusters of the stack `dev`, `hc1` unless given; `changes` are those of its outputs."""
+
+    def export(*arguments: str, clusters: Any = None, **changes: Any) -> Printed:
+        engine.has({**OUTPUTS, **changes, **({} if clusters is None else {"hostedClusters": clusters})})
+        return idstack("export", "hypershift", "--stack", "dev", *arguments)
+
+    return export
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -85,18 +99,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     "file", ["managed-identities.json", "data-plane-identities.json", "infra.json", "hosted-cluster.yaml"]
 )
-def test_a_file_has_the_shape_that_the_cli_reads(engine: FakeEngine, idstack: Idstack, file: str) -> None:
-    engine.has(OUTPUTS)
-
-    assert idstack("export", "hypershift", "--stack", "dev").code == 0
+def test_a_file_has_the_shape_that_the_cli_reads(export: Export, file: str) -> None:
+    assert export().code == 0
 
     assert Path("hypershift/hc1", file).read_text() == (GOLDEN / file).read_text()
 
 
-def test_the_files_have_the_stacks_values(engine: FakeEngine, idstack: Idstack) -> None:
+def test_the_files_have_the_stacks_values(export: Export) -> None:
     """The CLI reads them as YAML."""
-    engine.has(OUTPUTS)
-    idstack("export", "hypershift", "--stack", "dev", "--directory", "out")
+    export("--directory", "out")
 
     identities = OUTPUTS["hostedClusters"]["hc1"]["hostedClusterSpec"]["platform"]["azure"][
         "azureAuthenticationConfig"
@@ -111,18 +122,12 @@ def test_the_files_have_the_stacks_values(engine: FakeEngine, idstack: Idstack) 
     )
 
 
-def test_the_commands_have_their_flags(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has(OUTPUTS)
-
-    printed = idstack("export", "hypershift", "--stack", "dev")
-
-    assert printed.output == (GOLDEN / "commands.txt").read_text()
+def test_the_commands_have_their_flags(export: Export) -> None:
+    assert export().output == (GOLDEN / "commands.txt").read_text()
 
 
-def test_scripts_get_the_same_as_json(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has(OUTPUTS)
-
-    document = json.loads(idstack("export", "hypershift", "--stack", "dev", "--json").output)
+def test_scripts_get_the_same_as_json(export: Export) -> None:
+    document = json.loads(export("--json").output)
 
     commands = [line.replace("\\\n", " ") for line in (GOLDEN / "commands.txt").read_text().split("\n\n")[1:]]
     definitions, install, create, render = (shlex.split(command) for command in commands)
@@ -165,14 +170,13 @@ def test_scripts_get_the_same_as_json(engine: FakeEngine, idstack: Idstack) -> N
     ],
 )
 def test_what_the_stack_does_not_know_is_a_variable(
-    engine: FakeEngine, idstack: Idstack, without: tuple[str, ...], left_out: list[str], flags: list[str]
+    export: Export, without: tuple[str, ...], left_out: list[str], flags: list[str]
 ) -> None:
     cluster = {key: value for key, value in described().items() if key not in without}
     for key in {"services", "dns"}.intersection(without):
         del cluster["hostedClusterBase"]["spec"][key]
-    engine.has({**OUTPUTS, "hostedClusters": {"hc1": cluster}})
 
-    lines = idstack("export", "hypershift", "--stack", "dev").output.splitlines()
+    lines = export(clusters={"hc1": cluster}).output.splitlines()
 
     assert [line for line in lines if "is left out" in line] == left_out
     assert [flag for flag in flags if not any(flag in line for line in lines)] == []
@@ -180,11 +184,10 @@ def test_what_the_stack_does_not_know_is_a_variable(
     assert set(Path("hypershift/hc1").iterdir()) == written
 
 
-def test_a_cluster_without_host_names_is_created_without_their_domain(engine: FakeEngine, idstack: Idstack) -> None:
+def test_a_cluster_without_host_names_is_created_without_their_domain(export: Export) -> None:
     cluster = {key: value for key, value in described().items() if key != "externalDnsDomain"}
-    engine.has({**OUTPUTS, "hostedClusters": {"hc1": cluster}})
 
-    printed = idstack("export", "hypershift", "--stack", "dev").output
+    printed = export(clusters={"hc1": cluster}).output
 
     _, _, install, create, render = printed.split("\n\n")
     assert "--external-dns-domain-filter" in install
@@ -192,24 +195,20 @@ def test_a_cluster_without_host_names_is_created_without_their_domain(engine: Fa
     assert "hosted-cluster.yaml is left out" not in printed
 
 
-def test_clusters_of_one_domain_give_the_filter_of_external_dns(engine: FakeEngine, idstack: Idstack) -> None:
+def test_clusters_of_one_domain_give_the_filter_of_external_dns(export: Export) -> None:
     other = {**described("hc2"), "externalDnsDomain": "elsewhere.example.com"}
-    engine.has({**OUTPUTS, "hostedClusters": {"hc1": described(), "hc2": other}})
 
-    install = idstack("export", "hypershift", "--stack", "dev").output.split("\n\n")[2]
+    install = export(clusters={"hc1": described(), "hc2": other}).output.split("\n\n")[2]
 
     assert '--external-dns-domain-filter "$MGMT_DNS_ZONE_NAME"' in install
 
 
 @pytest.mark.parametrize(("key", "is_said"), [("privateLink", True), ("swift", False)])
-def test_a_private_link_that_hypershift_does_not_make_is_said(
-    engine: FakeEngine, idstack: Idstack, key: str, is_said: bool
-) -> None:
+def test_a_private_link_that_hypershift_does_not_make_is_said(export: Export, key: str, is_said: bool) -> None:
     cluster = described()
     cluster["hostedClusterSpec"]["platform"]["azure"] |= {"topology": "Private", "private": {"type": "x", key: {}}}
-    engine.has({**OUTPUTS, "hostedClusters": {"hc1": cluster}})
 
-    printed = idstack("export", "hypershift", "--stack", "dev")
+    printed = export(clusters={"hc1": cluster})
 
     assert (
         "hc1: HyperShift creates no Private Link Service with --managed-service ARO-HCP" in printed.output
@@ -231,10 +230,10 @@ def self_managed(name: str) -> Any:
     return cluster
 
 
-def test_each_way_has_a_hypershift_of_its_own(engine: FakeEngine, idstack: Idstack) -> None:
-    engine.has({**OUTPUTS, "hostedClusters": {"hc1": described(), "hc2": self_managed("hc2")}})
+def test_each_way_has_a_hypershift_of_its_own(export: Export) -> None:
+    printed = export(clusters={"hc1": described(), "hc2": self_managed("hc2")}).output
 
-    _, _, first, second, *_ = idstack("export", "hypershift", "--stack", "dev").output.split("\n\n")
+    _, _, first, second, *_ = printed.split("\n\n")
 
     assert "--managed-service ARO-HCP" in first
     assert second.startswith("hypershift install")
@@ -250,50 +249,46 @@ def test_a_stack_without_a_vault_is_exported(engine: FakeEngine, idstack: Idstac
     assert set(document["clusters"]["hc2"]["files"]) == {"--workload-identities-file", "--infra-json"}
 
 
-def test_one_cluster_or_all_of_them(engine: FakeEngine, idstack: Idstack, folder: Path) -> None:
-    engine.has({**OUTPUTS, "hostedClusters": {"hc1": described(), "hc2": described("hc2")}})
+def test_one_cluster_or_all_of_them(export: Export, folder: Path) -> None:
+    clusters = {"hc1": described(), "hc2": described("hc2")}
 
-    idstack("export", "hypershift", "--stack", "dev", "--cluster", "hc2")
+    export("--cluster", "hc2", clusters=clusters)
     one = sorted(each.name for each in (folder / "hypershift").iterdir())
-    idstack("export", "hypershift", "--stack", "dev")
+    export(clusters=clusters)
 
     assert one == ["hc2"]
     assert sorted(each.name for each in (folder / "hypershift").iterdir()) == ["hc1", "hc2"]
 
 
 @pytest.mark.parametrize(
-    ("outputs", "arguments", "reason"),
+    ("clusters", "arguments", "reason"),
     [
         (
-            {"hostedClusters": {}},
+            {},
             (),
             "the stack dev has no hosted cluster: there is nothing to export before `make up STACK=dev`",
         ),
-        (OUTPUTS, ("--cluster", "hc9"), "the stack dev has no hosted cluster hc9; it has hc1"),
-        (OUTPUTS, ("--directory", "/dev/null"), "the files cannot be written: "),
+        (None, ("--cluster", "hc9"), "the stack dev has no hosted cluster hc9; it has hc1"),
+        (None, ("--directory", "/dev/null"), "the files cannot be written: "),
     ],
 )
 def test_what_cannot_be_exported_is_reported(
-    engine: FakeEngine, idstack: Idstack, outputs: dict[str, Any], arguments: tuple[str, ...], reason: str
+    export: Export, clusters: dict[str, Any] | None, arguments: tuple[str, ...], reason: str
 ) -> None:
-    engine.has(outputs)
-
-    printed = idstack("export", "hypershift", "--stack", "dev", *arguments)
+    printed = export(*arguments, clusters=clusters)
 
     assert (printed.code, printed.output) == (1, "")
     assert printed.error.startswith(f"idstack: {reason}")
 
 
-def test_a_cluster_that_the_cli_would_write_otherwise_is_refused(
-    engine: FakeEngine, idstack: Idstack, folder: Path
-) -> None:
+def test_a_cluster_that_the_cli_would_write_otherwise_is_refused(export: Export, folder: Path) -> None:
     other = copy.deepcopy(described("hc2", "AzureChinaCloud"))
     identities = other["hostedClusterSpec"]["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"]
     del identities["controlPlane"]["imageRegistry"]
     identities["controlPlane"]["disk"]["objectEncoding"] = "hex"
-    engine.has({**OUTPUTS, "hostedClusters": {"hc1": described(), "hc2": other}})
+    clusters = {"hc1": described(), "hc2": other}
 
-    printed = idstack("export", "hypershift", "--stack", "dev", "--json")
+    printed = export("--json", clusters=clusters)
 
     assert (printed.code, printed.output, list(folder.iterdir())) == (1, "", [])
     assert printed.error.splitlines()[1:4] == [
@@ -301,17 +296,16 @@ def test_a_cluster_that_the_cli_would_write_otherwise_is_refused(
         "  hc2: it writes imageRegistry with an empty secret name, which the API refuses",
         "  hc2: it leaves out the cloud, which means AzurePublicCloud, but this cluster is in AzureChinaCloud",
     ]
-    assert idstack("export", "hypershift", "--stack", "dev", "--cluster", "hc1").code == 0
+    assert export("--cluster", "hc1", clusters=clusters).code == 0
 
 
 @pytest.mark.parametrize("arguments", [(), ("--json",), ("--cluster", "hc1")])
 def test_a_stack_that_owns_the_control_planes_namespace_exports_nothing(
-    engine: FakeEngine, idstack: Idstack, folder: Path, arguments: tuple[str, ...]
+    export: Export, folder: Path, arguments: tuple[str, ...]
 ) -> None:
     owned = {**described(), "controlPlane": {"disk": {}}}
-    engine.has({**OUTPUTS, "clusterSide": "stack", "hostedClusters": {"hc1": owned}})
 
-    printed = idstack("export", "hypershift", "--stack", "dev", *arguments)
+    printed = export(*arguments, clusters={"hc1": owned}, clusterSide="stack")
 
     assert (printed.code, printed.output, list(folder.iterdir())) == (1, "", [])
     assert printed.error == (
@@ -322,12 +316,11 @@ def test_a_stack_that_owns_the_control_planes_namespace_exports_nothing(
     )
 
 
-def test_a_self_managed_cluster_beside_the_stacks_own_is_exported(engine: FakeEngine, idstack: Idstack) -> None:
-    owned = {**described(), "controlPlane": {"disk": {}}}
-    engine.has({**OUTPUTS, "clusterSide": "stack", "hostedClusters": {"hc1": owned, "hc2": self_managed("hc2")}})
+def test_a_self_managed_cluster_beside_the_stacks_own_is_exported(export: Export) -> None:
+    clusters = {"hc1": {**described(), "controlPlane": {"disk": {}}}, "hc2": self_managed("hc2")}
 
-    both = idstack("export", "hypershift", "--stack", "dev")
-    one = idstack("export", "hypershift", "--stack", "dev", "--cluster", "hc2", "--json")
+    both = export(clusters=clusters, clusterSide="stack")
+    one = export("--cluster", "hc2", "--json", clusters=clusters, clusterSide="stack")
 
     assert both.code == 1
     assert both.error.endswith("then export again; --cluster exports hc2\n")

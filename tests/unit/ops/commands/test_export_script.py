@@ -26,6 +26,11 @@ echo "{name} $*" >> {record}
 Run = Callable[[Mapping[str, str]], "subprocess.CompletedProcess[str]"]
 
 
+def exported(engine: FakeEngine, idstack: Idstack, outputs: Any = OUTPUTS) -> str:
+    engine.has(outputs)
+    return idstack("export", "hypershift", "--stack", "dev", "--script", "hc1.sh").output
+
+
 @pytest.fixture
 def own(tmp_path: Path) -> dict[str, str]:
     """Every variable of the script, those of files with a file."""
@@ -36,12 +41,15 @@ def own(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, own: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run `hc1.sh` of the working directory in another one, with these variables instead of some of its own."""
+def run(
+    tmp_path: Path, own: dict[str, str], monkeypatch: pytest.MonkeyPatch, engine: FakeEngine, idstack: Idstack
+) -> Run:
+    """Run the exported `hc1.sh` of the working directory in another one, with some other variables than its own."""
     folder, elsewhere, programs = (tmp_path / name for name in ("here", "elsewhere", "programs"))
     for each in (folder, elsewhere, programs):
         each.mkdir()
     monkeypatch.chdir(folder)
+    exported(engine, idstack)
     for name in ("kubectl", "hypershift"):
         program = programs / name
         program.write_text(_PROGRAM.format(name=name, record=tmp_path / "record"))
@@ -61,13 +69,8 @@ def _calls(tmp_path: Path) -> list[str]:
     return record.read_text().splitlines() if record.exists() else []
 
 
-def _exported(engine: FakeEngine, idstack: Idstack, outputs: Any = OUTPUTS) -> str:
-    engine.has(outputs)
-    return idstack("export", "hypershift", "--stack", "dev", "--script", "hc1.sh").output
-
-
 def test_the_script_is_valid_and_printed_beside_its_files(run: Run, engine: FakeEngine, idstack: Idstack) -> None:
-    printed = _exported(engine, idstack)
+    printed = exported(engine, idstack)
 
     assert [Path(line).name for line in printed.splitlines()] == [
         "managed-identities.json",
@@ -79,11 +82,7 @@ def test_the_script_is_valid_and_printed_beside_its_files(run: Run, engine: Fake
     subprocess.run(["bash", "-n", "hc1.sh"], check=True)
 
 
-def test_operator_and_cluster_come_in_the_order_that_works(
-    run: Run, engine: FakeEngine, idstack: Idstack, tmp_path: Path
-) -> None:
-    _exported(engine, idstack)
-
+def test_operator_and_cluster_come_in_the_order_that_works(run: Run, tmp_path: Path) -> None:
     done = run({"PULL_SECRET": str(tmp_path / "pull_secret")})
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -101,10 +100,7 @@ def test_operator_and_cluster_come_in_the_order_that_works(
 
 
 @pytest.mark.parametrize("name", sorted((FILES | VALUES).keys() - {"MGMT_DNS_ZONE_NAME", "PARENT_DNS_ZONE"}))
-def test_a_missing_variable_ends_it_before_any_change(
-    run: Run, engine: FakeEngine, idstack: Idstack, own: dict[str, str], tmp_path: Path, name: str
-) -> None:
-    _exported(engine, idstack)
+def test_a_missing_variable_ends_it_before_any_change(run: Run, own: dict[str, str], tmp_path: Path, name: str) -> None:
     del own[name]
 
     done = run({})
@@ -114,28 +110,19 @@ def test_a_missing_variable_ends_it_before_any_change(
     assert _calls(tmp_path) == []
 
 
-def test_an_empty_variable_is_a_missing_one(run: Run, engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
-    _exported(engine, idstack)
-
+def test_an_empty_variable_is_a_missing_one(run: Run, tmp_path: Path) -> None:
     assert run({"RELEASE_IMAGE": ""}).returncode != 0
     assert _calls(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
-def test_a_file_that_is_not_there_ends_it_before_any_change(
-    run: Run, engine: FakeEngine, idstack: Idstack, tmp_path: Path, name: str
-) -> None:
-    _exported(engine, idstack)
-
+def test_a_file_that_is_not_there_ends_it_before_any_change(run: Run, tmp_path: Path, name: str) -> None:
     done = run({name: "/no such file"})
 
     assert (done.returncode, done.stderr, _calls(tmp_path)) == (1, "/no such file cannot be read\n", [])
 
 
-def test_a_missing_program_ends_it_before_any_change(
-    run: Run, engine: FakeEngine, idstack: Idstack, tmp_path: Path
-) -> None:
-    _exported(engine, idstack)
+def test_a_missing_program_ends_it_before_any_change(run: Run, tmp_path: Path) -> None:
     (tmp_path / "programs/hypershift").unlink()
 
     done = run({})
@@ -143,9 +130,7 @@ def test_a_missing_program_ends_it_before_any_change(
     assert (done.returncode, done.stderr, _calls(tmp_path)) == (1, "hypershift is not on PATH\n", [])
 
 
-def test_a_step_that_fails_ends_it(run: Run, engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
-    _exported(engine, idstack)
-
+def test_a_step_that_fails_ends_it(run: Run, tmp_path: Path) -> None:
     assert run({"FAILS": "hypershift install"}).returncode == 1
     assert _calls(tmp_path)[-1].startswith("hypershift install")
 
@@ -153,7 +138,7 @@ def test_a_step_that_fails_ends_it(run: Run, engine: FakeEngine, idstack: Idstac
 def test_what_the_stack_does_not_know_is_checked_too(run: Run, engine: FakeEngine, idstack: Idstack) -> None:
     cluster = {key: value for key, value in described().items() if key != "externalDnsDomain"}
     cluster["hostedClusterBase"] = {"metadata": {}, "spec": {}}
-    _exported(engine, idstack, {**OUTPUTS, "hostedClusters": {"hc1": cluster}})
+    exported(engine, idstack, {**OUTPUTS, "hostedClusters": {"hc1": cluster}})
 
     text = Path("hc1.sh").read_text()
 
@@ -166,7 +151,7 @@ def test_a_cluster_that_the_stack_applies_is_not_created_again(
 ) -> None:
     applied = copy.deepcopy(described())
     applied["hostedClusterBase"]["spec"]["release"] = {"image": "registry.example.com/release:1"}
-    _exported(engine, idstack, {**OUTPUTS, "hostedClusters": {"hc1": applied}})
+    exported(engine, idstack, {**OUTPUTS, "hostedClusters": {"hc1": applied}})
 
     done = run({})
 
