@@ -31,12 +31,14 @@ SETTINGS: Final = {
 }
 """Inputs that come from the configuration, or from what it names."""
 _STORED: Final = ("objectEncoding", "secretName", "vaultId")
+SLOT: Final = {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90}
+"""A slot of a schedule."""
 _INPUTS: Final = {
     RenewedType.SCHEDULE: {
         **{key: SETTINGS[key] for key in ("lifetimeDays", "renewBeforeDays", *_STORED)},
         "current": "a",
-        "a": {"generation": 1},
-        "b": {"generation": 2},
+        "a": SLOT,
+        "b": {**SLOT, "generation": 2},
         "renewal": "first certificate",
     },
     RenewedType.CERTIFICATE: {
@@ -103,7 +105,7 @@ class Identity:
             {**resource(component, _COMPONENT), "parent": cluster},
             {**resource(entra, "idstack:azure:EntraApplication"), "parent": component},
             *({**each, "parent": entra} for each in own),
-            {**secret, "parent": component},
+            {**secret, "parent": component, "outputs": {"generation": "a1", "deliveredAt": SLOT["notBefore"]}},
             resource(self.secret_provider_class, CLASS, depends_on=self.secret),
         ]
 
@@ -116,7 +118,13 @@ class Identity:
                 "update",
                 self.schedule,
                 schedule,
-                {**schedule, "current": "b", "b": {"generation": 3}, "renewal": "slot b", "delivered": {"name": "a1"}},
+                {
+                    **schedule,
+                    "current": "b",
+                    "b": {**SLOT, "generation": 3},
+                    "renewal": "slot b",
+                    "delivered": {"name": "a1"},
+                },
             ),
             step(
                 "replace",

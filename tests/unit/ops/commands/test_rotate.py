@@ -10,39 +10,21 @@ from typing import Any
 import pytest
 
 from identity.credentials import rfc3339
-from ops.renewal.renewable import RenewedType
 from tests.unit.ops.conftest import FakeEngine, Idstack
+from tests.unit.ops.renewal_world import SLOT, Identity
 from tests.unit.ops.stacks import output
 
-_STACK = "urn:pulumi:dev::idstack"
-_CLUSTER = "idstack:hypershift:HostedCluster"
-_IDENTITY = "idstack:azure:ControlPlaneIdentity"
-_ENTRA = f"{_IDENTITY}$idstack:azure:EntraApplication"
+_INGRESS, _DISK, _KMS = (Identity(f"hc1-{name}") for name in ("ingress", "disk", "kms"))
 
 
-def _resources(name: str, *, renewed: datetime | None = None) -> list[dict[str, Any]]:
-    """An identity as the state has it; `renewed`: when its slot b became current, if it did."""
-    component = f"{_STACK}::{_IDENTITY}::{name}"
-    entra = f"{_STACK}::{_ENTRA}::{name}-entra"
-    issued = {"generation": 1, "notBefore": "2026-01-31T09:25:15Z", "validDays": 90}
-    newer = {**issued, "generation": 2, "notBefore": rfc3339.render(renewed or datetime(2026, 1, 31, tzinfo=UTC))}
-    slots = {"current": "b" if renewed else "a", "a": issued, "b": newer if renewed else issued}
-    return [
-        {"urn": component, "type": _IDENTITY, "parent": f"{_STACK}::{_CLUSTER}::{name.partition('-')[0]}"},
-        {"urn": entra, "type": "idstack:azure:EntraApplication", "parent": component},
-        {
-            "urn": f"{_STACK}::{_ENTRA}$idstack:index:RenewalSchedule::{name}-entra-schedule",
-            "type": "idstack:index:RenewalSchedule",
-            "parent": entra,
-            "inputs": slots,
-        },
-        {
-            "urn": f"{_STACK}::{_IDENTITY}${RenewedType.SECRET}::{name}-credential-secret",
-            "type": RenewedType.SECRET,
-            "parent": component,
-            "outputs": {"generation": "b2" if renewed else "a1", "deliveredAt": newer["notBefore"]},
-        },
-    ]
+def _renewed(identity: Identity, at: datetime) -> list[Any]:
+    """An identity whose slot b became current at that time."""
+    since = rfc3339.render(at)
+    changes = {
+        identity.schedule: {"inputs": {"current": "b", "a": SLOT, "b": {**SLOT, "generation": 2, "notBefore": since}}},
+        identity.secret: {"outputs": {"generation": "b2", "deliveredAt": since}},
+    }
+    return [each | changes.get(each["urn"], {}) for each in identity.resources()]
 
 
 @pytest.fixture
@@ -55,7 +37,7 @@ def stack(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
         "imageRegistry": output("managed-azure-image-registry", "ciro-hc1-json", **later),
     }
     engine.has({"hostedClusters": {"hc1": {"controlPlane": rows}}})
-    engine.has_resources(*_resources("hc1-ingress"), *_resources("hc1-disk"))
+    engine.has_resources(*_INGRESS.resources(), *_DISK.resources())
     return engine
 
 
@@ -122,7 +104,7 @@ def test_several_can_be_named_and_a_field_means_that_of_every_cluster(engine: Fa
     }
     engine.has({"hostedClusters": {"hc1": {"controlPlane": rows}, "hc2": {"controlPlane": rows}}})
     names = ("hc1-ingress", "hc1-disk", "hc2-ingress", "hc2-disk")
-    engine.has_resources(*(each for name in names for each in _resources(name)))
+    engine.has_resources(*(each for name in names for each in Identity(name).resources()))
 
     assert idstack("rotate", "--stack", "dev", "--identity", "ingress", "-i", "hc2/disk").code == 0
     assert engine.renewals == [
@@ -133,7 +115,7 @@ def test_several_can_be_named_and_a_field_means_that_of_every_cluster(engine: Fa
 def _renewed_two_hours_ago(stack: FakeEngine) -> str:
     """Both identities; returns until when pods may need the previous certificate."""
     renewed = datetime.now(UTC) - timedelta(hours=2)
-    stack.has_resources(*_resources("hc1-kms", renewed=renewed), *_resources("hc1-disk"))
+    stack.has_resources(*_renewed(_KMS, renewed), *_DISK.resources())
     rows = {
         "disk": output("managed-azure-disk-csi", "azure-disk-hc1-json", notAfter="2999-02-19T16:50:04Z"),
         "kms": output("managed-azure-kms", "kms-hc1-json", notAfter="2999-02-19T16:50:04Z"),
