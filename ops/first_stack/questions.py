@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, get_args
@@ -64,16 +63,6 @@ def _management_cluster(text: str) -> None:
     _spec(types.ManagedClusterName).check(name)
 
 
-def _backend(text: str) -> None:
-    if not re.fullmatch(r"(file|azblob|s3|gs|https)://\S+", text):
-        raise ValueError
-
-
-def _side(text: str) -> None:
-    if text not in list(Side):
-        raise ValueError
-
-
 _IMAGE: Final = _of(
     "--image", "The probe's image (`make probe-image REGISTRY=<registry>` pushes it and prints its name)", types.Image
 )
@@ -84,7 +73,7 @@ _ALWAYS: Final = (
         "--side",
         "Who creates pods and SecretProviderClasses on the management cluster",
         "hypershift, its operators; or stack, this stack",
-        _side,
+        matching("|".join(Side)),
         Side.HYPERSHIFT.value,
     ),
     _of("--cluster", "The name of the hosted cluster", types.ClusterName, "hc1"),
@@ -101,7 +90,7 @@ _ALWAYS: Final = (
         "try)",
         "the address of a backend: azblob://<container>?storage_account=<name>, s3://..., gs://..., https://... or "
         "file://<folder>",
-        _backend,
+        matching(r"(file|azblob|s3|gs|https)://\S+"),
     ),
 )
 
