@@ -38,19 +38,14 @@ def _find_vault(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
             evidence=f"the vault {name} uses access policies, so that no role assignment counts",
             fix=f"`az keyvault update --name {name} --enable-rbac-authorization true`",
         )
-    own = state.own_vault
-    if own is not None and vault.public_network_access.lower() != own.public_network_access.lower():
-        yield Fault(
-            evidence=f"publicNetworkAccess of {name} is {vault.public_network_access}; the stack has set "
-            f"{own.public_network_access}",
-            fix=world.repair,
-        )
-    if own is not None and vault.default_action.lower() != own.default_action.lower():
-        yield Fault(
-            evidence=f"the default action of {name} for other networks is {vault.default_action}; the stack has set "
-            f"{own.default_action}",
-            fix=world.repair,
-        )
+    if (own := state.own_vault) is None:
+        return
+    for setting, actual, expected in (
+        (f"publicNetworkAccess of {name}", vault.public_network_access, own.public_network_access),
+        (f"the default action of {name} for other networks", vault.default_action, own.default_action),
+    ):
+        if actual.lower() != expected.lower():
+            yield Fault(evidence=f"{setting} is {actual}; the stack has set {expected}", fix=world.repair)
 
 
 def _find_reader_role(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
