@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+from azure.core.credentials import TokenCredential
 
 from identity.access.arm_environment import credential
 from identity.access.azure_client import AzureClient
 from identity.access.errors import LoginRefusedError
 from identity.clouds import CLOUDS, LOCAL_CLOUD, LOCAL_ENVIRONMENT_VARIABLE, Cloud, LocalEnvironment, local_cloud
 
+SignIn: TypeAlias = tuple[Cloud, TokenCredential, str | None]
+"""A cloud, a credential for it, and the file of the authorities to trust if they are not the machine's."""
+
 
 def connected(name: str, tenant_id: str, environ: Mapping[str, str]) -> AzureClient:
-    """A client of the cloud of that name (`identity/clouds.py`), which signs in at its first request.
+    """A client with the sign-in of `signed_in`; raises as it does."""
+    return AzureClient(*signed_in(name, tenant_id, environ))
 
-    Raises LoginRefusedError for an unknown cloud, or the local one while it does not run.
+
+def signed_in(name: str, tenant_id: str, environ: Mapping[str, str]) -> SignIn:
+    """The environment's sign-in to the cloud of that name (`identity/clouds.py`), which begins with the first token.
+
+    Raises LoginRefusedError for an unknown cloud, or the local one while it does not run, and as `credential` does.
     """
     cloud, ca_file = _cloud(name, environ)
     options: dict[str, Any] = {"authority": cloud.authority_host}
     if ca_file is not None:
         options |= {"connection_verify": ca_file, "disable_instance_discovery": True}
-    return AzureClient(cloud, credential(tenant_id, environ, **options), ca_file)
+    return cloud, credential(tenant_id, environ, **options), ca_file
 
 
 def _cloud(name: str, environ: Mapping[str, str]) -> tuple[Cloud, str | None]:

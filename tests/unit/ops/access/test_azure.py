@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from identity.access import azure_connection
 from ops.access import azure, management_cluster
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -18,7 +19,7 @@ def sign_ins(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tenants of the sign-ins so far."""
     engine.configures(cloud="AzurePublicCloud", tenantId="t")
     tenants: list[str] = []
-    monkeypatch.setattr(azure, "credential", lambda tenant, _, **__: tenants.append(tenant))
+    monkeypatch.setattr(azure_connection, "credential", lambda tenant, _, **__: tenants.append(tenant))
     return tenants
 
 
@@ -56,3 +57,10 @@ def test_an_incomplete_file_is_told_what_to_set(
 
     with pytest.raises(CommandError, match=rf"has no {missing}, .* -- config set {missing} <uuid>`"):
         read(Engine("dev"))
+
+
+def test_an_unknown_cloud_is_refused_with_the_known_ones(engine: FakeEngine) -> None:
+    engine.configures(cloud="AzureGermanCloud", tenantId="t")
+
+    with pytest.raises(CommandError, match='cloud: found "AzureGermanCloud"; accepted: AzurePublicCloud, '):
+        sign_in(Engine("dev"))
