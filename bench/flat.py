@@ -61,7 +61,9 @@ def _completed(calls: list[dict[str, Any]], method: str) -> Iterator[dict[str, A
 def _row(urn: str, call: Mapping[str, Any], outputs: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, Any]:
     request = call["request"]
     is_top = made[request["parent"]]["request"]["type"] == STACK_TYPE
-    of_properties = {name: each.get("urns", []) for name, each in request.get("propertyDependencies", {}).items()}
+    of_properties = {
+        name: dependency.get("urns", []) for name, dependency in request.get("propertyDependencies", {}).items()
+    }
     # On the wire the inputs of a provider are strings, whatever their type.
     values = {"true": True, "false": False} if request["type"].startswith("pulumi:providers:") else {}
     implied = {owner for owners in of_properties.values() for owner in owners}
@@ -71,9 +73,11 @@ def _row(urn: str, call: Mapping[str, Any], outputs: Mapping[str, Any], made: Ma
         "name": request["name"],
         "custom": request.get("custom", False),
         "parent": request["parent"],
-        "dependsOn": [each for each in request.get("dependencies", []) if each not in implied],
+        "dependsOn": [dependency for dependency in request.get("dependencies", []) if dependency not in implied],
         # Children inherit them.
-        "providers": [each.rpartition("::")[0] for each in request.get("providers", {}).values()] if is_top else [],
+        "providers": [provider.rpartition("::")[0] for provider in request.get("providers", {}).values()]
+        if is_top
+        else [],
         "options": {ours: request[theirs] for theirs, ours in _OPTIONS.items() if theirs in request},
         "inputs": {
             name: _argument(values.get(str(value), value), of_properties.get(name, []), made)

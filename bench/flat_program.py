@@ -52,7 +52,7 @@ def _argument(recorded: Mapping[str, Any]) -> Any:
         return getattr(_registered[recorded["of"]], recorded[OUTPUT])
     if DERIVED in recorded:
         value = recorded[DERIVED]
-        known = pulumi.Output.all(*(_registered[each].id for each in recorded["of"])).apply(lambda _: value)  # type: ignore[attr-defined]
+        known = pulumi.Output.all(*(_registered[urn].id for urn in recorded["of"])).apply(lambda _: value)  # type: ignore[attr-defined]
         return pulumi.Output.secret(known) if recorded["secret"] else known
     return pulumi.Output.secret(recorded[CONSTANT]) if recorded["secret"] else recorded[CONSTANT]
 
@@ -78,7 +78,7 @@ def _register(row: Mapping[str, Any]) -> None:
         return
     options = pulumi.ResourceOptions(
         parent=_registered.get(row["parent"]),
-        depends_on=[_registered[each] for each in row["dependsOn"]],
+        depends_on=[_registered[dependency] for dependency in row["dependsOn"]],
         providers=[_registered[provider] for provider in row["providers"]],  # type: ignore[misc]
         **row["options"],
     )

@@ -24,7 +24,7 @@ _AT_ONCE: Final = 4
 class _Point:
     clusters: int
     together: Cost
-    each: Cost
+    apart: Cost
 
 
 def growth(sizes: Sequence[int] = SMALL) -> Iterator[Figure]:
@@ -39,16 +39,16 @@ def growth(sizes: Sequence[int] = SMALL) -> Iterator[Figure]:
         yield Figure(
             name=f"{clusters}: CPU with a stack each",
             unit="s",
-            ours=point.each.cpu,
+            ours=point.apart.cpu,
             peer=point.together.cpu,
             peer_name="all in one stack",
             limit=Limit("at most", 1) if size == max(sizes) > 1 else None,
-            note=f"wall {point.each.wall:.0f} s, {_AT_ONCE} at a time, against {point.together.wall:.0f} s",
+            note=f"wall {point.apart.wall:.0f} s, {_AT_ONCE} at a time, against {point.together.wall:.0f} s",
         )
         yield Figure(
             name=f"{clusters}: largest process with a stack each",
             unit="MB",
-            ours=point.each.peak,
+            ours=point.apart.peak,
             peer=point.together.peak,
             peer_name="all in one stack",
         )
@@ -58,13 +58,13 @@ def growth(sizes: Sequence[int] = SMALL) -> Iterator[Figure]:
 
 def _exponents(points: Sequence[_Point]) -> Iterator[Figure]:
     sizes = [point.clusters for point in points]
-    each = growth_exponent(sizes, [point.each.cpu for point in points])
+    apart = growth_exponent(sizes, [point.apart.cpu for point in points])
     together = growth_exponent(sizes, [point.together.cpu for point in points])
     note = f"p of CPU ~ clusters^p, fitted to {', '.join(map(str, sizes))} clusters"
     yield Figure(
         name="growth of a stack each",
         unit="",
-        ours=each,
+        ours=apart,
         peer=1,
         peer_name="linear growth",
         limit=Limit("at most", 1.1),

@@ -55,7 +55,7 @@ class _Run:
 def makespan() -> Iterator[Figure]:
     """`up` of a hosted cluster at each latency. The stack's Azure side alone, as the scripts create it."""
     runs = in_turn(_ROUNDS, lambda: _run(0.0), lambda: _run(_LATENCY))
-    quick, slow = (min(each, key=lambda run: run.makespan) for each in runs)
+    quick, slow = (min(series, key=lambda run: run.makespan) for series in runs)
     weights = {resource["urn"]: _LATENCY * operations(resource) for resource in slow.resources}
     for urn, weight in weights.items():
         begin, end = slow.spans.get(urn, (0.0, weight))
@@ -89,7 +89,7 @@ def makespan() -> Iterator[Figure]:
         peer=_AZ_CALLS * _LATENCY,
         peer_name=f"{_AZ_CALLS} az calls in sequence, which create fewer things",
     )
-    certificates = [slow.spans[each["urn"]] for each in slow.resources if each["type"] == _CERTIFICATE]
+    certificates = [slow.spans[resource["urn"]] for resource in slow.resources if resource["type"] == _CERTIFICATE]
     yield Figure(
         name="certificates that are issued at once during the up",
         unit="calls",

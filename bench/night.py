@@ -111,7 +111,7 @@ def nights(names: Sequence[str]) -> Mapping[int, Counter[int]]:
 
 def simulated(by_day: Mapping[int, Counter[int]], idle: DailyRun, renewing: DailyRun) -> Night:
     """The night with most renewals: all clusters' runs, eight at a time, each asking for everything at its end."""
-    renewed = max(by_day.values(), key=lambda each: each.total())
+    renewed = max(by_day.values(), key=lambda day: day.total())
     free, graph, vault = [0.0] * _AT_ONCE, [], []
     heapq.heapify(free)
     for cluster in range(CLUSTERS):

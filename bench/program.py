@@ -40,7 +40,7 @@ def program() -> Iterator[Figure]:
         name="peak memory of the program",
         unit="MB",
         ours=min(run.peak for run in ours),
-        peer=min(each.peak for each in flat),
+        peer=min(run.peak for run in flat),
         peer_name="the same script",
         limit=Limit("at most", 1.25),
         note=f"least of {_ROUNDS} runs in turn, {what}",

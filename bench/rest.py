@@ -44,7 +44,7 @@ def rest() -> list[Figure]:
         )
         for name, seconds, most, what in (
             ("a local stack at rest", sum(used.values()), 80, "daemon, kubelet and ten credential probes"),
-            ("the local cloud at rest", sum(used[each] for each in _OWN), 45, "daemon and kubelet alone"),
+            ("the local cloud at rest", sum(used[process] for process in _OWN), 45, "daemon and kubelet alone"),
         )
     ]
 
@@ -52,7 +52,7 @@ def rest() -> list[Figure]:
 def _cpu_seconds(stack: LocalStack) -> dict[str, float]:
     """User and system time so far of each recorded process: daemon, kubelet and the pods' containers."""
     records = sorted(Path(stack.environment.state_dir, "pids").glob("*.json"))
-    assert len(records) > 10, [each.name for each in records]
+    assert len(records) > 10, [record.name for record in records]
     return {record.stem: _process_seconds(json.loads(record.read_text())["pid"]) for record in records}
 
 

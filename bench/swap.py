@@ -57,11 +57,11 @@ def _delays(directory: Path) -> tuple[list[float], list[float]]:
         if event.kind is EventKind.SERVED and event.credential is not None:
             served.put((time.monotonic(), event.credential.thumbprint))
 
-    issued = [certificate(age=timedelta(minutes=5) - timedelta(seconds=each)) for each in range(_SWAPS + 1)]
+    issued = [certificate(age=timedelta(minutes=5) - timedelta(seconds=second)) for second in range(_SWAPS + 1)]
     (directory / "entra").mkdir()
     mount = CsiMount(directory / "mnt")
     with Entra(directory / "entra") as entra, trusting(entra.ca_file):
-        entra.registered += [each.certificate_pem for each in issued]
+        entra.registered += [credential.certificate_pem for credential in issued]
         mount.write(document(issued[0], entra.url))
         with (
             SigningIn(mount.path, str(entra.ca_file), backstop=f"{_BACKSTOP}s", pause="50ms") as upstream,
@@ -70,15 +70,15 @@ def _delays(directory: Path) -> tuple[list[float], list[float]]:
             assert upstream.next().thumbprint == issued[0].thumbprint
             assert served.get()[1] == issued[0].thumbprint
             ours, theirs = [], []
-            for number, each in enumerate(issued[1:]):
+            for number, renewed in enumerate(issued[1:]):
                 # The backstop ticked just now; swaps are spread evenly over its period.
                 time.sleep((number + 0.5) / _SWAPS * _BACKSTOP)
                 begun = time.monotonic()
-                mount.write(document(each, entra.url))
+                mount.write(document(renewed, entra.url))
                 at, thumbprint = served.get(timeout=60)
-                assert thumbprint == each.thumbprint
+                assert thumbprint == renewed.thumbprint
                 ours.append(at - begun)
-                while upstream.next().thumbprint != each.thumbprint:
+                while upstream.next().thumbprint != renewed.thumbprint:
                     pass
                 theirs.append(time.monotonic() - begun)
     return ours, theirs

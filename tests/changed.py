@@ -35,8 +35,8 @@ def reached(changed: Iterable[Path], needs: Mapping[Path, set[Path]]) -> set[Pat
     """The files that are changed, or need what is; `needs` has the files that each file needs."""
     users: dict[Path, set[Path]] = {}
     for file, needed in needs.items():
-        for each in needed:
-            users.setdefault(each, set()).add(file)
+        for dependency in needed:
+            users.setdefault(dependency, set()).add(file)
     found, waiting = set(changed), list(changed)
     while waiting:
         new = users.get(waiting.pop(), set()) - found
@@ -48,24 +48,24 @@ def reached(changed: Iterable[Path], needs: Mapping[Path, set[Path]]) -> set[Pat
 def reachable(changed: Iterable[Path]) -> list[Path]:
     """The files of tests that files of the project, changed or deleted, can reach; the folders if they all can."""
     changed = list(changed)
-    if any(each.parent == ROOT and each.name in _EVERYTHING for each in changed):
+    if any(file.parent == ROOT and file.name in _EVERYTHING for file in changed):
         return [*TESTS]
     sources = _all_sources()
-    begun = {source for each in changed for source in _sources(each, sources)}
+    begun = {source for file in changed for source in _sources(file, sources)}
     found = reached(begun, _needs())
     rules = set((ROOT / "tests/architecture").glob("test_*.py"))
-    return sorted(each for each in found | rules if each.name.startswith("test_") and is_of_tests(each))
+    return sorted(file for file in found | rules if file.name.startswith("test_") and is_of_tests(file))
 
 
 def _sources(changed: Path, sources: list[Path]) -> Iterator[Path]:
     """The Python files that a file is, or that read it: those that name it, and those beside it or above it."""
     if changed.suffix == ".py":
         # One that is gone changes what its folder has.
-        yield from [changed] if changed.exists() else [each for each in sources if each.parent == changed.parent]
+        yield from [changed] if changed.exists() else [source for source in sources if source.parent == changed.parent]
         return
-    yield from (each for each in sources if any(changed.name in text for text in _texts(each)))
+    yield from (source for source in sources if any(changed.name in text for text in _texts(source)))
     for folder in changed.relative_to(ROOT).parents[:-1]:
-        beside = [each for each in sources if each.parent == ROOT / folder]
+        beside = [source for source in sources if source.parent == ROOT / folder]
         if beside:
             yield from beside
             return
@@ -84,10 +84,10 @@ def _needs() -> dict[Path, set[Path]]:
     needs = {file: set(_needed(file, named)) for file in sources}
     for file in sources:
         if is_of_tests(file):
-            needs[file] |= {each for each in _conftests(file) if each in needs and each != file}
+            needs[file] |= {conftest for conftest in _conftests(file) if conftest in needs and conftest != file}
     # A test imports the types of the fixtures that it uses, so what the fixtures of all need counts for those alone.
     needs[_FIXTURES] = set()
-    needs[_HARNESS] |= {each for module in _STARTED for each in _run(module, named)}
+    needs[_HARNESS] |= {started for module in _STARTED for started in _run(module, named)}
     return needs
 
 
@@ -96,13 +96,13 @@ def _needed(file: Path, named: Mapping[str, Path]) -> Iterator[Path]:
         yield from _with_packages(module, named)
     for text in _texts(file):
         if text.endswith(".") and text[:-1] in named:  # of a module's name that is put together
-            yield from (each for name, each in named.items() if name.startswith(text))
+            yield from (source for name, source in named.items() if name.startswith(text))
         elif "." in text and text in named:
             yield from _run(text, named)
     for node in nodes(file) if "-m" in _texts(file) else ():
         if isinstance(node, (ast.List, ast.Tuple, ast.Call)):
             words = node.args if isinstance(node, ast.Call) else node.elts
-            for option, module in pairwise(_constant(each) for each in words):
+            for option, module in pairwise(_constant(word) for word in words):
                 if option == "-m":
                     yield from _run(module, named)
 
@@ -149,7 +149,7 @@ def main(since: str = "") -> None:
     """Print the files of tests, one a line."""
     [base] = _git("merge-base", "HEAD", since or "main")
     listed = [*_git("diff", "--name-only", base), *_git("ls-files", "--others", "--exclude-standard")]
-    for file in reachable(ROOT / each for each in listed):
+    for file in reachable(ROOT / item for item in listed):
         print(file.relative_to(ROOT))
 
 

@@ -93,7 +93,7 @@ class LocalStack:
     @property
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs; nothing of them is secret (`test_stacks_show_no_secret_output`)."""
-        [root] = [each for each in self.resources() if each["type"] == "pulumi:pulumi:Stack"]
+        [root] = [resource for resource in self.resources() if resource["type"] == "pulumi:pulumi:Stack"]
         outputs: dict[str, Any] = root["outputs"]
         return outputs
 
@@ -188,7 +188,7 @@ class LocalStack:
     def up_with_steps(self) -> dict[str, str]:
         """`up`, and what it did as `preview` shows it."""
         events = self.logged("up", "--yes", "--skip-preview")
-        return _steps(each["resourcePreEvent"]["metadata"] for each in events if "resourcePreEvent" in each)
+        return _steps(event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event)
 
     def logged(self, *command: str, **variables: str) -> list[dict[str, Any]]:
         """Run a command of the engine; what it writes into an event log."""
@@ -214,7 +214,7 @@ class LocalStack:
 
     def resource(self, name: str) -> dict[str, Any]:
         """The one resource with this name, as the state has it."""
-        [found] = [each for each in self.resources() if each["urn"].endswith(f"::{name}")]
+        [found] = [resource for resource in self.resources() if resource["urn"].endswith(f"::{name}")]
         return found
 
     @contextmanager
@@ -275,9 +275,9 @@ def _steps(steps: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     Of the default providers, which the engine makes itself, no preview shows anything.
     """
     named = {
-        each["urn"].rpartition("::")[2]: each["op"]
-        for each in steps
-        if each["op"] not in ("same", "read") and not _DEFAULT_PROVIDER.search(each["urn"])
+        step["urn"].rpartition("::")[2]: step["op"]
+        for step in steps
+        if step["op"] not in ("same", "read") and not _DEFAULT_PROVIDER.search(step["urn"])
     }
     return {name: "replace" if "replace" in operation else operation for name, operation in named.items()}
 
@@ -333,7 +333,7 @@ def _objects(http: httpx.Client, kind: ResourceKind) -> Iterator[tuple[str, str]
     if kind.kind == "Event":
         return
     root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
-    for each in http.get(f"{root}/{kind.plural}").raise_for_status().json()["items"]:
-        metadata = each["metadata"]
+    for obj in http.get(f"{root}/{kind.plural}").raise_for_status().json()["items"]:
+        metadata = obj["metadata"]
         key = f"{kind.group or 'core'}/{kind.plural}/{metadata.get('namespace', '')}/{metadata['name']}"
-        yield key, json.dumps(each)
+        yield key, json.dumps(obj)

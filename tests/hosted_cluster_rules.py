@@ -86,7 +86,7 @@ def _longer(field: str, limit: int) -> InvalidChange:
 
 
 def _unsupported(field: str, text: str, *supported: str) -> InvalidChange:
-    named = ", ".join(f'"{each}"' for each in supported)
+    named = ", ".join(f'"{value}"' for value in supported)
     return InvalidChange(field, text, f'Unsupported value: "{text}": supported values: {named}')
 
 
@@ -136,7 +136,7 @@ INVALID_CHANGES: Final[tuple[InvalidChange, ...]] = (
         )
     ),
     _unmatched(f"{_AZURE}.resourceGroup", "ends.", r"^[a-zA-Z0-9_()\-\.]{1,89}[a-zA-Z0-9_()\-]$"),
-    _unsupported(f"{_AZURE}.cloud", "AzureCloud", *(f"Azure{each}Cloud" for each in _CLOUDS)),
+    _unsupported(f"{_AZURE}.cloud", "AzureCloud", *(f"Azure{cloud}Cloud" for cloud in _CLOUDS)),
     _unsupported(f"{_AZURE}.topology", "Hidden", "Public", "PublicAndPrivate", "Private"),
     _rule(
         f"{_AZURE}.topology",
@@ -185,7 +185,7 @@ INVALID_CHANGES: Final[tuple[InvalidChange, ...]] = (
             _AUTHENTICATION,
             {
                 "azureAuthenticationConfigType": "WorkloadIdentities",
-                "workloadIdentities": {name: each for name, each in _WORKLOAD.items() if name != missing},
+                "workloadIdentities": {name: identity for name, identity in _WORKLOAD.items() if name != missing},
             },
             _REQUIRED,
             f"{_AUTHENTICATION}.workloadIdentities.{missing}",
@@ -195,10 +195,10 @@ INVALID_CHANGES: Final[tuple[InvalidChange, ...]] = (
     InvalidChange(f"{_MANAGED}.controlPlane", ABSENT, _REQUIRED),
     InvalidChange(f"{_MANAGED}.dataPlane", ABSENT, _REQUIRED),
     *(
-        InvalidChange(f"{_CONTROL_PLANE}.managedIdentitiesKeyVault.{each}", ABSENT, _REQUIRED)
-        for each in ("name", "tenantID")
+        InvalidChange(f"{_CONTROL_PLANE}.managedIdentitiesKeyVault.{member}", ABSENT, _REQUIRED)
+        for member in ("name", "tenantID")
     ),
-    *(_longer(f"{_CONTROL_PLANE}.managedIdentitiesKeyVault.{each}", 255) for each in ("name", "tenantID")),
+    *(_longer(f"{_CONTROL_PLANE}.managedIdentitiesKeyVault.{member}", 255) for member in ("name", "tenantID")),
     *(
         InvalidChange(f"{_CONTROL_PLANE}.{identity}", ABSENT, _REQUIRED)
         for identity in (

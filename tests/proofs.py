@@ -13,12 +13,12 @@ from tests.harness import LocalStack
 
 def proof(stack: LocalStack, field: str) -> tuple[str, str, str, str]:
     """Scope, method, URL and body ("" for none) of the call that the identity's probe makes."""
-    [row] = [each for each in CONTROL_PLANE if each.field == field]
+    [row] = [identity for identity in CONTROL_PLANE if identity.field == field]
     name = row.probe_name(row.mounts[0])
     [probe] = [
-        each["inputs"]["spec"]["template"]["spec"]["containers"][0]
-        for each in stack.resources()
-        if each["type"] == "kubernetes:apps/v1:Deployment" and each["inputs"]["metadata"]["name"] == name
+        resource["inputs"]["spec"]["template"]["spec"]["containers"][0]
+        for resource in stack.resources()
+        if resource["type"] == "kubernetes:apps/v1:Deployment" and resource["inputs"]["metadata"]["name"] == name
     ]
     arguments: list[str] = probe["args"]
     call: dict[str, Any] = json.loads(arguments[arguments.index("--proof") + 1])

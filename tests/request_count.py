@@ -59,16 +59,16 @@ class RequestCount:
 
     def _take(self) -> None:
         """Count what is new: later than the newest seen, or of its millisecond and not seen yet."""
-        found = [each for each in read(self._file) if each.time >= self._newest]
+        found = [request for request in read(self._file) if request.time >= self._newest]
         known = Counter(self._of_newest)
-        for each in found:
-            if known[each] > 0:
-                known[each] -= 1
-            elif each.service in SERVICES:
-                self.requests[each.service, each.method] += 1
+        for request in found:
+            if known[request] > 0:
+                known[request] -= 1
+            elif request.service in SERVICES:
+                self.requests[request.service, request.method] += 1
         if found:
-            self._newest = max(each.time for each in found)
-            self._of_newest = Counter(each for each in found if each.time == self._newest)
+            self._newest = max(request.time for request in found)
+            self._of_newest = Counter(request for request in found if request.time == self._newest)
 
 
 def requests_of(stack: LocalStack) -> RequestCount:

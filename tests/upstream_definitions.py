@@ -35,4 +35,6 @@ def upstream(plural: str, feature_set: str = FEATURE_SETS[0]) -> Definition:
 
 def schema_of(definition: Definition, name: str) -> Any:
     """The schema of the version of that name."""
-    return next(each for each in definition["spec"]["versions"] if each["name"] == name)["schema"]["openAPIV3Schema"]
+    return next(version for version in definition["spec"]["versions"] if version["name"] == name)["schema"][
+        "openAPIV3Schema"
+    ]

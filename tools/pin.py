@@ -30,7 +30,7 @@ _CLI_ARCHIVE: Final = re.compile(r"pulumi-v[\d.]+-.*")
 def main(arguments: Sequence[str] = (), file: Path = CHECKSUMS) -> int:
     """Write what is missing for the workflows' platform, this one, and those named; returns the exit code."""
     platforms = dict.fromkeys([_WORKFLOWS, "-".join(downloads.this_platform()), *arguments])
-    if unknown := [each for each in platforms if not _PLATFORM.fullmatch(each)]:
+    if unknown := [platform for platform in platforms if not _PLATFORM.fullmatch(platform)]:
         print(f"pin: unknown platforms: {', '.join(unknown)}; known are linux and darwin, -amd64 and -arm64")
         return 1
     known = checksums(file)

@@ -88,7 +88,7 @@ def parts() -> Iterator[Component]:
 def bill(found: Iterable[Component]) -> dict[str, Any]:
     """The CycloneDX document; what several files pin in one version is one component that names them all."""
     components: dict[str, dict[str, Any]] = {}
-    for part in sorted(set(found), key=lambda each: (each.purl, each.where)):
+    for part in sorted(set(found), key=lambda pinned: (pinned.purl, pinned.where)):
         component = components.setdefault(part.purl, _component(part))
         component["properties"].append({"name": "idstack:pinned-by", "value": part.where})
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

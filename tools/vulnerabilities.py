@@ -72,12 +72,12 @@ class Accepted:
         """Raises KeyError for an entry without reason, place, id or day."""
         document = tomllib.loads(file.read_text(encoding="utf-8"))
         findings, reported = {}, set()
-        for each in document.get("accepted", []):
-            assert each["reason"]
-            findings[each["id"], each["where"]] = each["until"]
-        for each in document.get("reported", []):
-            assert each["reason"]
-            reported.add(each["where"])
+        for entry in document.get("accepted", []):
+            assert entry["reason"]
+            findings[entry["id"], entry["where"]] = entry["until"]
+        for entry in document.get("reported", []):
+            assert entry["reason"]
+            reported.add(entry["where"])
         return cls(findings, frozenset(reported))
 
     def verdict(self, finding: KnownVulnerability, today: date) -> str:
@@ -181,10 +181,10 @@ def _npm_findings(folder: str, done: subprocess.CompletedProcess[str]) -> Iterat
     if "vulnerabilities" not in document:
         raise AuditError(f"{folder}: {document.get('message', 'npm says nothing')}")
     for name, package in document["vulnerabilities"].items():
-        for each in package["via"]:
-            if isinstance(each, dict):
+        for advisory in package["via"]:
+            if isinstance(advisory, dict):
                 yield KnownVulnerability(
-                    each["url"].rpartition("/")[2], folder, f"{name} {each['range']}: {each['title']}"
+                    advisory["url"].rpartition("/")[2], folder, f"{name} {advisory['range']}: {advisory['title']}"
                 )
 
 

@@ -98,5 +98,5 @@ def required_kinds(settings: Settings) -> tuple[kinds.CustomKind, ...]:
     """The custom kinds of the stack's objects, which the API server must serve."""
     return kinds.required_kinds(
         makes_cluster_side=settings.makes_cluster_sides,
-        applies_hosted_clusters=any(each.hosted_cluster for each in settings.hosted_clusters),
+        applies_hosted_clusters=any(cluster.hosted_cluster for cluster in settings.hosted_clusters),
     )

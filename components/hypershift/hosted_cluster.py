@@ -100,7 +100,7 @@ class HostedCluster(pulumi.ComponentResource):
         names_key = names_encryption_key(args.manifest, args.cluster.encryption_key_secret)
         self.encryption_key_secret = args.cluster.encryption_key_secret if names_key else None
         managed = [*data_plane.values(), *optional.values()]
-        usable = [each for identity in identities.values() for each in identity.usable]
+        usable = [resource for identity in identities.values() for resource in identity.usable]
         everything = [*usable, *managed, *args.store.key_vault_user, *self._infrastructure, *issuer]
         if args.settings.makes_cluster_side(args.cluster) or args.handed_over is not None:
             self._cluster_side(identities, everything)

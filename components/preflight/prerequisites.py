@@ -93,7 +93,9 @@ async def look_up(
         if isinstance(results[lookup], Exception) and not (lookup == created and _is_missing(results[lookup]))
     ]
     answers = {lookup: answer for lookup, answer in results.items() if isinstance(answer, Mapping)}
-    imported: dict[str, dict[str, ImportedCredential]] = {each.name: {} for each in settings.hosted_clusters}
+    imported: dict[str, dict[str, ImportedCredential]] = {
+        hosted_cluster.name: {} for hosted_cluster in settings.hosted_clusters
+    }
     for index, hosted in enumerate(settings.hosted_clusters):
         place: Place = ("hostedClusters", index)
         problems += compare_infrastructure(hosted, place, answers, settings)

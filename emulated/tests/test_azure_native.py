@@ -101,7 +101,7 @@ def test_a_secret_is_deleted_at_the_vault_and_needs_a_role_there(
     session = ArmSession.open(AzureProviderSettings.load("azure-native", provider_inputs(environment)))
     officers = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}"
     granted = session.arm.get(f"{officers}/providers/Microsoft.Authorization/roleAssignments", "2022-04-01")["value"]
-    officer = next(each for each in granted if "b86a8fe4" in each["properties"]["roleDefinitionId"])
+    officer = next(assignment for assignment in granted if "b86a8fe4" in assignment["properties"]["roleDefinitionId"])
     session.arm.delete(officer["id"], "2022-04-01")
     try:
         with pytest.raises(
@@ -296,13 +296,13 @@ def test_check_names_every_problem_and_shows_no_value(azure_native: AzureNative)
         "properties": {"value": Secret(7), "attribute": {}},
     }
     failures = azure_native.resource(SECRET).check(urn(SECRET), None, inputs).failures
-    assert [each.reason.partition(":")[0].partition(" in the installed")[0] for each in failures] == [
+    assert [failure.reason.partition(":")[0].partition(" in the installed")[0] for failure in failures] == [
         "missing required property 'secretName'",
         "'properties.value' should be of type 'string' but got a number",
         "'properties.attribute' is not a property of SecretPropertiesArgs",
         "'vaultName' does not match expression '^[a-zA-Z0-9-]{3,24}$'",
     ]
-    assert {each.property for each in failures} == {""}
+    assert {failure.property for failure in failures} == {""}
 
 
 def test_a_preview_of_an_update_keeps_name_and_location(azure_native: AzureNative) -> None:

@@ -65,8 +65,8 @@ def test_ids_are_those_of_the_real_provider(
     assert app.id == f"/applications/{app.state['objectId']}"
     _, principal = create(azuread, PRINCIPAL, {"clientId": app.state["clientId"], "owners": [me]})
     assert principal.id == f"/servicePrincipals/{principal.state['objectId']}"
-    for each in (app, principal):
-        assert (each.state["appRoleIds"], each.state["oauth2PermissionScopeIds"]) == ({}, {}), (
+    for resource in (app, principal):
+        assert (resource.state["appRoleIds"], resource.state["oauth2PermissionScopeIds"]) == ({}, {}), (
             "as the real one has them"
         )
     _, registered = create(azuread, CERTIFICATE, _registration(app, certificate))
@@ -83,7 +83,7 @@ def test_a_certificate_keeps_the_key_id_that_it_is_given(
     _, registered = create(azuread, CERTIFICATE, wanted)
 
     assert planned.state["keyId"] == registered.state["keyId"] == key_id
-    assert [each["keyId"] for each in _graph(azuread).get(app.id)["keyCredentials"]] == [key_id]
+    assert [key_credential["keyId"] for key_credential in _graph(azuread).get(app.id)["keyCredentials"]] == [key_id]
 
 
 def test_a_certificate_that_is_there_already_must_be_imported(
@@ -176,7 +176,7 @@ def test_certificates_of_one_application_do_not_overwrite_each_other(
     _, app = application
     with ThreadPoolExecutor() as pool:
         made = list(pool.map(lambda _: create(azuread, CERTIFICATE, _registration(app, certificate)), range(4)))
-    registered = {each["keyId"] for each in _graph(azuread).get(app.id)["keyCredentials"]}
+    registered = {key_credential["keyId"] for key_credential in _graph(azuread).get(app.id)["keyCredentials"]}
     assert registered == {created.state["keyId"] for _, created in made}
     delete(azuread, CERTIFICATE, *made[0])
     assert read(azuread, CERTIFICATE, *made[0]) is None
@@ -295,7 +295,7 @@ def test_a_preview_knows_defaults_and_leaves_the_rest_to_the_service(azuread: Az
 
 def test_check_refuses_what_the_provider_or_the_emulation_does_not_have(azuread: AzureAd) -> None:
     def reasons(token: str, inputs: Props) -> list[str]:
-        return [each.reason for each in azuread.resource(token).check(urn(token), None, inputs).failures]
+        return [failure.reason for failure in azuread.resource(token).check(urn(token), None, inputs).failures]
 
     assert reasons(PRINCIPAL, {}) == ["missing required property 'clientId'"]
     assert reasons(PRINCIPAL, {"clientId": "no uuid"}) == ["expected 'clientId' to be a valid UUID"]
@@ -330,7 +330,7 @@ def late(environment: LocalEnvironment) -> Iterator[Callable[..., None]]:
 
 
 def _key_ids(azuread: AzureAd, application: Created) -> list[str]:
-    return [each["keyId"] for each in _graph(azuread).get(application.id)["keyCredentials"]]
+    return [key_credential["keyId"] for key_credential in _graph(azuread).get(application.id)["keyCredentials"]]
 
 
 def test_late_reads_after_a_write_are_waited_for(

@@ -242,7 +242,7 @@ def test_a_kind_is_replaced_by_the_fields_of_its_row(row: Row, kubernetes: Kuber
     assert [path for path in replacing if replaces(path)] == list(replacing)
     others = {"metadata.labels.a", "data.a", "type", "roleRef.a", "spec.selector.a", "spec.volumes[*].a"}
     others |= {f"spec.containers[*].{field}" for field in ("name", "image", "env[*].name")} | {"spec.other"}
-    others = {path for path in others if not any(path.startswith(each) for each in named)}
+    others = {path for path in others if not any(path.startswith(prefix) for prefix in named)}
     assert [path for path in others if replaces(path)] == []
 
 

@@ -56,7 +56,7 @@ def test_an_update_of_a_network_leaves_its_subnets_alone(azure_native: AzureNati
         urn(NETWORK), created.id, inputs, created.state, tagged, preview=False
     )
 
-    assert [each["name"] for each in updated["subnets"]] == ["default"]
+    assert [listed["name"] for listed in updated["subnets"]] == ["default"]
     assert read(azure_native, SUBNET, *subnet) is not None
 
 

@@ -34,7 +34,7 @@ def refusal(inputs: Props) -> str:
     failures = Kubernetes().check_config(_URN, None, inputs).failures
     with pytest.raises(PluginError) as configured:
         Kubernetes().configure(inputs)
-    assert [each.reason for each in failures] == [str(configured.value)]
+    assert [failure.reason for failure in failures] == [str(configured.value)]
     assert failures[0].property == "", "the engine would print the kubeconfig beside a named property"
     return failures[0].reason
 

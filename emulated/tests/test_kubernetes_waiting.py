@@ -69,9 +69,11 @@ def test_a_deployment_that_is_not_ready_reports_its_pods_events(
     passed = [0.0]
 
     def until_all_is_reported(_: Callable[[], object]) -> None:
-        cluster.once(DEPLOYMENTS, lambda found: [each for each in found if each.get("status", {}).get("conditions")])
-        cluster.once(PODS, lambda found: [each for each in found if states(each)])
-        cluster.once(EVENTS, lambda found: [each for each in found if each["reason"] == "FailedMount"])
+        cluster.once(
+            DEPLOYMENTS, lambda found: [workload for workload in found if workload.get("status", {}).get("conditions")]
+        )
+        cluster.once(PODS, lambda found: [pod for pod in found if states(pod)])
+        cluster.once(EVENTS, lambda found: [event for event in found if event["reason"] == "FailedMount"])
         passed[0] += 2
 
     monkeypatch.setattr(waiting, "interruptible", until_all_is_reported)

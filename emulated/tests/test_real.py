@@ -48,7 +48,7 @@ def test_a_plugin_reaches_the_local_cloud_alone(local_cloud: LocalEnvironment, t
     arguments, environ = started(local_cloud, tmp_path, name)
 
     assert arguments == ["127.0.0.1:7"]
-    assert {environ[each] for each in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")} == {
+    assert {environ[variable] for variable in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")} == {
         local_cloud.proxy_endpoint
     }
     assert environ["NO_PROXY"] == environ["no_proxy"] == "localhost,127.0.0.1,::1"

@@ -27,7 +27,7 @@ def test_a_foreign_stack_is_refused_first(plugin: type[Provider], inputs: dict[s
     found = plugin().check_config(_URN, None, inputs)
     with pytest.raises(PluginError) as configured:
         plugin().configure(inputs)
-    reasons = [each.reason for each in found.failures]
+    reasons = [failure.reason for failure in found.failures]
     assert reasons == [str(configured.value)], "CheckConfig and Configure give the same reason"
     assert "is emulated" in reasons[0]
     assert "a PULUMI_HOME of your own" in reasons[0], "it names the fix"

@@ -147,8 +147,8 @@ def reader_grants(settings: Settings) -> list[AzureGrant]:
     groups = [*_written_groups(settings), *(assignment.scope for assignment in assigned(settings))]
     if settings.management_cluster is not None:
         groups.append(resource_group_id(settings.subscription_id, settings.management_cluster.resource_group))
-    readable = _outermost(_group_of(each) for each in groups)
-    found = [AzureGrant(READER_ROLE, each, "looks up what there is") for each in readable]
+    readable = _outermost(_group_of(scope) for scope in groups)
+    found = [AzureGrant(READER_ROLE, scope, "looks up what there is") for scope in readable]
     return [*found, *(_cluster_grants(settings) if settings.makes_cluster_sides else ())]
 
 

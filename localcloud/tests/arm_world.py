@@ -60,7 +60,7 @@ class ArmWorld:
 
     def grant(self, principal: ServicePrincipal, role: str, scope: str, *, since: str = "2026-01-01T00:00:00Z") -> str:
         """A role assignment put there behind ARM's back; returns its id."""
-        guid = next(guid for guid, each in built_in_roles().items() if role in (guid, each.role_name))
+        guid = next(guid for guid, built_in_role in built_in_roles().items() if role in (guid, built_in_role.role_name))
         definition = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{guid}"
         assignment_id = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{uuid.uuid4()}"
         properties = {

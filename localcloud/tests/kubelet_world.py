@@ -245,7 +245,10 @@ def pod(name: str, *volumes: Object, spec: Object | None = None, **container: An
 
 def states(pod: Object) -> dict[str, dict[str, Any]]:
     """State of each container by name; none before the kubelet has reported."""
-    return {each["name"]: each["state"] for each in pod.get("status", {}).get("containerStatuses", [])}
+    return {
+        container_status["name"]: container_status["state"]
+        for container_status in pod.get("status", {}).get("containerStatuses", [])
+    }
 
 
 def ended(process: int) -> bool:

@@ -16,12 +16,12 @@ ALERTS: Final = f"{TOPIC}/eventSubscriptions/kv-idstack-local-expiry"
 
 def make_destinations(world: ArmWorld) -> None:
     """What exists already: a workspace, a storage account and an action group."""
-    for each, type_name in (
+    for resource_id, type_name in (
         (WORKSPACE, "Microsoft.OperationalInsights/workspaces"),
         (LOG_ACCOUNT, "Microsoft.Storage/storageAccounts"),
         (ACTION_GROUP, "Microsoft.Insights/actionGroups"),
     ):
-        world.put(each, type_name, {"provisioningState": "Succeeded"})
+        world.put(resource_id, type_name, {"provisioningState": "Succeeded"})
 
 
 def setting_body(**properties: Any) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def test_what_is_no_fault_is_refused_by_its_place(package: Package) -> None:
     refused = package.run(f"echo '{json.dumps(wrong)}' | localcloud faults --hold - 2>&1 && false || true")
 
     places = ["answers[0].service", "answers[0].path", "replication[0].since", "more"]
-    assert [line.split(": ")[:2] for line in refused.splitlines()] == [["held faults", each] for each in places]
+    assert [line.split(": ")[:2] for line in refused.splitlines()] == [["held faults", place] for place in places]
     assert package.run("localcloud faults") == HeldFaults().to_json() + "\n"
 
 
@@ -129,11 +129,11 @@ def test_each_member_of_held_faults_is_in_the_readme() -> None:
     text = (SOURCE / "README.md").read_text(encoding="utf-8").partition("| member | meaning |")[2]
     rows = [row.split("|") for row in text.partition("\n\n")[0].splitlines()[2:]]
 
-    assert [code(row[1]) for row in rows] == [each.name for each in fields(HeldFaults)]
-    shared = {each.name for each in fields(Match)}
+    assert [code(row[1]) for row in rows] == [field.name for field in fields(HeldFaults)]
+    shared = {field.name for field in fields(Match)}
     kinds = {"answers": HeldAnswer, "deliveries": HeldDelivery, "replication": HeldReplication}
     for row in rows:
-        own = {each.name for each in fields(kinds[code(row[1])])} if code(row[1]) in kinds else set()
+        own = {field.name for field in fields(kinds[code(row[1])])} if code(row[1]) in kinds else set()
         assert own - shared <= set(codes(row[2]))
 
 
@@ -145,7 +145,7 @@ def test_what_a_fault_can_be_about_is_in_the_readme() -> None:
     ]
     table = text.partition("| service | operations |")[2].partition("\n\n")[0].splitlines()[2:]
 
-    assert [code(row[1]) for row in rows] == [each.name for each in fields(Match)]
+    assert [code(row[1]) for row in rows] == [field.name for field in fields(Match)]
     assert {code(row.split("|")[1]): codes(row.split("|")[2]) for row in table} == {
         service: list(operations) for service, operations in OPERATIONS.items()
     }
@@ -155,7 +155,9 @@ def test_each_key_of_a_seed_is_in_the_readme() -> None:
     text = (SOURCE / "README.md").read_text(encoding="utf-8").partition("| key | what it makes |")[2]
     rows = [row.split("|")[1] for row in text.partition("\n\n")[0].splitlines()[2:]]
 
-    assert [code for row in rows for code in codes(row)] == [str(each.alias) for each in Seed.model_fields.values()]
+    assert [code for row in rows for code in codes(row)] == [
+        str(model_field.alias) for model_field in Seed.model_fields.values()
+    ]
 
 
 def test_azidentity_signs_in(package: Package, tmp_path: Path) -> None:
@@ -183,18 +185,23 @@ def test_a_removed_local_cloud_leaves_nothing(package: Package) -> None:
     line, printed = commands(blocks("console")[0])[-1]
 
     assert matches(printed, package.run(line))
-    assert sorted(each.name for each in package.directory.iterdir()) == ["example.py", "outage.json", "team.yaml"]
+    assert sorted(path.name for path in package.directory.iterdir()) == ["example.py", "outage.json", "team.yaml"]
 
 
 def test_the_package_asks_for_what_it_imports_as_the_lock_has_it() -> None:
     project = PROJECT["project"]
-    asked = [Requirement(each) for each in (*project["dependencies"], *project["optional-dependencies"]["schemas"])]
+    asked = [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"]["schemas"])]
     lines = re.findall(r"^[^#\s]+", (ROOT / "requirements.in").read_text(encoding="utf-8"), re.MULTILINE)
     locked = {wanted.name: str(wanted) for wanted in map(Requirement, lines)}
     imported = {module.partition(".")[0] for file in files("localcloud") for _, module in imports(file)}
 
-    assert {each.name: str(each) for each in asked} == {each.name: locked[each.name] for each in asked}
-    assert {_MODULES.get(each.name, each.name) for each in asked} == imported - {*sys.stdlib_module_names, "localcloud"}
+    assert {requirement.name: str(requirement) for requirement in asked} == {
+        requirement.name: locked[requirement.name] for requirement in asked
+    }
+    assert {_MODULES.get(requirement.name, requirement.name) for requirement in asked} == imported - {
+        *sys.stdlib_module_names,
+        "localcloud",
+    }
 
 
 def test_pip_installs_it_with_all_that_it_needs(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def look_up(
             "stack with its tenant and subscription"
         )
     vault_id = "" if vault is None else vault["id"]
-    secrets = {field: list(_remarks(azure, vault_id, each)) for field, each in control_plane.identities.items()}
+    secrets = {field: list(_remarks(azure, vault_id, identity)) for field, identity in control_plane.identities.items()}
     return FoundResources(subscription, vault, applications, secrets, managed)
 
 

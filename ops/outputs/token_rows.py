@@ -86,7 +86,7 @@ def read_probes(environment: LocalEnvironment | None, *outputs: StackOutputs[str
 
     Raises ProbesUnreachableError if the local cloud's API does not answer.
     """
-    if environment is None or not any(has_probes(each) or token_probes(each) for each in outputs):
+    if environment is None or not any(has_probes(stack) or token_probes(stack) for stack in outputs):
         return None
     return read(Path(environment.kubeconfig))
 

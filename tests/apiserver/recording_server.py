@@ -98,8 +98,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     http.socket = contexts["server"].wrap_socket(http.socket, server_side=True)
     proxy = proxy_to(http.server_port)
-    for each in (http, proxy):
-        threading.Thread(target=each.serve_forever, daemon=True).start()
+    for listener in (http, proxy):
+        threading.Thread(target=listener.serve_forever, daemon=True).start()
     yield Server(folder, http.server_port, proxy.server_port, seen)
     http.shutdown()
     proxy.shutdown()

@@ -72,15 +72,15 @@ def granted(http: httpx.Client, group: str, resource: str) -> set[str]:
 
 
 def test_the_deployer_may_do_what_the_stack_needs_and_nothing_else(deployer: httpx.Client) -> None:
-    found = {each: granted(deployer, *each) for each in {*_DEPLOYER, *_KUBELET, *_NOBODYS}}
+    found = {resource: granted(deployer, *resource) for resource in {*_DEPLOYER, *_KUBELET, *_NOBODYS}}
 
-    assert found == {each: set(_DEPLOYER.get(each, ())) for each in found}
+    assert found == {resource: set(_DEPLOYER.get(resource, ())) for resource in found}
 
 
 def test_the_kubelet_may_run_pods_and_nothing_else(kubelet: httpx.Client) -> None:
-    found = {each: granted(kubelet, *each) for each in {*_DEPLOYER, *_KUBELET, *_NOBODYS}}
+    found = {resource: granted(kubelet, *resource) for resource in {*_DEPLOYER, *_KUBELET, *_NOBODYS}}
 
-    assert found == {each: set(_KUBELET.get(each, ())) for each in found}
+    assert found == {resource: set(_KUBELET.get(resource, ())) for resource in found}
 
 
 def test_a_refusal_names_user_verb_and_resource(kubelet: httpx.Client) -> None:

@@ -73,7 +73,11 @@ def whoami(stack: LocalStack, http: httpx.Client, token: str) -> dict[str, Any]:
 
 def test_the_stack_was_made_with_a_token_that_nobody_typed(stack: LocalStack) -> None:
     exported = json.loads(stack.pulumi("stack", "export", "--show-secrets").stdout)
-    [provider] = [each for each in exported["deployment"]["resources"] if each["type"].endswith("providers:kubernetes")]
+    [provider] = [
+        resource
+        for resource in exported["deployment"]["resources"]
+        if resource["type"].endswith("providers:kubernetes")
+    ]
     kubeconfig = json.loads(json.loads(provider["inputs"]["kubeconfig"]["plaintext"]))
     [user] = kubeconfig["users"]
     assert user["user"].keys() == {"exec"}
@@ -180,7 +184,7 @@ def in_too_many_groups(azure: LocalAzure, administrator: httpx.Client) -> Iterat
 
     def put(object_id: str) -> str:
         with azure.store.transaction():
-            first, *_ = (azure.people.create_group(f"many-{each}", [object_id]) for each in range(MOST_GROUPS + 1))
+            first, *_ = (azure.people.create_group(f"many-{number}", [object_id]) for number in range(MOST_GROUPS + 1))
         role = {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]}
         binding = {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": first},
@@ -256,9 +260,9 @@ def test_doctor_names_missing_verbs_and_how_to_get_them(
         administrator.post(binding, json=bound).raise_for_status()
 
     who = json.loads(_whoami(stack))["oid"]
-    for each in (said, azures):
-        assert "create namespaces" in each
-        assert "patch secretproviderclasses.secrets-store.csi.x-k8s.io" in each
+    for message in (said, azures):
+        assert "create namespaces" in message
+        assert "patch secretproviderclasses.secrets-store.csi.x-k8s.io" in message
     assert f"give {who} (an object id, not an application id) the roles that" in said
     assert f"`idstack rbac {who} --principal-type ServicePrincipal` prints" in said
     assert assigned == (
@@ -338,7 +342,7 @@ def test_the_role_that_is_printed_is_the_one_that_kube_apiserver_takes(
     printed = stack.idstack("rbac", DEPLOYERS).stdout
     documents: list[dict[str, Any]] = list(yaml.safe_load_all(printed))
     kinds = ["Namespace", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"]
-    assert sorted(each["kind"] for each in documents) == sorted(kinds)
+    assert sorted(document["kind"] for document in documents) == sorted(kinds)
     file = tmp_path / "role.yaml"
     file.write_text(printed)
     administrator = str(StateDirectory(stack.state).administrator_kubeconfig)

@@ -22,7 +22,7 @@ _WITHIN = 60
 def once(http: httpx.Client, path: str, holds: Callable[[dict[str, dict[str, Any]]], object]) -> None:
     """Return as soon as something holds for the objects of a collection, by name; asked again at every change."""
     listed = http.get(path).raise_for_status().json()
-    found = {each["metadata"]["name"]: each for each in listed["items"]}
+    found = {obj["metadata"]["name"]: obj for obj in listed["items"]}
     query = {
         "watch": "1",
         "resourceVersion": listed["metadata"]["resourceVersion"],
@@ -76,7 +76,7 @@ def test_a_deleted_pod_ends_gracefully_and_its_deployment_replaces_it(
         f"/apis/apps/v1/namespaces/{namespace}/deployments", json=deployment("deleted-pod")
     ).raise_for_status()
     once(administrator, pods, lambda found: any(map(is_running, found.values())))
-    [name] = [each["metadata"]["name"] for each in administrator.get(pods).json()["items"]]
+    [name] = [pod["metadata"]["name"] for pod in administrator.get(pods).json()["items"]]
 
     marked = administrator.delete(f"{pods}/{name}").raise_for_status().json()
 

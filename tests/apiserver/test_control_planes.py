@@ -70,7 +70,7 @@ def commands(stack: LocalStack, administrator: httpx.Client) -> dict[str, Any]:
         stack.up()
         facts["after_switch"] = shared(administrator)
         facts["own_after_switch"] = [
-            each["metadata"]["name"] for each in administrator.get(DEPLOYMENTS).json()["items"]
+            deployment["metadata"]["name"] for deployment in administrator.get(DEPLOYMENTS).json()["items"]
         ]
         stack.up()
         facts["after_next_run"] = shared(administrator)
@@ -111,14 +111,14 @@ def reported(http: httpx.Client) -> Iterator[None]:
 def shared(http: httpx.Client) -> dict[str, str]:
     """Uid and version of each object that HyperShift's operators keep as well."""
     return {
-        f"{plural}/{each['metadata']['name']}": f"{each['metadata']['uid']}/{each['metadata']['resourceVersion']}"
+        f"{plural}/{obj['metadata']['name']}": f"{obj['metadata']['uid']}/{obj['metadata']['resourceVersion']}"
         for plural, path in SHARED.items()
-        for each in http.get(path).raise_for_status().json()["items"]
+        for obj in http.get(path).raise_for_status().json()["items"]
     }
 
 
 def names(stack: LocalStack) -> set[str]:
-    return {each["urn"].rpartition("::")[2] for each in stack.resources() if each["custom"]}
+    return {resource["urn"].rpartition("::")[2] for resource in stack.resources() if resource["custom"]}
 
 
 def test_down_refuses_and_says_what_to_do(scenario: HandOverScenario) -> None:
@@ -128,7 +128,7 @@ def test_down_refuses_and_says_what_to_do(scenario: HandOverScenario) -> None:
 
 def test_a_bare_destroy_deletes_nothing_that_a_control_plane_needs(scenario: HandOverScenario) -> None:
     assert REFUSAL in " ".join(scenario.destroy.split())
-    assert {each for each in scenario.deleted_by_destroy if "-probe-" not in each} == set()
+    assert {name for name in scenario.deleted_by_destroy if "-probe-" not in name} == set()
 
 
 def test_up_with_the_stacks_own_cluster_side_is_refused(scenario: HandOverScenario) -> None:
@@ -145,7 +145,7 @@ def test_the_switch_deletes_the_probes_and_nothing_else(scenario: HandOverScenar
 
 
 def test_what_hypershift_uses_stays_untouched(scenario: HandOverScenario) -> None:
-    assert {each.partition("/")[0] for each in scenario.before} == SHARED.keys()
+    assert {key.partition("/")[0] for key in scenario.before} == SHARED.keys()
     assert scenario.after_switch == scenario.before
     assert scenario.after_next_run == scenario.before
     assert scenario.namespace["status"]["phase"] == "Active"

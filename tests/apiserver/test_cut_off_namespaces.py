@@ -78,7 +78,7 @@ def interrupted_by_its_namespace(stack: LocalStack) -> None:
 
 def own(stack: LocalStack) -> list[str]:
     """The names of what the state has of the cluster side."""
-    names = (each["urn"].rpartition("::")[2] for each in stack.resources() if each["custom"])
+    names = (resource["urn"].rpartition("::")[2] for resource in stack.resources() if resource["custom"])
     return sorted(name for name in names if name.startswith(_OWN))
 
 
@@ -89,7 +89,7 @@ def objects(http: httpx.Client) -> dict[str, str]:
         return {}
     namespace = answer.raise_for_status().json()
     planes = http.get(PLANES).raise_for_status().json()["items"]
-    found = {f"plane {each['metadata']['name']}": each["metadata"]["uid"] for each in planes}
+    found = {f"plane {plane['metadata']['name']}": plane["metadata"]["uid"] for plane in planes}
     return {f"namespace {namespace['status']['phase']}": namespace["metadata"]["uid"], **found}
 
 

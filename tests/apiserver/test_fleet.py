@@ -53,15 +53,15 @@ def applied(
     watch = {"watch": "true", "fieldSelector": f"metadata.name={name}", "timeoutSeconds": "60"}
     with administrator.stream("GET", DEFINITIONS, params=watch, timeout=90) as events:
         assert any(_established(line) for line in events.iter_lines())
-    yield {identity(each): administrator.post(_PATHS[each["kind"]], params=_STRICT, json=each) for each in objects}
-    for each in reversed(objects):
-        administrator.delete(f"{_PATHS[each['kind']]}/{each['metadata']['name']}")
+    yield {identity(obj): administrator.post(_PATHS[obj["kind"]], params=_STRICT, json=obj) for obj in objects}
+    for obj in reversed(objects):
+        administrator.delete(f"{_PATHS[obj['kind']]}/{obj['metadata']['name']}")
     administrator.delete(PATH.format(name))
 
 
 def _established(line: str) -> bool:
     conditions = json.loads(line)["object"].get("status", {}).get("conditions") or []
-    return any((each["type"], each["status"]) == ("Established", "True") for each in conditions)
+    return any((condition["type"], condition["status"]) == ("Established", "True") for condition in conditions)
 
 
 def test_every_object_is_taken_under_strict_validation(applied: dict[tuple[str, str], httpx.Response]) -> None:
@@ -73,9 +73,9 @@ def test_every_object_is_taken_under_strict_validation(applied: dict[tuple[str, 
 def test_nothing_of_an_object_is_dropped(
     applied: dict[tuple[str, str], httpx.Response], objects: list[dict[str, Any]]
 ) -> None:
-    for each in objects:
-        if each["kind"] == "Stack":
-            assert applied[identity(each)].json()["spec"] == each["spec"]
+    for obj in objects:
+        if obj["kind"] == "Stack":
+            assert applied[identity(obj)].json()["spec"] == obj["spec"]
 
 
 @pytest.mark.parametrize("field", ["prerequisite", "workspaceTemplate.spec.podTemplate.spec.initContainer"])
@@ -85,12 +85,12 @@ def test_a_field_that_the_operator_does_not_have_is_refused(
     administrator: httpx.Client,
     field: str,
 ) -> None:
-    changed = copy.deepcopy(next(each for each in objects if each["kind"] == "Stack"))
+    changed = copy.deepcopy(next(obj for obj in objects if obj["kind"] == "Stack"))
     changed["metadata"]["name"] = "wrong"
     *holders, last = field.split(".")
     holder = changed["spec"]
-    for each in holders:
-        holder = holder[each]
+    for part in holders:
+        holder = holder[part]
     holder[last] = []
     refused = administrator.post(_PATHS["Stack"], params=_STRICT, json=changed)
 
@@ -167,7 +167,7 @@ def test_the_workspaces_pod_keeps_to_the_namespaces_restricted_standard(
     applied: dict[tuple[str, str], httpx.Response], objects: list[dict[str, Any]], administrator: httpx.Client
 ) -> None:
     path = f"/api/v1{_FLEET}/pods"
-    pod = _pod(next(each for each in objects if each["kind"] == "Stack"))
+    pod = _pod(next(obj for obj in objects if obj["kind"] == "Stack"))
     taken = administrator.post(path, params={"dryRun": "All", **_STRICT}, json=pod)
     assert taken.status_code == 201, taken.text
 

@@ -286,7 +286,7 @@ def test_entries_go_into_the_files_that_kubectl_changes(tmp_path: Path, server: 
             for file in (one, other)
             if file.exists()
         ]
-        assert len({each.stdout for each in read}) <= 1
+        assert len({process.stdout for process in read}) <= 1
 
 
 TRICKY = (
@@ -302,4 +302,4 @@ def test_kubectl_reads_the_names_that_were_written(tmp_path: Path, server: Serve
 
     read = viewed(kubectl, file)
 
-    assert {each["name"]: each["user"]["token"] for each in read["users"]} == {text: text for text in TRICKY}
+    assert {entry["name"]: entry["user"]["token"] for entry in read["users"]} == {text: text for text in TRICKY}

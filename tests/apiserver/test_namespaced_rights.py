@@ -36,10 +36,10 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
         _without_the_groups_rights(root)
         with stack.kubernetes("administrator") as administrator:
             binding = administrator.get(BINDING).json()
-            binding["subjects"] = [each for each in binding["subjects"] if each["kind"] == "User"]
+            binding["subjects"] = [subject for subject in binding["subjects"] if subject["kind"] == "User"]
             administrator.put(BINDING, json=binding).raise_for_status()
-            for each in yaml.safe_load_all(stack.idstack("rbac", DEPLOYERS, "--kubernetes").stdout):
-                administrator.post(_collection(each), json=each).raise_for_status()
+            for manifest in yaml.safe_load_all(stack.idstack("rbac", DEPLOYERS, "--kubernetes").stdout):
+                administrator.post(_collection(manifest), json=manifest).raise_for_status()
         stack.configure(credentials={**LIFE, "propagation": SETTLED})
         yield stack
 
@@ -52,8 +52,12 @@ def _without_the_groups_rights(root: Path) -> None:
     for entry in (ROOT / "emulated").iterdir():
         (emulated / entry.name).symlink_to(entry)
     seed = yaml.safe_load((emulated / "seed.yaml").read_text(encoding="utf-8"))
-    [bound] = [each for each in seed["kubernetesObjects"] if each["kind"] == "ClusterRoleBinding"]
-    bound["subjects"] = [each for each in bound["subjects"] if each["kind"] == "User"]
+    [bound] = [
+        kubernetes_object
+        for kubernetes_object in seed["kubernetesObjects"]
+        if kubernetes_object["kind"] == "ClusterRoleBinding"
+    ]
+    bound["subjects"] = [subject for subject in bound["subjects"] if subject["kind"] == "User"]
     (emulated / "seed.yaml").unlink()
     (emulated / "seed.yaml").write_text(yaml.safe_dump(seed), encoding="utf-8")
 
@@ -99,7 +103,7 @@ def test_rights_in_its_namespaces_are_enough_for_a_stack(narrow: LocalStack, mon
 
     with narrow.kubernetes("administrator") as administrator:
         assert administrator.get(NAMESPACE).status_code == 404
-        assert {each["kind"] for each in administrator.get(BINDING).json()["subjects"]} == {"User"}, "as it was"
+        assert {subject["kind"] for subject in administrator.get(BINDING).json()["subjects"]} == {"User"}, "as it was"
 
 
 def _the_deployer(stack: LocalStack) -> httpx.Client:

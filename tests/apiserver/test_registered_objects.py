@@ -16,7 +16,7 @@ from tests.unit.components.registered_objects import Object, of_the_release, reg
 from tests.upstream_definitions import FEATURE_SETS, upstream
 
 _OPTIONS: Final = {"dryRun": "All", "fieldValidation": "Strict"}
-_KINDS: Final[Mapping[str, ResourceKind]] = {each.kind: each for each in KINDS}
+_KINDS: Final[Mapping[str, ResourceKind]] = {kind.kind: kind for kind in KINDS}
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +27,8 @@ def registered(tmp_path_factory: pytest.TempPathFactory) -> list[Object]:
 @pytest.fixture(scope="module", params=FEATURE_SETS)
 def server(request: pytest.FixtureRequest, administrator: httpx.Client) -> Iterator[httpx.Client]:
     """The API server as `hypershift install` and the CSI driver leave it; the local definitions are back afterwards."""
-    own = [each.plural for each in KINDS if each.custom]
-    with installed(administrator, *(upstream(each, request.param) for each in own)):
+    own = [kind.plural for kind in KINDS if kind.custom]
+    with installed(administrator, *(upstream(plural, request.param) for plural in own)):
         yield administrator
 
 
@@ -46,16 +46,19 @@ def tried(server: httpx.Client, document: Object) -> httpx.Response:
 
 
 def test_every_object_is_taken(server: httpx.Client, registered: list[Object]) -> None:
-    answers = {f"{each['kind']} {each['metadata']['name']}": tried(server, of_the_release(each)) for each in registered}
+    answers = {
+        f"{resource['kind']} {resource['metadata']['name']}": tried(server, of_the_release(resource))
+        for resource in registered
+    }
 
     assert {name: answer.text for name, answer in answers.items() if answer.status_code != httpx.codes.CREATED} == {}
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda each: each.name)
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.name)
 def test_an_object_that_is_broken_is_refused(
     server: httpx.Client, registered: list[Object], broken: BrokenObject
 ) -> None:
-    whole = next(each for each in registered if each["kind"] == broken.kind)
+    whole = next(resource for resource in registered if resource["kind"] == broken.kind)
 
     answer = tried(server, changed(of_the_release(whole), broken.path, broken.value))
 

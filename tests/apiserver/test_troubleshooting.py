@@ -66,7 +66,7 @@ def test_a_status_tells_what_is_mounted_where(stack: LocalStack) -> None:
     assert printed.count("Mounted:  true") == 10
     assert "secret/cpo-hc1-json" in printed
     listed = json.loads(kubectl(stack, "get", "secretproviderclasspodstatuses", "-n", _NAMESPACE, "-o", "json"))
-    statuses = {each["status"]["secretProviderClassName"]: each["status"] for each in listed["items"]}
+    statuses = {pod_status["status"]["secretProviderClassName"]: pod_status["status"] for pod_status in listed["items"]}
     mounted = Path(statuses["managed-azure-cpo"]["targetPath"], "cpo-hc1-json")
     assert mounted.is_symlink()
     assert json.loads(mounted.read_text(encoding="utf-8"))["client_id"]

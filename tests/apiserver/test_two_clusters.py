@@ -36,8 +36,8 @@ def objects(http: httpx.Client, namespace: str) -> dict[str, str]:
     for root, plurals in _KINDS.items():
         for plural in plurals:
             items: list[dict[str, Any]] = http.get(f"{root}/namespaces/{namespace}/{plural}").json()["items"]
-            for each in items:
-                metadata = each["metadata"]
+            for item in items:
+                metadata = item["metadata"]
                 version = metadata["uid"] if plural == "pods" else metadata["resourceVersion"]
                 found[f"{plural}/{metadata['name']}"] = version
     return found
@@ -50,7 +50,7 @@ def ready(http: httpx.Client, namespace: str) -> list[str]:
         pod["metadata"]["labels"]["app.kubernetes.io/instance"]
         for pod in pods
         if {"type": "Ready", "status": "True"}.items()
-        <= next(each for each in pod["status"]["conditions"] if each["type"] == "Ready").items()
+        <= next(condition for condition in pod["status"]["conditions"] if condition["type"] == "Ready").items()
     )
 
 
@@ -62,8 +62,8 @@ def test_every_probe_of_both_clusters_signs_in(
         "nodepool-management",
     ]
 
-    assert ready(deployer, "clusters-hc1") == [f"probe-{each}" for each in probes]
-    assert ready(deployer, "clusters-hc2") == [f"probe-{each}" for each in probes]
+    assert ready(deployer, "clusters-hc1") == [f"probe-{probe}" for probe in probes]
+    assert ready(deployer, "clusters-hc2") == [f"probe-{probe}" for probe in probes]
 
 
 def test_the_second_cluster_and_its_end_leave_the_first_alone(

@@ -73,8 +73,8 @@ def _clusters(stack: LocalStack) -> tuple[dict[str, Any], dict[str, Any]]:
     another = another_imported(stack, first["identities"]["imageRegistry"])
     second = with_applications(first, "nodePoolManagement", imported=another)
     existing = ("resourceGroup", "vnetID", "subnetID", "securityGroupID", "dnsZoneResourceGroup", "issuerURL")
-    second = {name: each for name, each in second.items() if name not in existing}
-    dns = {name: each for name, each in first["dns"].items() if name != "privateZoneID"}
+    second = {name: value for name, value in second.items() if name not in existing}
+    dns = {name: value for name, value in first["dns"].items() if name != "privateZoneID"}
     second |= {"name": "hc2", "infraID": "hc2-infra", "infrastructure": "create", "dns": dns}
     second |= {"issuer": "create", "issuerName": "hc2issuer", "hostedCluster": _RELEASE}
     return with_applications(first, "nodePoolManagement"), second
@@ -118,14 +118,14 @@ def _hosted(http: httpx.Client, name: str) -> dict[str, Any]:
 def _of_second(stack: LocalStack) -> set[str]:
     """What is in the resource groups that were made for the second cluster, and the groups themselves."""
     names = InfrastructureNames(stack.configuration("subscriptionId"), "hc2", "hc2-infra")
-    groups = {f"/resourcegroups/{each}" for each in names.groups}
+    groups = {f"/resourcegroups/{group}" for group in names.groups}
     keys = {key.lower() for kind, key in stack.inventory() if kind == "arm"}
-    return {each for each in keys if any(each.endswith(group) or f"{group}/" in each for group in groups)}
+    return {key for key in keys if any(key.endswith(group) or f"{group}/" in key for group in groups)}
 
 
 def _sign_ins(stack: LocalStack) -> dict[str, str]:
     """Thumbprint by secret, after a sign-in with each certificate that the stack says the vault has."""
-    names = {each["credentialsSecretName"]: each["thumbprint"] for each in stack.control_plane.values()}
+    names = {identity["credentialsSecretName"]: identity["thumbprint"] for identity in stack.control_plane.values()}
     with OutOfBand(stack).secrets() as vault, pytest.MonkeyPatch.context() as patch:
         patch.setenv("REQUESTS_CA_BUNDLE", stack.environment.ca_file)
         used = {name: bare_sign_in(json.loads(vault.get_secret(name).value or "")) for name in names}
@@ -135,14 +135,18 @@ def _sign_ins(stack: LocalStack) -> dict[str, str]:
 
 def test_the_api_takes_both_with_the_same_identities(path: WholePath) -> None:
     required = {row.field for row in CONTROL_PLANE if row.hosted_cluster_path and not row.optional}
-    for each in (path.first, path.second):
-        azure = each["spec"]["platform"]["azure"]
+    for hosted_cluster in (path.first, path.second):
+        azure = hosted_cluster["spec"]["platform"]["azure"]
         assert azure["azureAuthenticationConfig"]["managedIdentities"]["controlPlane"].keys() >= required - {"kms"}
-        assert each["spec"]["serviceAccountSigningKey"]["name"]
+        assert hosted_cluster["spec"]["serviceAccountSigningKey"]["name"]
 
 
 def test_what_the_stack_makes_stands_under_hypershifts_names(path: WholePath) -> None:
-    kinds = {"/".join(each.rpartition("/providers/")[2].split("/")[:2]) for each in path.made if "/providers/" in each}
+    kinds = {
+        "/".join(resource_id.rpartition("/providers/")[2].split("/")[:2])
+        for resource_id in path.made
+        if "/providers/" in resource_id
+    }
     assert kinds >= {
         "microsoft.network/virtualnetworks",
         "microsoft.network/networksecuritygroups",

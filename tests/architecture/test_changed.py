@@ -34,12 +34,12 @@ def test_what_needs_a_changed_file_is_reached_through_others() -> None:
 def test_a_change_reaches_the_tests_that_need_it_and_few_others(changed: str, tests: str, others: str) -> None:
     found = reachable([ROOT / changed])
 
-    assert all(each.name.startswith("test_") for each in found)
+    assert all(file.name.startswith("test_") for file in found)
     assert set(ROOT.glob("tests/architecture/test_*.py")) <= set(found), "the rules read everything"
-    for each in tests.split():
-        assert [file for file in found if file.is_relative_to((ROOT / "tests" / each).resolve())], each
-    for each in others.split():
-        assert not [file for file in found if file.is_relative_to((ROOT / "tests" / each).resolve())], each
+    for word in tests.split():
+        assert [file for file in found if file.is_relative_to((ROOT / "tests" / word).resolve())], word
+    for word in others.split():
+        assert not [file for file in found if file.is_relative_to((ROOT / "tests" / word).resolve())], word
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml"])

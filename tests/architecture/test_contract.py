@@ -21,17 +21,17 @@ SEED: Final = load(ROOT / "emulated/seed.yaml")
 
 
 def test_the_record_has_the_same_members_on_both_sides() -> None:
-    own = {each.name: each.type for each in fields(clouds.LocalEnvironment)}
+    own = {field.name: field.type for field in fields(clouds.LocalEnvironment)}
 
     assert served.LocalEnvironment.__annotations__.keys() - {"model_config"} == own.keys()
     assert set(own.values()) == {"str"} == set(served.LocalEnvironment.__annotations__.values())
 
 
 def test_azures_clouds_have_the_same_names_on_both_sides() -> None:
-    names = {each.name for each in fields(served.Cloud)} | {"vault_scope", "managed_hsm_suffix"}
+    names = {field.name for field in fields(served.Cloud)} | {"vault_scope", "managed_hsm_suffix"}
 
-    assert {name: {each: getattr(cloud, each) for each in names} for name, cloud in served.CLOUDS.items()} == {
-        name: {each: getattr(cloud, each) for each in names} for name, cloud in clouds.CLOUDS.items()
+    assert {name: {name: getattr(cloud, name) for name in names} for name, cloud in served.CLOUDS.items()} == {
+        name: {name: getattr(cloud, name) for name in names} for name, cloud in clouds.CLOUDS.items()
     }
     assert served.DEFAULT_CLOUD == clouds.DEFAULT_CLOUD
 
@@ -54,14 +54,14 @@ def test_a_client_of_the_local_cloud_takes_the_same_addresses() -> None:
 def test_the_tenant_and_the_applications_of_aks_are_the_same() -> None:
     own = (clouds.LOCAL_TENANT_ID, clouds.LOCAL_SUBSCRIPTION_ID)
 
-    assert [(each.tenant_id, each.subscription_id) for each in (SEED, load(DEFAULT))] == [own, own]
+    assert [(seed.tenant_id, seed.subscription_id) for seed in (SEED, load(DEFAULT))] == [own, own]
     assert own == (served.LOCAL_TENANT_ID, served.LOCAL_SUBSCRIPTION_ID)
     assert (served.AKS_SERVER_APP_ID, served.AKS_CLIENT_APP_ID) == (login.AKS_SERVER_APP_ID, login.AKS_CLIENT_APP_ID)
 
 
 def test_the_local_deployer_assigns_what_the_deployer_may_assign() -> None:
     """`idstack rbac --azure` prints the same condition, with as many of the roles as a configuration needs."""
-    [limited] = [each for each in SEED.deployer_roles if not isinstance(each, str)]
+    [limited] = [deployer_role for deployer_role in SEED.deployer_roles if not isinstance(deployer_role, str)]
 
     assert limited.role == RBAC_ADMINISTRATOR_ROLE.name
     assert limited.condition == condition(catalogue_roles(), catalogue_roles())

@@ -101,7 +101,7 @@ def _unknown(command: object, name: str, words: list[str]) -> str | None:
             return f"{name} has no command {words[0]}"
         return _unknown(command.commands[words[0]], f"{name} {words[0]}", words[1:])
     assert isinstance(command, TyperGroup | TyperCommand)
-    options = {"--help", *(option for each in command.params for option in (*each.opts, *each.secondary_opts))}
+    options = {"--help", *(option for param in command.params for option in (*param.opts, *param.secondary_opts))}
     passes_on = command.context_settings.get("ignore_unknown_options", False)
     given = [word for word in words if word.startswith("--")]
     return next((f"{name} has no option {word}" for word in given if word not in options and not passes_on), None)

@@ -36,7 +36,7 @@ def texts(file: Path) -> Iterator[str]:
     }
     for node in nodes(file):
         if isinstance(node, ast.JoinedStr):
-            yield "".join(str(each.value) if isinstance(each, ast.Constant) else "x" for each in node.values)
+            yield "".join(str(value.value) if isinstance(value, ast.Constant) else "x" for value in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node.value
 
@@ -51,7 +51,7 @@ def test_no_message_tells_to_type_a_command_of_the_bare_engine(room: str) -> Non
 @pytest.mark.parametrize("page", [page for page in _PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
 def test_no_page_tells_to_type_a_command_of_the_bare_engine(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for each in _MENTIONED:
-        text = text.replace(each, "")
+    for mentioned in _MENTIONED:
+        text = text.replace(mentioned, "")
 
     assert [line for line in text.splitlines() if _BARE.search(line)] == []

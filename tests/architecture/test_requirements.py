@@ -43,7 +43,7 @@ def test_the_local_clouds_lock_has_what_it_asks_for_as_the_program_has_it() -> N
     project = tomllib.loads((ROOT / "localcloud/pyproject.toml").read_text(encoding="utf-8"))["project"]
     own = pins(LOCKS[1])
 
-    assert {canonicalize_name(Requirement(each).name) for each in project["dependencies"]} <= set(own)
+    assert {canonicalize_name(Requirement(dependency).name) for dependency in project["dependencies"]} <= set(own)
     assert {name: pin.specifier for name, pin in own.items()} == {name: pins()[name].specifier for name in own}
 
 

@@ -70,7 +70,7 @@ def test_there_is_something_to_look_at() -> None:
         "tests/clients/azure-cli.txt",
         "tools/go/requirements.txt",
     } <= {name_of(file) for file in _LOCKS}
-    assert {f"tools/{each}/go.mod" for each in ("pulumi", "language-host", "kubelogin", "actionlint", "promtool")} <= {
+    assert {f"tools/{tool}/go.mod" for tool in ("pulumi", "language-host", "kubelogin", "actionlint", "promtool")} <= {
         name_of(file) for file in _MODULES
     }
     assert {"tests/browser/driver/package-lock.json", "tests/clients/javascript/package-lock.json"} <= {
@@ -118,7 +118,7 @@ def test_every_npm_package_has_its_checksum(file: Path) -> None:
 def commands(file: Path) -> list[tuple[str, list[str]]]:
     """Place of each list in a Python file that may be a command, with its words and the names of spread ones."""
     return [
-        (place(file, node.lineno), [word for each in node.elts for word in _words(each)])
+        (place(file, node.lineno), [word for elt in node.elts for word in _words(elt)])
         for node in nodes(file)
         if isinstance(node, ast.List | ast.Tuple)
     ]
@@ -127,7 +127,7 @@ def commands(file: Path) -> list[tuple[str, list[str]]]:
 def _words(element: ast.expr) -> list[str]:
     if isinstance(element, ast.Starred):
         return [f"*{element.value.id}"] if isinstance(element.value, ast.Name) else []
-    return [each.value for each in ast.walk(element) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return [node.value for node in ast.walk(element) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 def installs_packages(command: list[str]) -> bool:
@@ -146,7 +146,7 @@ def test_python_packages_are_installed_by_hash_and_without_running_them() -> Non
                 assert "*WHEELS_ALONE" in command, where
 
     assert len(found) >= 4, "packages with uv, with pip, Go, and the clients of the tests"
-    assert all(any(installs_packages(each) for _, each in commands(ROOT / name)) for name in _EXCEPTIONS)
+    assert all(any(installs_packages(command) for _, command in commands(ROOT / name)) for name in _EXCEPTIONS)
 
 
 def test_npm_installs_its_lock_and_runs_no_scripts() -> None:

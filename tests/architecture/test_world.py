@@ -24,7 +24,7 @@ PARSERS: Final = {
 
 
 def test_the_packages_are_still_called_that() -> None:
-    assert all((ROOT / "ops" / each).is_dir() for each in ("world", *JUDGES, *WORKERS))
+    assert all((ROOT / "ops" / package).is_dir() for package in ("world", *JUDGES, *WORKERS))
 
 
 @pytest.mark.parametrize("package", JUDGES)

@@ -59,16 +59,16 @@ def is_inside(inner: list[float], outer: list[float]) -> bool:
 
 def problems(cards: list[dict[str, Any]]) -> list[str]:
     found = []
-    for number, each in enumerate(cards):
+    for number, card in enumerate(cards):
         for other in cards[number + 1 :]:
             # A scope is a chip in the card of its role.
-            is_chip = other["id"].startswith("scope/") and is_inside(other["card"], each["card"])
-            if overlaps(each["card"], other["card"]) and not is_chip:
-                found.append(f"{each['id']} overlaps {other['id']}")
-        for text, *sides in each["texts"]:
-            if not is_inside(sides, each["card"]):
-                found.append(f"{text!r} leaves {each['id']}")
-            found += [f"{text!r} is under the mark of {each['id']}" for mark in each["mark"] if overlaps(sides, mark)]
+            is_chip = other["id"].startswith("scope/") and is_inside(other["card"], card["card"])
+            if overlaps(card["card"], other["card"]) and not is_chip:
+                found.append(f"{card['id']} overlaps {other['id']}")
+        for text, *sides in card["texts"]:
+            if not is_inside(sides, card["card"]):
+                found.append(f"{text!r} leaves {card['id']}")
+            found += [f"{text!r} is under the mark of {card['id']}" for mark in card["mark"] if overlaps(sides, mark)]
     return found
 
 

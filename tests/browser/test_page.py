@@ -202,7 +202,7 @@ def test_the_drawing_is_saved_as_a_picture_in_the_colours_that_are_shown(
     )
 
     assert name == "prod-hc1.png"
-    assert colours[:2] == [int(2 * each) for each in drawn]
+    assert colours[:2] == [int(2 * side) for side in drawn]
     assert colours[2] == canvas
     assert colours[3] > 20, "cards, lines, texts and marks are in it"
     assert browser.seen() == []

@@ -245,7 +245,7 @@ def _choice(models: _Models, model: Any, attribute: str, value: Any, path: str) 
     described = re.search(rf":vartype {attribute}:\s+(.+?)(?=\n\s*:|\Z)", model.__doc__ or "", re.DOTALL)
     for named in re.findall(r"~[\w.]+\.(\w+)", described[1] if described else ""):
         enum = models.get(named)
-        choices = [each.value for each in enum] if hasattr(enum, "__members__") else []
+        choices = [member.value for member in enum] if hasattr(enum, "__members__") else []
         for item in value if isinstance(value, list) else [value]:
             if choices and item not in choices:
                 yield f"{path}: {item!r} is none of {', '.join(choices)}"
@@ -273,4 +273,4 @@ def _join(path: str, key: str) -> str:
 
 
 if __name__ == "__main__":
-    json.dump([sorted(problems(each)) for each in json.load(sys.stdin)], sys.stdout)
+    json.dump([sorted(problems(request)) for request in json.load(sys.stdin)], sys.stdout)

@@ -62,11 +62,11 @@ def operation(request: LoggedRequest) -> str | None:
 def collected(requests: Iterable[LoggedRequest]) -> Operations:
     """What official clients were seen to use; refused requests do not count."""
     found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    for each in requests:
-        if each.status < 400 and each.service in _SERVICES and (name := client(each.client)):
-            used = operation(each)
+    for request in requests:
+        if request.status < 400 and request.service in _SERVICES and (name := client(request.client)):
+            used = operation(request)
             if used is not None:
-                found[each.service, used].add(name)
+                found[request.service, used].add(name)
     return {key: frozenset(names) for key, names in found.items()}
 
 
@@ -95,6 +95,6 @@ def _arm_operation(request: LoggedRequest) -> str:
 
 def _is_of(template: str, path: str) -> bool:
     parts = [re.escape(part) for part in _BRACES.split(template)]
-    names = ["[^/]*" if ":path" not in each else ".*" for each in _BRACES.findall(template)]
+    names = ["[^/]*" if ":path" not in placeholder else ".*" for placeholder in _BRACES.findall(template)]
     pattern = "".join(a + b for a, b in zip(parts, [*names, ""], strict=True))
     return re.fullmatch(pattern.replace("<collection>", "(applications|servicePrincipals)"), path) is not None

@@ -64,7 +64,7 @@ def test_the_cli_is_signed_in_as_the_deployer(az: Az, stack: LocalStack) -> None
     ],
 )
 def test_the_cli_lists_what_there_is(az: Az, command: str, name: str) -> None:
-    assert name in [each["name"] for each in az(*command.split())]
+    assert name in [resource["name"] for resource in az(*command.split())]
 
 
 def test_the_cli_reads_the_stacks_applications_and_roles(az: Az, stack: LocalStack) -> None:
@@ -74,8 +74,8 @@ def test_the_cli_reads_the_stacks_applications_and_roles(az: Az, stack: LocalSta
     roles = az("role", "assignment", "list", "--assignee", disk, "--all")
 
     assert principal["appId"] == disk
-    assert {each["principalId"] for each in roles} == {principal["id"]}
-    assert all(each["roleDefinitionName"] for each in roles)
+    assert {role["principalId"] for role in roles} == {principal["id"]}
+    assert all(role["roleDefinitionName"] for role in roles)
 
 
 def test_the_cli_reads_a_secret_that_the_stack_wrote(az: Az, stack: LocalStack) -> None:
@@ -100,9 +100,9 @@ def test_the_cli_makes_and_deletes_an_identity(az: Az) -> None:
     az("identity", "delete", *of_it)
 
     assert made["principalId"]
-    assert [each["name"] for each in listed] == ["one"]
+    assert [item["name"] for item in listed] == ["one"]
     assert left == []
-    assert "by-the-cli" not in [each["name"] for each in az("identity", "list")]
+    assert "by-the-cli" not in [identity["name"] for identity in az("identity", "list")]
 
 
 def test_the_cli_makes_a_principal_with_a_role(az: Az, stack: LocalStack) -> None:
@@ -113,7 +113,7 @@ def test_the_cli_makes_a_principal_with_a_role(az: Az, stack: LocalStack) -> Non
     az("role", "assignment", "delete", "--assignee", made["appId"], "--scope", scope)
     az("ad", "app", "delete", "--id", made["appId"])
 
-    assert [each["roleDefinitionName"] for each in roles] == ["Reader"]
+    assert [role["roleDefinitionName"] for role in roles] == ["Reader"]
     assert az("ad", "app", "list", "--display-name", "by-the-cli") == []
 
 
@@ -127,14 +127,14 @@ def test_the_cli_takes_out_what_was_added_to_an_application_or_its_principal(az:
     az(*credential, "reset", *of_it, "--append", "--cert", issued.certificate_pem)
 
     secrets = az(*credential, "list", *of_it)
-    for each in secrets:
-        az(*credential, "delete", *of_it, "--key-id", each["keyId"])
+    for secret in secrets:
+        az(*credential, "delete", *of_it, "--key-id", secret["keyId"])
     [certificate] = az(*credential, "list", *of_it, "--cert")
     az(*credential, "delete", *of_it, "--cert", "--key-id", certificate["keyId"])
     left = [*az(*credential, "list", *of_it), *az(*credential, "list", *of_it, "--cert")]
     az("ad", "app", "delete", *of_it)
 
-    assert "added" in [each["displayName"] for each in secrets]
+    assert "added" in [secret["displayName"] for secret in secrets]
     assert thumbprint(certificate) == issued.thumbprint
     assert left == []
 
@@ -152,7 +152,7 @@ def test_the_cli_takes_a_federated_credential_out_of_an_application(az: Az) -> N
     left = az(*federated, "list", *of_it)
     az("ad", "app", "delete", *of_it)
 
-    assert [each["name"] for each in added] == ["added"]
+    assert [credential["name"] for credential in added] == ["added"]
     assert left == []
 
 

@@ -56,7 +56,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Request]:
 
 
 def test_every_type_that_the_plugin_serves_is_sent(sent: list[Request]) -> None:
-    assert {each["type"] for each in sent} == set(RESOURCES)
+    assert {request["type"] for request in sent} == set(RESOURCES)
 
 
 def test_the_libraries_take_every_request(sent: list[Request], check: Check) -> None:
@@ -74,7 +74,7 @@ def test_what_no_library_can_check_is_in_the_page(sent: list[Request]) -> None:
     unchecked = {codes(row["type"])[0] for row in table("### What no library checks", PLUGINS) if codes(row["type"])}
 
     assert "azure-native:resources:ResourceGroup" in unchecked
-    assert unchecked <= {each["type"] for each in sent}
+    assert unchecked <= {request["type"] for request in sent}
 
 
 @dataclass(frozen=True)
@@ -169,10 +169,10 @@ _BROKEN: Final = (
 )
 
 
-@pytest.mark.parametrize("broken", _BROKEN, ids=lambda each: each.name)
+@pytest.mark.parametrize("broken", _BROKEN, ids=lambda broken: broken.name)
 def test_a_request_that_is_broken_is_refused(sent: list[Request], check: Check, broken: _BrokenRequest) -> None:
-    whole = next(each for each in sent if each["type"] == broken.type)
+    whole = next(request for request in sent if request["type"] == broken.type)
 
     [found] = check([changed(whole, broken.path, broken.value)])
 
-    assert [each for each in found if each.startswith(broken.problem)] == found != []
+    assert [problem for problem in found if problem.startswith(broken.problem)] == found != []

@@ -33,7 +33,7 @@ def test_armmsi_makes_and_lists_identities(printed: dict[str, Any]) -> None:
 
 
 def test_azsecrets_lists_the_stacks_secrets(printed: dict[str, Any], stack: LocalStack) -> None:
-    assert {each["credentialsSecretName"] for each in stack.control_plane.values()} <= set(printed["secrets"])
+    assert {identity["credentialsSecretName"] for identity in stack.control_plane.values()} <= set(printed["secrets"])
 
 
 def test_azblob_publishes_a_document_with_the_key_of_an_account(printed: dict[str, Any]) -> None:

@@ -45,14 +45,14 @@ class TheScripts(HyperShiftScripts):
             assert row.hypershift is not None
             self.assign_as_the_cli(infra_id, row.component, row.hypershift, principal["id"])
         managed = {
-            each["properties"]["clientId"]: each["properties"]["principalId"]
-            for each in self.arm(
+            identity["properties"]["clientId"]: identity["properties"]["principalId"]
+            for identity in self.arm(
                 "GET", f"{self.group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities", "2023-01-31"
             )["value"]
         }
         named = yaml.safe_load(self.data_plane_file.read_text(encoding="utf-8"))
-        for each in DATA_PLANE:
-            self.assign_as_the_cli(infra_id, each.component, each.hypershift, managed[named[each.field]])
+        for row in DATA_PLANE:
+            self.assign_as_the_cli(infra_id, row.component, row.hypershift, managed[named[row.field]])
         self.let_read_the_vault(add_on_object_id)
 
     def script(self, script: Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -104,7 +104,7 @@ def test_a_management_library_makes_an_identity(printed: dict[str, Any]) -> None
 
 
 def test_the_key_vault_library_lists_the_stacks_secrets(printed: dict[str, Any], stack: LocalStack) -> None:
-    assert {each["credentialsSecretName"] for each in stack.control_plane.values()} <= set(printed["secrets"])
+    assert {identity["credentialsSecretName"] for identity in stack.control_plane.values()} <= set(printed["secrets"])
 
 
 def test_the_management_libraries_see_the_subscription(printed: dict[str, Any], stack: LocalStack) -> None:

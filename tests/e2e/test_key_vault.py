@@ -67,7 +67,9 @@ def test_the_deployer_reads_the_metadata_it_wrote(stack: LocalStack) -> None:
         disable_instance_discovery=True,
     )
 
-    names = {each.name for each in _client(stack, deployer).list_properties_of_secrets()}
+    names = {
+        properties_of_secret.name for properties_of_secret in _client(stack, deployer).list_properties_of_secrets()
+    }
 
     assert names == {f"{stem}-hc1-json" for stem in (
         "cloud-provider", "nodepool-mgmt", "cpo", "ciro", "ingress", "cncc", "azure-disk", "azure-file", "kms"
@@ -77,7 +79,7 @@ def test_the_deployer_reads_the_metadata_it_wrote(stack: LocalStack) -> None:
 def test_status_finds_the_vaults_version_of_each_secret_in_each_pod(stack: LocalStack) -> None:
     found = json.loads(stack.idstack("status", "--json").stdout)["managementCluster"]
 
-    mounts = [mount for each in found["mounts"]["hc1"].values() for mount in each]
+    mounts = [mount for of_identity in found["mounts"]["hc1"].values() for mount in of_identity]
     assert found["mounts"]["hc1"].keys() == stack.control_plane.keys()
     assert {mount["state"] for mount in mounts} == {"current"}
     assert len(mounts) == len(stack.control_plane) + 1, "KMS is mounted in two pods"

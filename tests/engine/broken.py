@@ -94,9 +94,9 @@ def listed(stack: LocalStack) -> str:
     kinds = {_PODS: "Pod", _EVENTS: "Event", _CLASSES: "SecretProviderClass", _STATUSES: "SecretProviderClassPodStatus"}
     with stack.kubernetes() as http:
         items = [
-            {"kind": kind, **each}
+            {"kind": kind, **obj}
             for path, kind in kinds.items()
-            for each in http.get(path).raise_for_status().json()["items"]
+            for obj in http.get(path).raise_for_status().json()["items"]
         ]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
@@ -104,10 +104,10 @@ def listed(stack: LocalStack) -> str:
 def restart(stack: LocalStack, deployment: str) -> None:
     """Delete the pods of a Deployment; returns once there are others."""
     with stack.kubernetes() as http:
-        before = {each["metadata"]["name"] for each in _pods(http, deployment)}
+        before = {pod["metadata"]["name"] for pod in _pods(http, deployment)}
         for name in before:
             http.delete(f"{_PODS}/{name}").raise_for_status()
-        until(lambda: bool({each["metadata"]["name"] for each in _pods(http, deployment)} - before))
+        until(lambda: bool({pod["metadata"]["name"] for pod in _pods(http, deployment)} - before))
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -134,8 +134,8 @@ def _move(http: httpx.Client, deployment: str, directory: str) -> None:
 
 def _pods(http: httpx.Client, deployment: str) -> list[dict[str, Any]]:
     listed = http.get(_PODS, params={"labelSelector": f"app.kubernetes.io/instance={deployment}"}).raise_for_status()
-    return [each for each in listed.json()["items"] if "deletionTimestamp" not in each["metadata"]]
+    return [pod for pod in listed.json()["items"] if "deletionTimestamp" not in pod["metadata"]]
 
 
 def _paths(pod: dict[str, Any]) -> set[str]:
-    return {mount["mountPath"] for each in pod["spec"]["containers"] for mount in each["volumeMounts"]}
+    return {mount["mountPath"] for container in pod["spec"]["containers"] for mount in container["volumeMounts"]}

@@ -76,7 +76,7 @@ class Client:
 
     def await_refusal(self, thumbprint: str) -> None:
         """Return once the client has been refused with this certificate."""
-        self._await(lambda: any("AADSTS700027" in each and thumbprint in each for each in self.refusals))
+        self._await(lambda: any("AADSTS700027" in message and thumbprint in message for message in self.refusals))
 
     def __enter__(self) -> Self:
         return self
@@ -190,8 +190,8 @@ def report(clients: Mapping[str, Client]) -> str:
     """What came of it, a line for each client."""
     heading = f"\n{'client':16}{'sign-ins':>10}{'certificates':>14}{'refused':>9}{'unreached':>11}"
     lines = [
-        f"{name:16}{each.sign_ins.total():10}{len(each.sign_ins):14}{len(each.refusals):9}{len(each.unreached):11}"
-        for name, each in clients.items()
+        f"{name:16}{client.sign_ins.total():10}{len(client.sign_ins):14}{len(client.refusals):9}{len(client.unreached):11}"
+        for name, client in clients.items()
     ]
     return "\n".join([heading, *lines])
 

@@ -142,8 +142,8 @@ def _is_secret(scope: Scope) -> bool:
 def _added(body: bytes) -> Iterator[bytes]:
     """Digests of the certificates that a PATCH of an application adds; those there already come without their key."""
     changes: dict[str, Any] = json.loads(body)
-    for each in changes.get("keyCredentials", ()):
-        if text := each.get("key"):
+    for key_credential in changes.get("keyCredentials", ()):
+        if text := key_credential.get("key"):
             der = x509.load_pem_x509_certificate(base64.b64decode(text)).public_bytes(Encoding.DER)
             yield hashlib.sha1(der, usedforsecurity=False).digest()
             yield hashlib.sha256(der).digest()

@@ -32,9 +32,9 @@ def held(stack: LocalStack, *faults: Fault) -> Iterator[None]:
     before = FaultHolder(StateDirectory(stack.state).held_faults_file).now()
     more = replace(
         before,
-        answers=(*(each for each in faults if isinstance(each, HeldAnswer)), *before.answers),
-        replication=(*(each for each in faults if isinstance(each, HeldReplication)), *before.replication),
-        lags=(*(each for each in faults if isinstance(each, HeldLag)), *before.lags),
+        answers=(*(fault for fault in faults if isinstance(fault, HeldAnswer)), *before.answers),
+        replication=(*(fault for fault in faults if isinstance(fault, HeldReplication)), *before.replication),
+        lags=(*(fault for fault in faults if isinstance(fault, HeldLag)), *before.lags),
     )
     with dialled(stack, more):
         yield

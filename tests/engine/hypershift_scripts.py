@@ -64,7 +64,7 @@ class HyperShiftScripts(OutOfBand):
         managed = {row.field: self._managed_identity(row.field, issuer_url) for row in DATA_PLANE}
         for row in DATA_PLANE:
             self.assign_as_the_cli(infra_id, row.component, row.hypershift, managed[row.field]["principalId"])
-        lines = ",\n".join(f'  "{field}": {each["clientId"]}' for field, each in managed.items())
+        lines = ",\n".join(f'  "{field}": {identity["clientId"]}' for field, identity in managed.items())
         self.data_plane_file.write_text(f"{{\n{lines}\n}}\n")
         self.let_read_the_vault(add_on_object_id)
 
@@ -160,7 +160,11 @@ class HyperShiftScripts(OutOfBand):
     def _managed_identity(self, field: str, issuer_url: str) -> dict[str, Any]:
         name, suffix = _MANAGED[field]
         [subject] = [
-            each.subject for row in DATA_PLANE if row.field == field for each in row.subjects if each.suffix == suffix
+            account.subject
+            for row in DATA_PLANE
+            if row.field == field
+            for account in row.subjects
+            if account.suffix == suffix
         ]
         identity = f"{self.group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
         made: dict[str, Any] = self.arm("PUT", identity, "2023-01-31", {"location": "westeurope"})["properties"]
@@ -172,7 +176,7 @@ class HyperShiftScripts(OutOfBand):
 
     def _scopes(self, grant: RoleGrant) -> Iterator[str]:
         groups = {Scope.MANAGED: "hc1-managed", Scope.NSG: "hc1-nsg", Scope.VNET: "hc1-network", Scope.DNS: "dns-local"}
-        return (f"/subscriptions/{self._subscription_id}/resourceGroups/{groups[each]}" for each in grant.scopes)
+        return (f"/subscriptions/{self._subscription_id}/resourceGroups/{groups[scope]}" for scope in grant.scopes)
 
 
 def _moment(seconds: int) -> str:

@@ -113,32 +113,32 @@ def in_the_cloud(stack: LocalStack, before: set[Thing]) -> set[Thing]:
             made.add((_MADE_BY_PLUGINS[collection], name.removeprefix("/")))
         elif kind in {"arm", "keyvault-secret", "entra-application", "entra-principal"}:
             made.add((kind, key))
-    for each in documents(stack, "entra-application"):
-        if ("entra-application", each["objectId"]) in made:
+    for document in documents(stack, "entra-application"):
+        if ("entra-application", document["objectId"]) in made:
             # What was removed is remembered a while for the replicas that learn of it late.
-            made |= {("certificate", key["keyId"]) for key in each["keys"] if key["removedAt"] is None}
+            made |= {("certificate", key["keyId"]) for key in document["keys"] if key["removedAt"] is None}
     return made
 
 
 def in_the_state(stack: LocalStack) -> list[Thing]:
     """The same as the state has it, twice if it is there twice."""
-    return [thing for each in stack.resources() for thing in _things(each)]
+    return [thing for resource in stack.resources() for thing in _things(resource)]
 
 
 def registered(stack: LocalStack) -> dict[str, set[str]]:
     """Key ids of the certificates registered in Entra ID, by the object id of their application."""
     return {
-        each["objectId"]: {key["keyId"] for key in each["keys"] if key["removedAt"] is None}
-        for each in documents(stack, "entra-application")
+        document["objectId"]: {key["keyId"] for key in document["keys"] if key["removedAt"] is None}
+        for document in documents(stack, "entra-application")
     }
 
 
 def registered_in_state(stack: LocalStack) -> dict[str, set[str]]:
     """The same as the state has it."""
     found: dict[str, set[str]] = defaultdict(set)
-    for each in stack.resources():
-        if each["type"] == resource_types.REGISTERED_CERTIFICATE:
-            application, _, key_id = each["id"].split("/")
+    for resource in stack.resources():
+        if resource["type"] == resource_types.REGISTERED_CERTIFICATE:
+            application, _, key_id = resource["id"].split("/")
             found[application].add(key_id)
     return dict(found)
 

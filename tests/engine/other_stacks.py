@@ -61,6 +61,6 @@ def _urn_of(stack: LocalStack) -> str:
 def _owner(stack: LocalStack, owner_id: str) -> Iterator[dict[str, Any]]:
     """The owner as the stack's state has it, but for its id, after its provider."""
     resources = stack.resources()
-    [owner] = [each for each in resources if each["type"] == resource_types.STACK_OWNER]
-    yield from (each for each in resources if each["urn"] == provider_urn(owner["provider"]))
+    [owner] = [resource for resource in resources if resource["type"] == resource_types.STACK_OWNER]
+    yield from (resource for resource in resources if resource["urn"] == provider_urn(owner["provider"]))
     yield {**owner, "id": owner_id, "outputs": {**owner["outputs"], "ownerId": owner_id}}

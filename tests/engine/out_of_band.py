@@ -62,7 +62,7 @@ class OutOfBand:
     def credentials(self) -> list[str]:
         """The documents in the stack's vault."""
         with self.secrets() as secrets:
-            names = [each.name for each in secrets.list_properties_of_secrets()]
+            names = [properties_of_secret.name for properties_of_secret in secrets.list_properties_of_secrets()]
             return [secrets.get_secret(name).value or "" for name in names if name]
 
     def application(self, name: str, *certificates_pem: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -74,7 +74,7 @@ class OutOfBand:
 
     def register(self, application: str, *certificates_pem: str) -> None:
         """Make these the certificates of an application, which is named by its path."""
-        self.graph("PATCH", application, {"keyCredentials": [registration(each) for each in certificates_pem]})
+        self.graph("PATCH", application, {"keyCredentials": [registration(pem) for pem in certificates_pem]})
 
     def assign(self, scope: str, role: str, object_id: str, name: str | None = None) -> str:
         """Assign a role, by its GUID, to a service principal; returns the assignment's id."""

@@ -159,17 +159,17 @@ def resource_groups(stack: LocalStack) -> list[str]:
     """ARM ids of the resource groups that the stack's configuration names, by name or in an id."""
     document = yaml.safe_load((stack.root / f"Pulumi.{stack.name}.yaml").read_text(encoding="utf-8"))
     names = sorted(set(_names(document["config"])))
-    return [resource_group_id(stack.environment.subscription_id, each) for each in names]
+    return [resource_group_id(stack.environment.subscription_id, name) for name in names]
 
 
 def _names(value: object, key: str = "") -> Iterator[str]:
     match value:
         case Mapping():
-            for name, each in value.items():
-                yield from _names(each, str(name))
+            for name, part in value.items():
+                yield from _names(part, str(name))
         case list():
-            for each in value:
-                yield from _names(each)
+            for part in value:
+                yield from _names(part)
         case str() if key.lower().endswith("resourcegroup"):
             yield value
         case str():

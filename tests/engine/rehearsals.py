@@ -47,9 +47,9 @@ class Rehearsed:
     def failed(self) -> dict[str, set[str]]:
         """Causes of failed sign-ins by identity, of clients and of new pods."""
         found: dict[str, set[str]] = {}
-        for each in (*self.document["signIns"], *self.document["newPods"]):
-            if each["failed"]:
-                found.setdefault(each["identity"], set()).update(each["failed"])
+        for attempt in (*self.document["signIns"], *self.document["newPods"]):
+            if attempt["failed"]:
+                found.setdefault(attempt["identity"], set()).update(attempt["failed"])
         return found
 
     def operations(self, kind: str) -> dict[str, int]:

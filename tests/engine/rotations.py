@@ -74,7 +74,7 @@ class Rotating(Ageing):
     def registered(self) -> set[str]:
         """Ids of the certificates registered for the application."""
         applications = documents(self.stack, "entra-application")
-        [application] = [each for each in applications if each["appId"] == self.client_id]
+        [application] = [registration for registration in applications if registration["appId"] == self.client_id]
         return {key["keyId"] for key in application["keys"] if key["removedAt"] is None}
 
     @contextmanager

@@ -17,7 +17,7 @@ from identity.credentials.service_account_key import public_half
 from tests.harness import LocalStack
 
 ARM: Final = "https://management.core.windows.net//.default"
-SUBJECTS: Final = [(row, each.subject) for row in DATA_PLANE for each in row.subjects]
+SUBJECTS: Final = [(row, subject.subject) for row in DATA_PLANE for subject in row.subjects]
 
 
 @dataclass(frozen=True)
@@ -85,4 +85,4 @@ class GuestCluster:
 
 def proof_of(row: DataPlaneIdentity) -> ProofCall:
     """The proof call of the control plane's identity that has the same role."""
-    return next(each.proof for each in CONTROL_PLANE if each.hypershift.role == row.hypershift.role)
+    return next(identity.proof for identity in CONTROL_PLANE if identity.hypershift.role == row.hypershift.role)

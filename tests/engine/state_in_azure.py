@@ -121,7 +121,10 @@ class StateInAzure(OutOfBand):
 
     def _custom_role(self, *data_actions: str) -> str:
         guid = str(uuid.uuid4())
-        permission = {"actions": [], "dataActions": [f"Microsoft.KeyVault/vaults/{each}" for each in data_actions]}
+        permission = {
+            "actions": [],
+            "dataActions": [f"Microsoft.KeyVault/vaults/{data_action}" for data_action in data_actions],
+        }
         properties = {
             "roleName": "State reader",
             "type": "CustomRole",

@@ -68,7 +68,10 @@ class ClusterContents:
 
     def hosted_clusters(self) -> dict[str, Any]:
         """Specification by name."""
-        return {each["metadata"]["name"]: each["spec"] for each in self._list("clusters", HOSTED_CLUSTERS)}
+        return {
+            hosted_cluster["metadata"]["name"]: hosted_cluster["spec"]
+            for hosted_cluster in self._list("clusters", HOSTED_CLUSTERS)
+        }
 
     def report_encryption(self, name: str, active: dict[str, str]) -> None:
         """Write into the status which key has encrypted etcd, as HyperShift does."""
@@ -82,8 +85,8 @@ class ClusterContents:
         """SecretProviderClasses and Deployments of one control plane."""
         classes, deployments = self._list(namespace, CLASS_RESOURCE), self._list(namespace, DEPLOYMENTS)
         return {
-            **{each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in classes},
-            **{each["metadata"]["name"]: each["metadata"]["generation"] for each in deployments},
+            **{class_["metadata"]["name"]: class_["metadata"]["resourceVersion"] for class_ in classes},
+            **{deployment["metadata"]["name"]: deployment["metadata"]["generation"] for deployment in deployments},
         }
 
     def _list(self, namespace: str, resource: tuple[str, str, str]) -> list[dict[str, Any]]:
@@ -161,8 +164,8 @@ def _exported(stack: LocalStack) -> dict[str, Any]:
     """What HyperShift's CLI would read of each cluster, by the flag that names the file."""
     clusters = json.loads(stack.idstack("export", "hypershift", "--json").stdout)["clusters"]
     return {
-        name: {flag: json.loads((stack.root / file).read_text()) for flag, file in each["files"].items()}
-        for name, each in clusters.items()
+        name: {flag: json.loads((stack.root / file).read_text()) for flag, file in cluster["files"].items()}
+        for name, cluster in clusters.items()
     }
 
 

@@ -146,12 +146,12 @@ def _assignments(component: str, *places: str, cluster: str = "hc1") -> set[Key]
         f"{role_assignment_name(f'{cluster}-infra', component, scope)}"
         for scope in scopes
     ]
-    return {("arm", each.lower()) for each in ids}
+    return {("arm", id_.lower()) for id_ in ids}
 
 
 def _assigned_at(places: dict[str, tuple[str, ...]], cluster: str) -> set[Key]:
     """The role assignments of a cluster's components at their places."""
-    return {key for component, each in places.items() for key in _assignments(component, *each, cluster=cluster)}
+    return {key for component, place in places.items() for key in _assignments(component, *place, cluster=cluster)}
 
 
 def _of_both(places: dict[str, tuple[str, ...]]) -> set[Key]:

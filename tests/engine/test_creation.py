@@ -48,8 +48,8 @@ def test_the_reader_of_the_vault_is_the_new_add_ons_identity(stack: LocalStack) 
     assert stack.outputs["managementClusterId"].endswith("/managedClusters/aks-made")
     assert stack.outputs["keyVaultUserClientId"] == identity["clientId"]
     assert stack.resource("key-vault-user-roles-vault")["inputs"]["principalId"] == identity["objectId"]
-    object_ = stack.resource("hc1-cluster-side-disk-class-object")["inputs"]
-    assert object_["spec"]["parameters"]["userAssignedIdentityID"] == identity["clientId"]
+    obj = stack.resource("hc1-cluster-side-disk-class-object")["inputs"]
+    assert obj["spec"]["parameters"]["userAssignedIdentityID"] == identity["clientId"]
 
 
 def test_a_role_makes_the_deployer_administrator_of_the_cluster(stack: LocalStack) -> None:
@@ -76,7 +76,7 @@ def test_a_change_of_the_cluster_is_one_update(stack: LocalStack) -> None:
 
 def test_destroy_leaves_nothing_of_the_cluster_behind(stack: LocalStack) -> None:
     principals = {outputs(stack)["identity"]["principalId"]}
-    principals |= {each["objectId"] for each in outputs(stack)["identityProfile"].values()}
+    principals |= {profile["objectId"] for profile in outputs(stack)["identityProfile"].values()}
 
     stack.pulumi("destroy", "--yes", "--skip-preview")
 

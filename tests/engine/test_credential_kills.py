@@ -80,7 +80,7 @@ def _interruptions(seed: int) -> list[Interruption]:
     """One of a first issue, then those of renewals: each at another point, and one of the points is left out."""
     chance = random.Random(seed)  # noqa: S311  # a draw that can be repeated
     victims: tuple[Victim, ...] = get_args(Victim)
-    points: list[Point] = [each for each in Point if each is not Point.BEFORE_DISABLING]
+    points: list[Point] = [point for point in Point if point is not Point.BEFORE_DISABLING]
     chance.shuffle(points)
     # There are two versions before the second renewal, the third would be one too many.
     points.insert(chance.randint(2, len(points) - 1), Point.BEFORE_DISABLING)
@@ -94,13 +94,19 @@ def _interruptions(seed: int) -> list[Interruption]:
 
 
 def test_the_fifty_points_are_every_step_with_every_victim_and_recovery() -> None:
-    drawn = [(number, each) for seed in range(_SCENARIOS) for number, each in enumerate(_interruptions(seed))]
+    drawn = [
+        (number, interruption) for seed in range(_SCENARIOS) for number, interruption in enumerate(_interruptions(seed))
+    ]
 
     assert len(drawn) == 50
-    assert {(each.point, each.kill.victim) for _, each in drawn} == set(product(Point, get_args(Victim)))
-    assert {each.recovery for _, each in drawn} == set(get_args(Recovery))
-    assert {each.recovery for number, each in drawn if number == 0} == {"recover", "up"}, "there is nothing to renew"
-    assert all(number >= 2 for number, each in drawn if each.point is Point.BEFORE_DISABLING)
+    assert {(interruption.point, interruption.kill.victim) for _, interruption in drawn} == set(
+        product(Point, get_args(Victim))
+    )
+    assert {interruption.recovery for _, interruption in drawn} == set(get_args(Recovery))
+    assert {interruption.recovery for number, interruption in drawn if number == 0} == {"recover", "up"}, (
+        "there is nothing to renew"
+    )
+    assert all(number >= 2 for number, interruption in drawn if interruption.point is Point.BEFORE_DISABLING)
 
 
 @pytest.mark.kills
@@ -111,19 +117,19 @@ def test_wherever_a_certificate_is_lost_the_vaults_one_signs_in(
     with ageing_stack(tmp_path, warm=False) as rotating, _reading_the_vault(rotating.stack) as clients:
         stack = rotating.stack
         seeded = registered(stack)
-        for number, each in enumerate(_interruptions(seed)):
+        for number, interruption in enumerate(_interruptions(seed)):
             if number:
                 rotating.pass_a_day()
-            interrupted(stack, each.kill, "renew" if number else "up")
-            _go_on(stack, each)
+            interrupted(stack, interruption.kill, "renew" if number else "up")
+            _go_on(stack, interruption)
             stack.up("--expect-no-changes")
 
             own = registered_in_state(stack)
-            assert registered(stack) == {**seeded, **own}, each
-            assert [len(ids) for ids in own.values()] == [min(number + 1, 2)] * len(_SECRETS), each
+            assert registered(stack) == {**seeded, **own}, interruption
+            assert [len(ids) for ids in own.values()] == [min(number + 1, 2)] * len(_SECRETS), interruption
             for name, versions in _versions(stack).items():
                 clients[name].await_certificate(versions[-1]["tags"][THUMBPRINT])
-                assert not any(version["enabled"] for version in versions[:-2]), each
+                assert not any(version["enabled"] for version in versions[:-2]), interruption
         keys = vault_keys(stack)
         assert KeySearch(keys).places_in(everything(stack, {})) == {}
 
@@ -170,5 +176,5 @@ def _sign_in(store: Store, name: str) -> Callable[[], str]:
 
 def _versions(stack: LocalStack) -> dict[str, list[dict[str, Any]]]:
     """The versions of each application's secret, the newest last."""
-    found = {each["name"]: each["versions"] for each in documents(stack, SECRET_KIND)}
+    found = {document["name"]: document["versions"] for document in documents(stack, SECRET_KIND)}
     return {name: found[name] for name in _SECRETS}

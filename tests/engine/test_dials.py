@@ -70,7 +70,7 @@ def signing_in(stack: LocalStack) -> Iterator[Client]:
 
 def applications(stack: LocalStack) -> set[str]:
     """Ids of all applications, of which a run that is repeated may make no second one."""
-    return {each["appId"] for each in documents(stack, "entra-application")}
+    return {document["appId"] for document in documents(stack, "entra-application")}
 
 
 def causes(stack: LocalStack) -> dict[str, tuple[HeldFaults, tuple[str, ...]]]:
@@ -121,7 +121,7 @@ def test_what_ends_a_run_is_named_and_costs_nothing(stack: LocalStack) -> None:
             done = stack.idstack("rotate", "--force", check=False)
         printed = f"{name}: {done.stdout}{done.stderr}"
         assert done.returncode == 1, printed
-        assert [each for each in words if each not in printed] == [], printed
+        assert [word for word in words if word not in printed] == [], printed
         assert "Traceback" not in printed
         assert client.refusals == [], printed
 

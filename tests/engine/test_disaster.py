@@ -41,7 +41,7 @@ def test_a_backup_from_before_a_renewal_costs_no_sign_in(rotating: Rotating, tmp
         stack.idstack("recover")
         client.await_certificate(rotating.thumbprint)
         own = registered_in_state(stack)
-        lost = {each for name, ids in own.items() for each in registered(stack)[name] - ids}
+        lost = {key_id for name, ids in own.items() for key_id in registered(stack)[name] - ids}
         swept = stack.idstack("sweep", "--yes").stdout
 
     assert len(lost) == swept.count("deleted the registered certificate")

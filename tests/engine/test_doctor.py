@@ -76,9 +76,9 @@ def in_cluster(stack: LocalStack) -> tuple[int, set[tuple[str, str]]]:
 
 def blamed(results: list[dict[str, Any]]) -> set[Blamed]:
     return {
-        (each["cluster"], each["identity"], each["stage"], each["check"])
-        for each in results
-        if each["status"] == "broken"
+        (result["cluster"], result["identity"], result["stage"], result["check"])
+        for result in results
+        if result["status"] == "broken"
     }
 
 
@@ -96,7 +96,7 @@ def test_the_recorded_world_is_what_the_readers_see(small: LocalStack) -> None:
     with engine_of(small) as engine:
         world = look(engine, frozenset(Part))
 
-    assert {each.status for each in diagnose(world, CHECKS)} == {CheckStatus.OK}
+    assert {result.status for result in diagnose(world, CHECKS)} == {CheckStatus.OK}
     assert in_cluster(small) == (0, set())
     if os.environ.get("UPDATE_GOLDEN") == "1":
         _RECORDED.write_text(f"{_written(world)}\n", encoding="utf-8")
@@ -122,20 +122,20 @@ def test_ten_faults_are_each_blamed_on_their_stage_and_repaired(small: LocalStac
     assert (code, blamed(results)) == (1, _FAULTS)
     assert (status.returncode, blamed(json.loads(status.stdout)["findings"])) == (1, _SEEN_BY_STATUS)
     assert graph.returncode == 1
-    secrets = {each["identity"]: each for each in json.loads(graph.stdout)["nodes"] if each["kind"] == "secret"}
-    assert {name for name, each in secrets.items() if each["health"] == "error"} == {
+    secrets = {node["identity"]: node for node in json.loads(graph.stdout)["nodes"] if node["kind"] == "secret"}
+    assert {name for name, secret in secrets.items() if secret["health"] == "error"} == {
         "nodePoolManagement",
         "controlPlaneOperator",
     }
-    found = {each["check"]: each for each in results if each["status"] == "broken"}
+    found = {result["check"]: result for result in results if result["status"] == "broken"}
     lock = found["abandoned-lock"]
     assert re.match(r"locked for \d+ minutes by eve@.*which was killed", lock["evidence"])
     assert lock["fix"] == found["pending-operations"]["fix"] == "`make recover STACK=local`"
     assert found["role"]["fix"] == "`make up STACK=local ARGS=--refresh`"
     small.up("--refresh")
     with engine_of(small) as engine:  # a probe whose minute came before the repair says so until its next one
-        broken.until(lambda: {each.status for each in _examined(engine)} == {CheckStatus.OK})
-    assert doctor(small) == (0, [{**each, "status": "ok", "evidence": "", "fix": ""} for each in _once(results)])
+        broken.until(lambda: {result.status for result in _examined(engine)} == {CheckStatus.OK})
+    assert doctor(small) == (0, [{**result, "status": "ok", "evidence": "", "fix": ""} for result in _once(results)])
 
 
 def test_without_its_role_the_reader_alone_is_blamed(small: LocalStack) -> None:
@@ -166,7 +166,7 @@ def test_a_document_that_no_loader_takes_is_named(small: LocalStack) -> None:
         broken.write_document(small, "azure-file-hc1-json", before)
         small.up("--refresh")
 
-    assert {(each.identity, str(each.stage)) for each in results if each.status is CheckStatus.BROKEN} == {
+    assert {(result.identity, str(result.stage)) for result in results if result.status is CheckStatus.BROKEN} == {
         ("file", "document")
     }
     assert alone == (1, {("probe-file-csi", "document")})
@@ -177,14 +177,14 @@ def test_a_reader_is_told_what_it_may_not_see_and_nothing_wrong(small: LocalStac
     with reader_of(small, tmp_path) as reader, engine_of(small, reader) as engine:
         results = _examined(engine)
 
-    unchecked = [each for each in results if each.status is not CheckStatus.OK]
-    assert {each.status for each in unchecked} == {CheckStatus.NOT_CHECKED}
-    assert {(each.identity, each.check) for each in unchecked} == {
+    unchecked = [result for result in results if result.status is not CheckStatus.OK]
+    assert {result.status for result in unchecked} == {CheckStatus.NOT_CHECKED}
+    assert {(result.identity, result.check) for result in unchecked} == {
         ("cloudProvider", "registration"),
         ("nodePoolManagement", "registration"),
     }
-    assert all("Authorization_RequestDenied" in each.evidence for each in unchecked)
-    assert all("Application.Read.All" in each.evidence for each in unchecked)
+    assert all("Authorization_RequestDenied" in result.evidence for result in unchecked)
+    assert all("Application.Read.All" in result.evidence for result in unchecked)
 
 
 def test_another_passphrase_is_named(small: LocalStack) -> None:
@@ -197,7 +197,7 @@ def test_another_passphrase_is_named(small: LocalStack) -> None:
         passphrase.write_text(before)
 
     assert (code, blamed(results)) == (1, {(None, None, "backend", "decryption")})
-    assert not [each for each in results if each["status"] == "not-checked"]
+    assert not [result for result in results if result["status"] == "not-checked"]
 
 
 def _examined(engine: Engine) -> list[CheckResult]:
@@ -206,7 +206,7 @@ def _examined(engine: Engine) -> list[CheckResult]:
 
 
 def _stages(engine: Engine) -> set[str]:
-    return {str(each.stage) for each in _examined(engine) if each.status is CheckStatus.BROKEN}
+    return {str(result.stage) for result in _examined(engine) if result.status is CheckStatus.BROKEN}
 
 
 def _azure(stack: LocalStack, reader: Reader) -> AzureClient:
@@ -223,7 +223,7 @@ def _comparable(world: StackWorld) -> list[str]:
 
     A test of the same stack that restores its checkpoint leaves the engine no history.
     """
-    planes = {name: replace(known(each), warnings=()) for name, each in world.control_planes.items()}
+    planes = {name: replace(known(control_plane), warnings=()) for name, control_plane in world.control_planes.items()}
     text = _written(replace(world, control_planes=planes, last_run=None))
     for pattern in _VARYING:
         text = pattern.sub("", text)
@@ -232,5 +232,5 @@ def _comparable(world: StackWorld) -> list[str]:
 
 def _once(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One result for each check of each place, of which several may be broken."""
-    found = {(each["cluster"], each["identity"], each["stage"], each["check"]): each for each in results}
+    found = {(result["cluster"], result["identity"], result["stage"], result["check"]): result for result in results}
     return list(found.values())

@@ -52,7 +52,7 @@ def _change_everything(stack: LocalStack) -> None:
     application = stack.resource("hc1-node-pool-management-entra-application")["id"]
     current = stack.resource("hc1-node-pool-management-entra-registration-a")["id"].rpartition("/")[2]
     keys = out_of_band.graph("GET", application)["keyCredentials"]
-    kept = [each for each in keys if each["keyId"] != current]
+    kept = [key for key in keys if key["keyId"] != current]
     out_of_band.graph("PATCH", application, {"keyCredentials": kept})
     with config.new_client_from_config(stack.environment.kubeconfig) as api:
         client.CustomObjectsApi(api).patch_namespaced_custom_object(
@@ -85,8 +85,8 @@ class Seen:
         """What a refresh, and what the plan after it, show of a resource, without the columns."""
         blocks = _blocks(self.printed, name)
         return (
-            "".join(each for each in blocks if ": (refresh)\n" in each),
-            "".join(each for each in blocks if ": (refresh)\n" not in each),
+            "".join(block for block in blocks if ": (refresh)\n" in block),
+            "".join(block for block in blocks if ": (refresh)\n" not in block),
         )
 
 
@@ -110,7 +110,7 @@ def test_the_drift_workflow_fails_and_shows_nothing_secret(small: LocalStack, se
     assert seen.code == 1
     assert "no changes were expected for preview but changes were proposed" in seen.printed
     mounted = Path(small.environment.mounts_dir).glob(f"{_NAMESPACE}/*/mnt/certs/*-json")
-    keys = {json.loads(each.read_bytes())["client_secret"] for each in mounted}
+    keys = {json.loads(file.read_bytes())["client_secret"] for file in mounted}
     assert keys
     assert not [key for key in keys if key[200:260] in seen.printed]
     assert "PRIVATE KEY" not in seen.printed
@@ -129,9 +129,11 @@ def test_up_with_a_refresh_repairs_all_of_it(small: LocalStack, seen: Seen) -> N
 def test_recover_finds_an_object_that_the_state_has_lost(small: LocalStack) -> None:
     """The stack has no kubeconfig file: recover reaches the cluster as the stack does."""
     resources = small.resources()
-    needed = {urn for each in resources for urn in each.get("dependencies") or ()}
+    needed = {urn for resource in resources for urn in resource.get("dependencies") or ()}
     forgotten = next(
-        each for each in resources if each["type"].startswith("kubernetes:apps") and each["urn"] not in needed
+        resource
+        for resource in resources
+        if resource["type"].startswith("kubernetes:apps") and resource["urn"] not in needed
     )
     small.pulumi("state", "delete", "--yes", forgotten["urn"])
 
@@ -161,4 +163,4 @@ def test_after_an_application_was_deleted_recover_makes_another(small: LocalStac
 def _blocks(printed: str, name: str) -> list[str]:
     """The parts about one resource, spaces before colons removed."""
     parts = re.split(r"(?m)^ *[~+-]+ ?(?=[\w-]+:[^\n]*: \()", printed)
-    return [re.sub(r" +: ", ": ", each) for each in parts if f"::{name}]" in each]
+    return [re.sub(r" +: ", ": ", part) for part in parts if f"::{name}]" in part]

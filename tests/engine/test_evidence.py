@@ -61,7 +61,7 @@ def refused(rotating: Rotating) -> str:
     rotating.pass_a_day()
     done = rotating.stack.idstack("renew", check=False)
     assert (done.returncode, rotating.registered()) == (1, before), done.stdout
-    [line] = [each for each in done.stdout.splitlines() if each.startswith("hc1/cloudProvider: left out, ")]
+    [line] = [printed for printed in done.stdout.splitlines() if printed.startswith("hc1/cloudProvider: left out, ")]
     return line
 
 
@@ -73,7 +73,7 @@ def test_a_certificate_that_was_taken_out_by_hand_stays_out(rotating: Rotating) 
         client.await_certificate(rotating.thumbprint)
         application = f"/applications(appId='{rotating.client_id}')"
         found = someone.graph("GET", f"{application}?$select=keyCredentials")["keyCredentials"]
-        [last] = [each for each in found if each["startDateTime"] == max(each["startDateTime"] for each in found)]
+        [last] = [key for key in found if key["startDateTime"] == max(key["startDateTime"] for key in found)]
         someone.graph("PATCH", application, {"keyCredentials": [last]})
 
         noted = stack.idstack("recover", "--no-up")
@@ -112,7 +112,7 @@ def test_a_vault_that_moved_back_costs_nobody_a_sign_in(rotating: Rotating, with
 
     reason = refused(rotating)
 
-    names = [str((each.properties.tags or {})["generation"]) for each in (older, newer)]
+    names = [str((version.properties.tags or {})["generation"]) for version in (older, newer)]
     if with_tags:
         assert f"has {names[0]} again, which is older than {names[1]}, delivered at " in reason
     else:

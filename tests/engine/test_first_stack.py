@@ -131,7 +131,7 @@ def test_what_init_writes_goes_up_and_down_on_the_local_cloud(tmp_path: Path, si
     assert (found.document["plan"], found.document["remainingAfterDown"]) == ([], [])
     assert found.document["keptByAzure"] == ["vault kv-contoso-dev, deleted softly"]
     assert found.document["notRehearsed"] == []
-    assert {each["identity"] for each in found.document["newPods"] if each["succeeded"]} == SIGNING_IN
+    assert {new_pod["identity"] for new_pod in found.document["newPods"] if new_pod["succeeded"]} == SIGNING_IN
 
 
 def added(before: str, after: str) -> list[str]:

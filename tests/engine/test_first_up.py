@@ -72,12 +72,12 @@ def test_a_name_taken_by_an_older_principal_is_freed(scenario: FirstUp) -> None:
     stack = scenario.stack
     assert scenario.stopped.returncode == 1
     assert "`.venv/bin/idstack sweep --stack local` says so, and frees the name with `--yes`" in scenario.stopped.stderr
-    found = [(each["kind"], each["id"], each["ours"]) for each in scenario.listed]
+    found = [(item["kind"], item["id"], item["ours"]) for item in scenario.listed]
     assert found == [("role assignment", scenario.taken, True)]
     assert _left_over(stack) == []
     successor = OutOfBand(stack).arm("GET", scenario.taken, _AUTHORIZATION)["properties"]["principalId"]
     assert successor != scenario.older
-    [identity, *_] = [each for each in stack.resources() if each["type"] == resource_types.MANAGED_IDENTITY]
+    [identity, *_] = [resource for resource in stack.resources() if resource["type"] == resource_types.MANAGED_IDENTITY]
     assert identity["outputs"]["tags"][STACK_TAG] == "idstack:local"
 
 
@@ -136,6 +136,6 @@ def _interrupt(stack: LocalStack, number: signal.Signals) -> Interrupted:
         printed = running.communicate(timeout=_NEVER)[0]
         log.terminate()
     assert running.returncode == 1, printed
-    locks = [each.name for each in (stack.state / "pulumi/backend/.pulumi/locks").rglob("*") if each.is_file()]
+    locks = [path.name for path in (stack.state / "pulumi/backend/.pulumi/locks").rglob("*") if path.is_file()]
     latest = json.loads(stack.checkpoint.read_text(encoding="utf-8"))["checkpoint"]["latest"]
     return Interrupted(printed, locks, latest.get("pending_operations"))

@@ -64,7 +64,7 @@ def _command(stack: LocalStack, *arguments: str) -> tuple[int, dict[str, Any], s
 
 def _outcomes(printed: tuple[int, dict[str, Any], str]) -> dict[str, str]:
     [environment] = printed[1]["environments"]
-    return {each["stack"]: each["outcome"] for each in environment["stacks"]}
+    return {stack["stack"]: stack["outcome"] for stack in environment["stacks"]}
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
         stack.idstack("fleet", "prepare")
         with held(stack, gate_refuses(stack)):
             broken = _command(stack, "up")
-        known = {each.stem for each in (stack.state / "pulumi/backend/.pulumi/stacks/idstack").glob("*.json")}
+        known = {path.stem for path in (stack.state / "pulumi/backend/.pulumi/stacks/idstack").glob("*.json")}
         status_broken = _command(stack, "status")
         repaired = _command(stack, "up", "--parallel", "2")
         return Fleet(
@@ -103,7 +103,7 @@ def test_a_canary_that_cannot_sign_in_keeps_the_waves_from_beginning(fleet: Flee
 
 def test_the_status_names_the_stack_whose_run_failed(fleet: Fleet) -> None:
     code, document, printed = fleet.status_broken
-    stacks = {each["stack"]: each for each in document["stacks"]}
+    stacks = {stack["stack"]: stack for stack in document["stacks"]}
     assert code == 1
     assert stacks["local-shared"]["isUp"]
     assert stacks["local-hc2"]["lastRunFailed"]["reason"]
@@ -127,15 +127,15 @@ def test_a_fleet_that_is_up_starts_no_engine(fleet: Fleet) -> None:
 def test_the_status_has_all_stacks_in_the_order_of_the_waves(fleet: Fleet) -> None:
     code, document, _ = fleet.status
     assert code == 0
-    found = [(each["stack"], each["wave"], each["isUp"]) for each in document["stacks"]]
+    found = [(stack["stack"], stack["wave"], stack["isUp"]) for stack in document["stacks"]]
     assert found == [
         ("local-shared", "shared", True),
         ("local-hc2", "canaries", True),
         ("local-hc1", "wave 1", True),
         ("local-hc3", "wave 1", True),
     ]
-    assert [each["nearestExpiry"] is None for each in document["stacks"]] == [True, False, False, False]
-    assert all(each["lastRunFailed"] is None and each["overdueRenewals"] == [] for each in document["stacks"])
+    assert [stack["nearestExpiry"] is None for stack in document["stacks"]] == [True, False, False, False]
+    assert all(stack["lastRunFailed"] is None and stack["overdueRenewals"] == [] for stack in document["stacks"])
     assert [line.split()[0] for line in fleet.text.splitlines() if line.startswith("local-")] == [
         "local-shared",
         "local-hc2",

@@ -159,14 +159,18 @@ def by_hand(small: LocalStack) -> Iterator[list[dict[str, Any]]]:
         cluster = DynamicClient(api)
         made: list[dict[str, Any]] = []
         for token, content in _BY_HAND.items():
-            kind = next(each for each in KINDS if token.endswith(f"/{each.version}:{each.kind}"))
+            kind = next(
+                resource_kind
+                for resource_kind in KINDS
+                if token.endswith(f"/{resource_kind.version}:{resource_kind.kind}")
+            )
             metadata = {"name": "by-hand", "namespace": "default"}
             body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **content}
             cluster.resources.get(api_version=kind.api_version, kind=kind.kind).create(body=body)
             made.append({"type": token, "name": kind.kind, "id": "default/by-hand", "inputs": body})
         yield made
-        for each in made:
-            body = each["inputs"]
+        for resource in made:
+            body = resource["inputs"]
             kinds = cluster.resources.get(api_version=body["apiVersion"], kind=body["kind"])
             kinds.delete(name="by-hand", namespace="default")
 
@@ -241,18 +245,20 @@ def adopter(
     exported = json.loads(small.pulumi("stack", "export", "--show-secrets").stdout)["deployment"]["resources"]
     made_by_it = [
         {
-            "type": each["type"],
-            "name": each["urn"].rpartition("::")[2],
-            "id": each["id"],
-            "inputs": each["inputs"],
-            "deliveredAt": each["outputs"].get("deliveredAt"),
+            "type": resource["type"],
+            "name": resource["urn"].rpartition("::")[2],
+            "id": resource["id"],
+            "inputs": resource["inputs"],
+            "deliveredAt": resource["outputs"].get("deliveredAt"),
         }
-        for each in _plain(exported)
-        if each["type"] in _IMPORTED
+        for resource in _plain(exported)
+        if resource["type"] in _IMPORTED
     ]
     # A credential that was issued elsewhere has neither an authority's URL nor an object id in the state.
     [secret, *_] = [
-        each for each in made_by_it if each["type"] == _CREDENTIAL_SECRET and "generation" in each["inputs"]
+        resource
+        for resource in made_by_it
+        if resource["type"] == _CREDENTIAL_SECRET and "generation" in resource["inputs"]
     ]
     place = f"{secret['inputs']['cloud']}/{secret['inputs']['tenantId']}"
     things = [
@@ -263,7 +269,7 @@ def adopter(
         *monitoring,
         {**secret, "id": f"{place}{secret['id']}"},
         _as_azure_natives(secret),
-        *(each for each in made_by_it if each["type"] != _CREDENTIAL_SECRET),
+        *(resource for resource in made_by_it if resource["type"] != _CREDENTIAL_SECRET),
     ]
     tenant = {"tenantId": small.environment.tenant_id}
     providers = {
@@ -285,8 +291,8 @@ def adopter(
         _write_spec(project, providers, things)
         plan = json.loads(small.run("pulumi", "preview", "--json", directory=project).stdout)
         steps: dict[str, list[Mapping[str, Any]]] = {}
-        for each in plan["steps"]:
-            steps.setdefault(each["urn"].split("::")[2], []).append(each)
+        for step in plan["steps"]:
+            steps.setdefault(step["urn"].split("::")[2], []).append(step)
         yield Adopter(small, project, steps)
     finally:
         made.pulumi("stack", "rm", "adopter", "--yes", "--force")
@@ -298,12 +304,12 @@ def test_an_imported_resource_is_what_the_program_says(adopter: Adopter, token: 
 
     steps = adopter.steps[token]
 
-    assert {each["op"] for each in steps} == {operation}
-    for each in steps:
-        assert paths <= set(each["detailedDiff"] or {}), each["detailedDiff"]
+    assert {step["op"] for step in steps} == {operation}
+    for step in steps:
+        assert paths <= set(step["detailedDiff"] or {}), step["detailedDiff"]
         # Those of pods have many defaults.
         if not token.startswith("kubernetes:apps/v1:"):
-            assert set(each["detailedDiff"] or {}) == paths
+            assert set(step["detailedDiff"] or {}) == paths
 
 
 def test_a_refresh_reads_again_what_the_import_has_read(adopter: Adopter) -> None:
@@ -320,9 +326,9 @@ def test_what_lives_in_a_state_alone_can_not_be_imported(adopter: Adopter) -> No
         "import", "--file", "own.json", "--yes", "--skip-preview", "--generate-code=false", check=False
     )
 
-    for each in resources:
-        reason = _NOT_IMPORTED.get(each["type"], "it exists in the state of its stack alone")
-        assert f"{each['name']} cannot be imported: {reason}" in printed
+    for resource in resources:
+        reason = _NOT_IMPORTED.get(resource["type"], "it exists in the state of its stack alone")
+        assert f"{resource['name']} cannot be imported: {reason}" in printed
     assert "Remove the import and let the next `up` create it" in printed
     assert "Traceback" not in printed
 
@@ -363,12 +369,14 @@ def _write_spec(project: Path, providers: Mapping[str, Any], resources: list[dic
 
 def _import_file(adopter: Adopter, things: list[dict[str, Any]]) -> dict[str, Any]:
     exported = json.loads(adopter.pulumi("stack", "export"))["deployment"]["resources"]
-    providers = {each["urn"].rpartition("::")[2]: each["urn"] for each in exported if "providers" in each["type"]}
+    providers = {
+        resource["urn"].rpartition("::")[2]: resource["urn"] for resource in exported if "providers" in resource["type"]
+    }
     resources = [
-        {key: each[key] for key in ("type", "name", "id")}
+        {key: thing[key] for key in ("type", "name", "id")}
         # The project's own plugin has no provider but the default one.
-        | ({} if each["type"] in OWN else {"provider": each["type"].partition(":")[0]})
-        for each in things
+        | ({} if thing["type"] in OWN else {"provider": thing["type"].partition(":")[0]})
+        for thing in things
     ]
     return {"nameTable": providers, "resources": resources}
 
@@ -378,5 +386,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         if "4dabf18193072939515e22adb298388d" in value:
             return json.loads(value["plaintext"])
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list) else value
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list) else value

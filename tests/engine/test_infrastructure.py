@@ -46,9 +46,9 @@ class Made:
     def parts(self) -> dict[str, dict[str, Any]]:
         """The infrastructure in the state, by name."""
         return {
-            each["urn"].rpartition("::")[2]: each
-            for each in self.stack.resources()
-            if each["type"].startswith(INFRASTRUCTURE)
+            resource["urn"].rpartition("::")[2]: resource
+            for resource in self.stack.resources()
+            if resource["type"].startswith(INFRASTRUCTURE)
         }
 
 
@@ -134,7 +134,9 @@ def test_what_the_cloud_provider_adds_to_the_load_balancer_stays(made: Made) -> 
     assert BALANCER not in steps
     assert steps[f"{PARTS}-network"] == "update"
     left = json.loads(stack.contents()["arm", balancer["id"].lower()])
-    assert [each["name"] for each in left["properties"]["loadBalancingRules"]] == ["service"]
+    assert [load_balancing_rule["name"] for load_balancing_rule in left["properties"]["loadBalancingRules"]] == [
+        "service"
+    ]
     stack.up()
 
 
@@ -142,9 +144,9 @@ def test_infrastructure_goes_after_the_hosted_cluster_and_the_roles(made: Made) 
     stack = made.stack
     parts = set(made.parts())
     roles = {
-        each["urn"].rpartition("::")[2]
-        for each in stack.resources()
-        if each["type"] == "azure-native:authorization:RoleAssignment" and "hc1" in each["urn"]
+        resource["urn"].rpartition("::")[2]
+        for resource in stack.resources()
+        if resource["type"] == "azure-native:authorization:RoleAssignment" and "hc1" in resource["urn"]
     }
     begun, ended = _deletions(stack.logged("destroy", "--yes", "--skip-preview"))
     first = min(begun[part] for part in parts)

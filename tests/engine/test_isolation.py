@@ -53,7 +53,7 @@ def test_a_reader_reads_no_secret_of_another_cluster(small: LocalStack, other_va
 def _await(stack: LocalStack, secrets: Sequence[tuple[str, str]], wanted: list[int], why: str) -> None:
     """Return once the reader is answered with these; a fresh role is in effect after a moment."""
     ends_at = time.monotonic() + _SOON
-    while (found := [_read(stack, *each) for each in secrets]) != wanted:
+    while (found := [_read(stack, *secret) for secret in secrets]) != wanted:
         assert time.monotonic() < ends_at, f"{why}: {found}"
 
 

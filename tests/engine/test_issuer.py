@@ -68,7 +68,7 @@ class Issued:
     @property
     def published(self) -> list[str]:
         """The ids of the published keys."""
-        return [each["kid"] for each in self.document("/openid/v1/jwks").json()["keys"]]
+        return [key["kid"] for key in self.document("/openid/v1/jwks").json()["keys"]]
 
     @property
     def guest(self) -> GuestCluster:
@@ -120,7 +120,7 @@ def issued(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Issued]:
 def test_an_issuer_is_made_with_its_key_before_the_hosted_cluster(issued: Issued) -> None:
     assert {name: step for name, step in issued.first.items() if name in MADE} == MADE
     assert issued.again == {}
-    order = [each["urn"].rpartition("::")[2] for each in issued.stack.resources()]
+    order = [resource["urn"].rpartition("::")[2] for resource in issued.stack.resources()]
     before = ["hc1-issuer-key-1", "hc1-issuer-documents", "hc1-signing-key-secret", "hc1-hosted-cluster-object"]
     assert sorted(before, key=order.index) == before
     before = ["hc1-encryption-key", "hc1-encryption-key-secret", "hc1-hosted-cluster-object"]
@@ -234,7 +234,7 @@ def test_what_was_changed_behind_the_stack_is_repaired(issued: Issued) -> None:
 def test_a_key_of_the_cluster_is_in_the_vault_and_its_secret_alone(issued: Issued) -> None:
     stack = issued.stack
     own = ("sa-signing-key", "etcd-encryption-key")
-    keys = {name: key for name, key in vault_keys(stack).items() if any(each in name for each in own)}
+    keys = {name: key for name, key in vault_keys(stack).items() if any(suffix in name for suffix in own)}
     assert len(keys) == 3, "two signing keys, of which one is deleted, and the key of etcd"
     issued.printed["export"] = stack.pulumi("stack", "export", "--show-secrets").stdout
     places = KeySearch(keys).places_in(everything(stack, issued.printed))

@@ -104,8 +104,8 @@ def test_a_locked_stack_is_left_alone_and_only_recover_prevents_twins(
         stack.local_cloud("start")
         engine.unlock()
         stack.up("--continue-on-error", check=False)
-        applications = [each["properties"] for each in documents(stack, "entra-application")]
-        tags = Counter(tag for each in applications for tag in each.get("tags", ()))
+        applications = [document["properties"] for document in documents(stack, "entra-application")]
+        tags = Counter(tag for application in applications for tag in application.get("tags", ()))
         assert 2 in tags.values(), "Graph makes twins"
         recovered = stack.idstack("recover", check=False)
         assert recovered.returncode == 1

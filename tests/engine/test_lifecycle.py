@@ -81,9 +81,9 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LifecycleScen
             events = log.read_text(encoding="utf-8").splitlines()
             up, keys = stack.inventory(), vault_keys(stack)
             exported = json.loads(run("stack", "export", "--show-secrets"))
-            in_state = {key for each in exported["deployment"]["resources"] for key in _private_keys(each)}
+            in_state = {key for resource in exported["deployment"]["resources"] for key in _private_keys(resource)}
             mounts = Path(stack.environment.mounts_dir)
-            mounted = {each.read_bytes() for each in mounts.glob("clusters-hc1/*/mnt/certs/*-json")}
+            mounted = {path.read_bytes() for path in mounts.glob("clusters-hc1/*/mnt/certs/*-json")}
             plan = str(stack.state / "plan.json")
             run("preview", "--diff", "--show-sames", "--json", "--show-secrets", "--save-plan", plan)
             run("refresh", "--yes", "--skip-preview", "--json")
@@ -151,7 +151,7 @@ def test_states_history_backups_events_logs_and_processes_are_searched(scenario:
         ".localcloud/state.sqlite",
         "Pulumi.local.yaml",
     ):
-        assert [each for each in places if each.startswith(begin)], begin
+        assert [place for place in places if place.startswith(begin)], begin
     assert b"PULUMI_CONFIG_PASSPHRASE_FILE=" in scenario.processes
     assert b"pulumi" in scenario.processes
 
@@ -183,11 +183,11 @@ def test_no_token_is_left_in_clear(scenario: LifecycleScenario) -> None:
 def _private_keys(value: Any) -> Iterator[str]:
     """Each PEM private key in `value`, also inside base64 and JSON."""
     if isinstance(value, dict):
-        for each in value.values():
-            yield from _private_keys(each)
+        for part in value.values():
+            yield from _private_keys(part)
     elif isinstance(value, list):
-        for each in value:
-            yield from _private_keys(each)
+        for part in value:
+            yield from _private_keys(part)
     elif isinstance(value, str):
         if value.startswith(("{", '"')):
             yield from _private_keys(json.loads(value))

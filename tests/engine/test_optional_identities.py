@@ -57,11 +57,15 @@ def test_optional_identities_come_and_go(small: LocalStack) -> None:
     assert sorted(described["managedIdentities"]) == sorted(row.field for row in OPTIONAL)
     assert document["client_id"] == client_id
     assert "clientSecret" not in document, "HyperShift would take it for an application's password"
-    [row] = [each for each in status["rows"] if each["identity"] == "etcdBackup"]
-    assert [each["problem"] for each in row["mounts"]] == [None]
+    [row] = [reported for reported in status["rows"] if reported["identity"] == "etcdBackup"]
+    assert [mount["problem"] for mount in row["mounts"]] == [None]
     managed = status["managedIdentities"]
-    assert {each["identity"]: each["state"] for each in managed["rows"]} == {row.field: "exists" for row in OPTIONAL}
-    federated = [each["state"] for row in managed["rows"] for each in row["federatedCredentials"]]
+    assert {reported["identity"]: reported["state"] for reported in managed["rows"]} == {
+        row.field: "exists" for row in OPTIONAL
+    }
+    federated = [
+        federated_credential["state"] for row in managed["rows"] for federated_credential in row["federatedCredentials"]
+    ]
     assert (federated, managed["unread"]) == (["exists"] * 2, [])
     for lost in ("etcdBackup: etcd-backup-hc1-json", f"acrPull: {PULL.rpartition('/')[2]}"):
         assert f"{lost} -> nothing" in refused

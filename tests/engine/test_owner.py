@@ -29,19 +29,23 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
 
 def principals(stack: LocalStack) -> dict[str, str]:
     """Whom each role assignment of the stack is for, in Azure, by its id."""
-    somebody, ids = OutOfBand(stack), [each["id"] for each in stack.resources() if each["type"] == _ASSIGNMENT]
-    return {each: somebody.arm("GET", each, _AUTHORIZATION)["properties"]["principalId"] for each in ids}
+    somebody, ids = (
+        OutOfBand(stack),
+        [resource["id"] for resource in stack.resources() if resource["type"] == _ASSIGNMENT],
+    )
+    return {id_: somebody.arm("GET", id_, _AUTHORIZATION)["properties"]["principalId"] for id_ in ids}
 
 
 def test_a_second_cluster_with_an_infra_id_takes_no_role_of_the_first(stack: LocalStack) -> None:
     before, roles = in_azure(stack), principals(stack)
     copy = a_copy(stack)
 
-    refused = [copy.idstack(each, "--stack", copy.name, check=False) for each in ("preview", "up")]
+    refused = [copy.idstack(command, "--stack", copy.name, check=False) for command in ("preview", "up")]
 
-    assert [each.returncode for each in refused] == [1, 1]
+    assert [process.returncode for process in refused] == [1, 1]
     assert all(
-        'hc2: infraID is "hc1-infra", which a hosted cluster of the stack local has' in each.stderr for each in refused
+        'hc2: infraID is "hc1-infra", which a hosted cluster of the stack local has' in process.stderr
+        for process in refused
     )
     assert (copy.resources(), in_azure(stack)) == ([], before)
 
@@ -67,9 +71,9 @@ def test_a_stack_of_the_same_name_in_another_backend_deletes_nothing(stack: Loca
 
     assert in_azure(stack) == before
     foreign = f"no stack of this backend has its owner id {owner}, but one of another backend may"
-    kinds = {each["kind"] for each in swept if each["not_ours"] == foreign}
+    kinds = {leftover["kind"] for leftover in swept if leftover["not_ours"] == foreign}
     assert kinds == {"application", "managed identity", "secret"}
-    assert not any(each["ours"] for each in swept)
+    assert not any(leftover["ours"] for leftover in swept)
     assert recovered.returncode == 1
     assert f"it has the owner id {owner}, which no stack of this backend has" in recovered.stderr
     assert stack.preview() == {}
@@ -82,6 +86,6 @@ def test_a_person_says_that_an_owner_id_was_this_stacks(stack: LocalStack) -> No
         stack.idstack("recover", "--no-up", "--owner", owner)
         swept = json.loads(stack.idstack("sweep", "--json").stdout)["leftovers"]
 
-    assert {each["kind"] for each in swept if each["ours"]} >= {"application", "managed identity", "secret"}
-    assert not any(owner in (each["not_ours"] or "") for each in swept)
+    assert {leftover["kind"] for leftover in swept if leftover["ours"]} >= {"application", "managed identity", "secret"}
+    assert not any(owner in (leftover["not_ours"] or "") for leftover in swept)
     assert stack.preview() == {}

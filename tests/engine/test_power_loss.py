@@ -37,7 +37,7 @@ def test_a_backend_is_read_without_the_version_of_its_layout(stack: LocalStack, 
     version.write_text(content)
     stack.prepare()
     assert yaml.safe_load(version.read_text()) == {"version": 1}
-    assert stack.name in {each["name"] for each in json.loads(stack.pulumi("stack", "ls", "--json").stdout)}
+    assert stack.name in {load["name"] for load in json.loads(stack.pulumi("stack", "ls", "--json").stdout)}
 
 
 def test_a_stacks_salt_comes_back_out_of_its_state(stack: LocalStack) -> None:
@@ -51,8 +51,8 @@ def test_a_stacks_salt_comes_back_out_of_its_state(stack: LocalStack) -> None:
 
 def test_a_stack_that_lost_its_salt_and_its_state_is_created_again(stack: LocalStack) -> None:
     file = stack.state / "pulumi/Pulumi.local.yaml"
-    for each in (file, *(stack.state / "pulumi/backend/.pulumi/stacks").rglob("*.json*")):
-        each.write_text("")
+    for emptied in (file, *(stack.state / "pulumi/backend/.pulumi/stacks").rglob("*.json*")):
+        emptied.write_text("")
     recovered = stack.idstack("recover", "--no-up", check=False)
     assert "before any run ended, and is empty now" in recovered.stdout
     assert _salt(file)

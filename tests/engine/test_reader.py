@@ -21,7 +21,7 @@ def reader(small: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def test_the_resource_groups_are_those_of_the_configuration(small: LocalStack) -> None:
-    names = [each.rpartition("/")[2] for each in resource_groups(small)]
+    names = [resource_group.rpartition("/")[2] for resource_group in resource_groups(small)]
 
     assert names == ["aks-local", "dns-local", "hc1-managed", "hc1-network", "hc1-nsg", "identity-local"]
 
@@ -129,7 +129,7 @@ def _files(stack: LocalStack) -> dict[str, str]:
     """What the engine's backend holds, without the record of who is at work."""
     backend = Path(stack.state, "pulumi/backend")
     return {
-        str(each.relative_to(backend)): hashlib.sha256(each.read_bytes()).hexdigest()
-        for each in backend.rglob("*")
-        if each.is_file()
+        str(path.relative_to(backend)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in backend.rglob("*")
+        if path.is_file()
     }

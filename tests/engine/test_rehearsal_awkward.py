@@ -33,10 +33,10 @@ def test_another_role_set_and_new_clusters_of_both_ways_refuse_nobody(project: R
 
     assert (found.code, found.findings, found.failed()) == (0, [], {})
     assert {sign_in["identity"] for sign_in in found.document["signIns"]} == _ON
-    assert all(each["succeeded"] > 1 for each in found.document["signIns"])
-    lost = {(each["type"].rpartition(":")[2], each["operation"]) for each in found.document["replacedOrDeleted"]}
+    assert all(sign_in["succeeded"] > 1 for sign_in in found.document["signIns"])
+    lost = {(change["type"].rpartition(":")[2], change["operation"]) for change in found.document["replacedOrDeleted"]}
     assert lost == {("RoleAssignment", "replace"), ("RoleAssignment", "delete")}, "another role, or a wider scope"
-    assert {each["identity"] for each in found.document["plan"] if each["cluster"] == "hc3"} >= {
+    assert {planned["identity"] for planned in found.document["plan"] if planned["cluster"] == "hc3"} >= {
         row.field for row in CONTROL_PLANE if row.workload
     }
     assert set(found.operations("role")) == {"create", "replace", "delete"}
@@ -81,7 +81,7 @@ def test_the_cluster_side_is_handed_over_without_a_failed_sign_in(project: Rehea
     assert (found.code, found.findings, found.failed()) == (0, [], {})
     assert set(found.operations("class")) == set(found.operations("mount")) == {"delete"}
     assert found.operations("secret") == found.operations("role") == {}
-    assert {each["identity"] for each in found.document["signIns"]} == _ON
+    assert {sign_in["identity"] for sign_in in found.document["signIns"]} == _ON
 
 
 def test_another_vault_needs_an_approval_and_then_refuses_nobody(project: Rehearsals) -> None:
@@ -94,9 +94,9 @@ def test_another_vault_needs_an_approval_and_then_refuses_nobody(project: Rehear
     assert (found.code, found.findings, found.failed()) == (0, [], {})
     [loss] = found.document["credentialLosses"]
     assert (loss["approved"], len(loss["lost"])) == (True, len(_ON))
-    assert {each["reason"] for each in found.document["replacedOrDeleted"] if each["resource"].endswith("secret")} == {
-        "vaultId"
-    }
+    assert {
+        change["reason"] for change in found.document["replacedOrDeleted"] if change["resource"].endswith("secret")
+    } == {"vaultId"}
     assert set(found.operations("secret")) == {"replace"}
     assert found.document["unusedClusters"] == ["hc1"]
     assert found.document["keptByAzure"] == [
@@ -112,7 +112,7 @@ def test_a_reader_that_the_stack_makes_reads_in_its_rehearsal_too(project: Rehea
     found = project.rehearse("prod", "--forbid", "create,replace,delete")
 
     assert (found.code, found.findings, found.failed()) == (0, [], {})
-    assert {each["identity"] for each in found.document["newPods"] if each["succeeded"]} == _ON
+    assert {new_pod["identity"] for new_pod in found.document["newPods"] if new_pod["succeeded"]} == _ON
     assert len(found.document["notRehearsed"]) == 1
 
 
@@ -131,7 +131,7 @@ def test_a_cluster_that_moves_to_a_stack_of_its_own_is_split_off_first(project: 
     # Tags say whose the cluster's applications, identities and secrets are.
     assert set(found.operations("principal")) == set(found.operations("secret")) == {"update"}
     assert found.operations("role") == {}
-    assert {each["identity"] for each in found.document["newPods"] if each["succeeded"]} == _ON
+    assert {new_pod["identity"] for new_pod in found.document["newPods"] if new_pod["succeeded"]} == _ON
     assert "local-prod" not in str(found.document)
 
 

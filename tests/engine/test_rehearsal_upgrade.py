@@ -46,5 +46,5 @@ def test_the_program_of_an_earlier_tag_is_the_base(project: Rehearsals) -> None:
     kinds = {kind for row in found.document["plan"] for kind, value in row.items() if isinstance(value, dict) and value}
     assert kinds == {"principal"}, "the tags of managed identities, and nothing else"
     assert set(found.operations("principal")) == {"update"}
-    assert all(each["succeeded"] > 1 for each in found.document["signIns"])
+    assert all(sign_in["succeeded"] > 1 for sign_in in found.document["signIns"])
     assert (found.document["secondUp"], found.document["remainingAfterDown"]) == ([], [])

@@ -33,7 +33,7 @@ class Renewing(Ageing):
     @property
     def clusters(self) -> dict[str, dict[str, Any]]:
         """The configured clusters by name."""
-        return {each["name"]: each for each in self.stack.configuration("hostedClusters")}
+        return {cluster["name"]: cluster for cluster in self.stack.configuration("hostedClusters")}
 
 
 @pytest.fixture(scope="module")
@@ -92,13 +92,13 @@ def _renewed(renewing: Renewing) -> Renewed:
     stack = renewing.stack
     renewing.pass_a_day()
     outputs, cloud = stack.outputs, stack.contents()
-    others = {each["urn"]: each for each in stack.resources() if not _is_renewals(each["type"])}
+    others = {resource["urn"]: resource for resource in stack.resources() if not _is_renewals(resource["type"])}
     done = renewing.renew()
     outputs_after, cloud_after = stack.outputs, stack.contents()
     assert "Traceback" not in done.stdout + done.stderr
     assert _without_dates(outputs_after) == _without_dates(outputs)
-    assert {urn: _made(each) for urn, each in others.items()} == {
-        each["urn"]: _made(each) for each in stack.resources() if not _is_renewals(each["type"])
+    assert {urn: _made(other) for urn, other in others.items()} == {
+        resource["urn"]: _made(resource) for resource in stack.resources() if not _is_renewals(resource["type"])
     }
     before, after = _thumbprints(outputs), _thumbprints(outputs_after)
     assert cloud.keys() - cloud_after.keys() == set(), "nothing is gone"

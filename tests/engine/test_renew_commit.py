@@ -67,7 +67,7 @@ def test_the_program_and_configuration_of_the_last_up_renew(tmp_path: Path, monk
         refused = stack.idstack("renew", check=False)
 
     assert f"at commit {brought_up}, from which local was last brought up" in done.stdout
-    rows, renewed = (each["hostedClusters"]["hc1"]["controlPlane"] for each in (before, after))
+    rows, renewed = (outputs["hostedClusters"]["hc1"]["controlPlane"] for outputs in (before, after))
     changed = {name for name in rows if rows[name]["thumbprint"] != renewed[name]["thumbprint"]}
     assert changed == {"nodePoolManagement", "disk"}
     assert (after["commit"], checked_out) == (brought_up, merged)

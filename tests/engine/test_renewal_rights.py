@@ -50,10 +50,10 @@ def pipeline_of(stack: LocalStack, folder: Path) -> Reader:
     scopes = _grant(stack, administrator, renewals.object_id)
     with closing(StateDirectory(stack.state).open_store()) as store:
         assemble(store, NO_DELAYS, authority_host="").directory.grant(renewals.object_id, WRITE_OWNED)
-    for each in stack.resources():
-        if each["type"] == "azuread:index/application:Application":
+    for resource in stack.resources():
+        if resource["type"] == "azuread:index/application:Application":
             owner = f"{stack.environment.graph_endpoint}/v1.0/directoryObjects/{renewals.object_id}"
-            administrator.graph("POST", f"{each['id']}/owners/$ref", {"@odata.id": owner})
+            administrator.graph("POST", f"{resource['id']}/owners/$ref", {"@odata.id": owner})
     renewals.await_rights(*scopes)
     return renewals
 

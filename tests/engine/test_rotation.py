@@ -68,5 +68,9 @@ def test_a_revoked_key_no_longer_signs_in_and_the_clients_use_the_new_one(stack:
     await_refusal(leaked)
     bare_sign_in(read(file))
     assert stack.preview() == {}
-    slots = {each["urn"].rpartition("-")[2] for each in stack.resources() if "-disk-entra-certificate-" in each["urn"]}
+    slots = {
+        resource["urn"].rpartition("-")[2]
+        for resource in stack.resources()
+        if "-disk-entra-certificate-" in resource["urn"]
+    }
     assert slots == {"b"}, "the leaked certificate has left the state"

@@ -77,12 +77,12 @@ _FOREIGN = [
     ("foreign", "recorded"),
     [
         pytest.param(
-            each,
+            foreign,
             recorded,
-            id=f"{each.plugin}, {'the local cloud known' if recorded else 'only the plugins installed'}",
-            marks=() if each is _FOREIGN[0] and recorded else pytest.mark.nightly,
+            id=f"{foreign.plugin}, {'the local cloud known' if recorded else 'only the plugins installed'}",
+            marks=() if foreign is _FOREIGN[0] and recorded else pytest.mark.nightly,
         )
-        for each in _FOREIGN
+        for foreign in _FOREIGN
         for recorded in (True, False)
     ],
 )
@@ -158,7 +158,7 @@ def _state(foreign: Foreign) -> dict[str, Any]:
 def _resources(stack: LocalStack) -> list[tuple[Any, ...]]:
     """The foreign stack's custom resources; of the stack itself `up` records its line in the program."""
     return [
-        tuple(each.get(key) for key in ("urn", "id", "inputs", "outputs"))
-        for each in stack.resources("foreign/foreign")
-        if each["custom"]
+        tuple(resource.get(key) for key in ("urn", "id", "inputs", "outputs"))
+        for resource in stack.resources("foreign/foreign")
+        if resource["custom"]
     ]

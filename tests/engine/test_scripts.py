@@ -73,7 +73,7 @@ def test_the_scripts_document_stays_readable_as_the_version_before(adopted: Adop
     secret = adopted.stack.control_plane[SCRIPTED[0].field]["credentialsSecretName"]
     versions = adopted.scripts.vault("GET", VAULT, f"/secrets/{secret}/versions")["value"]
 
-    assert [each["attributes"]["enabled"] for each in versions] == [True, True]
+    assert [version["attributes"]["enabled"] for version in versions] == [True, True]
 
 
 def test_a_preview_afterwards_shows_nothing(adopted: Adoption) -> None:
@@ -81,7 +81,7 @@ def test_a_preview_afterwards_shows_nothing(adopted: Adoption) -> None:
 
 
 def test_the_report_says_what_the_scripts_do_not_make(adopted: Adoption) -> None:
-    lines = {each["identity"]: each for each in adopted.report["findings"]}
+    lines = {finding["identity"]: finding for finding in adopted.report["findings"]}
 
     assert lines["kms"]["differs"] == "the scripts create none"
     assert lines["velero"]["next_up"] == "leaves it alone"
@@ -101,4 +101,4 @@ def test_a_second_run_finds_everything_in_the_state(adopted: Adoption) -> None:
 def lines_of(report: Mapping[str, Any]) -> set[str]:
     """What the next `up` does with each identity of the files."""
     fields = {row.field for row in SCRIPTED}
-    return {each["next_up"] for each in report["findings"] if each["identity"] in fields}
+    return {finding["next_up"] for finding in report["findings"] if finding["identity"] in fields}

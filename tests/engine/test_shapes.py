@@ -99,7 +99,7 @@ def test_the_shared_stack_is_the_vault_and_the_role_of_its_user(shapes: Shapes) 
 def test_a_clusters_stack_makes_its_own_and_neither_vault_nor_its_user(shapes: Shapes) -> None:
     for name, change in (("hc1", shapes.first), ("hc2", shapes.second)):
         assert change.names("create") == set(change.steps)
-        strangers = {each for each in change.steps if each != name and not each.startswith(f"{name}-")}
+        strangers = {step for step in change.steps if step != name and not step.startswith(f"{name}-")}
         assert strangers <= {f"idstack-local-{name}", "azure", "entra", "kubernetes", "owner"}
         assert change.removed == frozenset()
 

@@ -61,8 +61,8 @@ def test_a_split_makes_and_deletes_nothing_and_refuses_nobody(stack: LocalStack)
     assert "Pulumi.local.yaml still has hc1; take it out of idstack:hostedClusters" in refused.stderr
     with signing_in(stack) as client, stack.configured(hostedClusters=[]):
         in_one_change = [stack.idstack(*words, check=False) for words in (("up",), ("up", "--stack", "local-hc1"))]
-        assert [each.returncode for each in in_one_change] == [1, 1]
-        assert all(_COMMAND in each.stderr for each in in_one_change)
+        assert [process.returncode for process in in_one_change] == [1, 1]
+        assert all(_COMMAND in process.stderr for process in in_one_change)
         assert in_azure(stack) == before
         report = json.loads(stack.idstack("split", *_TO, "--json").stdout)
         own.idstack("up", "--stack", "local-hc1")
@@ -84,7 +84,7 @@ def test_a_split_makes_and_deletes_nothing_and_refuses_nobody(stack: LocalStack)
 
 
 def _versions(secret: str) -> list[str]:
-    return [each["version"] for each in json.loads(secret)["versions"]]
+    return [version["version"] for version in json.loads(secret)["versions"]]
 
 
 @pytest.mark.parametrize("stack", ["stack"], indirect=True)
@@ -104,9 +104,9 @@ def test_a_split_that_was_killed_between_its_two_writes_is_finished(stack: Local
                 *(("up", "local-hc1"), ("recover", "local-hc1"), ("renew", "local-hc1"), ("down", "local-hc1")),
             )
         ]
-        assert [each.returncode for each in meanwhile] == [1] * len(meanwhile)
-        assert all(_COMMAND in each.stderr for each in meanwhile)
-        assert not any("leave it out of both files" in each.stderr for each in meanwhile)
+        assert [process.returncode for process in meanwhile] == [1] * len(meanwhile)
+        assert all(_COMMAND in process.stderr for process in meanwhile)
+        assert not any("leave it out of both files" in process.stderr for process in meanwhile)
         assert in_azure(stack) == before
         finished = json.loads(stack.idstack("split", *_TO, "--json").stdout)
         assert known(stack.resources()) == known(json.loads(moved)["checkpoint"]["latest"]["resources"])
@@ -125,7 +125,9 @@ def test_a_split_that_was_killed_between_its_two_writes_is_finished(stack: Local
 
 def known(resources: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, list[str]]]:
     """URN, id and dependencies of each resource in a state; a refresh encrypts what is secret again."""
-    return [(each["urn"], each.get("id", ""), sorted(each.get("dependencies") or ())) for each in resources]
+    return [
+        (resource["urn"], resource.get("id", ""), sorted(resource.get("dependencies") or ())) for resource in resources
+    ]
 
 
 def _applications(stack: LocalStack) -> set[str]:

@@ -78,7 +78,7 @@ def test_these_clients_see_a_missing_spare(rotating: Rotating) -> None:
 
         application = f"/applications(appId='{rotating.client_id}')"
         registered = someone.graph("GET", f"{application}?$select=keyCredentials")["keyCredentials"]
-        kept = [each for each in registered if thumbprint(each) != before]
+        kept = [resource for resource in registered if thumbprint(resource) != before]
         assert len(kept) < len(registered)
         someone.graph("PATCH", application, {"keyCredentials": kept})
         pod.await_refusal(before)

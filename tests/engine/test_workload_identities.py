@@ -27,7 +27,7 @@ from tests.harness import LocalStack
 pytestmark = pytest.mark.slow
 
 ISSUER: Final = "https://hc2created.blob.core.windows.net/hc2created"
-ROWS: Final = [(row, each) for row in CONTROL_PLANE if row.workload for each in row.workload.subjects]
+ROWS: Final = [(row, subject) for row in CONTROL_PLANE if row.workload for subject in row.workload.subjects]
 NAMESPACE: Final = "clusters-hc2"
 # Seconds until a probe has certainly made its next round, which begins once a minute.
 _NEXT_ROUND: Final = 150
@@ -52,7 +52,7 @@ def self_managed(managed: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 def azure(stack: LocalStack) -> set[tuple[str, str]]:
     """What there is but for the pods, which have new names in a new stack."""
-    return {each for each in stack.inventory() if each[0] != "kubernetes"}
+    return {thing for thing in stack.inventory() if thing[0] != "kubernetes"}
 
 
 @dataclass
@@ -102,7 +102,7 @@ class BothWays:
             wanted = http.get(f"{path}/{deployment}").json()["spec"]["template"]["spec"]["volumes"]
             with http.stream("GET", pods, params=selected) as changes:
                 found = (json.loads(line)["object"] for line in changes.iter_lines())
-                pod = next(each for each in found if each["spec"]["volumes"] == wanted)
+                pod = next(changed for changed in found if changed["spec"]["volumes"] == wanted)
         [container] = pod["spec"]["containers"]
         return Path(self.stack.state, "logs", NAMESPACE, pod["metadata"]["name"], f"{container['name']}.log")
 
@@ -136,10 +136,10 @@ def test_a_stack_has_clusters_of_both_ways(both: BothWays) -> None:
 
 
 def test_a_token_of_each_subject_opens_what_its_row_proves(both: BothWays) -> None:
-    assert [(each["identity"], each["subject"]) for each in both.proven] == [
-        (row.field, each.subject) for row, each in ROWS
+    assert [(proof["identity"], proof["subject"]) for proof in both.proven] == [
+        (row.field, subject.subject) for row, subject in ROWS
     ]
-    assert {each["report"]["proof"]["status"] for each in both.proven} == {200}
+    assert {proof["report"]["proof"]["status"] for proof in both.proven} == {200}
 
 
 # What a token says wrongly, and Entra ID's code for it.
@@ -155,8 +155,8 @@ def _federation(both: BothWays) -> set[tuple[str, str]]:
     """Identity and check of what the doctor finds broken in the exchange of tokens."""
     options = ("--stack", both.stack.name, "--cluster", "hc2", "--stage", "federation", "--json")
     results = json.loads(both.stack.idstack("doctor", *options, check=False).stdout)
-    assert {each["status"] for each in results} <= {"ok", "broken", "skipped"}
-    return {(each["identity"], each["check"]) for each in results if each["status"] == "broken"}
+    assert {result["status"] for result in results} <= {"ok", "broken", "skipped"}
+    return {(result["identity"], result["check"]) for result in results if result["status"] == "broken"}
 
 
 def test_a_probe_says_why_a_token_is_refused(both: BothWays) -> None:
@@ -170,12 +170,12 @@ def test_a_probe_says_why_a_token_is_refused(both: BothWays) -> None:
 
 def test_status_has_each_identity_and_each_of_its_credentials(both: BothWays) -> None:
     printed = both.stack.idstack("status", "--stack", both.stack.name, "--json", check=False)
-    rows = [each for each in json.loads(printed.stdout)["managedIdentities"]["rows"] if each["cluster"] == "hc2"]
+    rows = [row for row in json.loads(printed.stdout)["managedIdentities"]["rows"] if row["cluster"] == "hc2"]
 
-    assert {each["identity"] for each in rows} == {row.field for row, _ in ROWS}
-    assert {each["state"] for each in rows} == {"exists"}
-    assert {one["state"] for each in rows for one in each["federatedCredentials"]} == {"exists"}
-    assert sum(len(each["federatedCredentials"]) for each in rows) == len(ROWS)
+    assert {row["identity"] for row in rows} == {row.field for row, _ in ROWS}
+    assert {row["state"] for row in rows} == {"exists"}
+    assert {one["state"] for row in rows for one in row["federatedCredentials"]} == {"exists"}
+    assert sum(len(row["federatedCredentials"]) for row in rows) == len(ROWS)
 
 
 def test_the_doctor_finds_why_a_token_is_not_exchanged(both: BothWays) -> None:
@@ -256,17 +256,17 @@ def test_what_create_iam_made_is_adopted_as_it_is(adopted: Adopted) -> None:
 
     assert azure["azureAuthenticationConfig"]["workloadIdentities"] == named
     assert adopted.before <= adopted.stack.inventory(), "nothing was deleted"
-    assert not [each for each in adopted.steps.items() if "replace" in each[1] or "delete" in each[1]]
+    assert not [step for step in adopted.steps.items() if "replace" in step[1] or "delete" in step[1]]
     created = {name for name, step in adopted.steps.items() if step == "create"}
     assert not [name for name in created if name.endswith("-identity") or "-federated-" in name]
     assert adopted.stack.preview() == {}
 
 
 def test_the_report_says_what_up_does(adopted: Adopted) -> None:
-    lines = {each["identity"]: each for each in adopted.report["findings"]}
+    lines = {finding["identity"]: finding for finding in adopted.report["findings"]}
 
     assert set(lines) == {row.field for row, _ in ROWS}
-    assert all(each["next_up"].startswith("adopts it") for each in lines.values())
+    assert all(line["next_up"].startswith("adopts it") for line in lines.values())
     assert adopted.report["configured"]["hostedClusters[0].authentication"] == "workload-identities"
     assert adopted.report["configured"]["hostedClusters[0].issuerURL"] == ISSUER
 

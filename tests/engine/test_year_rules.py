@@ -21,14 +21,14 @@ def good_year() -> dict[int, Day]:
     days = [
         replace(_QUIET, number=_DUE, what="due: cloudProvider", renewed=1),
         replace(_QUIET, number=_LOOK, what="nothing is due"),
-        *(replace(_QUIET, number=each, what="no run: the week is lost", run="", code=None) for each in LOST_WEEK),
+        *(replace(_QUIET, number=day, what="no run: the week is lost", run="", code=None) for day in LOST_WEEK),
         *(
-            replace(_QUIET, number=each, what="Entra ID is away", code=1, said="does not answer", failed={"loader": 3})
-            for each in OUTAGE
+            replace(_QUIET, number=day, what="Entra ID is away", code=1, said="does not answer", failed={"loader": 3})
+            for day in OUTAGE
         ),
         replace(_QUIET, number=LEAK, what="the key of cloudProvider leaked", renewed=1, failed={"loader": 1}),
     ]
-    return {each.number: each for each in days}
+    return {day.number: day for day in days}
 
 
 @pytest.mark.parametrize(

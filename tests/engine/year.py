@@ -107,9 +107,9 @@ class Year:
             what=what,
             run=" ".join(("idstack", *command)) if command else "",
             code=done.returncode if done else None,
-            renewed=sum(before[1].get(name) != each for name, each in generations.items()),
+            renewed=sum(before[1].get(name) != generation for name, generation in generations.items()),
             failed={name: number - before[2][name] for name, number in failed.items()},
-            restarted=sum(before[0].get(name) != each for name, each in pods.items()),
+            restarted=sum(before[0].get(name) != pod for name, pod in pods.items()),
             said=next((line for line in reversed(lines) if line), "") if done and done.returncode else "",
         )
 
@@ -128,11 +128,11 @@ class Year:
         with self.rotating.stack.kubernetes("administrator") as http:
             pods = http.get(f"/api/v1/namespaces/{_NAMESPACE}/pods").raise_for_status().json()["items"]
         return {
-            each["metadata"]["name"]: (
-                each["metadata"]["uid"],
-                sum(container["restartCount"] for container in each["status"].get("containerStatuses", ())),
+            pod["metadata"]["name"]: (
+                pod["metadata"]["uid"],
+                sum(container["restartCount"] for container in pod["status"].get("containerStatuses", ())),
             )
-            for each in pods
+            for pod in pods
         }
 
 

@@ -24,7 +24,7 @@ def binaries() -> Path:
     named = os.environ.get("HYPERSHIFT")
     if not named:
         pytest.fail(f"HYPERSHIFT names no folder with {', '.join(PROGRAMS)} (docs/explanation/testing.md)")
-    missing = [each for each in PROGRAMS if not os.access(Path(named, each), os.X_OK)]
+    missing = [program for program in PROGRAMS if not os.access(Path(named, program), os.X_OK)]
     if missing:
         pytest.fail(f"HYPERSHIFT={named} has no {', '.join(missing)} (docs/explanation/testing.md)")
     return Path(named).resolve()

@@ -103,19 +103,21 @@ def _file_of(address: str) -> Path:
 def handed_over(http: httpx.Client) -> dict[str, Any]:
     """The classes and configurations of the control plane's namespace: specification or data by kind and name."""
     classes = http.get(f"{_STORE}/secretproviderclasses").raise_for_status().json()["items"]
-    found: dict[str, Any] = {f"secretproviderclasses/{each['metadata']['name']}": each["spec"] for each in classes}
-    for each in CONFIGURATIONS:
-        answer = http.get(f"{_CORE}/{each}")
+    found: dict[str, Any] = {
+        f"secretproviderclasses/{class_['metadata']['name']}": class_["spec"] for class_ in classes
+    }
+    for configuration in CONFIGURATIONS:
+        answer = http.get(f"{_CORE}/{configuration}")
         if answer.is_success:
-            found[each] = answer.json()["data"]
+            found[configuration] = answer.json()["data"]
     return found
 
 
 def mounted_versions(http: httpx.Client, workload: str) -> dict[str, str]:
     """Version by secret in the mounts of a Deployment's pods, as the CSI driver reports them."""
     statuses = http.get(f"{_STORE}/secretproviderclasspodstatuses").raise_for_status().json()["items"]
-    mine = [each["status"] for each in statuses if each["status"]["podName"].startswith(f"{workload}-")]
-    return {each["id"].removeprefix("secret/"): each["version"] for status in mine for each in status["objects"]}
+    mine = [status["status"] for status in statuses if status["status"]["podName"].startswith(f"{workload}-")]
+    return {obj["id"].removeprefix("secret/"): obj["version"] for status in mine for obj in status["objects"]}
 
 
 @contextmanager
@@ -144,26 +146,26 @@ def rolled_out(http: httpx.Client) -> Iterator[None]:
 
 def _awaited(http: httpx.Client) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Path and status of each object that shall be ready."""
-    for each in _items(http, f"{_APPS}/statefulsets"):
-        replicas, metadata = each["spec"]["replicas"], each["metadata"]
+    for item in _items(http, f"{_APPS}/statefulsets"):
+        replicas, metadata = item["spec"]["replicas"], item["metadata"]
         counts = dict.fromkeys(
             ("replicas", "readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas"), replicas
         )
         revision = {"currentRevision": "1", "updateRevision": "1", "observedGeneration": metadata["generation"]}
         yield f"{_APPS}/statefulsets/{metadata['name']}", {**counts, **revision}
-    for each in _items(http, f"{_BATCH}/jobs"):
-        at = each["metadata"]["creationTimestamp"]
+    for item in _items(http, f"{_BATCH}/jobs"):
+        at = item["metadata"]["creationTimestamp"]
         conditions = [
             {"type": kind, "status": "True", "lastTransitionTime": at} for kind in ("SuccessCriteriaMet", "Complete")
         ]
         finished = {"startTime": at, "completionTime": at, "succeeded": 1, "conditions": conditions}
-        yield f"{_BATCH}/jobs/{each['metadata']['name']}", finished
-    for each in _items(http, f"{_CORE}/pods?labelSelector={_SERVERS}"):
+        yield f"{_BATCH}/jobs/{item['metadata']['name']}", finished
+    for item in _items(http, f"{_CORE}/pods?labelSelector={_SERVERS}"):
         conditions = [
-            {"type": kind, "status": "True", "lastTransitionTime": each["metadata"]["creationTimestamp"]}
+            {"type": kind, "status": "True", "lastTransitionTime": item["metadata"]["creationTimestamp"]}
             for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
         ]
-        yield f"{_CORE}/pods/{each['metadata']['name']}", {"phase": "Running", "conditions": conditions}
+        yield f"{_CORE}/pods/{item['metadata']['name']}", {"phase": "Running", "conditions": conditions}
 
 
 def _items(http: httpx.Client, path: str) -> list[dict[str, Any]]:
@@ -173,4 +175,7 @@ def _items(http: httpx.Client, path: str) -> list[dict[str, Any]]:
 
 def conditions(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Status and message by type."""
-    return {each["type"]: (each["status"], each["message"]) for each in document["status"].get("conditions", [])}
+    return {
+        condition["type"]: (condition["status"], condition["message"])
+        for condition in document["status"].get("conditions", [])
+    }

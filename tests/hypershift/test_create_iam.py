@@ -66,7 +66,7 @@ def story(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def _told(local: LocalStack, cli: str) -> Story:
     as_owner = ("local", "exec", "--as", "owner", "--", "bash", "-euc")
     local.idstack(*as_owner, _CREATE, cli)
-    identities, infrastructure = (yaml.safe_load((local.root / each).read_text()) for each in (_IAM, _INFRASTRUCTURE))
+    identities, infrastructure = (yaml.safe_load((local.root / file).read_text()) for file in (_IAM, _INFRASTRUCTURE))
     stack = local.beside(
         "local-iam",
         *("tags", "protect"),
@@ -127,7 +127,7 @@ def _rendered(stack: LocalStack, cli: str, arguments: list[str]) -> list[dict[st
         "quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64",
     )
     printed = stack.run(cli, "create", "cluster", "azure", *arguments, *files, *known)
-    return [each for each in yaml.safe_load_all(printed.stdout) if each]
+    return [manifest for manifest in yaml.safe_load_all(printed.stdout) if manifest]
 
 
 def test_nothing_that_the_cli_made_is_deleted_or_replaced(story: Story) -> None:
@@ -144,7 +144,9 @@ def test_the_run_after_the_adoption_has_nothing_to_do(story: Story) -> None:
 
 
 def test_the_report_names_each_identity_that_the_cli_made(story: Story) -> None:
-    adopted = {each["identity"] for each in story.report["findings"] if each["next_up"].startswith("adopts it")}
+    adopted = {
+        finding["identity"] for finding in story.report["findings"] if finding["next_up"].startswith("adopts it")
+    }
 
     assert adopted == {name.removesuffix("ClientID") for name in story.identities}
     assert story.report["configured"]["hostedClusters[0].issuerURL"] == _ISSUER
@@ -163,7 +165,7 @@ def _is_known(value: Any) -> bool:
 
 
 def test_the_cli_renders_the_stacks_hosted_cluster(story: Story) -> None:
-    [clis] = [each for each in story.rendered if each["kind"] == "HostedCluster"]
+    [clis] = [manifest for manifest in story.rendered if manifest["kind"] == "HostedCluster"]
     stacks = story.exported["manifest"]
 
     for field in ("release", "pullSecret", "serviceAccountSigningKey"):

@@ -74,8 +74,8 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    with steps(binaries, tmp_path_factory.mktemp("hypershift")) as each:
-        yield Story(**each.take())
+    with steps(binaries, tmp_path_factory.mktemp("hypershift")) as all_steps:
+        yield Story(**all_steps.take())
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,8 @@ class Steps:
             cluster.wait(f"condition={condition}", "hostedcluster/hc1", namespace="clusters")
         cluster.wait("condition=Available", f"deployment/{_OPERATOR}")
         with rolled_out(self.http):
-            for each in expected:
-                cluster.wait("create", each)
+            for obj in expected:
+                cluster.wait("create", obj)
         for condition in _SIGNED_IN:
             cluster.wait(f"condition={condition}", "hostedcluster/hc1", namespace="clusters")
 
@@ -178,8 +178,8 @@ class Steps:
     def _purge(self) -> None:
         """Free the names of the secrets that the removal has deleted."""
         with OutOfBand(self.stack).secrets() as vault:
-            for each in list(vault.list_deleted_secrets()):
-                vault.purge_deleted_secret(str(each.name))
+            for deleted_secret in list(vault.list_deleted_secrets()):
+                vault.purge_deleted_secret(str(deleted_secret.name))
 
     def _follow_mounts(self, name: str, version: str) -> None:
         path = f"/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{NAMESPACE}/secretproviderclasspodstatuses"
@@ -199,8 +199,8 @@ class Steps:
     def _requests(self, since: str = "") -> set[tuple[str, str, int]]:
         """Method, path and status of what clients in Go have asked since a time (RFC 3339)."""
         log = request_log.read(StateDirectory(self.stack.state).requests_file)
-        found = [each for each in log if each.time >= since and "azsdk-go" in each.client]
-        return {(each.method, each.path.lower(), each.status) for each in found}
+        found = [request for request in log if request.time >= since and "azsdk-go" in request.client]
+        return {(request.method, request.path.lower(), request.status) for request in found}
 
 
 @contextmanager
@@ -218,7 +218,7 @@ def steps(binaries: Path, root: Path) -> Iterator[Steps]:
 
 
 def _only(printed: list[str], words: str) -> str:
-    [found] = [each for each in printed if words in each]
+    [found] = [line for line in printed if words in line]
     return found
 
 
@@ -250,7 +250,7 @@ def test_the_cli_renders_the_printed_command(story: Story) -> None:
 
 
 def test_the_operators_write_what_the_stack_writes_for_each_identity(story: Story) -> None:
-    classes = [each for each in story.stack_side if each.startswith("secretproviderclasses/")]
+    classes = [name for name in story.stack_side if name.startswith("secretproviderclasses/")]
     assert len(classes) == len([row for row in CONTROL_PLANE if row.enabled_by_default])
 
     assert {name: story.operators_side[name] for name in classes} == {name: story.stack_side[name] for name in classes}

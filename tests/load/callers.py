@@ -73,14 +73,14 @@ class Callers:
         async def ask_all() -> list[Answer]:
             start.wait(PATIENCE)
             numbers = range(self._threads, self.number)
-            asked = (self._shared.get_token(scopes[each % len(scopes)], claims=claims(each)) for each in numbers)
+            asked = (self._shared.get_token(scopes[number % len(scopes)], claims=claims(number)) for number in numbers)
             return await asyncio.gather(*asked, return_exceptions=True)
 
         asking = [self._pool.submit(ask, number) for number in range(self._threads)]
         tasks: Future[list[Answer]] = asyncio.run_coroutine_threadsafe(ask_all(), self._loop)
 
         def answers() -> list[Answer]:
-            return [*(each.result(PATIENCE) for each in asking), *tasks.result(PATIENCE)]
+            return [*(future.result(PATIENCE) for future in asking), *tasks.result(PATIENCE)]
 
         return answers
 
@@ -105,4 +105,4 @@ def calling(credential: MountedCredential, threads: int, tasks: int) -> Iterator
 
 def failures(answers: Sequence[Any]) -> list[BaseException]:
     """Those who got no token."""
-    return [each for each in answers if isinstance(each, BaseException)]
+    return [answer for answer in answers if isinstance(answer, BaseException)]

@@ -95,7 +95,7 @@ def entra_process(certificates: Sequence[IssuedCertificate]) -> Iterator[EntraPr
         faults = folder / "faults.json"
         ca_file, server_file = folder / "ca.pem", folder / "server.pem"
         ensure_certificate(ca_file, server_file)
-        known = [each.certificate_pem for each in certificates]
+        known = [certificate.certificate_pem for certificate in certificates]
         process = context.Process(target=_serve, args=(folder / "state.sqlite", server_file, faults, known, theirs))
         process.start()
         try:
@@ -147,6 +147,6 @@ def _application(azure: LocalAzure, known: Sequence[str]) -> str:
     """One with these certificates, known to the tenant's only replica; returns its client id."""
     application = azure.directory.create_application("control plane")
     azure.directory.create_service_principal(application.app_id)
-    keys = [KeyCredential.of(x509.load_pem_x509_certificate(each.encode())) for each in known]
+    keys = [KeyCredential.of(x509.load_pem_x509_certificate(pem.encode())) for pem in known]
     azure.directory.set_key_credentials(application.object_id, keys)
     return application.app_id

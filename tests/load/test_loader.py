@@ -185,7 +185,7 @@ def test_an_outage_costs_a_request_a_second_and_no_herd_follows(
         answers = callers.ask(scopes, lambda _: None)()
         failed = failures(answers)
         assert len(failed) == (callers.number if fail else 0), failed[:3]
-        assert all(isinstance(each, ClientAuthenticationError) for each in failed)
+        assert all(isinstance(failure, ClientAuthenticationError) for failure in failed)
         return entra.requests - before
 
     credential = MountedCredential(mount.path, clock=hours, on_event=events, retry_total=0)

@@ -148,7 +148,7 @@ def test_a_probe_answers_scrapes_while_it_signs_in(
             scrape_until(process.url, OK, rounds)
         finally:
             stopped.set()
-        assert all(each.result(PATIENCE) > 0 for each in scraping)
+        assert all(future.result(PATIENCE) > 0 for future in scraping)
         shown = scrape(process.url)
         assert shown[ACCEPTED] == rotations + 1
         assert shown["idstack_sign_ins_total result=failed"] == 0

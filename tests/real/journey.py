@@ -123,9 +123,9 @@ def _what_matters(step: Mapping[str, Any]) -> Any:
 def _lasting(value: Any) -> Any:
     """The value with what differs from run to run replaced."""
     if isinstance(value, dict):
-        return {key: _lasting(each) for key, each in value.items()}
+        return {key: _lasting(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_lasting(each) for each in value]
+        return [_lasting(part) for part in value]
     if isinstance(value, str):
         for pattern, word in _PASSING:
             value = pattern.sub(word, value)

@@ -50,7 +50,7 @@ def require_a_cause(done: Done) -> None:
     """A command that failed says why; none prints a trace."""
     require("Traceback (most recent call last)" not in done.printed, "a trace was printed", done.printed)
     require(done.code == 0 or bool(_CAUSES.search(done.printed)), "the error names no cause", done.printed)
-    require(not any(each in done.printed.encode() for each in _KEYS), "a private key was printed", done.command)
+    require(not any(key in done.printed.encode() for key in _KEYS), "a private key was printed", done.command)
 
 
 def require_a_way_out(done: Done) -> None:
@@ -60,7 +60,7 @@ def require_a_way_out(done: Done) -> None:
 
 def require_untouched(before: Mapping[Thing, str], now: Mapping[Thing, str]) -> None:
     """Of what is in Azure, nothing came, went or changed."""
-    changed = sorted(each for each in before.keys() | now.keys() if before.get(each) != now.get(each))
+    changed = sorted(thing for thing in before.keys() | now.keys() if before.get(thing) != now.get(thing))
     require(not changed, "what the stack has was touched", changed)
 
 
@@ -73,7 +73,7 @@ def require_refused_for(done: Done, stack: str) -> None:
 def require_gone(world: World, stack: str) -> None:
     """Another stack was removed: it is none of the backend's, and has no configuration; the engine keeps its copies."""
     state = world.stack.state / f"pulumi/backend/.pulumi/stacks/idstack/{stack}.json"
-    files = [each for each in (state, world.stack.root / f"Pulumi.{stack}.yaml") if each.exists()]
+    files = [file for file in (state, world.stack.root / f"Pulumi.{stack}.yaml") if file.exists()]
     require(not files, "the other stack is not gone", files)
 
 
@@ -88,11 +88,11 @@ def require_whole(world: World) -> None:
     stack = world.stack
     state = in_the_state(stack)
     require(len(state) == len(set(state)), "the state has something twice", state)
-    pods = {each for each in stack.inventory() if each[0] == "kubernetes"}
+    pods = {thing for thing in stack.inventory() if thing[0] == "kubernetes"}
     cloud = in_the_cloud(stack, world.seeded | pods)
     require(cloud == set(state), "orphans, or lost things", cloud ^ set(state))
     own = registered_in_state(stack)
-    found = {each: ids for each, ids in registered(stack).items() if each in own}
+    found = {application: ids for application, ids in registered(stack).items() if application in own}
     require(found == own, "registered certificates", (found, own))
     require(all(0 < len(ids) <= 2 for ids in own.values()), "an application has one certificate or two", own)
     secrets = world.secrets()
@@ -101,7 +101,7 @@ def require_whole(world: World) -> None:
         versions = secrets[identity]
         used = bare_sign_in(document)
         require(used == versions[-1]["tags"][THUMBPRINT], "the vault's tags name another certificate", identity)
-        require(not any(each["enabled"] for each in versions[:-2]), "old versions can be read", identity)
+        require(not any(version["enabled"] for version in versions[:-2]), "old versions can be read", identity)
     require(not world.left_behind(), "a command's processes are left", world.left_behind())
 
 
@@ -126,7 +126,7 @@ class Things:
 
     def __init__(self, world: World) -> None:
         self._owner_id = world.stack.outputs["ownerId"]
-        ids = {each["id"].lower(): each["type"] for each in world.stack.resources() if "id" in each}
+        ids = {resource["id"].lower(): resource["type"] for resource in world.stack.resources() if "id" in resource}
         self._named = {id for id, type_token in ids.items() if type_token in _OWNED}
         # Not the copied documents of managed identities, which are no certificates of this program's.
         self._secrets = {
@@ -135,9 +135,11 @@ class Things:
 
     def require_somebody_elses(self, swept: Iterable[Mapping[str, Any]], *, with_secrets: bool) -> None:
         """The other stack's sweep lists each of them, and nothing as its own; without a vault it sees no secret."""
-        mine = [each["id"] for each in swept if each["ours"]]
+        mine = [leftover["id"] for leftover in swept if leftover["ours"]]
         require(not mine, "it is thought to be another stack's", mine)
-        foreign = {each["id"].lower() for each in swept if f"owner id {self._owner_id}," in each["not_ours"]}
+        foreign = {
+            leftover["id"].lower() for leftover in swept if f"owner id {self._owner_id}," in leftover["not_ours"]
+        }
         wanted = self._named | (self._secrets if with_secrets else set())
         require(wanted <= foreign, "it is not listed as somebody else's", wanted - foreign)
 
@@ -146,7 +148,7 @@ class Things:
     ) -> None:
         """The other stack's recovery says whose they are, and its state has what it had."""
         require(f"owner id {self._owner_id}," in recovered.printed, "it does not say whose they are", recovered.printed)
-        adopted = {each["urn"] for each in now} - {each["urn"] for each in before}
+        adopted = {resource["urn"] for resource in now} - {resource["urn"] for resource in before}
         require(not adopted, "another stack has adopted it", adopted)
 
 
@@ -202,8 +204,8 @@ def registered_thumbprints(world: World) -> set[str]:
     """What the applications have registered, whatever a replica shows."""
     return {
         hashlib.sha1(base64.b64decode(key["certificate"]), usedforsecurity=False).hexdigest().upper()
-        for each in documents(world.stack, "entra-application")
-        for key in each["keys"]
+        for document in documents(world.stack, "entra-application")
+        for key in document["keys"]
         if key["removedAt"] is None
     }
 

@@ -118,13 +118,13 @@ _RULES: Final[Mapping[Kind, _Rule]] = {
     Kind.CHANGE: _Rule(3, 150, ("builtin", "hypershift", "registry", "tags")),
     Kind.RENEW: _Rule(6, 170),
     Kind.ROTATE: _Rule(2, 130, APPLICATIONS),
-    Kind.REVOKE: _Rule(2, 120, (*APPLICATIONS, *(f"{each}-now" for each in APPLICATIONS))),
+    Kind.REVOKE: _Rule(2, 120, (*APPLICATIONS, *(f"{application}-now" for application in APPLICATIONS))),
     Kind.SCALE: _Rule(2, 12, ("0", "1", "2", "3")),
     Kind.DOWN: _Rule(1, 200),
     # An older version of an identity's secret is put back, with its tags or bare; then a day passes, and `renew` runs.
-    Kind.PUT_BACK: _Rule(3, 170, (*APPLICATIONS, *(f"{each}-bare" for each in APPLICATIONS))),
+    Kind.PUT_BACK: _Rule(3, 170, (*APPLICATIONS, *(f"{application}-bare" for application in APPLICATIONS))),
     # A tag, or the `nbf`, of the newest version is changed; likewise.
-    Kind.EDIT: _Rule(3, 170, tuple(f"{each}-{what}" for each in APPLICATIONS for what in EDITS)),
+    Kind.EDIT: _Rule(3, 170, tuple(f"{application}-{what}" for application in APPLICATIONS for what in EDITS)),
     # `backup`, then a leak is revoked, the backend lost, and what was backed up brought back.
     Kind.RESTORE: _Rule(3, 400, APPLICATIONS),
     # A leak is revoked while Graph's reads are late.
@@ -146,11 +146,11 @@ def drawn(seed: int, operations: int, kills: int, days: int) -> list[Operation]:
     is_up = False
     for number in range(operations):
         kinds = [kind for kind, rule in _RULES.items() if is_up or not rule.needs_stack]
-        if sum(each.kind is Kind.RENEW for each in plan) == days:
+        if sum(row.kind is Kind.RENEW for row in plan) == days:
             kinds = [kind for kind in kinds if kind is not Kind.RENEW]
         if number in disturbed:
             kinds = [kind for kind in kinds if kind not in TAMPERING]
-        [kind] = chance.choices(kinds, [_RULES[each].weight for each in kinds])
+        [kind] = chance.choices(kinds, [_RULES[choice].weight for choice in kinds])
         writes = _RULES[kind].writes if is_up else _FIRST_UP
         disturbance = _disturbance(chance, kind, writes) if number in disturbed else None
         plan.append(Operation(kind, chance.choice(_RULES[kind].arguments), disturbance))

@@ -115,7 +115,7 @@ def test_a_new_file_is_cut_unless_synced_and_one_that_replaced_another_is_whole(
     assert lose_power(stack, before, {stack.state / "twice"}, 0.5) == "new has 5 of 10 bytes"
     assert paths.passphrase.read_text() == passphrase
 
-    assert {each.name: each.read_text() for each in stack.state.iterdir() if each.is_file()} == {
+    assert {path.name: path.read_text() for path in stack.state.iterdir() if path.is_file()} == {
         "new": "01234",
         "old": "later",
         "seal.key": "0123456789",

@@ -43,9 +43,9 @@ class FakeWorld:
     registered: dict[str, set[str]] = field(default_factory=lambda: {"app": {"k1"}, "foreign": {"k9"}})
     in_state: dict[str, set[str]] = field(default_factory=lambda: {"app": {"k1"}})
     versions: dict[str, list[dict[str, Any]]] = field(
-        default_factory=lambda: {each: [version(each)] for each in SECRETS}
+        default_factory=lambda: {secret: [version(secret)] for secret in SECRETS}
     )
-    signs_in_with: dict[str, str] = field(default_factory=lambda: {each: each for each in SECRETS})
+    signs_in_with: dict[str, str] = field(default_factory=lambda: {secret: secret for secret in SECRETS})
     left: list[str] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
     seeded: set[tuple[str, str]] = field(default_factory=set)
@@ -113,8 +113,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> FakeWorld:
         "everything": lambda _, printed: printed,
         "KeySearch": Search,
     }
-    for name, each in replaced.items():
-        monkeypatch.setattr(model, name, each)
+    for name, replacement in replaced.items():
+        monkeypatch.setattr(model, name, replacement)
     return made
 
 
@@ -300,7 +300,7 @@ def test_another_stack_that_stays_is_found(tmp_path: Path, left: str) -> None:
 
 
 def _listed(*ids: str, not_ours: str | None = _FOREIGN) -> list[dict[str, Any]]:
-    return [{"id": each, "not_ours": not_ours, "ours": not_ours is None} for each in ids]
+    return [{"id": id_, "not_ours": not_ours, "ours": not_ours is None} for id_ in ids]
 
 
 @pytest.mark.parametrize(

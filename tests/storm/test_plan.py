@@ -35,12 +35,12 @@ def test_a_nightly_storm_is_as_long_as_it_should_be(seed: int) -> None:
 
     assert plan == drawn(seed, OPERATIONS, KILLS, DAYS)
     assert len(plan) == 300
-    assert sum(each.disturbance is not None for each in plan) >= 200
-    assert sum(each.kind is Kind.RENEW for each in plan) == 60, "simulated days"
-    assert {each.disturbance.victim for each in plan if each.disturbance} == set(Victim)
-    assert {each.kind for each in plan} | {*TAMPERING} == set(Kind)
-    assert sum(each.kind in TAMPERING for each in plan) >= 10
-    assert not any(each.disturbance for each in plan if each.kind in TAMPERING)
+    assert sum(row.disturbance is not None for row in plan) >= 200
+    assert sum(row.kind is Kind.RENEW for row in plan) == 60, "simulated days"
+    assert {row.disturbance.victim for row in plan if row.disturbance} == set(Victim)
+    assert {row.kind for row in plan} | {*TAMPERING} == set(Kind)
+    assert sum(row.kind in TAMPERING for row in plan) >= 10
+    assert not any(row.disturbance for row in plan if row.kind in TAMPERING)
 
 
 @given(st.integers(0), st.integers(1, 60))

@@ -133,14 +133,16 @@ class World:
     def secrets(self) -> dict[str, list[Document]]:
         """The versions of each application's secret in the vault, the newest last."""
         with self._store() as store:
-            found = {} if store is None else {each["name"]: each for each in _live(store)}
+            found = {} if store is None else {secret["name"]: secret for secret in _live(store)}
         return {field: found[name]["versions"] for field, name in SECRETS.items() if name in found}
 
     def documents(self) -> dict[str, dict[str, Any]]:
         """The credential of each application, as the vault has it now."""
         with self._store() as store:
-            found = {} if store is None else {each: _document(store, name) for each, name in SECRETS.items()}
-        return {each: document for each, document in found.items() if document is not None}
+            found = (
+                {} if store is None else {application: _document(store, name) for application, name in SECRETS.items()}
+            )
+        return {application: document for application, document in found.items() if document is not None}
 
     def ensure_pod(self) -> None:
         """Run the pod, if it does not run since the local cloud was made."""
@@ -168,7 +170,9 @@ class World:
     def signing_in(self) -> Iterator[dict[str, Client]]:
         """A client of each application, which reads the vault's credential again for each sign-in, until the end."""
         with ExitStack() as ends:
-            yield {each: ends.enter_context(Client(partial(self._sign_in, each), pause=PAUSE)) for each in SECRETS}
+            yield {
+                secret: ends.enter_context(Client(partial(self._sign_in, secret), pause=PAUSE)) for secret in SECRETS
+            }
 
     def _start(self) -> None:
         """Start a local cloud if there is none, and note what it has before the stack is brought up."""
@@ -206,7 +210,7 @@ class World:
                     # With its plugins, which see no end of it when warm. `make kills` lets them outlive it.
                     victims = processes_of(self.stack, *_COMMANDS)
                 case Victim.PLUGIN:
-                    running = [pids for each in _PLUGINS if (pids := processes_of(self.stack, each))]
+                    running = [pids for plugin in _PLUGINS if (pids := processes_of(self.stack, plugin))]
                     victims = chance.choice(running) if running else []
                 case Victim.DAEMON:
                     victims = _recorded(self.stack, "daemon")
@@ -270,7 +274,7 @@ def _document(store: Store, name: str) -> dict[str, Any] | None:
 
 def _live(store: Store) -> Iterator[Document]:
     """The secrets of the vaults, without those that are deleted and could be recovered: no pod gets one of these."""
-    return (each for _, each in store.items(SECRET_KIND) if each["deletedAt"] is None)
+    return (secret for _, secret in store.items(SECRET_KIND) if secret["deletedAt"] is None)
 
 
 def _thumbprint(file: Path) -> str:

@@ -129,4 +129,4 @@ def granted_by(manifests: Iterable[Mapping[str, Any]]) -> Iterator[Permission]:
         for rule in role.get("rules", ()):
             places = [role["metadata"].get("namespace", "")]
             parts = (rule["apiGroups"], rule["resources"], rule["verbs"], places, rule.get("resourceNames", [""]))
-            yield from (Permission(*each) for each in product(*parts))
+            yield from (Permission(*combination) for combination in product(*parts))

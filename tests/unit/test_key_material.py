@@ -112,8 +112,8 @@ _FORMS: Final[dict[str, Write]] = {
         for form in ("d", "x", "X")
     },
     **{
-        f"document in {each}": lambda of, each=each: _document(of, each)  # type: ignore[misc]
-        for each in _OBJECT_ENCODINGS
+        f"document in {object_encoding}": lambda of, object_encoding=object_encoding: _document(of, object_encoding)  # type: ignore[misc]
+        for object_encoding in _OBJECT_ENCODINGS
     },
 }
 
@@ -145,7 +145,7 @@ def test_what_is_public_of_a_key_is_not_found(search: KeySearch) -> None:
         base64.b64encode(of.certificate_pem.encode()),
         of.thumbprint.encode(),
     ]
-    assert [each for each in written if search.names_in(each)] == []
+    assert [content for content in written if search.names_in(content)] == []
 
 
 def test_another_key_is_not_found() -> None:

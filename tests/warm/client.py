@@ -34,5 +34,5 @@ def main(address: str, interpreter: str) -> int:
 
 def _is_served(arguments: list[str]) -> bool:
     """Whether they name a module or a script, after `-P`."""
-    first = next((each for each in arguments if each != "-P"), "-")
+    first = next((argument for argument in arguments if argument != "-P"), "-")
     return first == "-m" or not first.startswith("-")

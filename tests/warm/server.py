@@ -122,7 +122,7 @@ def _load_keys_once() -> None:
     sys.path.insert(0, str(_CHECKOUT))
     importlib.import_module("tests.key_cache").load_keys_once()
     sys.path.remove(str(_CHECKOUT))
-    for name in [each for each in sys.modules if each.partition(".")[0] == "tests"]:
+    for name in [module for module in sys.modules if module.partition(".")[0] == "tests"]:
         del sys.modules[name]
 
 
@@ -225,9 +225,9 @@ def _read(client: socket.socket) -> Request | None:
         message += part
     count, *rest = message.split(b"\0")
     arguments, environment = rest[: int(count)], rest[int(count) :]
-    pairs = (each.partition(b"=") for each in environment)
+    pairs = (variable.partition(b"=") for variable in environment)
     return Request(
-        [os.fsdecode(each) for each in arguments],
+        [os.fsdecode(argument) for argument in arguments],
         {name: value for name, _, value in pairs},
         files,
     )
@@ -243,10 +243,10 @@ def become(request: Request) -> None:
         os.close(descriptor)
     os.environb.clear()
     os.environb.update(request.environment)
-    arguments = [each for each in request.arguments[:1] if each != "-P"] + request.arguments[1:]
+    arguments = [argument for argument in request.arguments[:1] if argument != "-P"] + request.arguments[1:]
     is_module = arguments[0] == "-m"
     sys.argv = arguments[1:] if is_module else arguments
-    sys.path[:0] = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    sys.path[:0] = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
     if request.arguments[0] != "-P":
         sys.path.insert(0, str(Path.cwd() if is_module else Path(sys.argv[0]).resolve().parent))
     _forget_another_checkout()
@@ -258,9 +258,9 @@ def become(request: Request) -> None:
 
 def _forget_another_checkout() -> None:
     """Leave the modules of this checkout only where the process would import the same ones."""
-    places = {each / "identity" for each in (*map(Path, sys.path), Path.cwd())}
-    if {each.resolve() for each in places if each.is_dir()} != {_CHECKOUT / "identity"}:
-        for name in [each for each in sys.modules if each.partition(".")[0] in _ROOMS]:
+    places = {folder / "identity" for folder in (*map(Path, sys.path), Path.cwd())}
+    if {place.resolve() for place in places if place.is_dir()} != {_CHECKOUT / "identity"}:
+        for name in [module for module in sys.modules if module.partition(".")[0] in _ROOMS]:
             del sys.modules[name]
 
 

@@ -62,7 +62,7 @@ def test_a_definition_that_another_manager_has_applied_is_left_alone(administrat
     with administrator:
         left = administrator.without_other_managers(map(definition, names))
 
-    assert [each["metadata"]["name"] for each in left] == ["missing", "new-release", "reset"]
+    assert [crd["metadata"]["name"] for crd in left] == ["missing", "new-release", "reset"]
 
 
 def test_a_definition_that_cannot_be_read_is_named(administrator: Administrator) -> None:

@@ -17,4 +17,4 @@ def test_local_clouds_with_ports_of_different_blocks_share_no_address(one: int, 
     networks = IPv4Network(service_addresses(one)), IPv4Network(service_addresses(other))
 
     assert networks[0].overlaps(networks[1]) == (one // 16 == other // 16)
-    assert all(each.subnet_of(IPv4Network("127.32.0.0/11")) for each in networks)
+    assert all(network.subnet_of(IPv4Network("127.32.0.0/11")) for network in networks)

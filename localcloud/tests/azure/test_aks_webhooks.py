@@ -52,7 +52,7 @@ def ada(azure: LocalAzure) -> User:
 
 def groups(azure: LocalAzure, object_id: str, number: int) -> set[str]:
     with azure.store.transaction():
-        return {azure.people.create_group(f"g{each}", [object_id]) for each in range(number)}
+        return {azure.people.create_group(f"g{index}", [object_id]) for index in range(number)}
 
 
 def test_a_token_with_its_groups_is_left_to_kube_apiserver(azure: LocalAzure, ada: User, review: Review) -> None:

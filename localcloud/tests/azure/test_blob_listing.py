@@ -38,7 +38,7 @@ def parsed(body: bytes) -> ElementTree.Element:
 
 def names(body: bytes) -> list[str]:
     """Blobs and common beginnings of a page, in its order."""
-    return [each.text or "" for each in parsed(body).findall("Blobs/*/Name")]
+    return [element.text or "" for element in parsed(body).findall("Blobs/*/Name")]
 
 
 def listed(cloud: CoverageCloud, caller: ServicePrincipal, query: str = "") -> httpx.Response:
@@ -67,7 +67,7 @@ def test_an_entry_has_what_get_blob_says_of_it(cloud: CoverageCloud, writer: Ser
     [entry] = parsed(listed(cloud, writer, "&prefix=b").content).findall("Blobs/Blob/Properties")
     blob = request(cloud, "HEAD", "/hc1oidc/b", caller=writer, headers=VERSION)
 
-    found = {each.tag: each.text for each in entry}
+    found = {element.tag: element.text for element in entry}
     assert found == {
         "Creation-Time": blob.headers["x-ms-creation-time"],
         "Last-Modified": blob.headers["last-modified"],

@@ -35,7 +35,7 @@ def test_a_deleted_application_is_kept_for_thirty_days(azure: LocalAzure) -> Non
     azure.directory.delete_application(application.object_id)
 
     with clock.moved_ahead(timedelta(days=29)):
-        assert [each.entry for each in azure.directory.deleted()] == [application]
+        assert [deleted.entry for deleted in azure.directory.deleted()] == [application]
     with clock.moved_ahead(timedelta(days=31)):
         assert azure.directory.restore(application.object_id) is None
 

@@ -200,7 +200,7 @@ def test_version_1_gives_a_token_for_a_resource(client: TokenClient) -> None:
     assert announced["token_endpoint"] == endpoint
     assert client.azure.tokens.verify(answer["access_token"], ["https://vault.azure.net"])
     assert (answer["resource"], int(answer["expires_on"]) > time.time()) == ("https://vault.azure.net", True)
-    assert all(isinstance(each, str) for each in answer.values())
+    assert all(isinstance(item, str) for item in answer.values())
     assert refused["error_codes"] == [900144]
 
 

@@ -200,7 +200,7 @@ def test_a_read_only_vault_is_read_and_changed_by_nobody(secrets: SecretClient, 
     assert secrets.get_secret("known").value == "before"
     body = {"properties": {"value": "after"}}
     refused = [world.call("PUT", f"{VAULT}/secrets/known", body), world.call("PUT", VAULT, vault_body())]
-    assert [each.json()["error"]["code"] for each in refused] == ["Forbidden", "Forbidden"]
+    assert [answer.json()["error"]["code"] for answer in refused] == ["Forbidden", "Forbidden"]
     assert world.call("GET", f"{VAULT}/secrets/known").status_code == 200
     world.hold(read_only_vaults=("another",))
     assert secrets.set_secret("known", "after").value == "after"
@@ -285,10 +285,10 @@ def test_whoever_writes_an_old_list_back_undoes_what_came_after_it(
     def read() -> tuple[list[Any], set[str]]:
         found = azure.directory_object(path) or {}
         listed = azure.directory_objects("/applications", "displayName eq 'client'")
-        assert [each["keyId"] for each in listed[0]["keyCredentials"]] == [
-            each["keyId"] for each in found["keyCredentials"]
+        assert [key_credential["keyId"] for key_credential in listed[0]["keyCredentials"]] == [
+            key_credential["keyId"] for key_credential in found["keyCredentials"]
         ]
-        return found["keyCredentials"], {each["keyId"] for each in found["keyCredentials"]}
+        return found["keyCredentials"], {key_credential["keyId"] for key_credential in found["keyCredentials"]}
 
     assert read()[1] == {new.key_id}
     world.hold(lags=(HeldLag("graph", operation="GET application", since=clock.now() - timedelta(minutes=1)),))

@@ -70,7 +70,7 @@ def test_the_same_document_is_returned_until_it_is_due(azure: LocalAzure, identi
     assert decode(renewed).not_before > decode(first).not_before
     registered = azure.directory.service_principal(identity.object_id)
     assert registered is not None
-    assert {each.thumbprint for each in registered.key_credentials} == {
+    assert {key_credential.thumbprint for key_credential in registered.key_credentials} == {
         decode(first).thumbprint,
         decode(renewed).thumbprint,
     }, "whoever still reads the old document can sign in"

@@ -21,7 +21,7 @@ DISCOVERY = "/hc1oidc/.well-known%2Fopenid-configuration"
 
 def keys(cloud: CoverageCloud) -> list[str]:
     """The account's keys."""
-    return [each["value"] for each in cloud.call("POST", f"{ACCOUNT}/listKeys").json()["keys"]]
+    return [key["value"] for key in cloud.call("POST", f"{ACCOUNT}/listKeys").json()["keys"]]
 
 
 def test_an_account_has_two_keys_that_stay(cloud: CoverageCloud) -> None:
@@ -29,16 +29,16 @@ def test_an_account_has_two_keys_that_stay(cloud: CoverageCloud) -> None:
     account, listed = cloud.call("GET", ACCOUNT), cloud.call("POST", f"{ACCOUNT}/listKeys").json()["keys"]
 
     made = account.json()["properties"]["keyCreationTime"]
-    assert [(each["keyName"], each["permissions"]) for each in listed] == [("key1", "FULL"), ("key2", "FULL")]
-    assert {each["keyName"]: each["creationTime"] for each in listed} == made
-    assert {len(base64.b64decode(each["value"])) for each in listed} == {64}
+    assert [(item["keyName"], item["permissions"]) for item in listed] == [("key1", "FULL"), ("key2", "FULL")]
+    assert {item["keyName"]: item["creationTime"] for item in listed} == made
+    assert {len(base64.b64decode(item["value"])) for item in listed} == {64}
     assert len(set(keys(cloud))) == 2
-    assert keys(cloud) == [each["value"] for each in listed]
+    assert keys(cloud) == [item["value"] for item in listed]
 
 
 def test_the_keys_are_sealed_in_the_store_and_in_no_resource(cloud: CoverageCloud, tmp_path: Path) -> None:
     issuer(cloud)
-    found = [each.encode() for each in keys(cloud)]
+    found = [key.encode() for key in keys(cloud)]
 
     stored = b"".join(file.read_bytes() for file in tmp_path.rglob("state.sqlite*"))
     assert not any(key in stored for key in found)

@@ -23,7 +23,7 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bytes]]:
 
     def fsync(handle: int) -> None:
         path = Path(f"/proc/self/fd/{handle}").readlink()
-        names = b" ".join(sorted(os.fsencode(each.name) for each in path.iterdir())) if path.is_dir() else b""
+        names = b" ".join(sorted(os.fsencode(file.name) for file in path.iterdir())) if path.is_dir() else b""
         found.append((path.name, names or path.read_bytes()))
 
     monkeypatch.setattr(os, "fsync", fsync)
@@ -54,7 +54,7 @@ def test_what_is_written_once_stays(tmp_path: Path) -> None:
     files.write_once(tmp_path / "file", b"second")
 
     assert (tmp_path / "file").read_bytes() == b"first"
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_draft_that_a_killed_process_left_is_no_obstacle(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_an_answered_request_is_a_line(app: ASGIApp, file: Path) -> None:
 def test_a_refused_request_is_a_line(app: ASGIApp, file: Path) -> None:
     send(app, "GET", "/nothing")
 
-    assert [each.status for each in read(file)] == [404]
+    assert [request.status for request in read(file)] == [404]
 
 
 def test_query_headers_and_body_are_left_out(app: ASGIApp, file: Path) -> None:
@@ -71,8 +71,8 @@ def test_the_log_is_bounded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None
     kept = list(read(file))
 
     assert kept[-1].path == "/49"
-    assert [each.path for each in kept] == [f"/{number}" for number in range(50 - len(kept), 50)]
-    assert sum(each.stat().st_size for each in file.parent.iterdir()) <= 2_000
+    assert [request.path for request in kept] == [f"/{number}" for number in range(50 - len(kept), 50)]
+    assert sum(path.stat().st_size for path in file.parent.iterdir()) <= 2_000
 
 
 def test_no_file_is_no_request(file: Path) -> None:
@@ -83,4 +83,4 @@ def test_a_line_that_is_being_written_is_left_out(app: ASGIApp, file: Path) -> N
     send(app, "GET", "/one")
     file.write_text(file.read_text() + '{"time": "2026')
 
-    assert [each.path for each in read(file)] == ["/one"]
+    assert [request.path for request in read(file)] == ["/one"]

@@ -87,8 +87,8 @@ def test_the_second_half_of_an_answer_is_not_held_back(
     with client() as early, client() as waiting:
         early.get("/")  # which may have connected before the server began
         waiting.get("/")
-        accepted = [each.transport.get_extra_info("socket") for each in server.server_state.connections]
-        assert any(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in accepted)
+        accepted = [connection.transport.get_extra_info("socket") for connection in server.server_state.connections]
+        assert any(peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for peer in accepted)
 
     server.should_exit = True
     running.join(20)

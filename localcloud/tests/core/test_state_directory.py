@@ -65,5 +65,5 @@ def test_what_is_not_known_to_be_left_over_stays(tmpfs: Path, tmp_path: Path) ->
 
     made(tmp_path / "next")
 
-    assert {each.name for each in tmpfs.iterdir()} >= {"localcloud-unknown", "other", "localcloud-link"}
+    assert {path.name for path in tmpfs.iterdir()} >= {"localcloud-unknown", "other", "localcloud-link"}
     assert victim.exists()

@@ -132,9 +132,11 @@ def _two_credentials_at_once(cloud: CoverageCloud) -> httpx.Response:
     cloud.call("PUT", IDENTITY, LOCATION)
 
     async def at_once() -> list[httpx.Response]:
-        trusts = [{"issuer": "https://issuer.example.com", "subject": each, "audiences": ["a"]} for each in ("1", "2")]
-        paths = [f"{IDENTITY}/federatedIdentityCredentials/fed-{each['subject']}" for each in trusts]
-        writes = [cloud.request("PUT", path, {"properties": each}) for path, each in zip(paths, trusts, strict=True)]
+        trusts = [
+            {"issuer": "https://issuer.example.com", "subject": subject, "audiences": ["a"]} for subject in ("1", "2")
+        ]
+        paths = [f"{IDENTITY}/federatedIdentityCredentials/fed-{trust['subject']}" for trust in trusts]
+        writes = [cloud.request("PUT", path, {"properties": trust}) for path, trust in zip(paths, trusts, strict=True)]
         return list(await asyncio.gather(*writes))
 
     [refused] = [answer for answer in asyncio.run(at_once()) if answer.is_error]

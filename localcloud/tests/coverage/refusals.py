@@ -62,7 +62,7 @@ def _disabled(cloud: CoverageCloud) -> httpx.Response:
 
 
 def _principal_deleted(cloud: CoverageCloud) -> httpx.Response:
-    return _signed(cloud, prepare=lambda each: cloud.cloud.directory.delete_service_principal(each.object_id))
+    return _signed(cloud, prepare=lambda principal: cloud.cloud.directory.delete_service_principal(principal.object_id))
 
 
 def _decided(cloud: CoverageCloud, action: str) -> httpx.Response:

@@ -28,7 +28,7 @@ def table(heading: str, file: Path = FILE) -> tuple[Row, ...]:
 
 def codes(cell: str) -> list[str]:
     """What stands in code font in a cell; `spec.{a,b}` is `spec.a` and `spec.b`."""
-    return [each for code in re.findall(r"`([^`]+)`", cell) for each in _expanded(code)]
+    return [expanded for code in re.findall(r"`([^`]+)`", cell) for expanded in _expanded(code)]
 
 
 def code(cell: str) -> str:
@@ -65,4 +65,4 @@ def _expanded(code: str) -> list[str]:
     braces = re.fullmatch(r"(.*)\{([^}]*)\}(.*)", code)
     if braces is None:
         return [code]
-    return [f"{braces[1]}{each.strip()}{braces[3]}" for each in braces[2].split(",")]
+    return [f"{braces[1]}{part.strip()}{braces[3]}" for part in braces[2].split(",")]

@@ -43,7 +43,7 @@ _KEY_VAULT: Final = table(_HEADINGS["keyvault"])
 
 
 def test_arm_answers_the_methods_of_each_row_and_no_other() -> None:
-    served = {each.name: _answered(each) for namespace in arm._NAMESPACES for each in namespace.types()}
+    served = {type_name.name: _answered(type_name) for namespace in arm._NAMESPACES for type_name in namespace.types()}
     # DELETE of a secret has a method of its own, which refuses it as Azure does.
     tabled = {code(row["type"]): row["answers"].split(", ") for row in table("### Azure Resource Manager")}
     assert served == tabled
@@ -98,12 +98,12 @@ def test_a_call_of_the_vault_needs_the_data_action_of_its_row(row: Row, cloud: C
 def test_the_faults_are_those_of_the_table_with_its_defaults() -> None:
     tabled = {code(row["setting"]): json.loads(code(row["default"])) for row in table(_QUIRKS)}
     defaults = Faults()
-    assert tabled == {each.name: _plain(getattr(defaults, each.name)) for each in fields(Faults)}
+    assert tabled == {field.name: _plain(getattr(defaults, field.name)) for field in fields(Faults)}
 
 
 def test_the_held_members_are_those_of_the_table() -> None:
     tabled = [name for row in table("## Faults while it runs") for name in codes(row["member"])]
-    assert sorted(tabled) == sorted(each.name for each in fields(HeldFaults))
+    assert sorted(tabled) == sorted(field.name for field in fields(HeldFaults))
 
 
 _QUIRKS: Final = "## Azure's quirks, and the settings that change them"

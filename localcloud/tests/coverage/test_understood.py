@@ -78,20 +78,20 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CoverageCloud]:
     built.store.close()
 
 
-@pytest.mark.parametrize("operation", _ALL, ids=[str(each) for each in _ALL])
+@pytest.mark.parametrize("operation", _ALL, ids=[str(operation) for operation in _ALL])
 def test_a_query_option_that_it_does_not_know_is_refused(operation: Operation, cloud: CoverageCloud) -> None:
     _assert_refused(_sent(cloud, operation, params={_NAME: "red"}))
 
 
-@pytest.mark.parametrize("operation", _ALL, ids=[str(each) for each in _ALL])
+@pytest.mark.parametrize("operation", _ALL, ids=[str(operation) for operation in _ALL])
 def test_a_header_that_it_does_not_know_is_refused(operation: Operation, cloud: CoverageCloud) -> None:
     _assert_refused(_sent(cloud, operation, headers={_NAME: "red"}))
 
 
-_WITH_MEMBERS: Final = [each for each in _ALL if f"{each.method} {each.path}" not in _NO_MEMBERS]
+_WITH_MEMBERS: Final = [operation for operation in _ALL if f"{operation.method} {operation.path}" not in _NO_MEMBERS]
 
 
-@pytest.mark.parametrize("operation", _WITH_MEMBERS, ids=[str(each) for each in _WITH_MEMBERS])
+@pytest.mark.parametrize("operation", _WITH_MEMBERS, ids=[str(with_member) for with_member in _WITH_MEMBERS])
 def test_a_member_of_a_body_that_it_does_not_know_is_refused(operation: Operation, cloud: CoverageCloud) -> None:
     is_form = operation.service == "entra" and operation.method == "POST"
     if not is_form:
@@ -187,7 +187,7 @@ def _arm_path(operation: Operation) -> str:
     }
     verb = f"/{verbs[operation.path]}" if operation.method == "POST" else ""
     names = {"subscriptions": SUBSCRIPTION.split("/")[2], "locations": "eastus", "providers": "Microsoft.KeyVault"}
-    pairs = "".join(f"/{each}/{names.get(each, _GUID)}" for each in types)
+    pairs = "".join(f"/{type_name}/{names.get(type_name, _GUID)}" for type_name in types)
     path = pairs.rpartition("/")[0] if is_list else pairs
     if namespace == "Microsoft.Resources":
         return path

@@ -28,7 +28,7 @@ def seen(directory: Path) -> dict[str, tuple[bytes, int]]:
     for top in directory.iterdir():
         if not top.name.startswith(".."):
             assert top.exists(), f"{top.name} leads nowhere"
-            files = [top] if top.is_file() else [each for each in top.rglob("*") if each.is_file()]
+            files = [top] if top.is_file() else [path for path in top.rglob("*") if path.is_file()]
             found |= {
                 file.relative_to(directory).as_posix(): (file.read_bytes(), stat.S_IMODE(file.stat().st_mode))
                 for file in files

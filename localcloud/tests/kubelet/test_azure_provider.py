@@ -80,7 +80,7 @@ def test_a_token_is_asked_for_once_and_only_after_the_vaults_challenge(
     provider.mount(provider_parameters(user, {"objectName": "one"}, {"objectName": "two"}))
 
     challenged, token, first, second = provider.requests
-    assert [each.url.path for each in provider.requests] == [
+    assert [request.url.path for request in provider.requests] == [
         "/secrets/one/",
         "/metadata/identity/oauth2/token",
         "/secrets/one/",
@@ -125,7 +125,7 @@ def test_a_value_is_decoded_as_the_class_says(node_azure: Azure, user: str, prov
         )
     )
 
-    assert {each.path: each.file.data for each in found} == {"a": b"aGk=", "b": b"hi", "c": b"hi"}
+    assert {mounted.path: mounted.file.data for mounted in found} == {"a": b"aGk=", "b": b"hi", "c": b"hi"}
 
 
 def test_a_pinned_version_stays_and_any_other_mount_follows(
@@ -136,7 +136,10 @@ def test_a_pinned_version_stays_and_any_other_mount_follows(
     pinned = provider.mount(provider_parameters(user, {"objectName": "s", "objectVersion": first}))
     newest = provider.mount(provider_parameters(user, {"objectName": "s"}))
 
-    assert [(each.file.data, each.version) for each in (*pinned, *newest)] == [(b"old", first), (b"new", second)]
+    assert [(mounted.file.data, mounted.version) for mounted in (*pinned, *newest)] == [
+        (b"old", first),
+        (b"new", second),
+    ]
 
 
 def test_an_identity_that_is_not_attached_gets_no_token(node_azure: Azure, provider: RecordedProvider) -> None:
@@ -223,13 +226,13 @@ def test_a_certificate_is_mounted_as_pem_its_key_and_itself_too(
     asked = [{"objectName": "web", "objectAlias": name, "objectType": name} for name in ("secret", "cert", "key")]
     as_it_is = {"objectName": "web", "objectAlias": "pfx", "objectType": "secret", "objectFormat": "pfx"}
 
-    found = {each.path: each for each in provider.mount(provider_parameters(user, *asked, as_it_is))}
+    found = {mounted.path: mounted for mounted in provider.mount(provider_parameters(user, *asked, as_it_is))}
 
     certificate = found["cert"].file.data
     key, _, chain = found["secret"].file.data.partition(b"-----BEGIN CERTIFICATE-----")
     assert b"-----BEGIN CERTIFICATE-----" + chain == certificate
     assert key.startswith(b"-----BEGIN PRIVATE KEY-----")
     assert found["key"].file.data.startswith(b"-----BEGIN PUBLIC KEY-----")
-    assert len({each.version for each in found.values()}) == 1
+    assert len({mounted.version for mounted in found.values()}) == 1
     is_pem = found["pfx"].file.data.startswith(b"-----BEGIN")
     assert is_pem is (kind == "application/x-pem-file")

@@ -219,7 +219,9 @@ def test_a_container_that_ends_runs_again_and_the_restarts_are_counted(cluster: 
     cluster.create(PODS, pod("web", spec={"restartPolicy": "Always"}, command=["sh", "-c", "echo crashed; exit 3"]))
 
     def has_restarted_twice(web: Object) -> bool:
-        return any(each["restartCount"] >= 2 for each in web["status"].get("containerStatuses", []))
+        return any(
+            container_status["restartCount"] >= 2 for container_status in web["status"].get("containerStatuses", [])
+        )
 
     web = cluster.once_pod("web", has_restarted_twice)
 

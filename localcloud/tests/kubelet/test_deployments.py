@@ -28,7 +28,7 @@ def rolled_out(cluster: ClusterApi, name: str = "web") -> Object:
     """The Deployment, once its newest generation is complete."""
 
     def complete(items: list[Object]) -> Object | None:
-        (found,) = (each for each in items if each["metadata"]["name"] == name)
+        (found,) = (item for item in items if item["metadata"]["name"] == name)
         reason = condition(found, "Progressing").get("reason")
         return found if is_observed(found) and reason == "NewReplicaSetAvailable" else None
 
@@ -46,7 +46,7 @@ def _version(pod: Object) -> str:
 
 def sets(cluster: ClusterApi) -> dict[str, Object]:
     """Every ReplicaSet by its revision."""
-    return {each["metadata"]["annotations"][REVISION]: each for each in cluster.all(REPLICA_SETS)}
+    return {resource["metadata"]["annotations"][REVISION]: resource for resource in cluster.all(REPLICA_SETS)}
 
 
 def test_a_deployment_gets_its_pods(cluster: ClusterApi, kubelet: Kubelet) -> None:
@@ -80,7 +80,7 @@ def test_a_deployment_gets_its_pods(cluster: ClusterApi, kubelet: Kubelet) -> No
     assert first["metadata"]["labels"] == second["metadata"]["labels"]
     fields = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
     assert [status.get(count) for count in fields] == [2, 2, 2, 2, None]
-    assert [(each["type"], each["status"]) for each in status["conditions"]] == [
+    assert [(status_condition["type"], status_condition["status"]) for status_condition in status["conditions"]] == [
         ("Available", "True"),
         ("Progressing", "True"),
     ]
@@ -94,7 +94,10 @@ def test_a_deleted_pod_is_replaced(cluster: ClusterApi, kubelet: Kubelet) -> Non
 
     cluster.delete(PODS, name)
 
-    cluster.once(PODS, lambda pods: [each for each in pods if each["metadata"]["name"] != name and is_ready(each)])
+    cluster.once(
+        PODS,
+        lambda pods: [successor for successor in pods if successor["metadata"]["name"] != name and is_ready(successor)],
+    )
 
 
 def test_scaling_takes_pods_away(cluster: ClusterApi, kubelet: Kubelet) -> None:
@@ -135,7 +138,7 @@ def test_a_new_template_gets_a_replica_set_and_the_next_revision(cluster: Cluste
 
     assert second["metadata"]["annotations"][REVISION] == "2"
     found = sets(cluster)
-    assert {revision: each["spec"]["replicas"] for revision, each in found.items()} == {"1": 0, "2": 1}
+    assert {revision: replica_set["spec"]["replicas"] for revision, replica_set in found.items()} == {"1": 0, "2": 1}
     assert found["1"]["status"].get("replicas", 0) == 0
 
     cluster.merge(DEPLOYMENTS, "web", web())
@@ -143,7 +146,7 @@ def test_a_new_template_gets_a_replica_set_and_the_next_revision(cluster: Cluste
 
     assert third["metadata"]["annotations"][REVISION] == "3"
     again = sets(cluster)
-    assert {revision: each["spec"]["replicas"] for revision, each in again.items()} == {"2": 0, "3": 1}
+    assert {revision: replica_set["spec"]["replicas"] for revision, replica_set in again.items()} == {"2": 0, "3": 1}
     assert again["3"]["metadata"]["uid"] == found["1"]["metadata"]["uid"], "an earlier template has its set already"
 
 
@@ -156,7 +159,7 @@ def test_a_pod_of_a_kubelet_without_replica_sets_is_replaced(cluster: ClusterApi
 
     cluster.create(PODS, {**pod, "metadata": metadata})
 
-    cluster.once(PODS, lambda pods: [each["metadata"]["uid"] for each in pods] == [pod["metadata"]["uid"]])
+    cluster.once(PODS, lambda pods: [kept["metadata"]["uid"] for kept in pods] == [pod["metadata"]["uid"]])
 
 
 def test_recreate_ends_the_old_pod_first(cluster: ClusterApi, kubelet: Kubelet) -> None:
@@ -187,9 +190,12 @@ def test_a_roll_out_to_a_pod_that_can_not_start_leaves_the_old_one_at_work(
 
     assert kubelet.processes() == [process]
     assert versions(cluster) == ["1", "2"]
-    (status,) = cluster.once(DEPLOYMENTS, lambda items: [each["status"] for each in items if is_observed(each)])
+    (status,) = cluster.once(DEPLOYMENTS, lambda items: [item["status"] for item in items if is_observed(item)])
     assert (status["replicas"], status["readyReplicas"]) == (2, 1)
-    reasons = {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+    reasons = {
+        status_condition["type"]: (status_condition["status"], status_condition["reason"])
+        for status_condition in status["conditions"]
+    }
     assert reasons == {
         "Available": ("True", "MinimumReplicasAvailable"),
         "Progressing": ("True", "ReplicaSetUpdated"),
@@ -200,7 +206,7 @@ def test_a_deployment_whose_pod_is_not_ready_is_not_available(cluster: ClusterAp
     cluster.create(DEPLOYMENTS, web(volumes=[csi_volume("none")]))
 
     def reported(items: list[Object]) -> Object | None:
-        return next((each["status"] for each in items if each.get("status", {}).get("replicas") == 1), None)
+        return next((item["status"] for item in items if item.get("status", {}).get("replicas") == 1), None)
 
     status = cluster.once(DEPLOYMENTS, reported)
 

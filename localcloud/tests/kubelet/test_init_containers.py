@@ -19,7 +19,10 @@ def init(name: str, script: str, **fields: Any) -> Object:
 
 
 def first_states(web: Object) -> dict[str, dict[str, Any]]:
-    return {each["name"]: each["state"] for each in web.get("status", {}).get("initContainerStatuses", [])}
+    return {
+        init_container_status["name"]: init_container_status["state"]
+        for init_container_status in web.get("status", {}).get("initContainerStatuses", [])
+    }
 
 
 def test_they_run_in_order_before_the_containers_on_the_same_files(cluster: ClusterApi, kubelet: Kubelet) -> None:
@@ -30,7 +33,10 @@ def test_they_run_in_order_before_the_containers_on_the_same_files(cluster: Clus
     web = cluster.finished("web")
 
     assert kubelet.log("web") == "a\nb\n"
-    assert {name: each["terminated"]["exitCode"] for name, each in first_states(web).items()} == {"a": 0, "b": 0}
+    assert {name: first_state["terminated"]["exitCode"] for name, first_state in first_states(web).items()} == {
+        "a": 0,
+        "b": 0,
+    }
     assert condition(web, "Initialized")["status"] == "True"
 
 
@@ -68,4 +74,6 @@ def test_a_sidecar_goes_on_beside_the_containers(cluster: ClusterApi, kubelet: K
 
 
 def _restarts(web: Object) -> bool:
-    return any(each["restartCount"] for each in web["status"]["initContainerStatuses"])
+    return any(
+        init_container_status["restartCount"] for init_container_status in web["status"]["initContainerStatuses"]
+    )

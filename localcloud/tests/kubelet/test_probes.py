@@ -96,7 +96,7 @@ def test_a_pod_is_ready_as_long_as_its_probe_succeeds(
     cluster.create(PODS, probed(serve_plain(answers.app()), "readinessProbe"))
 
     def is_started(web: Object) -> bool:
-        return any(each["started"] for each in web["status"].get("containerStatuses", []))
+        return any(container_status["started"] for container_status in web["status"].get("containerStatuses", []))
 
     started = cluster.once_pod("web", is_started)
     assert condition(started, "Ready")["message"] == "containers with unready status: [c]"
@@ -106,7 +106,7 @@ def test_a_pod_is_ready_as_long_as_its_probe_succeeds(
     unready = cluster.once_pod("web", lambda web: not is_ready(web))
 
     assert unready["status"]["containerStatuses"][0]["restartCount"] == 0
-    assert {(each.url.path, each.headers["X-Probe"]) for each in answers.requests} == {("/healthz", "1")}
+    assert {(request.url.path, request.headers["X-Probe"]) for request in answers.requests} == {("/healthz", "1")}
 
 
 @pytest.mark.usefixtures("_short_periods")

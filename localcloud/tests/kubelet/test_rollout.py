@@ -33,7 +33,7 @@ def pods_of(wanted: Object, *, old: int, new: int) -> list[Object]:
     """Unready pods of another template and of the present one."""
     earlier = {**wanted, "spec": {**wanted["spec"], "template": {"spec": {"containers": [{"name": "earlier"}]}}}}
     kinds = [earlier] * old + [wanted] * new
-    return [replica_sets.pod_of(replica_set(each), f"{place:05}", "local") for place, each in enumerate(kinds)]
+    return [replica_sets.pod_of(replica_set(kind), f"{place:05}", "local") for place, kind in enumerate(kinds)]
 
 
 def replica_set(wanted: Object, *others: Object, replicas: int = 1) -> Object:
@@ -174,7 +174,10 @@ def test_a_condition_keeps_the_time_since_when_it_holds() -> None:
     later = rollout.status({**wanted, "status": again}, [pod], [], "2026-01-03T00:00:00Z")
 
     assert again == first
-    times = {each["type"]: (each["lastTransitionTime"], each["lastUpdateTime"]) for each in later["conditions"]}
+    times = {
+        condition["type"]: (condition["lastTransitionTime"], condition["lastUpdateTime"])
+        for condition in later["conditions"]
+    }
     assert times == {
         "Available": ("2026-01-03T00:00:00Z", "2026-01-03T00:00:00Z"),
         "Progressing": ("2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z"),

@@ -35,8 +35,8 @@ def made(cluster: ClusterApi, content: bytes) -> Object:
 
     def has(secrets: list[Object]) -> Object | None:
         wanted = base64.b64encode(content).decode()
-        found = (each for each in secrets if each["metadata"]["name"] == NAME)
-        return next((each for each in found if wanted in each["data"].values()), None)
+        found = (secret for secret in secrets if secret["metadata"]["name"] == NAME)
+        return next((secret for secret in found if wanted in secret["data"].values()), None)
 
     return cluster.once(SECRETS, has)
 
@@ -45,7 +45,7 @@ def until_gone(cluster: ClusterApi, resource: ApiResource, name: str) -> None:
     """Wait until an object is not there."""
 
     def gone(objects: list[Object]) -> bool:
-        return all(each["metadata"]["name"] != name for each in objects)
+        return all(obj["metadata"]["name"] != name for obj in objects)
 
     cluster.once(resource, gone)
 
@@ -66,7 +66,7 @@ def test_the_secret_follows_the_vault_and_goes_with_the_last_pod(
     [owner] = secret["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["uid"]) == ("Pod", first["metadata"]["uid"])
     for name in ("web", "other"):
-        assert NAME in [each["metadata"]["name"] for each in cluster.all(SECRETS)]
+        assert NAME in [resource["metadata"]["name"] for resource in cluster.all(SECRETS)]
         cluster.delete(PODS, name)
         until_gone(cluster, PODS, name)
     until_gone(cluster, SECRETS, NAME)
@@ -92,7 +92,7 @@ def test_what_cannot_be_made_is_an_event_and_the_pod_runs(
 
     cluster.event("web", "FailedToCreateSecret", message)
     cluster.ready("web")
-    assert NAME not in [each["metadata"]["name"] for each in cluster.all(SECRETS)]
+    assert NAME not in [resource["metadata"]["name"] for resource in cluster.all(SECRETS)]
 
 
 def test_a_secret_of_others_is_left_alone(cluster: ClusterApi, user: str, kubelet: Kubelet) -> None:
@@ -117,7 +117,7 @@ def test_a_certificate_becomes_a_secret_for_tls(
     cluster.create(PODS, pod("web", csi_volume("cpo")))
 
     secret = cluster.once(
-        SECRETS, lambda secrets: next((each for each in secrets if each["metadata"]["name"] == NAME), None)
+        SECRETS, lambda secrets: next((listed for listed in secrets if listed["metadata"]["name"] == NAME), None)
     )
 
     assert secret["type"] == "kubernetes.io/tls"

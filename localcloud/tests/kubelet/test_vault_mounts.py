@@ -135,17 +135,18 @@ def test_a_changed_class_is_followed(
     cluster.merge(SECRET_PROVIDER_CLASSES, "cpo", provider_class("cpo", user, {"objectName": "other"}))
     cluster.event("web", "MountRotationComplete")
 
-    assert sorted(each.name for each in credential(kubelet).parent.iterdir() if each.name[0] != ".") == ["other"]
+    assert sorted(path.name for path in credential(kubelet).parent.iterdir() if path.name[0] != ".") == ["other"]
 
 
 def is_waiting(web: Object) -> bool:
     """Whether the pod is held up before its containers, with all that the API shows of it."""
     status = web.get("status", {})
-    conditions = {each["type"]: each["status"] for each in status.get("conditions", [])}
+    conditions = {condition["type"]: condition["status"] for condition in status.get("conditions", [])}
     return (
         status.get("phase") == "Pending"
         and conditions == {"PodScheduled": "True", "Initialized": "True", "ContainersReady": "False", "Ready": "False"}
-        and [each["state"] for each in status["containerStatuses"]] == [{"waiting": {"reason": "ContainerCreating"}}]
+        and [container_status["state"] for container_status in status["containerStatuses"]]
+        == [{"waiting": {"reason": "ContainerCreating"}}]
     )
 
 

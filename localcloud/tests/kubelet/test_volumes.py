@@ -16,11 +16,11 @@ from localcloud.tests.kubernetes_world import config_map, secret
 
 def files(directory: Path) -> dict[str, tuple[str, int]]:
     """Content and mode of each file that a container sees, by path."""
-    found = [each for top in directory.iterdir() if top.name[0] != "." for each in (top, *top.rglob("*"))]
+    found = [path for top in directory.iterdir() if top.name[0] != "." for path in (top, *top.rglob("*"))]
     return {
-        each.relative_to(directory).as_posix(): (each.read_text(), stat.S_IMODE(each.stat().st_mode))
-        for each in found
-        if each.is_file()
+        path.relative_to(directory).as_posix(): (path.read_text(), stat.S_IMODE(path.stat().st_mode))
+        for path in found
+        if path.is_file()
     }
 
 
@@ -210,7 +210,7 @@ def test_two_volumes_at_one_path_are_refused(cluster: ClusterApi, kubelet: Kubel
 def test_a_pods_files_are_closed_to_others(cluster: ClusterApi, kubelet: Kubelet) -> None:
     mounted(cluster, kubelet, {"emptyDir": {}})
 
-    assert [stat.S_IMODE(each.stat().st_mode) for each in (kubelet.tree("web"), kubelet.tree("web") / "mnt/v")] == [
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (kubelet.tree("web"), kubelet.tree("web") / "mnt/v")] == [
         0o700,
         0o700,
     ]

@@ -25,7 +25,7 @@ def test_every_definition_serves_one_version() -> None:
     for definition in definitions():
         names = definition["spec"]["names"]
         assert definition["metadata"]["name"] == f"{names['plural']}.{definition['spec']['group']}"
-        assert [(each["served"], each["storage"]) for each in definition["spec"]["versions"]] == [(True, True)]
+        assert [(version["served"], version["storage"]) for version in definition["spec"]["versions"]] == [(True, True)]
 
 
 @pytest.mark.parametrize(("path", "value"), VALID_CHANGES, ids=[path for path, _ in VALID_CHANGES])

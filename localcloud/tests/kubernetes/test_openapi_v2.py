@@ -70,7 +70,10 @@ def decoded(encoded: bytes) -> dict[str, Any]:
     document: Any = message_factory.GetMessageClass(pool.FindMessageTypeByName("openapi.v2.Document"))()
     document.ParseFromString(encoded)
     assert encoded == _known(document).SerializeToString(deterministic=True), "fields beyond those of the messages"
-    definitions = {each.name: _schema(each.value) for each in document.definitions.additional_properties}
+    definitions = {
+        additional_property.name: _schema(additional_property.value)
+        for additional_property in document.definitions.additional_properties
+    }
     info = {"title": document.info.title, "version": document.info.version}
     return {"swagger": document.swagger, "info": info, "paths": {}, "definitions": definitions}
 
@@ -96,7 +99,10 @@ def _schema(message: Any) -> dict[str, Any]:
     if message.HasField("additional_properties"):
         found["additionalProperties"] = _schema(message.additional_properties.schema)
     if message.HasField("properties"):
-        found["properties"] = {each.name: _schema(each.value) for each in message.properties.additional_properties}
+        found["properties"] = {
+            additional_property.name: _schema(additional_property.value)
+            for additional_property in message.properties.additional_properties
+        }
     for extension in message.vendor_extension:
         found[extension.name] = json.loads(extension.value.yaml)
     return found
@@ -113,9 +119,9 @@ def test_the_protobuf_form_says_what_the_json_form_says(api: RunningApi, accept:
 
 def test_every_kind_is_found_by_group_version_and_kind() -> None:
     found = [
-        (each["group"], each["version"], each["kind"])
+        (kind["group"], kind["version"], kind["kind"])
         for schema in openapi_v2.document()["definitions"].values()
-        for each in schema.get("x-kubernetes-group-version-kind", [])
+        for kind in schema.get("x-kubernetes-group-version-kind", [])
     ]
 
     assert sorted(found) == sorted((kind.group, kind.version, kind.kind) for kind in KINDS)

@@ -26,7 +26,7 @@ def http(api: RunningApi) -> Iterator[httpx.Client]:
 
 
 def names(listed: dict[str, Any]) -> list[str]:
-    return [each["metadata"]["name"] for each in listed["items"]]
+    return [obj["metadata"]["name"] for obj in listed["items"]]
 
 
 def refusal(answer: httpx.Response) -> tuple[int, str, str]:

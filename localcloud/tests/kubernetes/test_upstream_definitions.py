@@ -24,20 +24,20 @@ Difference = tuple[str, int, int]
 
 
 def local(plural: str) -> Definition:
-    return next(each for each in definitions() if each["spec"]["names"]["plural"] == plural)
+    return next(definition for definition in definitions() if definition["spec"]["names"]["plural"] == plural)
 
 
 def rules(schema: Any, path: str = "") -> Iterator[Rule]:
     """Each rule of a schema, with the path of what it is about; the order of a list of names means nothing."""
     for name, value in schema.items():
         if name == "properties":
-            for key, each in value.items():
+            for key, subschema in value.items():
                 yield f"{path}.{key}", _KNOWN
-                yield from rules(each, f"{path}.{key}")
+                yield from rules(subschema, f"{path}.{key}")
         elif name in ("items", "additionalProperties") and isinstance(value, dict):
             yield from rules(value, f"{path}[]")
         elif name == "x-kubernetes-validations":
-            yield from ((path, f"CEL: {' '.join(each['rule'].split())}") for each in value)
+            yield from ((path, f"CEL: {' '.join(validation['rule'].split())}") for validation in value)
         elif name != _WORDS:
             known = sorted(value) if name in ("required", "enum") else value
             yield path, f"{name}: {json.dumps(known, sort_keys=True)}"
@@ -46,7 +46,7 @@ def rules(schema: Any, path: str = "") -> Iterator[Rule]:
 def differences(mine: set[Rule], theirs: set[Rule]) -> dict[str, Difference]:
     """By the uppermost field at which the definitions part: one takes anything, one does not know it, rules differ."""
     parted = {path: "anything is taken" for path, rule in mine - theirs if rule == _ANYTHING}
-    known, really_known = ({path for path, rule in each if rule == _KNOWN} for each in (mine, theirs))
+    known, really_known = ({path for path, rule in side if rule == _KNOWN} for side in (mine, theirs))
     for path in sorted((known ^ really_known) - parted.keys(), key=len):
         if not _is_below(path, parted):
             parted[path] = "is unknown" if path in really_known else "is known"
@@ -57,7 +57,7 @@ def differences(mine: set[Rule], theirs: set[Rule]) -> dict[str, Difference]:
 
 
 def _is_below(path: str, parted: dict[str, str]) -> bool:
-    return any(path == each or path.startswith((f"{each}.", f"{each}[")) for each in parted)
+    return any(path == upper or path.startswith((f"{upper}.", f"{upper}[")) for upper in parted)
 
 
 def served(plural: str, feature_set: str = FEATURE_SETS[0]) -> tuple[set[Rule], set[Rule]]:
@@ -76,10 +76,12 @@ def test_a_local_definition_is_as_strict_as_the_real_one(plural: str) -> None:
     assert local_rules == real_rules
 
 
-@pytest.mark.parametrize("plural", [each["spec"]["names"]["plural"] for each in definitions()])
+@pytest.mark.parametrize("plural", [definition["spec"]["names"]["plural"] for definition in definitions()])
 def test_a_local_definition_is_called_and_served_as_the_real_one(plural: str) -> None:
     mine, real = local(plural), upstream(plural)
-    theirs = next(each for each in real["spec"]["versions"] if each["name"] == version(mine)["name"])
+    theirs = next(
+        real_version for real_version in real["spec"]["versions"] if real_version["name"] == version(mine)["name"]
+    )
 
     assert version(mine).get("subresources") == theirs.get("subresources")
     assert (theirs["served"], theirs["storage"]) == (True, True)

@@ -202,7 +202,9 @@ def test_the_deployers_file_holds_the_registered_certificate(ready: Callable[[],
     assert application is not None
 
     certificate = x509.load_pem_x509_certificate(prepared.state.deployer_file.read_bytes())
-    assert [each.certificate for each in application.key_credentials] == [certificate.public_bytes(Encoding.DER)]
+    assert [key_credential.certificate for key_credential in application.key_credentials] == [
+        certificate.public_bytes(Encoding.DER)
+    ]
 
 
 def test_faults_come_from_the_environment_and_unknown_ones_are_refused() -> None:
@@ -222,7 +224,9 @@ def test_faults_come_from_the_environment_and_unknown_ones_are_refused() -> None
     free = Faults.from_environment({FAULTS_VARIABLE: '{"graph_requests": {"write": null}, "vault_requests": {}}'})
     assert free.graph_requests == {"unit": (3500, 350), "tenant_write": (18000, 60)}
     assert (free.vault_requests, free.arm_requests) == (Faults().vault_requests, Faults().arm_requests)
-    unknown = [f'{{"{each}": {{"writes": [1, 1]}}}}' for each in ("arm_requests", "graph_requests", "vault_requests")]
+    unknown = [
+        f'{{"{member}": {{"writes": [1, 1]}}}}' for member in ("arm_requests", "graph_requests", "vault_requests")
+    ]
     for wrong in ('{"replica_delay": 1}', "[]", '{"replica_delays": []}', '{"graph_delays": []}', *unknown):
         with pytest.raises(ValueError, match=FAULTS_VARIABLE):
             Faults.from_environment({FAULTS_VARIABLE: wrong})

@@ -89,7 +89,7 @@ def test_what_another_release_started_is_restarted(command: LocalCloudCommand) -
     command("start")
     environment = command("env", "--json")
     before = processes.alive(command.state.pids, "daemon")
-    earlier = {name: each for name, each in json.loads(environment).items() if name != "blobEndpoint"}
+    earlier = {name: load for name, load in json.loads(environment).items() if name != "blobEndpoint"}
     command.state.environment_file.write_text(json.dumps(earlier), encoding="utf-8")
     assert "is not a record of the local cloud" in command("env", expect=1)
 

@@ -85,7 +85,7 @@ def test_addresses_in_answers_are_those_of_the_cloud_that_was_asked(
 
     assert found["properties"]["vaultUri"] == f"{vault}/"
     assert urlsplit(page["nextLink"]).hostname == urlsplit(vault).hostname
-    listed = [each["id"] for each in (*page["value"], *next_page["value"])]
+    listed = [secret["id"] for secret in (*page["value"], *next_page["value"])]
     assert listed == [f"{vault}/secrets/{name}" for name in ("one", "two")]
 
 
@@ -107,7 +107,7 @@ def test_the_endpoints_of_a_cloud_are_public(http: httpx.Client, asked: Cloud) -
     assert f"{asked.arm_endpoint}/" in found["authentication"]["audiences"]
     assert found["suffixes"]["keyVaultDns"] == asked.vault_suffix
     every = http.get(f"{asked.arm_endpoint}/metadata/endpoints?api-version=2019-05-01").json()
-    assert [each["name"] for each in every] == ["AzureCloud", "AzureUSGovernment", "AzureChinaCloud"]
+    assert [environment["name"] for environment in every] == ["AzureCloud", "AzureUSGovernment", "AzureChinaCloud"]
 
 
 @every_cloud
@@ -119,7 +119,7 @@ def test_each_name_of_an_authority_answers_as_itself(http: httpx.Client, world: 
             f"https://{authorities(PUBLIC)[0]}/common/discovery/instance",
             params={"api-version": "1.1", "authorization_endpoint": f"https://{host}/common/oauth2/v2.0/authorize"},
         ).json()
-        assert any(host in each["aliases"] for each in discovered["metadata"])
+        assert any(host in cloud["aliases"] for cloud in discovered["metadata"])
 
 
 @every_cloud

@@ -107,9 +107,9 @@ def test_what_is_made_is_of_the_seeds_tenant(write: Write, tmp_path: Path) -> No
         state.remove()
 
     assert prepared.environment.tenant_id == wanted.tenant_id
-    assert {each["id"].split("/")[2] for each in made} == {wanted.subscription_id}
+    assert {resource["id"].split("/")[2] for resource in made} == {wanted.subscription_id}
     assert prepared.cloud.tokens.issuer == f"https://sts.windows.net/{wanted.tenant_id}/"
-    [vault] = [each for each in made if each["type"] == "Microsoft.KeyVault/vaults"]
+    [vault] = [resource for resource in made if resource["type"] == "Microsoft.KeyVault/vaults"]
     assert (vault["properties"]["tenantId"], vault["location"]) == (wanted.tenant_id, "westeurope")
 
 
@@ -120,7 +120,7 @@ def test_a_document_of_arm_carries_the_identity_that_it_is_given(write: Write, t
     prepared = prepare(state, load(write(resources=[{**nodes, "identity": carried}, {**nodes, "name": "bare"}])))
     try:
         seed(prepared)
-        made = {each["name"]: each for _, each in prepared.store.items("arm")}
+        made = {resource["name"]: resource for _, resource in prepared.store.items("arm")}
     finally:
         prepared.close()
         state.remove()
@@ -167,12 +167,17 @@ def test_groups_have_places_and_identities_ids_of_their_own(write: Write, tmp_pa
         prepared.close()
         state.remove()
 
-    places = {each["name"]: each["location"] for each in made if each["type"] == "Microsoft.Resources/resourceGroups"}
+    places = {
+        resource["name"]: resource["location"]
+        for resource in made
+        if resource["type"] == "Microsoft.Resources/resourceGroups"
+    }
     assert (places["team"], places["far"]) == ("westeurope", "westus3")
-    [nodes] = [each for each in made if each["type"] == "Microsoft.Compute/virtualMachineScaleSets"]
+    [nodes] = [resource for resource in made if resource["type"] == "Microsoft.Compute/virtualMachineScaleSets"]
     attached = {
-        full_id.rpartition("/")[2]: each for full_id, each in nodes["identity"]["userAssignedIdentities"].items()
+        full_id.rpartition("/")[2]: user_assigned_identity
+        for full_id, user_assigned_identity in nodes["identity"]["userAssignedIdentities"].items()
     }
     assert attached["reader"] == {"clientId": ids["clientId"], "principalId": ids["objectId"]}
     assert len(attached) == 2
-    assert {("arm", each["id"].lower()) for each in made} <= set(known)
+    assert {("arm", resource["id"].lower()) for resource in made} <= set(known)

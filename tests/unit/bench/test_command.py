@@ -28,7 +28,7 @@ def test_a_missed_limit_ends_the_run_with_1(
         command.main(as_json=True)
     assert ended.value.code == 1
     output = capsys.readouterr()
-    assert [each["holds"] for each in json.loads(output.out)] == [True, False]
+    assert [load["holds"] for load in json.loads(output.out)] == [True, False]
     assert "limits missed: bad" in output.err
 
 

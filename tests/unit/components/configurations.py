@@ -122,7 +122,10 @@ _AZURE: Final[dict[str, dict[str, Any]]] = {
     "a denying vault": {"vault": {**_LISTS, "defaultAction": "Deny"}, "tags": None},
     "a reader that exists": {"keyVaultUser": {"source": "existing", **world.ADD_ON}},
     "a reader of the add-on's": {"keyVaultUser": {"source": "aks-addon"}, "readerScope": "vault"},
-    **{f"alerts of {each}": {"monitoring": {"expiryAlerts": {**_ALERTS, "severity": each}}} for each in _SEVERITIES},
+    **{
+        f"alerts of {severity}": {"monitoring": {"expiryAlerts": {**_ALERTS, "severity": severity}}}
+        for severity in _SEVERITIES
+    },
     "an audit log": {"monitoring": {"auditLog": _SINKS, "expiryAlerts": _ALERTS}},
     "a cluster with groups": _made(
         {"zones": [1], "maxPods": 60, "osSKU": "AzureLinux", "fips": True},

@@ -169,26 +169,28 @@ class RecordingMonitor(mocks.MockMonitor):
 
     def one(self, resource_type: str, name: str | None = None) -> Registered:
         """The only resource of that type (and name)."""
-        found = [each for each in self.all(resource_type) if name in (None, each.name)]
-        assert len(found) == 1, f"{resource_type} {name}: found {[each.name for each in found]} among {self.names()}"
+        found = [resource for resource in self.all(resource_type) if name in (None, resource.name)]
+        assert len(found) == 1, (
+            f"{resource_type} {name}: found {[resource.name for resource in found]} among {self.names()}"
+        )
         return found[0]
 
     def all(self, resource_type: str) -> list[Registered]:
         """Every resource of that type, in order of registration."""
-        return [each for each in self.registered if each.type == resource_type]
+        return [resource for resource in self.registered if resource.type == resource_type]
 
     def names(self) -> list[str]:
         """Type and name of everything registered."""
-        return sorted(f"{each.type} {each.name}" for each in self.registered)
+        return sorted(f"{resource.type} {resource.name}" for resource in self.registered)
 
     def strings(self) -> Iterator[str]:
         """Every string that the engine got: inputs, and outputs of components and of the stack; of secrets as well."""
-        for properties in (*(each.properties for each in self.registered), *self.outputs.values()):
+        for properties in (*(resource.properties for resource in self.registered), *self.outputs.values()):
             yield from properties.strings()
 
     def waits_for(self, waiting: Registered, other: Registered) -> bool:
         """Whether `waiting` comes after `other` by a chain of dependencies and parents."""
-        by_urn = {each.urn: each for each in self.registered}
+        by_urn = {resource.urn: resource for resource in self.registered}
         todo, seen = [waiting.urn], {""}
         while todo:
             urn = todo.pop()
@@ -280,9 +282,9 @@ def _without_marks(value: Any, path: str, secrets: set[str]) -> Any:
             secrets.add(path)
             return _without_marks(marked, path, secrets)
         case dict():
-            return {key: _without_marks(each, _join(path, key), secrets) for key, each in value.items()}
+            return {key: _without_marks(part, _join(path, key), secrets) for key, part in value.items()}
         case list():
-            return [_without_marks(each, f"{path}[{index}]", secrets) for index, each in enumerate(value)]
+            return [_without_marks(part, f"{path}[{index}]", secrets) for index, part in enumerate(value)]
         # The wire knows one kind of number.
         case float() if value.is_integer():
             return int(value)
@@ -293,11 +295,11 @@ def _without_marks(value: Any, path: str, secrets: set[str]) -> Any:
 def _strings(value: Any) -> Iterator[str]:
     match value:
         case dict():
-            for each in value.values():
-                yield from _strings(each)
+            for part in value.values():
+                yield from _strings(part)
         case list():
-            for each in value:
-                yield from _strings(each)
+            for part in value:
+                yield from _strings(part)
         case str() if value != UNKNOWN:
             yield value
 

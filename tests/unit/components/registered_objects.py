@@ -19,9 +19,9 @@ def registered_objects(folder: Path) -> list[Object]:
     azure = {**world.lookups(), "azure-native:keyvault:getManagedHsm": {}}
     found: dict[str, Object] = {}
     for shape in shapes()[0].values():
-        for each in run_program(folder, invokes=azure, **shape).registered:
-            if each.type.startswith("kubernetes:"):
-                found[json.dumps(each.inputs, sort_keys=True)] = dict(each.inputs)
+        for resource in run_program(folder, invokes=azure, **shape).registered:
+            if resource.type.startswith("kubernetes:"):
+                found[json.dumps(resource.inputs, sort_keys=True)] = dict(resource.inputs)
     return list(found.values())
 
 

@@ -30,9 +30,9 @@ def sent_bodies(program: Program) -> list[Request]:
     found: dict[str, Request] = {}
     for changes in SHAPES.values():
         recorder = program(**changes, invokes={**world.lookups(), "azure-native:keyvault:getManagedHsm": {}})
-        for each in recorder.registered:
-            if each.type in RESOURCES:
-                for request in requests(RESOURCES[each.type], from_struct(each.request.object)):
+        for resource in recorder.registered:
+            if resource.type in RESOURCES:
+                for request in requests(RESOURCES[resource.type], from_struct(resource.request.object)):
                     found[json.dumps(request, sort_keys=True)] = request
     return list(found.values())
 

@@ -89,7 +89,7 @@ def _choices(node: SchemaNode, path: str) -> Iterator[Choice]:
         words = below.choices or ((True, False) if below.annotation is bool else ())
         default = None if field.is_required() else field.get_default(call_default_factory=True)
         yield from (Choice(at, word, is_default=word == default) for word in words)
-        may_be_left_out = not field.is_required() or any(isinstance(each, FilledIn) for each in field.metadata)
+        may_be_left_out = not field.is_required() or any(isinstance(mark, FilledIn) for mark in field.metadata)
         if may_be_left_out and (not words or default is None):
             yield from (Choice(at, PRESENT), Choice(at, ABSENT, is_default=True))
         yield from _choices(below, at)
@@ -106,7 +106,7 @@ def shapes() -> tuple[dict[str, dict[str, Any]], list[Choice]]:
         rounds += 1
         for name, base in _BASES.items():
             shape = _with(base, missing)
-            left = [each for each in missing if not each.is_in(shape)]
+            left = [choice for choice in missing if not choice.is_in(shape)]
             if len(left) < len(missing):
                 found[f"{name}-{rounds}"] = shape
             missing = left
@@ -118,17 +118,17 @@ def shapes() -> tuple[dict[str, dict[str, Any]], list[Choice]]:
 def _with(base: dict[str, Any], wanted: list[Choice]) -> dict[str, Any]:
     """The base with as many of these choices as the settings take, one at a place."""
     shape = base
-    taken: set[str] = {each.path for each in wanted if each.is_in(shape)}
-    for each in wanted:
-        if each.path in taken or each.value is PRESENT:
+    taken: set[str] = {choice.path for choice in wanted if choice.is_in(shape)}
+    for choice in wanted:
+        if choice.path in taken or choice.value is PRESENT:
             continue
         try:
-            candidate = changed(shape, each.path, each.value)
+            candidate = changed(shape, choice.path, choice.value)
         except (KeyError, IndexError, TypeError):
             continue
         if _is_valid(candidate):
             shape = candidate
-            taken.add(each.path)
+            taken.add(choice.path)
     return shape
 
 
@@ -311,8 +311,8 @@ _BASES: Final[Mapping[str, dict[str, Any]]] = {
                         "pullSecret": {"name": "pull"},
                         "serviceAccountSigningKey": {"name": "signer"},
                         "services": [
-                            {"service": each, "servicePublishingStrategy": {"type": "Route"}}
-                            for each in ("APIServer", "OAuthServer", "Konnectivity", "Ignition")
+                            {"service": service, "servicePublishingStrategy": {"type": "Route"}}
+                            for service in ("APIServer", "OAuthServer", "Konnectivity", "Ignition")
                         ],
                     }
                 }

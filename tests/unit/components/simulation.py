@@ -108,5 +108,5 @@ def planned_outputs(resource_type: str, inputs: Mapping[str, Any], outputs: Mapp
 
 def _planned_outputs(value: Any, given: Any) -> Any:
     if isinstance(value, dict) and isinstance(given, dict):
-        return {key: _planned_outputs(each, given.get(key)) for key, each in value.items()}
+        return {key: _planned_outputs(part, given.get(key)) for key, part in value.items()}
     return UNKNOWN if given is None else given

@@ -46,7 +46,7 @@ def main(folder: Path) -> None:
     from tests.unit.components.program import run_program
 
     recorder = run_program(folder)
-    registered = {each.name: each.inputs for each in recorder.registered if not each.is_component}
+    registered = {resource.name: resource.inputs for resource in recorder.registered if not resource.is_component}
     print(json.dumps({"registered": registered, "outputs": recorder.outputs_of("hc1")}))
 
 

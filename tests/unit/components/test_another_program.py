@@ -36,8 +36,8 @@ def test_the_example_has_the_stack_and_a_resource_that_uses_it(program: Program)
 
 
 def test_the_packages_need_no_other_folder_of_the_clone(tmp_path: Path) -> None:
-    for each in _PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
-        (tmp_path / each).symlink_to(ROOT / each)
+    for package in _PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
+        (tmp_path / package).symlink_to(ROOT / package)
     script = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import components.program as found; print(found.__file__)"
     )
@@ -51,9 +51,11 @@ def test_the_package_needs_what_its_modules_import_in_the_versions_of_the_lock()
     rooms = ("components", "identity")
     modules = {module.split(".")[0] for room in rooms for file in files(room) for _, module in imports(file)}
     foreign = modules - sys.stdlib_module_names - {*rooms} - _OF_THE_PROBE
-    declared = {Requirement(each).name: each for each in _PROJECT["project"]["dependencies"]}
+    declared = {Requirement(dependency).name: dependency for dependency in _PROJECT["project"]["dependencies"]}
     locked = {line.partition("#")[0].strip() for line in (ROOT / "requirements.in").read_text().splitlines()}
 
     assert _PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [*rooms]
     assert set(declared.values()) <= locked
-    assert declared.keys() == set().union(*(_DISTRIBUTIONS.get(each, {each.replace("_", "-")}) for each in foreign))
+    assert declared.keys() == set().union(
+        *(_DISTRIBUTIONS.get(module, {module.replace("_", "-")}) for module in foreign)
+    )

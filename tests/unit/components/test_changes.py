@@ -15,12 +15,12 @@ from tests.unit.components.world import MOUNTS, hosted_cluster
 
 def inputs(recorder: RecordingMonitor) -> dict[str, Mapping[str, Any]]:
     """Those of the resources that are more than a group of others, by name."""
-    return {each.name: each.inputs for each in recorder.registered if not each.is_component}
+    return {resource.name: resource.inputs for resource in recorder.registered if not resource.is_component}
 
 
 def of_identity(recorder: RecordingMonitor, name: str) -> set[str]:
     """The names of what one identity of the control plane has."""
-    return {each for each in inputs(recorder) if name in each and "data-plane" not in each}
+    return {input_ for input_ in inputs(recorder) if name in input_ and "data-plane" not in input_}
 
 
 @pytest.fixture

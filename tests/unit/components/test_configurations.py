@@ -35,13 +35,13 @@ def _values(configuration: Any, path: str) -> Iterator[Any]:
 
 
 def _is_of_azure(path: str) -> bool:
-    return any(path == each or path.startswith(f"{each}.") for each in _OF_AZURE)
+    return any(path == prefix or path.startswith(f"{prefix}.") for prefix in _OF_AZURE)
 
 
 @pytest.mark.parametrize(
     "choice",
-    [each for each in _choices(SchemaNode(Settings), "") if _is_of_azure(each[0])],
-    ids=lambda each: f"{each[0]}-{each[1]}",
+    [choice for choice in _choices(SchemaNode(Settings), "") if _is_of_azure(choice[0])],
+    ids=lambda choice: f"{choice[0]}-{choice[1]}",
 )
 def test_a_configuration_has_each_choice(choice: Choice) -> None:
     path, value = choice

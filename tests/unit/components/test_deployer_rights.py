@@ -63,28 +63,31 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("changes", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
 def test_the_rights_are_those_that_the_program_uses(program: Program, changes: dict[str, Any]) -> None:
-    made = [each.inputs for each in program(**changes).all(ASSIGNMENT)]
+    made = [resource.inputs for resource in program(**changes).all(ASSIGNMENT)]
     uses = assigned(settings(**changes))
 
-    assert {each["roleDefinitionId"].rpartition("/")[2] for each in made} == {each.role.guid for each in uses}
-    assert {each.role for each in uses} <= set(catalogue_roles())
-    for each in made:
-        role = each["roleDefinitionId"].rpartition("/")[2]
+    assert {assignment["roleDefinitionId"].rpartition("/")[2] for assignment in made} == {use.role.guid for use in uses}
+    assert {use.role for use in uses} <= set(catalogue_roles())
+    for assignment in made:
+        role = assignment["roleDefinitionId"].rpartition("/")[2]
         scopes = [use.scope for use in uses if use.role.guid == role]
-        assert any(f"{each['scope']}/".lower().startswith(f"{scope}/".lower()) for scope in scopes), each
-    assert {each["principalType"] for each in made} == {"ServicePrincipal"}
+        assert any(f"{assignment['scope']}/".lower().startswith(f"{scope}/".lower()) for scope in scopes), assignment
+    assert {assignment["principalType"] for assignment in made} == {"ServicePrincipal"}
 
 
 def test_the_deployer_of_the_example_needs_these_roles() -> None:
-    found = [(each.role, each.scope.removeprefix(GROUPS)) for each in deployer_grants(settings(roles="builtin"))]
+    found = [
+        (deployer_grant.role, deployer_grant.scope.removeprefix(GROUPS))
+        for deployer_grant in deployer_grants(settings(roles="builtin"))
+    ]
     vault = KMS_VAULT.removeprefix(GROUPS)
 
     assert found == [
         (CONTRIBUTOR_ROLE, "/identity-dev"),
         (KEY_VAULT_SECRETS_OFFICER_ROLE, "/identity-dev"),
         (RBAC_ADMINISTRATOR_ROLE, "/hc1-managed"),
-        *((RBAC_ADMINISTRATOR_ROLE, each.removeprefix(GROUPS)) for each in (SECURITY_GROUP, VNET)),
-        *((RBAC_ADMINISTRATOR_ROLE, each) for each in ("/dns-dev", vault)),
+        *((RBAC_ADMINISTRATOR_ROLE, scope.removeprefix(GROUPS)) for scope in (SECURITY_GROUP, VNET)),
+        *((RBAC_ADMINISTRATOR_ROLE, scope) for scope in ("/dns-dev", vault)),
         (RBAC_ADMINISTRATOR_ROLE, "/identity-dev"),
         (READER_ROLE, "/aks-dev"),
         (AKS_CLUSTER_USER_ROLE, MANAGEMENT_CLUSTER.removeprefix(GROUPS)),
@@ -96,8 +99,8 @@ def test_a_role_that_an_identity_keeps_may_be_assigned_and_taken_away() -> None:
     cluster = hosted_cluster(identities={"controlPlaneOperator": {"customRole": kept}})
     found = deployer_grants(settings(hostedClusters=[cluster]))
 
-    conditions = {each.condition for each in found if each.role is RBAC_ADMINISTRATOR_ROLE}
-    assert [str(each).count(kept) for each in conditions] == [2]
+    conditions = {grant.condition for grant in found if grant.role is RBAC_ADMINISTRATOR_ROLE}
+    assert [str(text).count(kept) for text in conditions] == [2]
 
 
 def test_infrastructure_of_its_own_needs_the_subscription() -> None:
@@ -108,7 +111,7 @@ def test_infrastructure_of_its_own_needs_the_subscription() -> None:
     dns = {"baseDomain": "example.com", "publicZoneID": zone}
     found = deployer_grants(settings(hostedClusters=[{**created, "dns": dns}]))
 
-    wide = {each.role for each in found if each.scope == f"/subscriptions/{SUBSCRIPTION}"}
+    wide = {grant.role for grant in found if grant.scope == f"/subscriptions/{SUBSCRIPTION}"}
     assert wide == {CONTRIBUTOR_ROLE, RBAC_ADMINISTRATOR_ROLE}
 
 
@@ -122,8 +125,8 @@ def test_who_sends_logs_and_alerts_has_roles_at_their_destinations() -> None:
     log = {"workspaceId": workspace, "storageAccountId": account}
     found = deployer_grants(settings(monitoring={"auditLog": log, "expiryAlerts": {"actionGroupIds": [group]}}))
 
-    assert {each.scope: each.role for each in found if "/logs/" in each.scope} == destinations
-    assert [each for each in found if "/logs/" not in each.scope] == deployer_grants(settings())
+    assert {grant.scope: grant.role for grant in found if "/logs/" in grant.scope} == destinations
+    assert [grant for grant in found if "/logs/" not in grant.scope] == deployer_grants(settings())
 
 
 def _allows(text: str, action: str, role: str, principal_type: str = "ServicePrincipal") -> bool:
@@ -133,11 +136,15 @@ def _allows(text: str, action: str, role: str, principal_type: str = "ServicePri
 
 
 def test_narrower_roles_leave_out_contributor_but_may_take_it_away() -> None:
-    [only] = {each.condition for each in deployer_grants(settings(roles="builtin")) if each.condition}
+    [only] = {
+        deployer_grant.condition
+        for deployer_grant in deployer_grants(settings(roles="builtin"))
+        if deployer_grant.condition
+    }
 
     assert not _allows(only, "write", CONTRIBUTOR_ROLE.guid)
     assert _allows(only, "delete", CONTRIBUTOR_ROLE.guid)
-    assert all(_allows(only, "write", each.role.guid) for each in assigned(settings(roles="builtin")))
+    assert all(_allows(only, "write", use.role.guid) for use in assigned(settings(roles="builtin")))
 
 
 @pytest.mark.parametrize("action", ["write", "delete"])
@@ -145,7 +152,9 @@ def test_the_condition_is_about_service_principals_alone(action: str) -> None:
     text = condition(catalogue_roles(), catalogue_roles())
     role = STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE.guid
 
-    assert [_allows(text, action, role, each) for each in ("ServicePrincipal", "User", "Group")] == [True, False, False]
+    assert [
+        _allows(text, action, role, principal_type) for principal_type in ("ServicePrincipal", "User", "Group")
+    ] == [True, False, False]
     assert not _allows(text, action, RBAC_ADMINISTRATOR_ROLE.guid)
     assert AKS_RBAC_CLUSTER_ADMIN_ROLE in catalogue_roles()
 
@@ -153,14 +162,14 @@ def test_the_condition_is_about_service_principals_alone(action: str) -> None:
 def test_a_preview_identity_reads_the_groups_and_assigns_nothing() -> None:
     found = reader_grants(settings())
 
-    assert {each.role for each in found} == {READER_ROLE, AKS_CLUSTER_USER_ROLE}
+    assert {grant.role for grant in found} == {READER_ROLE, AKS_CLUSTER_USER_ROLE}
     groups = ("identity-dev", "hc1-managed", "hc1-nsg", "hc1-network", "dns-dev", "etcd-dev", "aks-dev")
-    assert {each.scope for each in found if each.role == READER_ROLE} == {f"{GROUPS}/{each}" for each in groups}
+    assert {grant.scope for grant in found if grant.role == READER_ROLE} == {f"{GROUPS}/{group}" for group in groups}
 
 
 def test_renewals_assign_no_role_and_delete_nothing() -> None:
     role = renewal_role(settings())
 
-    assert not [each for each in role["Actions"] if "Authorization" in each or "delete" in each.lower()]
+    assert not [action for action in role["Actions"] if "Authorization" in action or "delete" in action.lower()]
     assert "Microsoft.KeyVault/vaults/secrets/getSecret/action" not in role["DataActions"]
     assert f"{GROUPS}/identity-dev" in role["AssignableScopes"]

@@ -50,18 +50,22 @@ def test_the_forecast_counts_what_the_program_registers(built: tuple[ForecastSta
 def test_federated_credentials_are_counted_by_identity(built: tuple[ForecastStack, RecordingMonitor]) -> None:
     stack, recorder = built
     registered = Counter(
-        f"identity {each.inputs['resourceName']}"
-        for each in recorder.all("azure-native:managedidentity:FederatedIdentityCredential")
+        f"identity {resource.inputs['resourceName']}"
+        for resource in recorder.all("azure-native:managedidentity:FederatedIdentityCredential")
     )
-    assert {each.holder: each.amount for each in counts.federated_credentials(stack) if each.amount} == registered
+    assert {
+        federated_credential.holder: federated_credential.amount
+        for federated_credential in counts.federated_credentials(stack)
+        if federated_credential.amount
+    } == registered
 
 
 def test_reads_are_counted_by_mount_of_each_pod(built: tuple[ForecastStack, RecordingMonitor]) -> None:
     stack, recorder = built
     mounted = sum(
-        each.inputs["spec"]["replicas"] * sum("csi" in volume for volume in pod["volumes"])
-        for each in recorder.all("kubernetes:apps/v1:Deployment")
-        for pod in [each.inputs["spec"]["template"]["spec"]]
+        resource.inputs["spec"]["replicas"] * sum("csi" in volume for volume in pod["volumes"])
+        for resource in recorder.all("kubernetes:apps/v1:Deployment")
+        for pod in [resource.inputs["spec"]["template"]["spec"]]
     )
     counted = sum(counts.mounted_secrets(stack, cluster) for cluster in stack.clusters)
     # HyperShift's operators make the pods otherwise.

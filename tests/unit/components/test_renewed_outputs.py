@@ -35,8 +35,8 @@ def _merged(now: Mapping[str, Any], before: Mapping[str, Any] | None = None, *, 
 
 
 async def _exports(before: Any, now: Any) -> None:
-    for name, each in renewed_outputs(before, now).items():
-        pulumi.export(name, each)
+    for name, renewed_output in renewed_outputs(before, now).items():
+        pulumi.export(name, renewed_output)
 
 
 def test_a_renewed_credential_has_its_new_dates_and_all_else_is_as_before() -> None:

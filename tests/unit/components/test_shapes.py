@@ -29,9 +29,9 @@ def registered(tmp_path_factory: pytest.TempPathFactory) -> list[Object]:
 def real_components(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The built-in API's schemas, with the definitions of a real cluster."""
     known: dict[str, Any] = dict(schemas.components())
-    for each in definitions():
-        names = each["spec"]["names"]
-        schema = schema_of(upstream(names["plural"], request.param), version(each)["name"])
+    for definition in definitions():
+        names = definition["spec"]["names"]
+        schema = schema_of(upstream(names["plural"], request.param), version(definition)["name"])
         metadata = {"metadata": {"$ref": f"{schemas.REFERENCE}V1ObjectMeta"}}
         known[names["kind"]] = {**schema, "properties": {**schema["properties"], **metadata}}
     return known
@@ -44,17 +44,17 @@ def real(real_components: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def refusals(document: Object) -> list[str]:
-    kind = next(each for each in KINDS if each.kind == document["kind"])
+    kind = next(resource_kind for resource_kind in KINDS if resource_kind.kind == document["kind"])
     taken, findings = schemas.check(kind, document)
     causes = findings.causes or validation.problems(kind, taken, None)
-    unknown = [f'strict decoding error: unknown field "{each}"' for each in findings.unknown]
-    return unknown + [f"{each.field}: {each.message}" for each in causes]
+    unknown = [f'strict decoding error: unknown field "{name}"' for name in findings.unknown]
+    return unknown + [f"{cause.field}: {cause.message}" for cause in causes]
 
 
 def test_every_choice_is_in_a_shape_but_those_that_the_api_refuses() -> None:
     _, missing = shapes()
 
-    assert {str(each) for each in missing} == {
+    assert {str(choice) for choice in missing} == {
         f"hostedClusters.0.identities.{row.field}.enabled: False"
         for row in CONTROL_PLANE
         if not row.optional and row.setting is None
@@ -62,23 +62,25 @@ def test_every_choice_is_in_a_shape_but_those_that_the_api_refuses() -> None:
 
 
 def test_every_kind_that_the_stack_writes_is_there(registered: list[Object]) -> None:
-    assert {each["kind"] for each in registered} == {each.kind for each in BROKEN}
+    assert {resource["kind"] for resource in registered} == {broken.kind for broken in BROKEN}
 
 
 @pytest.mark.usefixtures("real")
 def test_every_object_is_taken(registered: list[Object]) -> None:
     refused = {
-        f"{each['kind']} {each['metadata']['name']}": found
-        for each in registered
-        if (found := refusals(of_the_release(each)))
+        f"{resource['kind']} {resource['metadata']['name']}": found
+        for resource in registered
+        if (found := refusals(of_the_release(resource)))
     }
 
     assert refused == {}
 
 
 @pytest.mark.usefixtures("real")
-@pytest.mark.parametrize("broken", [each for each in BROKEN if not each.server_alone], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "broken", [broken for broken in BROKEN if not broken.server_alone], ids=lambda broken: broken.name
+)
 def test_an_object_that_is_broken_is_refused(registered: list[Object], broken: BrokenObject) -> None:
-    whole = next(each for each in registered if each["kind"] == broken.kind)
+    whole = next(resource for resource in registered if resource["kind"] == broken.kind)
 
     assert broken.refusal in "; ".join(refusals(changed(whole, broken.path, broken.value)))

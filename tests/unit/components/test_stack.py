@@ -83,9 +83,11 @@ def test_all_that_could_be_taken_for_another_stacks_carries_the_owner_id(stack: 
     identities = stack.all("azure-native:managedidentity:UserAssignedIdentity")
     secrets = stack.all(SECRET)
 
-    assert [each.inputs["tags"][1:] for each in applications] == [[f"idstack-owner:{owner}"]] * len(IDENTITIES)
-    assert {each.inputs["tags"]["idstack-owner"] for each in identities} == {owner}
-    assert [each.inputs["ownerId"] for each in secrets] == [owner] * len(IDENTITIES)
+    assert [application.inputs["tags"][1:] for application in applications] == [[f"idstack-owner:{owner}"]] * len(
+        IDENTITIES
+    )
+    assert {identity.inputs["tags"]["idstack-owner"] for identity in identities} == {owner}
+    assert [secret.inputs["ownerId"] for secret in secrets] == [owner] * len(IDENTITIES)
 
 
 def test_a_run_that_only_renews_changes_no_owner_id(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +95,7 @@ def test_a_run_that_only_renews_changes_no_owner_id(program: Program, monkeypatc
     recorder = program()
 
     assert len(recorder.all("idstack:index:StackOwner")) == 1, "what depends on it in the state comes after it"
-    assert [each.inputs.get("ownerId") for each in recorder.all(SECRET)] == [None] * len(IDENTITIES)
+    assert [resource.inputs.get("ownerId") for resource in recorder.all(SECRET)] == [None] * len(IDENTITIES)
 
 
 def test_nothing_that_it_or_a_component_exports_is_secret(stack: RecordingMonitor) -> None:
@@ -101,16 +103,18 @@ def test_nothing_that_it_or_a_component_exports_is_secret(stack: RecordingMonito
 
 
 def test_every_component_registers_its_outputs(stack: RecordingMonitor) -> None:
-    components = {each.urn for each in stack.registered if each.is_component}
+    components = {resource.urn for resource in stack.registered if resource.is_component}
 
     assert len(components) > 30
     assert components - stack.outputs.keys() == set()
 
 
 def test_every_resource_belongs_to_a_component_and_is_named_after_it(stack: RecordingMonitor) -> None:
-    top = {each.name for each in stack.registered if each.parent == "idstack-test"}
+    top = {resource.name for resource in stack.registered if resource.parent == "idstack-test"}
     misnamed = [
-        each.name for each in stack.registered if each.name not in top and not each.name.startswith(f"{each.parent}-")
+        resource.name
+        for resource in stack.registered
+        if resource.name not in top and not resource.name.startswith(f"{resource.parent}-")
     ]
 
     assert top == {"azure", "entra", "kubernetes", "vault", "key-vault-user", "owner", "hc1"}
@@ -118,28 +122,32 @@ def test_every_resource_belongs_to_a_component_and_is_named_after_it(stack: Reco
 
 
 def test_every_type_of_component_is_the_projects_own(stack: RecordingMonitor) -> None:
-    assert {each.type.partition(":")[0] for each in stack.registered if each.is_component} == {"idstack"}
+    assert {resource.type.partition(":")[0] for resource in stack.registered if resource.is_component} == {"idstack"}
 
 
 def test_every_resource_has_the_explicit_provider_of_its_plugin(stack: RecordingMonitor) -> None:
     """The project's own plugin has nothing to configure, so its default provider can reach nothing."""
     managed = [
-        each for each in stack.registered if not each.is_component and not each.type.startswith("pulumi:providers:")
+        resource
+        for resource in stack.registered
+        if not resource.is_component and not resource.type.startswith("pulumi:providers:")
     ]
-    wrong = [each.urn for each in managed if each.provider != PROVIDERS.get(each.type.partition(":")[0], "")]
+    wrong = [
+        resource.urn for resource in managed if resource.provider != PROVIDERS.get(resource.type.partition(":")[0], "")
+    ]
 
-    assert {each.type.partition(":")[0] for each in managed} == {*PROVIDERS, "idstack"}
+    assert {resource.type.partition(":")[0] for resource in managed} == {*PROVIDERS, "idstack"}
     assert wrong == []
 
 
 def test_only_the_vault_and_the_applications_are_protected(stack: RecordingMonitor) -> None:
-    protected = {each.type for each in stack.registered if each.request.protect}
+    protected = {resource.type for resource in stack.registered if resource.request.protect}
 
     assert protected == {"azure-native:keyvault:Vault", "azuread:index/application:Application"}
 
 
 def test_the_deployer_owns_the_applications(stack: RecordingMonitor) -> None:
-    owners = [each.inputs["owners"] for each in stack.all("azuread:index/application:Application")]
+    owners = [resource.inputs["owners"] for resource in stack.all("azuread:index/application:Application")]
 
     assert owners == [["dddddddd-0000-4000-8000-000000000001"]] * len(IDENTITIES)
 
@@ -175,19 +183,19 @@ def test_a_schedule_gets_what_the_last_complete_run_delivered(program: Program) 
 
     schedules = program(invokes=answers, clusterSide="hypershift").all("idstack:index:RenewalSchedule")
 
-    assert {each.name: each.inputs["delivered"] for each in schedules if "delivered" in each.inputs} == {
-        "hc1-kms-entra-schedule": "b4"
-    }
+    assert {
+        schedule.name: schedule.inputs["delivered"] for schedule in schedules if "delivered" in schedule.inputs
+    } == {"hc1-kms-entra-schedule": "b4"}
 
 
 def test_several_hosted_clusters_fit_into_one_stack(two_clusters: RecordingMonitor, stack: RecordingMonitor) -> None:
-    urns = [each.urn for each in two_clusters.registered]
+    urns = [resource.urn for resource in two_clusters.registered]
     assignments = two_clusters.all("azure-native:authorization:RoleAssignment")
-    names = [each.inputs["roleAssignmentName"] for each in assignments]
+    names = [assignment.inputs["roleAssignmentName"] for assignment in assignments]
     assert len(set(urns)) == len(urns)
     grants = [row.hypershift for row in (*IDENTITIES, *DATA_PLANE)]
     of_the_key_vault_user = 1
-    assert len(set(names)) == len(names) == 2 * sum(len(each.scopes) for each in grants) + of_the_key_vault_user
+    assert len(set(names)) == len(names) == 2 * sum(len(grant.scopes) for grant in grants) + of_the_key_vault_user
     exported = two_clusters.stack_outputs.values["hostedClusters"]
     assert set(exported) == {"hc1", "hc2"}
     assert exported["hc1"] == stack.stack_outputs.values["hostedClusters"]["hc1"]
@@ -246,9 +254,9 @@ def test_a_preview_keeps_the_order_of_up(preview: RecordingMonitor) -> None:
 def test_nothing_outside_a_rotation_depends_on_a_certificate(stack: RecordingMonitor) -> None:
     """The engine keeps what an untargeted resource depends on: a leaked certificate would stay registered."""
     slots = re.compile(r".*-entra-(certificate|registration|gate)-[ab]")
-    of_a_slot = {each.urn for each in stack.registered if slots.fullmatch(each.name)}
-    rotated = of_a_slot | {each.urn for each in stack.all(SECRET)}
+    of_a_slot = {resource.urn for resource in stack.registered if slots.fullmatch(resource.name)}
+    rotated = of_a_slot | {resource.urn for resource in stack.all(SECRET)}
 
-    others = (each for each in stack.registered if each.urn not in rotated)
+    others = (resource for resource in stack.registered if resource.urn not in rotated)
     assert of_a_slot
-    assert [each.name for each in others if of_a_slot & set(each.request.dependencies)] == []
+    assert [other.name for other in others if of_a_slot & set(other.request.dependencies)] == []

@@ -29,9 +29,9 @@ def test_it_has_everything_that_the_nine_have(stack: RecordingMonitor, tenth: di
     """The control-plane operator has no document of its own either, and it is granted its role in more places."""
     own = {name.replace("velero", "cpo") for name in tenth["registered"] if "velero" in name}
     operators = {
-        each.name.replace("control-plane-operator", "cpo")
-        for each in stack.registered
-        if not each.is_component and ("control-plane-operator" in each.name or "cpo" in each.name)
+        resource.name.replace("control-plane-operator", "cpo")
+        for resource in stack.registered
+        if not resource.is_component and ("control-plane-operator" in resource.name or "cpo" in resource.name)
     }
 
     assert own == {name for name in operators if not name.endswith(("roles-nsg", "roles-vnet"))}
@@ -41,7 +41,7 @@ def test_it_has_everything_that_the_nine_have(stack: RecordingMonitor, tenth: di
 def test_nothing_else_changes(stack: RecordingMonitor, tenth: dict[str, Any]) -> None:
     others = {name for name in tenth["registered"] if "velero" not in name}
 
-    assert others == {each.name for each in stack.registered if not each.is_component}
+    assert others == {resource.name for resource in stack.registered if not resource.is_component}
 
 
 def test_its_row_describes_it(tenth: dict[str, Any]) -> None:

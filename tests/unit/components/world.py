@@ -34,9 +34,9 @@ KMS_VAULT = f"{GROUPS}/etcd-dev/providers/Microsoft.KeyVault/vaults/kv-etcd-dev"
 REGISTRY_IDENTITY = (
     f"{GROUPS}/identity-dev/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-image-registry"
 )
-IDENTITIES = tuple(each for each in catalogue.CONTROL_PLANE if each.enabled_by_default)
+IDENTITIES = tuple(identity for identity in catalogue.CONTROL_PLANE if identity.enabled_by_default)
 """The rows of the identities that `hc1` has: those that nobody has to switch on."""
-MOUNTS = tuple((each, mount) for each in IDENTITIES for mount in each.mounts)
+MOUNTS = tuple((identity, mount) for identity in IDENTITIES for mount in identity.mounts)
 """Each mount of `hc1`, with the row of its identity."""
 ROLES = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
 DOCUMENT: CredentialDocument[pulumi.Input[str]] = {
@@ -197,13 +197,13 @@ def imported_credential(document: CredentialDocument[pulumi.Input[str]] | None =
 
 def row(field: str) -> catalogue_rows.ControlPlaneIdentity:
     """The catalogue's row of that field."""
-    return next(each for each in catalogue.CONTROL_PLANE if each.field == field)
+    return next(identity for identity in catalogue.CONTROL_PLANE if identity.field == field)
 
 
 def grants(recorder: RecordingMonitor, component: str) -> set[tuple[str, str]]:
     """Role (its GUID) and scope of every role that a component assigns to its identity."""
     return {
-        (each.inputs["roleDefinitionId"].removeprefix(f"{ROLES}/"), each.inputs["scope"])
-        for each in recorder.all("azure-native:authorization:RoleAssignment")
-        if each.parent == f"{component}-roles"
+        (resource.inputs["roleDefinitionId"].removeprefix(f"{ROLES}/"), resource.inputs["scope"])
+        for resource in recorder.all("azure-native:authorization:RoleAssignment")
+        if resource.parent == f"{component}-roles"
     }

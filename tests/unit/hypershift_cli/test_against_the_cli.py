@@ -138,7 +138,7 @@ def test_a_public_self_managed_cluster_needs_no_external_domain() -> None:
     """As the CLI renders it without `--external-dns-domain`."""
     services = base_manifest(self_managed(external_domain=None).hosted_clusters[0])["spec"]["services"]
 
-    assert {each["service"]: each["servicePublishingStrategy"] for each in services} == {
+    assert {service["service"]: service["servicePublishingStrategy"] for service in services} == {
         "APIServer": {"type": "LoadBalancer"},
         "Ignition": {"type": "Route"},
         "Konnectivity": {"type": "Route"},
@@ -170,7 +170,7 @@ def test_what_the_configuration_says_no_manifest_changes(field: str) -> None:
     key = next(iter(other["spec"][field]))
     other["spec"][field][key] = "other"
 
-    assert [each.path for each in conflicts(other, part)] == [("spec", field, key)]
+    assert [conflict.path for conflict in conflicts(other, part)] == [("spec", field, key)]
 
 
 def test_nodes_of_a_private_cluster_need_no_public_names() -> None:
@@ -179,7 +179,7 @@ def test_nodes_of_a_private_cluster_need_no_public_names() -> None:
 
     services = base_manifest(stack_settings(**private).hosted_clusters[0])["spec"]["services"]
 
-    assert {each["service"]: each["servicePublishingStrategy"].get("route") for each in services} == {
+    assert {service["service"]: service["servicePublishingStrategy"].get("route") for service in services} == {
         "APIServer": {"hostname": "api-hc1.control-planes.example.com"},
         "Ignition": None,
         "Konnectivity": None,

@@ -48,7 +48,7 @@ def test_subjects_are_the_superset_of_three_three_and_two() -> None:
     csi = "system:serviceaccount:openshift-cluster-csi-drivers:azure"
     registry = "system:serviceaccount:openshift-image-registry"
 
-    assert {row.field: [each.subject for each in row.subjects] for row in DATA_PLANE} == {
+    assert {row.field: [subject.subject for subject in row.subjects] for row in DATA_PLANE} == {
         "imageRegistryMSIClientID": [f"{registry}:registry", f"{registry}:cluster-image-registry-operator"],
         "diskMSIClientID": [f"{csi}-disk-csi-driver-{end}" for end in ("node-sa", "operator", "controller-sa")],
         "fileMSIClientID": [f"{csi}-file-csi-driver-{end}" for end in ("node-sa", "operator", "controller-sa")],
@@ -71,17 +71,17 @@ kms                  | kms                    | kms-fed-id                      
 
 def test_workload_identities_are_those_of_create_iam() -> None:
     columns = [[column.strip() for column in line.split("|")] for line in _WORKLOAD_IDENTITIES.strip().splitlines()]
-    expected = {tuple(each) for each in columns}
+    expected = {tuple(column) for column in columns}
 
     assert expected == {
         (
             row.field,
             row.federated.name,
             ", ".join(
-                federated_credential_name("", row.federated.credential_stem, each.suffix)
-                for each in row.federated.subjects
+                federated_credential_name("", row.federated.credential_stem, subject.suffix)
+                for subject in row.federated.subjects
             ),
-            ", ".join(each.subject.removeprefix("system:serviceaccount:") for each in row.federated.subjects),
+            ", ".join(subject.subject.removeprefix("system:serviceaccount:") for subject in row.federated.subjects),
         )
         for row in CONTROL_PLANE
         if row.federated is not None
@@ -136,7 +136,7 @@ def test_the_proof_calls_place_is_within_the_roles_scopes(row: ControlPlaneIdent
         "{key}": (Scope.KMS_VAULT, Scope.KMS_VAULT),
     }
     both = (Scope.MANAGED, Scope.MANAGED)
-    group, resource = next((each for word, each in scopes.items() if word in row.proof.path), both)
+    group, resource = next((scope for word, scope in scopes.items() if word in row.proof.path), both)
 
     assert group in row.hypershift.scopes
     assert resource in row.builtin.scopes
@@ -168,7 +168,7 @@ def test_a_mount_has_one_way_to_its_consumer(row: ControlPlaneIdentity) -> None:
 
 @pytest.mark.parametrize("row", CONTROL_PLANE, ids=lambda row: row.field)
 def test_every_placeholder_of_a_proof_call_is_filled(row: ControlPlaneIdentity) -> None:
-    words: dict[str, Any] = {each.name: f"<{each.name}>" for each in fields(ProofTarget)}
+    words: dict[str, Any] = {field.name: f"<{field.name}>" for field in fields(ProofTarget)}
     target = ProofTarget(**words)
 
     assert "{" not in row.proof.path_of(target)

@@ -19,12 +19,12 @@ _INTEGER = re.compile(r"[-+]?(0[bB][01]+|0[oO]?[0-7]*|0[xX][0-9a-fA-F]+|[1-9][0-
 _WORDS = {
     *("y", "Y", "n", "N"),
     *(
-        form(each)
-        for each in ("yes", "no", "on", "off", "true", "false", "null")
+        form(word)
+        for word in ("yes", "no", "on", "off", "true", "false", "null")
         for form in (str, str.title, str.upper)
     ),
     *("", "~", "<<", ".nan", ".NaN", ".NAN"),
-    *(f"{sign}.{each}" for sign in ("", "+", "-") for each in ("inf", "Inf", "INF")),
+    *(f"{sign}.{word}" for sign in ("", "+", "-") for word in ("inf", "Inf", "INF")),
 }
 
 
@@ -37,7 +37,7 @@ def is_text_to_go(text: str) -> bool:
 def scalars(text: str) -> list[yaml.ScalarNode]:
     """The document's scalars."""
     node: Any = yaml.compose(text)
-    return [each for pair in node.value for each in pair]
+    return [scalar for pair in node.value for scalar in pair]
 
 
 # Numbers of every base, with what makes one of them or does not.
@@ -51,7 +51,7 @@ def test_a_text_stays_a_text_for_every_reader(content: dict[str, str]) -> None:
 
     assert yaml.safe_load(written) == content
     assert load_as_go(written) == load(written) == content
-    assert all(each.style or is_text_to_go(each.value) for each in scalars(written))
+    assert all(scalar.style or is_text_to_go(scalar.value) for scalar in scalars(written))
 
 
 @given(numbers)

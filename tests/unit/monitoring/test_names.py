@@ -79,8 +79,8 @@ def test_an_expression_names_what_is_exported(title: str, expression: str) -> No
     for name, selectors in _SELECTED.findall(expression):
         assert set(_LABEL.findall(selectors)) <= EXPORTED[name] | _added(name), expression
     for labels in _GROUPED.findall(expression):
-        known = set[str]().union(*(EXPORTED[each] | _added(each) for each in names))
-        assert {each.strip() for each in labels.split(",")} <= known
+        known = set[str]().union(*(EXPORTED[metric] | _added(metric) for metric in names))
+        assert {part.strip() for part in labels.split(",")} <= known
     assert expression.count("(") == expression.count(")")
 
 

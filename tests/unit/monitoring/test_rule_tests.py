@@ -16,8 +16,8 @@ from tools import promtool
 RULES: Final = (ROOT / "monitoring/rules.yaml").read_text(encoding="utf-8")
 CASES: Final[list[dict[str, Any]]] = [
     case
-    for each in yaml.safe_load((ROOT / "monitoring/rules_test.yaml").read_text(encoding="utf-8"))["tests"]
-    for case in each["alert_rule_test"]
+    for test in yaml.safe_load((ROOT / "monitoring/rules_test.yaml").read_text(encoding="utf-8"))["tests"]
+    for case in test["alert_rule_test"]
 ]
 
 

@@ -11,7 +11,7 @@ class FakeArm:
     """ARM with these resources by id, None for a deleted one; `refuses` begins the ids that it does not show."""
 
     def __init__(self, *resources: dict[str, Any]) -> None:
-        self.by_id: dict[str, dict[str, Any] | None] = {each["id"]: each for each in resources}
+        self.by_id: dict[str, dict[str, Any] | None] = {resource["id"]: resource for resource in resources}
         self.refuses: str | None = None
 
     def resource(self, resource_id: str, api_version: str) -> dict[str, Any] | None:
@@ -21,7 +21,7 @@ class FakeArm:
 
     def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[dict[str, Any]]:
         """The resources directly below a collection."""
-        return [each for id, each in self.by_id.items() if each and id.rpartition("/")[0] == collection]
+        return [resource for id, resource in self.by_id.items() if resource and id.rpartition("/")[0] == collection]
 
 
 def secret(id: str, version: str, thumbprint: str | None = None, **attributes: Any) -> dict[str, Any]:

@@ -38,12 +38,12 @@ if (folder / "plan.json").exists():
     plan = json.loads((folder / "plan.json").read_text())
 else:
     resources = json.loads((folder / "state.json").read_text())["deployment"]["resources"]
-    schedules = [each for each in resources if each["type"] == "idstack:index:RenewalSchedule"]
+    schedules = [resource for resource in resources if resource["type"] == "idstack:index:RenewalSchedule"]
     plan = {"steps": [
-        {"op": "update", "urn": each["urn"], "newState": {"inputs": each["inputs"] | {"renewal": "now"}}}
-        for each in schedules
+        {"op": "update", "urn": schedule["urn"], "newState": {"inputs": schedule["inputs"] | {"renewal": "now"}}}
+        for schedule in schedules
     ]}
-errors = [each for each in plan.get("diagnostics", []) if each.get("urn") in (None, *targets)]
+errors = [diagnostic for diagnostic in plan.get("diagnostics", []) if diagnostic.get("urn") in (None, *targets)]
 steps = [step for step in plan["steps"] if step["urn"] in targets]
 print(json.dumps({**plan, "steps": steps, "diagnostics": errors}))
 """
@@ -91,7 +91,7 @@ class FakeEngine:
 
     def has_resources(self, *resources: Mapping[str, Any]) -> None:
         """These are in the stack's state, the plugin's in the schema of this release."""
-        marked = [{**each, "inputs": {"schema": CURRENT, **each.get("inputs", {})}} for each in resources]
+        marked = [{**resource, "inputs": {"schema": CURRENT, **resource.get("inputs", {})}} for resource in resources]
         (self.folder / "resources.json").write_text(json.dumps(marked))
         self._write_state()
 
@@ -101,7 +101,7 @@ class FakeEngine:
         resources = json.loads(file.read_text()) if file.exists() else []
         outputs = json.loads((self.folder / "outputs.json").read_text())
         is_empty = not resources and not outputs.get("hostedClusters")
-        if not is_empty and not any(each["type"] == resource_types.STACK for each in resources):
+        if not is_empty and not any(resource["type"] == resource_types.STACK for resource in resources):
             urn = "urn:pulumi:dev::idstack::pulumi:pulumi:Stack::idstack-dev"
             resources = [{"type": resource_types.STACK, "urn": urn, "custom": False, "outputs": outputs}, *resources]
         (self.folder / "state.json").write_text(json.dumps({"deployment": {"resources": resources}}))
@@ -161,7 +161,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     defaults = Engine.__init__.__defaults__ or ()
-    changed = tuple(folder if each == environment.ROOT else each for each in defaults)
+    changed = tuple(folder if default == environment.ROOT else default for default in defaults)
     monkeypatch.setattr(Engine.__init__, "__defaults__", changed)
     return folder
 

@@ -65,12 +65,14 @@ class GraphWorld:
             for mount in row.mounts:
                 pod = f"{mount.deployment}-7d9c5b6f4-x2x{len(self.mounts) % 10}l"
                 self.mounts.append(MountedVersion(name, row.field, pod, "2" * 32, True, "2" * 32))
-        for each in DATA_PLANE if data_plane else ():
-            self._grant(name, each.field, each.hypershift)
+        for guest in DATA_PLANE if data_plane else ():
+            self._grant(name, guest.field, guest.hypershift)
         for one in optional:
             for grant in one.grants:
                 self._grant(name, one.field, grant)
-            federated = tuple(FederatedCredential(each.suffix, each.subject, "exists") for each in one.subjects)
+            federated = tuple(
+                FederatedCredential(subject.suffix, subject.subject, "exists") for subject in one.subjects
+            )
             resource = f"{GROUPS}/identity-prod/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{one.name}"
             row_of = ManagedIdentityRow(name, one.field, CLIENT, resource, one.grants[0].role.name, "exists", federated)
             self.managed.append(row_of)

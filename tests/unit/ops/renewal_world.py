@@ -104,7 +104,7 @@ class Identity:
         return [
             {**resource(component, _COMPONENT), "parent": cluster},
             {**resource(entra, "idstack:azure:EntraApplication"), "parent": component},
-            *({**each, "parent": entra} for each in own),
+            *({**part, "parent": entra} for part in own),
             {**secret, "parent": component, "outputs": {"generation": "a1", "deliveredAt": SLOT["notBefore"]}},
             resource(self.secret_provider_class, CLASS, depends_on=self.secret),
         ]

@@ -50,7 +50,11 @@ def identity(name: str, field: str) -> Any:
 
 def workload(name: str, field: str) -> Any:
     """The component of a workload identity."""
-    [row] = [each for each in FEDERATED_IDENTITIES if each.field == field and each.kind == "workload"]
+    [row] = [
+        federated_identity
+        for federated_identity in FEDERATED_IDENTITIES
+        if federated_identity.field == field and federated_identity.kind == "workload"
+    ]
     component = federated_identity_name(name, row.kind, row.name)
     return below(cluster(name), resource_types.DATA_PLANE_IDENTITY, component)
 
@@ -69,5 +73,5 @@ def grants(component: Any | None, name: str = "roles") -> Any:
 
 def with_parents(*resources: Any) -> list[Any]:
     """The resources, and before them what they are below."""
-    found = {each["urn"]: each for resource in resources for each in (*resource.line, resource)}
+    found = {member["urn"]: member for resource in resources for member in (*resource.line, resource)}
     return list(found.values())

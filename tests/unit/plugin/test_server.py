@@ -106,7 +106,7 @@ def test_check_tells_a_new_resource_from_an_old_one(stub: provider_pb2_grpc.Reso
     old = stub.Check(provider_pb2.CheckRequest(urn=_URN, olds=to_struct({"size": 1}), news=to_struct({"size": 2})))
 
     assert from_struct(new.inputs)["fresh"] is True
-    assert [(each.property, each.reason) for each in new.failures] == [("size", "must not be negative")]
+    assert [(failure.property, failure.reason) for failure in new.failures] == [("size", "must not be negative")]
     assert from_struct(old.inputs)["fresh"] is False
 
 

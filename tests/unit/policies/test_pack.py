@@ -55,10 +55,10 @@ def reported(of: StackConfig, properties: object) -> dict[str, list[str]]:
 
 
 def test_every_rule_stops_the_run_and_what_is_waived_does_not() -> None:
-    levels: dict[str, EnforcementLevel | None] = {each.name: each.enforcement_level for each in policies(stack())}
+    levels: dict[str, EnforcementLevel | None] = {policy.name: policy.enforcement_level for policy in policies(stack())}
     assert levels.pop(WAIVED) is EnforcementLevel.ADVISORY
     assert levels == dict.fromkeys(RULES, EnforcementLevel.MANDATORY)
-    assert all("\n" not in each.description for each in policies(stack()))
+    assert all("\n" not in policy.description for policy in policies(stack()))
 
 
 def test_a_message_says_where_what_how_and_how_to_waive() -> None:

@@ -31,7 +31,7 @@ def found(
 ) -> list[str]:
     """What the rule finds at a resource of a production stack."""
     resource = CheckedResource(kinds=kinds, name=name, inputs=inputs)
-    return [each.found for each in RULES[rule](resource, context or RuleContext(PRODUCTION))]
+    return [violation.found for violation in RULES[rule](resource, context or RuleContext(PRODUCTION))]
 
 
 def vault(**properties: Any) -> dict[str, Any]:
@@ -111,7 +111,11 @@ def test_an_identity_may_have_the_role_that_its_configuration_keeps() -> None:
     ("kind", "name", "guid"),
     [
         *(("DataPlaneIdentity", f"hc1-data-plane-{row.name}-roles-x", row.builtin.role.guid) for row in DATA_PLANE),
-        *(("OptionalIdentity", f"hc1-{row.name}-roles-dns", each.role.guid) for row in OPTIONAL for each in row.grants),
+        *(
+            ("OptionalIdentity", f"hc1-{row.name}-roles-dns", grant.role.guid)
+            for row in OPTIONAL
+            for grant in row.grants
+        ),
         ("OptionalIdentity", "hc1-acr-pull-attacher-roles-identity", "f1a07417-d97a-45cb-824c-7a7467783830"),
         ("ControlPlaneIdentity", "hc1-cpo-reader-secret", "4633458b-17de-408a-b874-0445c86b69e6"),
         ("KeyVaultUser", "key-vault-user-roles-vault", "4633458b-17de-408a-b874-0445c86b69e6"),
@@ -150,7 +154,7 @@ def test_a_certificate_lives_no_longer_than_the_limit(days: int) -> None:
 
 
 def pod(*images: str) -> dict[str, Any]:
-    return {"spec": {"template": {"spec": {"containers": [{"image": each} for each in images]}}}}
+    return {"spec": {"template": {"spec": {"containers": [{"image": image} for image in images]}}}}
 
 
 @pytest.mark.parametrize("image", ["probe", "registry.example.com/probe:1", f"{DIGEST}0", DIGEST[:-1]])

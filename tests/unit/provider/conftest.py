@@ -71,4 +71,4 @@ def in_azure(sign_in: SignIn, world: ArmWorld, deployer: ServicePrincipal) -> Ar
 def versions(world: ArmWorld, name: str = SECRET) -> list[dict[str, Any]]:
     """The versions of a secret, oldest first, as the vault lists them."""
     found = world.vault("GET", f"/secrets/{name}/versions").json()["value"]
-    return sorted(found, key=lambda each: each["attributes"]["created"])
+    return sorted(found, key=lambda version: version["attributes"]["created"])

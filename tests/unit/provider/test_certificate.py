@@ -46,7 +46,7 @@ def issued(**changes: Any) -> Props:
 
 
 def failures(**changes: Any) -> list[tuple[str, str]]:
-    return [(each.property, each.reason) for each in resource.check(URN, None, {**INPUTS, **changes}).failures]
+    return [(failure.property, failure.reason) for failure in resource.check(URN, None, {**INPUTS, **changes}).failures]
 
 
 def test_the_certificate_is_valid_from_not_before_for_its_lifetime() -> None:
@@ -175,8 +175,11 @@ def registered(world: ArmWorld, owner: ServicePrincipal, *certificates: Props) -
     """An application of the deployer with the certificates; its path, and its object id."""
     application = world.cloud.directory.create_application("ingress-hc1", owners=[owner.object_id])
     credentials = [
-        replace(KeyCredential.of(x509.load_pem_x509_certificate(each["certificatePem"].encode())), key_id=each["keyId"])
-        for each in certificates
+        replace(
+            KeyCredential.of(x509.load_pem_x509_certificate(certificate["certificatePem"].encode())),
+            key_id=certificate["keyId"],
+        )
+        for certificate in certificates
     ]
     world.cloud.directory.set_key_credentials(application.object_id, credentials)
     return f"/applications/{application.object_id}", application.object_id
@@ -185,7 +188,7 @@ def registered(world: ArmWorld, owner: ServicePrincipal, *certificates: Props) -
 def key_ids(world: ArmWorld, object_id: str) -> list[str]:
     found = world.cloud.directory.application(object_id)
     assert found is not None
-    return [each.key_id for each in found.key_credentials]
+    return [key_credential.key_id for key_credential in found.key_credentials]
 
 
 def test_deleting_it_removes_a_registration_that_nobody_heard_of(

@@ -81,7 +81,7 @@ def test_it_waits_for_permissions_then_kinds_and_says_so(world: World) -> None:
 
     state = world.create()
 
-    assert [each.partition(": ")[2] for each in world.logged] == [
+    assert [line.partition(": ")[2] for line in world.logged] == [
         f"permissions: create namespaces; kinds: secretproviderclasses.{CLASSES}",
         f"kinds: secretproviderclasses.{CLASSES}",
     ]
@@ -160,7 +160,7 @@ def test_an_input_that_is_none_is_refused_by_name(world: World, name: str, value
 
     checked = resource.check(URN, None, {**given, name: value})
 
-    assert [each.property for each in checked.failures] == [name]
+    assert [failure.property for failure in checked.failures] == [name]
     assert world.kubeconfig not in checked.failures[0].reason
 
 

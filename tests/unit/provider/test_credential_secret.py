@@ -73,7 +73,7 @@ def test_a_renewal_is_a_new_version_and_only_the_one_before_stays_enabled(in_azu
         state = resource.update(URN, ID, old, state, new, preview=False)
         old = new
     assert value(in_azure)["client_id"] == CLIENT
-    by_id = {each["id"].rpartition("/")[2]: each["attributes"]["enabled"] for each in versions(in_azure)}
+    by_id = {version["id"].rpartition("/")[2]: version["attributes"]["enabled"] for version in versions(in_azure)}
     assert len(by_id) == 5
     assert by_id[state["version"]]
     assert sum(by_id.values()) == 2
@@ -91,7 +91,7 @@ def test_versions_that_cannot_be_disabled_are_reported_and_tried_again(in_azure:
 
     sign_in(in_azure.deployer)
     resource.update(URN, ID, new, {}, newest, preview=False)
-    assert sum(each["attributes"]["enabled"] for each in versions(in_azure)) == 2
+    assert sum(version["attributes"]["enabled"] for version in versions(in_azure)) == 2
 
 
 def test_a_renewal_of_a_secret_that_somebody_disabled_can_be_read(in_azure: ArmWorld) -> None:
@@ -202,7 +202,7 @@ def test_a_refresh_after_an_interrupted_write_leaves_the_versions_to_do(in_azure
     assert set(resource.diff(URN, ID, twice.inputs, twice.state, newest).changes) == {"interrupted"}
     settled = resource.update(URN, ID, twice.inputs, twice.state, checked(newest, twice.inputs), preview=False)
 
-    assert sum(each["attributes"]["enabled"] for each in versions(in_azure)) == 2
+    assert sum(version["attributes"]["enabled"] for version in versions(in_azure)) == 2
     again = resource.read(URN, ID, newest, settled)
     assert again is not None
     assert again.inputs == newest
@@ -239,7 +239,7 @@ def test_another_stacks_secret_is_neither_written_nor_taken_over(in_azure: ArmWo
     for before in (imported.inputs, inputs(certificate, **ours)):
         with pytest.raises(PluginError, match=refusal):
             resource.update(URN, ID, before, imported.state, inputs(issued(), "b2", **ours), preview=False)
-    assert [each["id"].rpartition("/")[2] for each in versions(in_azure)] == [theirs["version"]]
+    assert [version["id"].rpartition("/")[2] for version in versions(in_azure)] == [theirs["version"]]
     assert in_azure.call("GET", ID).json()["tags"]["idstack-owner"] == "theirs"
 
 
@@ -322,7 +322,7 @@ def test_a_version_without_its_tags_has_the_certificate_it_was_written_with(in_a
 
     assert live is not None
     names = ("thumbprint", "generation")
-    assert [live.inputs[each] for each in names] == [wanted[each] for each in names]
+    assert [live.inputs[name] for name in names] == [wanted[name] for name in names]
     restored = resource.update(URN, ID, live.inputs, live.state, checked(wanted, live.inputs), preview=False)
     assert restored["version"] == state["version"], "the key is forgotten, and nothing has to be written again"
     assert in_azure.call("GET", ID).json()["tags"]["generation"] == wanted["generation"]
@@ -347,7 +347,7 @@ def test_an_import_reads_cloud_and_tenant_from_its_id(in_azure: ArmWorld) -> Non
     assert imported is not None
     assert imported.id == ID
     unread = {"authorityHost", "clientId", "objectId", "objectEncoding", "provenAt"}
-    assert imported.inputs == {name: each for name, each in wanted.items() if name not in unread}
+    assert imported.inputs == {name: entry for name, entry in wanted.items() if name not in unread}
     assert not resource.check(URN, imported.inputs, imported.inputs).failures, "the engine calls that a defect"
 
 
@@ -360,15 +360,15 @@ def test_an_import_of_anything_else_is_refused_with_the_form(in_azure: ArmWorld,
 @pytest.mark.parametrize("generation", ["a1.0", "", "c1", "a0"])
 def test_a_generation_that_the_schedule_could_not_read_is_refused(generation: str) -> None:
     refused = resource.check(URN, None, {**inputs(issued()), "generation": generation}).failures
-    assert [(each.property, each.reason) for each in refused] == [
+    assert [(failure.property, failure.reason) for failure in refused] == [
         ("generation", "found a string; accepted: slot and number, such as a2")
     ]
 
 
 @pytest.mark.parametrize("name", ["cloud", "tenantId", "vaultId", "secretName", "thumbprint", "notAfter", "clientId"])
 def test_a_missing_input_is_refused_by_name(name: str) -> None:
-    wanted = {key: each for key, each in inputs(issued()).items() if key != name}
-    assert [each.property for each in resource.check(URN, None, wanted).failures] == [name]
+    wanted = {key: input_ for key, input_ in inputs(issued()).items() if key != name}
+    assert [failure.property for failure in resource.check(URN, None, wanted).failures] == [name]
 
 
 def test_unknown_inputs_are_nobodys_mistake() -> None:

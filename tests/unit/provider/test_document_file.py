@@ -62,8 +62,8 @@ def test_an_older_document_is_not_written_over_a_newer_one(in_azure: ArmWorld, t
         resource.update(URN, ID, old, state, imported(path, older), preview=False)
 
     assert validate(json.dumps(value(in_azure)), now=datetime.now(UTC)).thumbprint == newer.thumbprint
-    for each in (path, rfc3339.render(older.not_before), rfc3339.render(newer.not_before), f"--name {SECRET}"):
-        assert str(each) in str(refused.value)
+    for part in (path, rfc3339.render(older.not_before), rfc3339.render(newer.not_before), f"--name {SECRET}"):
+        assert str(part) in str(refused.value)
 
 
 def test_a_later_document_is_written_whoever_wrote_the_one_before(in_azure: ArmWorld, tmp_path: Path) -> None:

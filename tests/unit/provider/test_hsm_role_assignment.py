@@ -139,4 +139,4 @@ def test_a_refusal_names_the_role_that_the_deployer_lacks(hsm: Hsm) -> None:
 def test_what_is_missing_is_refused_before_anything_is_sent(hsm: Hsm) -> None:
     checked = resource.check(URN, None, {"cloud": "AzurePublicCloud"})
 
-    assert {each.property for each in checked.failures} >= {"hsm", "scope", "principalId"}
+    assert {failure.property for failure in checked.failures} >= {"hsm", "scope", "principalId"}

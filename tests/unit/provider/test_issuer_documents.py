@@ -227,4 +227,4 @@ def test_another_address_is_another_issuer(issuer: ArmWorld) -> None:
 def test_a_wrong_input_is_refused(name: str, value: Any) -> None:
     failures = resource.check(URN, None, {**program(), name: value}).failures
 
-    assert [each.property for each in failures] == [name]
+    assert [failure.property for failure in failures] == [name]

@@ -115,4 +115,4 @@ def test_the_kubeconfig_is_a_secret_of_the_state(world: GuardWorld) -> None:
 def test_an_input_of_another_kind_is_refused_by_name(world: GuardWorld, name: str, value: Any) -> None:
     checked = resource.check(URN, None, {**world.inputs(), name: value})
 
-    assert [each.property for each in checked.failures] == [name]
+    assert [failure.property for failure in checked.failures] == [name]

@@ -83,8 +83,10 @@ def test_a_renewal_is_a_detailed_diff_of_inputs(stub: Stub) -> None:
 
     assert list(diff.replaces) == []
     assert set(diff.detailedDiff) == {"b.generation", "b.notBefore", "current", "renewal"}
-    assert {each.kind for each in diff.detailedDiff.values()} == {provider_pb2.PropertyDiff.UPDATE}
-    assert all(each.inputDiff for each in diff.detailedDiff.values()), "a diff of an output alone prints as a deletion"
+    assert {change.kind for change in diff.detailedDiff.values()} == {provider_pb2.PropertyDiff.UPDATE}
+    assert all(change.inputDiff for change in diff.detailedDiff.values()), (
+        "a diff of an output alone prints as a deletion"
+    )
 
 
 def issued(stub: Stub) -> Props:

@@ -136,8 +136,8 @@ def test_a_withdrawal_takes_out_what_no_state_knows_and_nobody_elses(
     graph = RecordedGraph(monkeypatch)
     monkeypatch.setattr(schedule, "_read", lambda _: seen)
     current, before, unknown = (
-        {"customKeyIdentifier": each * 20, "keyId": key_id(each * 20), "startDateTime": B2["notBefore"]}
-        for each in ("AB", "CD", "EF")
+        {"customKeyIdentifier": byte * 20, "keyId": key_id(byte * 20), "startDateTime": B2["notBefore"]}
+        for byte in ("AB", "CD", "EF")
     )
     somebody_elses = {**unknown, "keyId": "11111111-1111-4111-8111-111111111111"}
     graph.registered = [before, current, unknown, somebody_elses]

@@ -186,7 +186,7 @@ def test_a_clock_that_is_no_timestamp_is_refused(vault: ArmWorld, monkeypatch: p
 )
 def test_wrong_inputs_are_refused_by_name(change: Props, failure: tuple[str, str]) -> None:
     refused = schedule.check(URN, None, {**PROGRAM, **change})
-    assert [(each.property, each.reason) for each in refused.failures] == [failure]
+    assert [(refusal.property, refusal.reason) for refusal in refused.failures] == [failure]
 
 
 @pytest.mark.parametrize("days", [3_000_000, 10**10])
@@ -194,7 +194,7 @@ def test_a_lifetime_past_the_calendar_is_refused(set_clock: SetClock, days: int)
     set_clock(START)
     refused = schedule.check(URN, FIRST_ISSUE, {**PROGRAM, "lifetimeDays": days})
     accepted = "days after 2026-01-31T09:30:15Z that end before the year 10000"
-    assert [(each.property, each.reason) for each in refused.failures] == [
+    assert [(failure.property, failure.reason) for failure in refused.failures] == [
         ("lifetimeDays", f"found {days}; accepted: {accepted}")
     ]
 

@@ -34,7 +34,7 @@ __all__ = ["vault"]
 
 BOTH: Props = {**FIRST_ISSUE, "current": "b", "b": B2}
 LATER = START + timedelta(days=60)
-A1, B2_BEGIN = (rfc3339.parse(str(each["notBefore"])) for each in (FIRST_ISSUE["a"], B2))
+A1, B2_BEGIN = (rfc3339.parse(str(slot["notBefore"])) for slot in (FIRST_ISSUE["a"], B2))
 
 
 def shown(world: ArmWorld, name: str, not_before: datetime, thumbprint: str = "AB" * 20, **tags: str) -> None:
@@ -70,12 +70,12 @@ def register(application: Application, *certificates: IssuedCertificate) -> None
         {
             "type": "AsymmetricX509Cert",
             "usage": "Verify",
-            "keyId": key_id(each.thumbprint),
-            "key": base64.b64encode(_der(each)).decode(),
-            "startDateTime": rfc3339.render(each.not_before),
-            "endDateTime": rfc3339.render(each.not_after),
+            "keyId": key_id(cert.thumbprint),
+            "key": base64.b64encode(_der(cert)).decode(),
+            "startDateTime": rfc3339.render(cert.not_before),
+            "endDateTime": rfc3339.render(cert.not_after),
         }
-        for each in certificates
+        for cert in certificates
     ]
     client = cloud.client("local", ADDRESS["tenantId"])
     client.change_directory_object(f"/applications/{application.object_id}", {"keyCredentials": credentials})

@@ -315,7 +315,7 @@ def test_a_preview_before_the_certificate_is_issued_knows_no_proof(tenant: GateT
 def test_wrong_inputs_are_refused_by_name(tenant: GateTenant, change: Props, reason: str) -> None:
     inputs = tenant.inputs(certificate(), "some id")
     refused = resource.check(URN, None, {**inputs, **change})
-    assert [(each.property, each.reason) for each in refused.failures] == [(next(iter(change)), reason)]
+    assert [(failure.property, failure.reason) for failure in refused.failures] == [(next(iter(change)), reason)]
 
 
 def test_a_settle_time_that_the_timeout_cuts_off_is_refused(tenant: GateTenant) -> None:

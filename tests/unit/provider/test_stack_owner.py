@@ -21,8 +21,8 @@ def inputs(old: Props | None = None) -> Props:
 def test_each_stack_gets_an_id_of_its_own() -> None:
     made = [resource.create(URN, inputs(), preview=False) for _ in range(2)]
 
-    assert [each.id for each in made] == [each.state["ownerId"] for each in made]
-    assert len({uuid.UUID(each.id) for each in made}) == 2
+    assert [created.id for created in made] == [created.state["ownerId"] for created in made]
+    assert len({uuid.UUID(created.id) for created in made}) == 2
 
 
 def test_a_preview_of_the_first_run_does_not_know_it() -> None:

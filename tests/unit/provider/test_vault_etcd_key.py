@@ -67,4 +67,4 @@ def test_what_is_no_key_has_no_id(key: str) -> None:
 def test_only_the_plugin_makes_it() -> None:
     program = {"cloud": "local", "tenantId": LOCAL_TENANT_ID, "vaultId": VAULT, "secretName": NAME, "source": "file"}
 
-    assert [each.property for each in resource.check(URN, None, program).failures][:1] == ["source"]
+    assert [failure.property for failure in resource.check(URN, None, program).failures][:1] == ["source"]

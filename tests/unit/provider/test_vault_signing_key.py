@@ -219,4 +219,4 @@ def test_another_vault_is_another_key(in_azure: ArmWorld) -> None:
 def test_a_wrong_input_is_refused(name: str, value: Any) -> None:
     program = {"cloud": "local", "tenantId": LOCAL_TENANT_ID, "vaultId": VAULT, "secretName": NAME}
 
-    assert [each.property for each in resource.check(URN, None, {**program, name: value}).failures] == [name]
+    assert [failure.property for failure in resource.check(URN, None, {**program, name: value}).failures] == [name]

@@ -67,8 +67,8 @@ def test_what_is_written_already_is_not_downloaded_again(file: Path, tmp_path: P
     publish(tmp_path)
     pin.main(file=file)
     before = file.read_text()
-    for each in (tmp_path / "github").iterdir():
-        each.unlink()
+    for path in (tmp_path / "github").iterdir():
+        path.unlink()
 
     assert pin.main(file=file) == 0
     assert file.read_text() == before
@@ -184,8 +184,8 @@ def test_of_an_archive_only_the_commands_in_its_folder_are_written(tmp_path: Pat
 
     unpack(archive, "pulumi", tmp_path / "target")
 
-    assert [each.name for each in (tmp_path / "target").iterdir()] == ["pulumi"]
-    assert {each.name for each in tmp_path.iterdir()} == {"archive.tar.gz", "target"}
+    assert [path.name for path in (tmp_path / "target").iterdir()] == ["pulumi"]
+    assert {path.name for path in tmp_path.iterdir()} == {"archive.tar.gz", "target"}
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive"])

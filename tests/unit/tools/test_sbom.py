@@ -20,7 +20,7 @@ _BILL: Final = sbom.bill(_PARTS)
 
 def component(purl: str) -> dict[str, Any]:
     """The component with a package URL that begins so."""
-    [found] = [each for each in _BILL["components"] if each["purl"].startswith(purl)]
+    [found] = [entry for entry in _BILL["components"] if entry["purl"].startswith(purl)]
     return dict(found)
 
 
@@ -51,9 +51,9 @@ def test_every_go_module_has_its_line_of_go_sum() -> None:
 
 
 def test_what_several_files_pin_is_one_component_that_names_them() -> None:
-    purls = [each["purl"] for each in _BILL["components"]]
+    purls = [entry["purl"] for entry in _BILL["components"]]
     assert len(purls) == len(set(purls)) < len(_PARTS)
-    pinned_by = [each["value"] for each in component("pkg:pypi/cryptography@")["properties"]]
+    pinned_by = [property_["value"] for property_ in component("pkg:pypi/cryptography@")["properties"]]
     assert pinned_by == sorted({*pinned_by})
     assert {"requirements.txt", "identity/credentials/requirements-probe.txt"} <= {*pinned_by}
 

@@ -124,7 +124,7 @@ def test_of_gos_findings_those_count_whose_code_is_called_each_once() -> None:
         message("GO-2026-6061", function="Stop"),
         message("GO-2026-2", function=None),
     ]
-    printed = "\n".join(json.dumps(each, indent=2) for each in messages) + "\n"
+    printed = "\n".join(json.dumps(line, indent=2) for line in messages) + "\n"
     assert list(vulnerabilities._go_findings("tools/pulumi", printed)) == [_FOUND]
     assert list(vulnerabilities._go_findings("tools/pulumi", " \n")) == []
 

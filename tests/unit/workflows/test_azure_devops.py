@@ -28,8 +28,8 @@ def _parsed(path: str) -> Mapping[str, Any]:
 
 def _stages() -> dict[str, Mapping[str, Any]]:
     """The one stage of each case that a stack has."""
-    [listed] = [each[_EACH] for each in _parsed(PIPELINE)["stages"] if _EACH in each]
-    found = {key: stages for each in listed for key, stages in each.items()}
+    [listed] = [stage[_EACH] for stage in _parsed(PIPELINE)["stages"] if _EACH in stage]
+    found = {key: stages for item in listed for key, stages in item.items()}
     assert list(found) == list(_CASES.values())
     return {case: found[key][0] for case, key in _CASES.items()}
 
@@ -63,7 +63,7 @@ def test_a_stack_goes_up_on_main_after_its_approval_and_the_stack_before_it() ->
 
 def test_renewals_run_each_day_without_an_approval_and_with_every_commit() -> None:
     [schedule] = _parsed(PIPELINE)["schedules"]
-    [checkout] = [each for each in _steps() if "checkout" in each]
+    [checkout] = [step for step in _steps() if "checkout" in step]
 
     assert (schedule["branches"], schedule["always"]) == ({"include": ["main"]}, True)
     assert _inputs("schedule")["command"] == "renew"
@@ -73,7 +73,7 @@ def test_renewals_run_each_day_without_an_approval_and_with_every_commit() -> No
 
 def test_without_stacks_no_job_runs() -> None:
     document = _parsed(PIPELINE)
-    [[none]] = [each.values() for each in document["stages"] if _EACH not in each]
+    [[none]] = [stage.values() for stage in document["stages"] if _EACH not in stage]
 
     assert document["parameters"][0]["default"] == []
     assert [job["condition"] for stage in none for job in stage["jobs"]] == [False]
@@ -82,9 +82,9 @@ def test_without_stacks_no_job_runs() -> None:
 @pytest.mark.parametrize("case", _CASES)
 def test_every_stack_gives_what_the_template_asks_for(case: str) -> None:
     parameters = _parsed(".azuredevops/stack.yml")["parameters"]
-    required = {each["name"] for each in parameters if "default" not in each}
+    required = {parameter["name"] for parameter in parameters if "default" not in parameter}
 
-    assert required <= _inputs(case).keys() <= {each["name"] for each in parameters}
+    assert required <= _inputs(case).keys() <= {parameter["name"] for parameter in parameters}
 
 
 def test_a_script_takes_its_values_from_its_environment() -> None:
@@ -96,7 +96,7 @@ def test_a_script_takes_its_values_from_its_environment() -> None:
 
 def test_every_command_is_a_target_of_the_makefile_and_ends_before_its_job() -> None:
     makefile = (_PROJECT / "Makefile").read_text(encoding="utf-8")
-    [job] = [each for each in _parsed(".azuredevops/stack.yml")["jobs"] if each.get("job") == "make"]
+    [job] = [listed for listed in _parsed(".azuredevops/stack.yml")["jobs"] if listed.get("job") == "make"]
     [script] = [step["inputs"]["inlineScript"] for step in job["steps"] if step.get("task") == "AzureCLI@2"]
     [limit] = re.findall(r"--time-limit (\d+)", script)
 

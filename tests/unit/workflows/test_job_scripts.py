@@ -61,7 +61,7 @@ def test_an_approval_that_nobody_has_to_give_is_refused(tmp_path: Path, answer: 
 def _command() -> tuple[Mapping[str, Any], str]:
     """The job that runs a stack's command, and the script that does so."""
     job = jobs_of("stack.yml")["make"]
-    [script] = [each["run"] for each in job["steps"] if each.get("name", "").startswith("make ")]
+    [script] = [step["run"] for step in job["steps"] if step.get("name", "").startswith("make ")]
     return job, script
 
 

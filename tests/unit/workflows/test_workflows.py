@@ -123,7 +123,7 @@ def test_one_variable_lists_the_stacks_and_without_it_nothing_runs(file: str) ->
 
     assert first["strategy"]["matrix"] == {"stack": _LISTED}
     assert first["if"].split(" && ")[0] == _HAS_STACKS
-    assert all(each["needs"] and each["if"] == "failure()" for each in others)
+    assert all(other["needs"] and other["if"] == "failure()" for other in others)
 
 
 def test_no_workflow_names_a_stack() -> None:
@@ -185,7 +185,7 @@ def test_a_fleet_has_a_job_for_each_matrix_and_each_waits_for_the_one_before() -
     assert jobs["approval"]["needs"] == "plan"
     assert jobs["approval"]["uses"] == _APPROVAL
     assert jobs["approval"]["with"]["environment"] == "${{ inputs.environment }}-approval"
-    assert [each["needs"] for each in waves.values()] == [
+    assert [wave["needs"] for wave in waves.values()] == [
         ["plan", before] for before in ("approval", *list(waves)[:-1])
     ]
     for name, job in waves.items():

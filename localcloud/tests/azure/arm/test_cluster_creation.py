@@ -33,7 +33,9 @@ def carried(world: ArmWorld) -> set[str]:
     """Names of the identities that the nodes carry."""
     scale_sets = world.resources.below(NODES, "Microsoft.Compute/virtualMachineScaleSets")
     return {
-        identity.rpartition("/")[2] for each in scale_sets for identity in each["identity"]["userAssignedIdentities"]
+        identity.rpartition("/")[2]
+        for scale_set in scale_sets
+        for identity in scale_set["identity"]["userAssignedIdentities"]
     }
 
 
@@ -165,7 +167,7 @@ def test_deleting_a_cluster_deletes_its_nodes_and_principals(world: ArmWorld) ->
 
     assert world.call("GET", CLUSTER).status_code == 404
     assert world.call("GET", NODES).status_code == 404
-    assert [principal(world, each) for each in principals] == [None, None]
+    assert [principal(world, object_id) for object_id in principals] == [None, None]
     assert world.resources.get(granted) is not None, "a role assignment outlives its principal"
     assert world.call("DELETE", CLUSTER).status_code == 204
 

@@ -33,7 +33,7 @@ def assign(world: ArmWorld, scope: str, principal_id: str) -> httpx.Response:
 
 def names(world: ArmWorld, scope: str, **query: str) -> list[str]:
     found = world.call("GET", f"{scope}/providers/Microsoft.Authorization/roleDefinitions", **query).json()["value"]
-    return [each["properties"]["roleName"] for each in found]
+    return [definition["properties"]["roleName"] for definition in found]
 
 
 def test_a_custom_role_is_written_read_changed_and_deleted(world: ArmWorld) -> None:
@@ -41,7 +41,7 @@ def test_a_custom_role_is_written_read_changed_and_deleted(world: ArmWorld) -> N
     changed = write(world, description="of mine")
 
     role = world.call("GET", f"{ROLES}/{ONE}").json()
-    assert [each.status_code for each in (created, changed)] == [201, 201]
+    assert [answer.status_code for answer in (created, changed)] == [201, 201]
     assert (role["id"], role["name"]) == (f"{ROLES}/{ONE}", ONE)
     assert role["properties"]["type"] == "CustomRole"
     assert role["properties"]["description"] == "of mine"

@@ -30,7 +30,7 @@ def tagged(world: ArmWorld) -> ArmWorld:
 def test_groups_are_filtered_by_a_tag(tagged: ArmWorld, text: str, names: list[str]) -> None:
     found = tagged.call("GET", GROUPS, **{"$filter": text}).json()["value"]
 
-    assert sorted(each["name"] for each in found) == names
+    assert sorted(group["name"] for group in found) == names
 
 
 @pytest.mark.parametrize("text", ["colour eq 'red'", "tagValue eq 'red'", "tagName ne 'a'", "name eq 'a'", "x"])
@@ -40,7 +40,7 @@ def test_another_filter_of_groups_is_refused(tagged: ArmWorld, text: str) -> Non
 
 def test_a_list_comes_in_pages_if_top_asks_for_it(tagged: ArmWorld) -> None:
     first = tagged.call("GET", GROUPS, **{"$top": "2"}).json()
-    token = dict(each.split("=") for each in first["nextLink"].partition("?")[2].split("&"))["%24skiptoken"]
+    token = dict(part.split("=") for part in first["nextLink"].partition("?")[2].split("&"))["%24skiptoken"]
     rest = tagged.call("GET", GROUPS, **{"$top": "9", "$skiptoken": token}).json()
 
     assert (len(first["value"]), len(rest["value"])) == (2, 2)
@@ -84,7 +84,7 @@ def test_assignments_are_filtered_by_scope_and_principal_together(world: ArmWorl
     path = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments"
 
     def found(text: str) -> set[str]:
-        return {each["name"] for each in world.call("GET", path, **{"$filter": text}).json()["value"]}
+        return {assignment["name"] for assignment in world.call("GET", path, **{"$filter": text}).json()["value"]}
 
     upper = principal.object_id.upper()
     assert found(f"atScope() and assignedTo('{upper}')") == {made[SUBSCRIPTION], made[GROUP]}

@@ -80,7 +80,7 @@ def test_credentials_are_written_one_after_another(world: ArmWorld) -> None:
     rewritten = world.call("PUT", credential("fed-0"), trust("system:serviceaccount:a:other"))
     listed = world.call("GET", f"{IDENTITY}/federatedIdentityCredentials").json()["value"]
     assert [answer.status_code for answer in (*written, rewritten)] == [201, 201, 201, 200]
-    assert [each["name"] for each in listed] == ["fed-0", "fed-1", "fed-2"]
+    assert [item["name"] for item in listed] == ["fed-0", "fed-1", "fed-2"]
     assert listed[0]["properties"] == trust("system:serviceaccount:a:other")["properties"]
 
 

@@ -52,7 +52,7 @@ def test_a_second_put_of_each_is_an_update(world: ArmWorld) -> None:
 def test_each_is_listed_where_it_hangs(world: ArmWorld) -> None:
     make(world)
     listed = [world.call("GET", path.rpartition("/")[0]).json()["value"] for path in (SETTING, TOPIC, ALERTS)]
-    assert [[each["id"] for each in found] for found in listed] == [[SETTING], [TOPIC], [ALERTS]]
+    assert [[resource["id"] for resource in found] for found in listed] == [[SETTING], [TOPIC], [ALERTS]]
 
 
 def test_a_deleted_topic_takes_its_subscriptions_along(world: ArmWorld) -> None:

@@ -54,7 +54,7 @@ def test_each_knows_what_uses_it(world: ArmWorld) -> None:
     assert properties(world, SECURITY_GROUP)["subnets"] == [{"id": SUBNET}]
     assert properties(world, ADDRESS)["ipConfiguration"] == {"id": frontend}
     assert properties(world, ZONE)["numberOfVirtualNetworkLinks"] == 1
-    assert [each["id"] for each in properties(world, VNET)["subnets"]] == [SUBNET]
+    assert [subnet["id"] for subnet in properties(world, VNET)["subnets"]] == [SUBNET]
     [rule] = properties(world, BALANCER)["outboundRules"]
     assert rule["id"] == f"{BALANCER}/outboundRules/infra"
 
@@ -69,7 +69,7 @@ def test_all_of_it_can_be_deleted_from_the_last_to_the_first(world: ArmWorld) ->
 def test_a_put_of_a_network_replaces_its_subnets(world: ArmWorld) -> None:
     make(world)
     world.call("PUT", VNET, vnet_body(subnets=[{"name": "other", **subnet_body("10.0.1.0/24")}]))
-    assert [each["name"] for each in properties(world, VNET)["subnets"]] == ["other"]
+    assert [subnet["name"] for subnet in properties(world, VNET)["subnets"]] == ["other"]
     assert world.call("GET", SUBNET).status_code == 404
 
 
@@ -92,7 +92,9 @@ def test_a_part_that_a_put_of_a_load_balancer_leaves_out_is_gone(world: ArmWorld
         "properties": {"frontendIPConfiguration": {"id": f"{BALANCER}/frontendIPConfigurations/infra"}},
     }
     world.call("PUT", BALANCER, balancer_body(loadBalancingRules=[rule]))
-    assert [each["name"] for each in properties(world, BALANCER)["loadBalancingRules"]] == ["added"]
+    assert [
+        load_balancing_rule["name"] for load_balancing_rule in properties(world, BALANCER)["loadBalancingRules"]
+    ] == ["added"]
 
     world.call("PUT", BALANCER, balancer_body())
 
@@ -168,7 +170,7 @@ def test_the_deletion_of_a_group_ends_later_with_all_that_is_in_it(tmp_path: Pat
     with clock.moved_ahead(timedelta(seconds=61)):
         assert world.call("GET", operation.path).status_code == 200
         assert world.call("GET", VNET).status_code == 404
-        assert [each for _, each in world.store.items("arm", f"{MANAGED.lower()}")] == []
+        assert [document for _, document in world.store.items("arm", f"{MANAGED.lower()}")] == []
     world.store.close()
 
 

@@ -171,7 +171,7 @@ def test_a_list_holds_what_lies_at_above_and_below_its_scope(world: ArmWorld) ->
 
     def listed(**query: str) -> set[str]:
         answer = world.call("GET", f"{GROUP}/providers/Microsoft.Authorization/roleAssignments", **query)
-        return {each["name"] for each in answer.json()["value"]} & {*names, ONE}
+        return {assignment["name"] for assignment in answer.json()["value"]} & {*names, ONE}
 
     assert listed(**{"$filter": f"principalId eq '{principal.object_id}'"}) == set(names)
     assert listed(**{"$filter": "atScope()"}) == set(names[:2])

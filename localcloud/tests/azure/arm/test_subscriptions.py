@@ -46,8 +46,8 @@ def test_groups_and_resources_are_those_that_the_caller_may_read(filled: ArmWorl
     reader = filled.principal(("Reader", GROUP))
 
     groups = listed(filled, f"{SUBSCRIPTION}/resourceGroups", caller=reader)
-    assert [each["name"] for each in groups] == ["identity-local"]
-    assert [each["id"] for each in listed(filled, f"{SUBSCRIPTION}/resources", caller=reader)] == [VAULT]
+    assert [group["name"] for group in groups] == ["identity-local"]
+    assert [resource["id"] for resource in listed(filled, f"{SUBSCRIPTION}/resources", caller=reader)] == [VAULT]
     assert listed(filled, f"{GROUP.replace('identity-local', 'other')}/resources", caller=reader) == []
 
 
@@ -71,19 +71,21 @@ def test_a_resource_is_listed_without_its_properties(filled: ArmWorld) -> None:
 def test_resources_are_filtered(filled: ArmWorld, expression: str, names: list[str]) -> None:
     found = listed(filled, f"{SUBSCRIPTION}/resources", **{"$filter": expression})
 
-    assert [each["name"] for each in found] == names
+    assert [resource["name"] for resource in found] == names
 
 
 def test_locations_and_providers_are_listed_to_readers(world: ArmWorld) -> None:
     reader = world.principal(("Reader", SUBSCRIPTION))
 
     locations = listed(world, f"{SUBSCRIPTION}/locations", caller=reader)
-    assert {"eastus", "westeurope"} <= {each["name"] for each in locations}
-    providers = {each["namespace"]: each for each in listed(world, f"{SUBSCRIPTION}/providers", caller=reader)}
+    assert {"eastus", "westeurope"} <= {location["name"] for location in locations}
+    providers = {
+        provider["namespace"]: provider for provider in listed(world, f"{SUBSCRIPTION}/providers", caller=reader)
+    }
     vaults = world.call("GET", f"{SUBSCRIPTION}/providers/microsoft.keyvault", caller=reader).json()
     assert vaults == providers["Microsoft.KeyVault"]
     assert vaults["registrationState"] == "Registered"
-    assert "vaults/secrets" in {each["resourceType"] for each in vaults["resourceTypes"]}
+    assert "vaults/secrets" in {resource_type_name["resourceType"] for resource_type_name in vaults["resourceTypes"]}
     for path in ("locations", "providers"):
         refused = world.call("GET", f"{SUBSCRIPTION}/{path}", caller=world.principal())
         assert error(refused)[:2] == (403, "AuthorizationFailed")

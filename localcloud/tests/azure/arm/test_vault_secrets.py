@@ -90,7 +90,7 @@ def test_a_reader_sees_dates_and_tags_but_no_tags_in_a_list_and_changes_nothing(
     without_tags = {name: value for name, value in written.items() if name != "tags"}
     assert vault.call("GET", f"{VAULT}/secrets", caller=reader).json()["value"] == [without_tags]
     refused = [vault.call(method, SECRET, body, caller=reader) for method in ("PUT", "PATCH", "DELETE")]
-    assert {error(each)[:2] for each in refused} == {(403, "AuthorizationFailed")}
+    assert {error(answer)[:2] for answer in refused} == {(403, "AuthorizationFailed")}
 
 
 def test_a_patch_of_tags_keeps_version_and_dates(vault: ArmWorld) -> None:
@@ -138,7 +138,7 @@ def test_writing_a_secret_needs_control_plane_rights_only(vault: ArmWorld) -> No
     contributor = vault.principal(("Contributor", VAULT))
     officer = vault.principal(("Key Vault Secrets Officer", VAULT))
     body = {"properties": {"value": "v"}}
-    statuses = [vault.call("PUT", SECRET, body, caller=each).status_code for each in (contributor, officer)]
+    statuses = [vault.call("PUT", SECRET, body, caller=caller).status_code for caller in (contributor, officer)]
     assert statuses == [201, 403]
 
 

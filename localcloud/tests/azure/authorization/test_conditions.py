@@ -93,14 +93,14 @@ def test_other_actions_are_not_constrained() -> None:
 )
 def test_an_operator_compares_with_one_value(operator: str, value: bool, others: bool) -> None:
     compared = parse(f"@Request[{ASSIGNMENTS}:PrincipalId] {operator} {ONE}")
-    got = [compared.holds(Facts(WRITE, {"PrincipalId": each}, {})) for each in (ONE, TWO)]
+    got = [compared.holds(Facts(WRITE, {"PrincipalId": principal_id}, {})) for principal_id in (ONE, TWO)]
     assert got == [value, others]
     assert not compared.holds(Facts(WRITE, {}, {"PrincipalId": TWO})), "an attribute of the other source"
 
 
 def test_not_any_of_the_values_may_be_asked_for() -> None:
     excluded = parse(f"@Request[{ASSIGNMENTS}:RoleDefinitionId] ForAnyOfAllValues:GuidNotEquals {{{OWNER}, {ONE}}}")
-    assert [excluded.holds(Facts(WRITE, {"RoleDefinitionId": each}, {})) for each in (OWNER, ONE, TWO)] == [
+    assert [excluded.holds(Facts(WRITE, {"RoleDefinitionId": role}, {})) for role in (OWNER, ONE, TWO)] == [
         False,
         False,
         True,
@@ -269,17 +269,17 @@ def test_the_deployer_takes_nothing_else_away(world: ArmWorld, limited: ServiceP
     assert assignment is not None
     world.resources.put({**assignment, "properties": {**assignment["properties"], "principalType": "User"}})
 
-    refused = [world.call("DELETE", each, caller=limited) for each in (owner, person)]
+    refused = [world.call("DELETE", path, caller=limited) for path in (owner, person)]
 
-    assert [error(each)[:2] for each in refused] == [(403, "AuthorizationFailed")] * 2
+    assert [error(answer)[:2] for answer in refused] == [(403, "AuthorizationFailed")] * 2
     assert world.resources.get(owner) is not None
 
 
 def test_the_deployer_cannot_free_itself_of_its_condition(world: ArmWorld, limited: ServicePrincipal) -> None:
     [own] = [
-        each
-        for each in world.resources.below(SUBSCRIPTION, ASSIGNMENTS)
-        if each["properties"].get("condition") and each["properties"]["principalId"] == limited.object_id
+        assignment
+        for assignment in world.resources.below(SUBSCRIPTION, ASSIGNMENTS)
+        if assignment["properties"].get("condition") and assignment["properties"]["principalId"] == limited.object_id
     ]
     body = {"properties": {key: own["properties"][key] for key in ("principalId", "roleDefinitionId", "principalType")}}
 
@@ -299,7 +299,7 @@ def test_a_condition_is_kept_and_can_be_changed(world: ArmWorld) -> None:
     third = assign(world, world.deployer, OWNER, principalId=principal)
 
     properties = [answer.json()["properties"] for answer in (first, second, third)]
-    kept = [(each["condition"], each["conditionVersion"]) for each in properties]
+    kept = [(property_["condition"], property_["conditionVersion"]) for property_ in properties]
     assert kept == [(DOCUMENTED, "2.0"), (_EQUALS, "2.0"), (None, None)]
 
 

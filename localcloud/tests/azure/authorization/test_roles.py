@@ -36,7 +36,7 @@ COUNTS = {
 
 
 def role(name: str) -> RoleDefinition:
-    return next(each for each in built_in_roles().values() if each.role_name == name)
+    return next(built_in_role for built_in_role in built_in_roles().values() if built_in_role.role_name == name)
 
 
 @pytest.mark.parametrize(("name", "counts"), COUNTS.items())
@@ -60,16 +60,20 @@ def test_a_role_has_azures_guid(name: str, guid: str) -> None:
     assert role(name).guid == guid
 
 
-ASSIGNED = [each for each in vars(roles).values() if isinstance(each, Role)]
+ASSIGNED = [var for var in vars(roles).values() if isinstance(var, Role)]
 
 
-@pytest.mark.parametrize("assigned", ASSIGNED, ids=lambda each: each.name)
+@pytest.mark.parametrize("assigned", ASSIGNED, ids=lambda assigned: assigned.name)
 def test_a_role_that_the_program_assigns_is_known_by_its_name(assigned: Role) -> None:
     assert built_in_roles()[assigned.guid].role_name == assigned.name
 
 
 def test_every_role_grants_something() -> None:
-    empty = [each.role_name for each in built_in_roles().values() if not each.actions + each.data_actions]
+    empty = [
+        built_in_role.role_name
+        for built_in_role in built_in_roles().values()
+        if not built_in_role.actions + built_in_role.data_actions
+    ]
     assert (len(built_in_roles()), empty) == (37, [])
 
 

@@ -31,10 +31,10 @@ def test_patching_certificates_keeps_those_named_by_their_key_id(graph: httpx.Cl
 
     assert added.status_code == 204
     both = graph.get(path).json()["keyCredentials"]
-    assert [each["displayName"] for each in both] == ["a", "b"]
-    assert [each["key"] for each in both] == [None, None], "content comes with $select alone"
+    assert [key_credential["displayName"] for key_credential in both] == ["a", "b"]
+    assert [key_credential["key"] for key_credential in both] == [None, None], "content comes with $select alone"
     selected = graph.get(path, params={"$select": "keyCredentials"}).json()
-    assert all(each["key"] for each in selected["keyCredentials"])
+    assert all(key_credential["key"] for key_credential in selected["keyCredentials"])
     assert "appId" not in selected
 
 
@@ -52,7 +52,7 @@ def test_a_certificate_keeps_the_key_id_that_a_client_gives_it(graph: httpx.Clie
 
     assert [graph.patch(path, json=body).status_code for _ in range(2)] == [204, 204]
     assert code(graph.patch(path, json={"keyCredentials": [key(keyId=wanted)]})) == (400, "Request_BadRequest")
-    assert [each["keyId"] for each in graph.get(path).json()["keyCredentials"]] == [wanted]
+    assert [key_credential["keyId"] for key_credential in graph.get(path).json()["keyCredentials"]] == [wanted]
 
 
 def test_a_bad_certificate_is_not_registered(graph: httpx.Client) -> None:
@@ -142,7 +142,7 @@ def test_federated_credentials_are_added_listed_and_removed(caller_as: As, deplo
 
     assert made.status_code == 201
     assert wanted.items() <= made.json().items()
-    assert [each["name"] for each in http.get(federated).json()["value"]] == ["ci"]
+    assert [credential["name"] for credential in http.get(federated).json()["value"]] == ["ci"]
     assert http.post(federated, json={**wanted, "subject": ""}).status_code == 400
     assert http.post(federated, json={**wanted, "claims": "x"}).status_code == 400
     assert http.delete(f"{federated}/ci").status_code == 204

@@ -177,7 +177,7 @@ def test_a_service_principal_is_found_by_its_names_and_keeps_other_names(graph: 
 
     for expression in (f"servicePrincipalNames/any(c:c eq '{app_id}')", "alternativeNames/any(x:x eq 'mine')"):
         found = graph.get("/servicePrincipals", params={"$filter": expression}).json()["value"]
-        assert [each["id"] for each in found] == [made["id"]]
+        assert [principal["id"] for principal in found] == [made["id"]]
     assert made["appOwnerOrganizationId"] == LOCAL_TENANT_ID
 
 
@@ -187,11 +187,11 @@ def test_a_list_comes_in_pages_with_a_count(graph: httpx.Client) -> None:
     query = {"$filter": "startswith(displayName,'page-')", "$top": "2", "$count": "true", "$select": "displayName"}
 
     page = graph.get("/applications", params=query).json()
-    names = [each["displayName"] for each in page["value"]]
+    names = [application["displayName"] for application in page["value"]]
     assert (page["@odata.count"], len(names)) == (5, 2)
     while link := page.get("@odata.nextLink"):
         page = graph.get(link).json()
-        names += [each["displayName"] for each in page["value"]]
+        names += [application["displayName"] for application in page["value"]]
 
     assert sorted(names) == [f"page-{number}" for number in range(5)]
     assert code(graph.get("/applications", params={"$top": "some"})) == (400, "BadRequest")
@@ -205,7 +205,7 @@ def test_display_names_are_searched(graph: httpx.Client) -> None:
     found = graph.get("/applications", params={"$search": '"displayName:HC1"'}, headers=eventually).json()["value"]
     refused = graph.get("/applications", params={"$search": "hc1"}, headers=eventually)
 
-    assert {each["displayName"] for each in found} == {"idstack-hc1-disk", "idstack-hc1-file"}
+    assert {application["displayName"] for application in found} == {"idstack-hc1-disk", "idstack-hc1-file"}
     assert code(refused) == (400, "Request_UnsupportedQuery")
 
 
@@ -218,8 +218,8 @@ def test_objects_of_any_kind_are_found_by_their_ids(graph: httpx.Client, azure: 
     every = graph.post("/directoryObjects/getByIds", json={"ids": ids}).json()["value"]
     users = graph.post("/directoryObjects/getByIds", json={"ids": ids, "types": ["user"]}).json()["value"]
 
-    assert [each["id"] for each in every] == ids[:3]
-    assert [each["userPrincipalName"] for each in users] == ["someone@example.com"]
+    assert [directory_object["id"] for directory_object in every] == ids[:3]
+    assert [person["userPrincipalName"] for person in users] == ["someone@example.com"]
 
 
 def test_a_user_reads_their_own_account(azure: LocalAzure, serve: Serve, certificates: Certificates) -> None:

@@ -14,11 +14,15 @@ def test_owners_are_expanded_in_lists_and_objects(graph: httpx.Client) -> None:
     made = created(graph)
     [owner] = values(graph.get(f"/applications/{made['id']}/owners"))
     query = {"$expand": "owners", "$select": "id, displayName"}
-    [listed] = [each for each in graph.get("/applications", params=query).json()["value"] if each["id"] == made["id"]]
+    [listed] = [
+        application
+        for application in graph.get("/applications", params=query).json()["value"]
+        if application["id"] == made["id"]
+    ]
     single = graph.get(f"/applications/{made['id']}", params=query).json()
 
     for found in (listed, single):
-        assert [each["id"] for each in found["owners"]] == [owner]
+        assert [expanded["id"] for expanded in found["owners"]] == [owner]
         assert found["displayName"] == "app"
     assert code(graph.get("/applications", params={"$expand": "owners($select=id)"}))[0] == 501
 

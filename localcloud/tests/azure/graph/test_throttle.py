@@ -183,7 +183,7 @@ def test_the_deployers_client_waits_as_long_as_graph_says(
     deployer = world.cloud.directory.service_principal(world.deployer.object_id)
     assert deployer is not None
     with AzureClient(cloud, IssuedTokens(world, deployer), str(certificates.ca_file)) as azure:
-        for each in made:
-            azure.delete_directory_object(f"/applications/{each}")
-        assert [azure.directory_object(f"/applications/{each}") for each in made] == [None, None]
+        for object_id in made:
+            azure.delete_directory_object(f"/applications/{object_id}")
+        assert [azure.directory_object(f"/applications/{object_id}") for object_id in made] == [None, None]
     assert waits == [10.0]

@@ -52,7 +52,7 @@ def test_versions_and_policy_are_read(ask: Any) -> None:
     versions = ask("GET", "/certificates/one/versions").json()["value"]
     policy = ask("GET", "/certificates/one/policy").json()
 
-    assert len({each["id"] for each in versions}) == 2
+    assert len({version["id"] for version in versions}) == 2
     assert policy["key_props"] == {"exportable": True, "kty": "RSA", "key_size": 2048, "reuse_key": False}
     assert (policy["issuer"]["name"], policy["secret_props"]["contentType"]) == ("Self", "application/x-pkcs12")
     assert policy["lifetime_actions"]
@@ -66,7 +66,7 @@ def test_there_are_no_contacts_and_no_issuers(ask: Any) -> None:
 
 def test_secret_and_key_say_that_they_are_a_certificates(ask: Any) -> None:
     ask("PUT", "/secrets/plain", {"value": "v"})
-    listed = {each["id"].rpartition("/")[2]: each for each in ask("GET", "/secrets").json()["value"]}
+    listed = {entry["id"].rpartition("/")[2]: entry for entry in ask("GET", "/secrets").json()["value"]}
     secret, key = ask("GET", "/secrets/one").json(), ask("GET", "/keys/one").json()
     [of_keys] = ask("GET", "/keys").json()["value"]
 
@@ -102,7 +102,9 @@ def test_the_secret_is_written_and_deleted_with_the_certificate_alone(world: Arm
     assert error(by_arm)[:2] == (403, "Forbidden")
     ask("DELETE", "/certificates/one")
     assert ask("GET", "/deletedsecrets").json()["value"] == []
-    assert [each["subject"] for each in ask("GET", "/deletedcertificates").json()["value"]] == ["CN=disk,O=idstack"]
+    assert [certificate["subject"] for certificate in ask("GET", "/deletedcertificates").json()["value"]] == [
+        "CN=disk,O=idstack"
+    ]
     assert error(ask("POST", "/deletedsecrets/one/recover"))[1] == "SecretNotFound"
 
 

@@ -28,7 +28,7 @@ def test_a_secret_is_set_read_updated_and_listed(clients: VaultClients) -> None:
     assert old.properties.expires_on == expires
     assert client.get_secret("one").value == "v2"
     assert (updated.enabled, updated.expires_on) == (False, expires)
-    assert [each.name for each in client.list_properties_of_secrets()] == ["one"]
+    assert [properties_of_secret.name for properties_of_secret in client.list_properties_of_secrets()] == ["one"]
     assert len(list(client.list_properties_of_secret_versions("one"))) == 2
 
 
@@ -36,7 +36,10 @@ def test_a_client_goes_through_all_pages_of_versions(clients: VaultClients) -> N
     client = clients.secrets(clients.world.principal(OFFICER))
     made = {client.set_secret("one", "v").properties.version for _ in range(27)}
 
-    assert {each.version for each in client.list_properties_of_secret_versions("one")} == made
+    assert {
+        properties_of_secret_version.version
+        for properties_of_secret_version in client.list_properties_of_secret_versions("one")
+    } == made
 
 
 def test_a_secret_is_deleted_blocked_recovered_and_purged(clients: VaultClients) -> None:
@@ -49,7 +52,7 @@ def test_a_secret_is_deleted_blocked_recovered_and_purged(clients: VaultClients)
     with pytest.raises(ResourceExistsError, match="currently in a deleted but recoverable state") as refused:
         client.set_secret("one", "v")
     assert "ObjectIsDeletedButRecoverable" in str(refused.value.error)
-    assert [each.name for each in client.list_deleted_secrets()] == ["one"]
+    assert [deleted_secret.name for deleted_secret in client.list_deleted_secrets()] == ["one"]
     assert client.begin_recover_deleted_secret("one").result().name == "one"
     assert client.get_secret("one").value == "v"
     client.begin_delete_secret("one").wait()
@@ -101,4 +104,4 @@ def test_a_key_encrypts_and_decrypts_in_the_vault_and_by_its_public_half(
     assert key.id == f"https://kv-idstack-local.vault.azure.net/keys/etcd/{version}"
     assert crypto.decrypt(algorithm, secret.ciphertext).plaintext == b"marker"
     assert crypto.unwrap_key(KeyWrapAlgorithm.rsa_oaep_256, wrapped.encrypted_key).key == b"k" * 32
-    assert [each.name for each in client.list_properties_of_keys()] == ["etcd"]
+    assert [properties_of_key.name for properties_of_key in client.list_properties_of_keys()] == ["etcd"]

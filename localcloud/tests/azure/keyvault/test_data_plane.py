@@ -110,7 +110,7 @@ def test_each_role_opens_what_azure_lets_it_open(vault: ArmWorld, role: str, sta
 
 
 def test_a_disabled_version_is_listed_and_not_read(vault: ArmWorld) -> None:
-    old, current = (vault.vault("PUT", "/secrets/one", {"value": each}).json()["id"] for each in ("old", "new"))
+    old, current = (vault.vault("PUT", "/secrets/one", {"value": value}).json()["id"] for value in ("old", "new"))
     officer = vault.principal(("Key Vault Secrets Officer", VAULT))
     path = old.removeprefix(URI)
     updated = vault.vault("PATCH", path, {"attributes": {"enabled": False}}, caller=officer)
@@ -120,13 +120,13 @@ def test_a_disabled_version_is_listed_and_not_read(vault: ArmWorld) -> None:
     assert inner(vault.vault("GET", path, caller=officer)) == "SecretDisabled"
     assert vault.vault("GET", "/secrets/one", caller=officer).json()["id"] == current
     listed = vault.vault("GET", "/secrets/one/versions", caller=officer).json()["value"]
-    assert {each["id"]: each["attributes"]["enabled"] for each in listed} == {old: False, current: True}
-    assert not [each for each in listed if "value" in each]
+    assert {item["id"]: item["attributes"]["enabled"] for item in listed} == {old: False, current: True}
+    assert not [item for item in listed if "value" in item]
 
 
 def test_versions_are_listed_by_their_names_and_not_by_age(vault: ArmWorld) -> None:
     made = [vault.vault("PUT", "/secrets/one", {"value": "v"}).json()["id"] for _ in range(12)]
-    listed = [each["id"] for each in vault.vault("GET", "/secrets/one/versions").json()["value"]]
+    listed = [version["id"] for version in vault.vault("GET", "/secrets/one/versions").json()["value"]]
 
     assert listed == sorted(made) != made
 
@@ -144,12 +144,12 @@ def test_a_list_comes_in_pages_that_link_to_each_other(vault: ArmWorld, asked: s
         # The link is whole: api-version and page size are in it.
         query = dict(httpx.URL(link).params) if pages else {**httpx.URL(link).params, "api-version": "7.4"}
         page = ask(vault.keyvault, URI, "GET", path, params=query, token=token).json()
-        pages.append([each["id"] for each in page["value"]])
+        pages.append([version["id"] for version in page["value"]])
         link = page["nextLink"]
         assert link is None or link.startswith(f"{URI}:443/secrets/one/versions?")
 
-    assert [len(each) for each in pages] == sizes
-    assert {each for page in pages for each in page} == made
+    assert [len(ids) for ids in pages] == sizes
+    assert {item for page in pages for item in page} == made
 
 
 @pytest.mark.parametrize("query", ["maxresults=0", "maxresults=26", "maxresults=x", "$skiptoken=x"])
@@ -195,7 +195,7 @@ def test_a_loopback_host_means_the_one_vault_that_was_not_seeded(world: ArmWorld
     after = [world.vault("PUT", "/secrets/one", {"value": "v"}, host=host).json()["id"] for host in hosts]
     other = world.call("PUT", f"{GROUP}/providers/Microsoft.KeyVault/vaults/kv-two", vault_body())
     assert before == [(404, "VaultNotFound")] * 3
-    assert [each.partition("/secrets")[0] for each in after] == [URI] * 3
+    assert [secret_id.partition("/secrets")[0] for secret_id in after] == [URI] * 3
     assert other.status_code == 201
     assert "none or several" in error(world.vault("GET", "/secrets", host="localhost"))[2]
 

@@ -74,7 +74,7 @@ def test_too_many_requests_are_refused_without_a_retry_after(narrow: ArmWorld, s
         return narrow.vault("PUT", "/secrets/one", {"value": "v"})
 
     answers = [put() for _ in range(3)]
-    assert [each.status_code for each in answers] == [200, 200, 429]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert error(answers[2]) == (
         429,
         "Throttled",

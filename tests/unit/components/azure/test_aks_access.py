@@ -78,8 +78,8 @@ def test_each_cloud_has_its_authority_and_all_the_same_server_app(cloud: str, au
 
 
 def test_a_private_cluster_is_asked_for_its_public_name(existing_cluster: ExistingClusterScenario) -> None:
-    asked = [each.arguments for each in existing_cluster.run(publicFqdn=True).invoked if each.function == USER]
-    assert [each.get("serverFqdn") for each in asked] == ["public", "public"]
+    asked = [call.arguments for call in existing_cluster.run(publicFqdn=True).invoked if call.function == USER]
+    assert [arguments.get("serverFqdn") for arguments in asked] == ["public", "public"]
 
 
 def test_the_admin_credential_is_used_only_on_request_and_with_a_warning(
@@ -87,7 +87,7 @@ def test_the_admin_credential_is_used_only_on_request_and_with_a_warning(
 ) -> None:
     warned: list[str] = []
     monkeypatch.setattr(pulumi, "warn", warned.append)
-    assert ADMIN not in {each.function for each in existing_cluster.run().invoked}
+    assert ADMIN not in {call.function for call in existing_cluster.run().invoked}
     assert warned == []
 
     recorder = existing_cluster.run(admin=True)
@@ -95,5 +95,5 @@ def test_the_admin_credential_is_used_only_on_request_and_with_a_warning(
     [warning] = warned
     assert "past Entra ID and without a name in the audit log" in warning
     assert "rotate the cluster's certificates" in warning
-    assert USER not in {each.function for each in recorder.invoked}
+    assert USER not in {call.function for call in recorder.invoked}
     assert recorder.one(KUBERNETES).secrets == {"kubeconfig"}

@@ -82,7 +82,9 @@ def test_the_secret_waits_for_the_gate_of_the_current_slot_only(current: str, sp
 
 def test_the_service_principal_gets_the_role_at_every_scope(application: RecordingMonitor) -> None:
     assert grants(application, "ciro") == {(GUID, f"{GROUPS}/hc1-managed"), (GUID, f"{GROUPS}/hc1-network")}
-    assert {each.inputs["principalId"] for each in application.all(ASSIGNMENT)} == {a_uuid("ciro-entra-principal")}
+    assert {resource.inputs["principalId"] for resource in application.all(ASSIGNMENT)} == {
+        a_uuid("ciro-entra-principal")
+    }
 
 
 def test_a_role_needs_no_proven_sign_in(application: RecordingMonitor) -> None:
@@ -109,9 +111,11 @@ def test_a_credential_that_is_in_the_vault_already_is_left_alone() -> None:
 def test_a_managed_identity_needs_no_application_and_gets_the_role() -> None:
     recorder = built(imported_credential(DOCUMENT))
 
-    own = [each.type for each in recorder.registered if each.type.startswith(("azuread:", "idstack:index:"))]
+    own = [
+        resource.type for resource in recorder.registered if resource.type.startswith(("azuread:", "idstack:index:"))
+    ]
     assert own == [SECRET]
-    assert {each.inputs["principalId"] for each in recorder.all(ASSIGNMENT)} == {REGISTRY["principalId"]}
+    assert {resource.inputs["principalId"] for resource in recorder.all(ASSIGNMENT)} == {REGISTRY["principalId"]}
 
 
 def test_its_outputs_are_ids_and_the_secrets_name(application: RecordingMonitor) -> None:

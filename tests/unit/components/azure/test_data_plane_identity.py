@@ -78,8 +78,8 @@ def test_an_identity_that_existed_before_keeps_its_names_and_its_region(program:
         for suffix, _ in SUBJECTS["disk"]
     }
     assert (identity["resourceName"], identity["location"]) == ("azure-disk-MI-p", "westeurope")
-    assert {each["resourceName"] for each in names.values()} == {"azure-disk-MI-p"}
-    assert {suffix: each["federatedIdentityCredentialResourceName"] for suffix, each in names.items()} == {
+    assert {name["resourceName"] for name in names.values()} == {"azure-disk-MI-p"}
+    assert {suffix: name["federatedIdentityCredentialResourceName"] for suffix, name in names.items()} == {
         "node": "azure-disk-MI-p-fed-id",
         "operator": "hc1-disk-fed-id-operator",
         "controller": "hc1-disk-fed-id-controller",

@@ -80,7 +80,9 @@ def test_a_run_by_somebody_else_changes_no_owner(application: RecordingMonitor) 
 def test_only_the_application_is_protected_against_deletion(protect: bool) -> None:
     recorder = built(protect=json.dumps(protect))
 
-    assert {each.type for each in recorder.registered if each.request.protect} == ({APPLICATION} if protect else set())
+    assert {resource.type for resource in recorder.registered if resource.request.protect} == (
+        {APPLICATION} if protect else set()
+    )
 
 
 @pytest.mark.parametrize("delivered", [None, "b7"])
@@ -112,13 +114,13 @@ def test_a_slot_has_resources_only_if_it_has_a_certificate(
     recorder = built({SCHEDULE: schedule}, preview=preview)
 
     for resource_type in OF_A_SLOT:
-        assert [each.name[-1] for each in recorder.all(resource_type)] == there
+        assert [resource.name[-1] for resource in recorder.all(resource_type)] == there
 
 
 def test_a_spare_that_was_withdrawn_has_no_resource() -> None:
     recorder = built({SCHEDULE: {**RENEWED, "a": {}}})
 
-    assert [each.name[-1] for kind in OF_A_SLOT for each in recorder.all(kind)] == ["b", "b", "b"]
+    assert [resource.name[-1] for kind in OF_A_SLOT for resource in recorder.all(kind)] == ["b", "b", "b"]
 
 
 @slots
@@ -138,7 +140,7 @@ def test_a_certificate_follows_the_schedule_of_its_slot(renewed: RecordingMonito
 def test_a_common_name_is_cut_at_the_64_characters_of_rfc_5280() -> None:
     recorder = built(display_name="x" * 80)
 
-    assert {each.inputs["commonName"] for each in recorder.all(CERTIFICATE)} == {"x" * 64}
+    assert {resource.inputs["commonName"] for resource in recorder.all(CERTIFICATE)} == {"x" * 64}
 
 
 @slots
@@ -261,13 +263,13 @@ def proof(answer: Any) -> RecordingMonitor:
 
 
 def test_each_registration_asks_first_whether_it_may_be_made(renewed: RecordingMonitor) -> None:
-    assert [list(each.request.hooks.before_create) for each in renewed.all(REGISTRATION)] == [["cpo-proof"]] * 2
+    assert [list(resource.request.hooks.before_create) for resource in renewed.all(REGISTRATION)] == [["cpo-proof"]] * 2
 
 
 def test_the_plugin_is_asked_for_the_certificate_and_its_secret() -> None:
     monitor = proof({})
     assert monitor.failure is None
-    [asked] = [each.arguments for each in monitor.invoked if each.function == "idstack:index:requireRegistrable"]
+    [asked] = [call.arguments for call in monitor.invoked if call.function == "idstack:index:requireRegistrable"]
     assert asked == {
         "cloud": "AzurePublicCloud",
         "tenantId": TENANT,

@@ -42,13 +42,13 @@ def made(program: Program) -> RecordingMonitor:
 
 def inputs(recorder: RecordingMonitor, name: str) -> dict[str, Any]:
     """What a part is registered with, beside the name of azure-native's defaults."""
-    [found] = [each for each in recorder.registered if each.name == f"{PARTS}-{name}"]
+    [found] = [resource for resource in recorder.registered if resource.name == f"{PARTS}-{name}"]
     return dict(found.inputs)
 
 
 def needed(recorder: RecordingMonitor, name: str) -> set[str]:
     """Names of what a resource depends on explicitly."""
-    [found] = [each for each in recorder.registered if each.name == name]
+    [found] = [resource for resource in recorder.registered if resource.name == name]
     return {urn.rpartition("::")[2] for urn in found.request.dependencies}
 
 
@@ -137,24 +137,28 @@ def test_each_part_comes_after_what_it_lies_in_or_refers_to(made: RecordingMonit
         "egress": {"egress-address"},
     }
     found = {name: needed(made, f"{PARTS}-{name}") for name in after}
-    assert found == {name: {f"{PARTS}-{each}" for each in others} for name, others in after.items()}
+    assert found == {name: {f"{PARTS}-{other}" for other in others} for name, others in after.items()}
 
 
 def test_roles_and_hosted_cluster_come_after_all_of_it(made: RecordingMonitor) -> None:
-    parts = {each.name for each in made.registered if each.parent == PARTS}
+    parts = {resource.name for resource in made.registered if resource.parent == PARTS}
     assert len(parts) == 10
-    grants = [each.name for each in made.registered if each.type == "idstack:azure:RoleGrants" and "hc1" in each.name]
+    grants = [
+        resource.name
+        for resource in made.registered
+        if resource.type == "idstack:azure:RoleGrants" and "hc1" in resource.name
+    ]
     assert len(grants) == 12
     for component in (*grants, "hc1-hosted-cluster"):
         assert parts <= needed(made, component), component
 
 
 def test_every_part_is_protected_as_the_vault_is(made: RecordingMonitor) -> None:
-    assert {each.request.protect for each in made.registered if each.parent == PARTS} == {True}
+    assert {resource.request.protect for resource in made.registered if resource.parent == PARTS} == {True}
 
 
 def test_the_scopes_of_the_roles_are_the_new_groups(made: RecordingMonitor) -> None:
-    scopes = {each.inputs["scope"] for each in made.all("azure-native:authorization:RoleAssignment")}
+    scopes = {resource.inputs["scope"] for resource in made.all("azure-native:authorization:RoleAssignment")}
     assert {scope.rpartition("/")[2] for scope in scopes if "hc1" in scope} == {MANAGED, NETWORK, SECURITY}
 
 
@@ -165,7 +169,7 @@ def test_the_hosted_cluster_names_the_new_network(made: RecordingMonitor) -> Non
 
 
 def test_existing_infrastructure_is_not_made(stack: RecordingMonitor) -> None:
-    assert [each.name for each in stack.registered if "infrastructure" in each.name] == []
+    assert [resource.name for resource in stack.registered if "infrastructure" in resource.name] == []
 
 
 def test_the_ranges_are_those_of_the_configuration(program: Program) -> None:

@@ -109,11 +109,13 @@ def test_one_to_create_is_attached_to_the_nodes_of_the_management_cluster(progra
 
 def test_with_single_secrets_it_may_read_each_and_nothing_else(program: Program) -> None:
     recorder = program(readerScope="secrets")
-    roles = [each for each in recorder.all(ASSIGNMENT) if each.inputs["principalId"] == ADD_ON["objectId"]]
-    written = {each.inputs["secretName"]: each for each in recorder.all("idstack:index:CredentialSecret")}
+    roles = [resource for resource in recorder.all(ASSIGNMENT) if resource.inputs["principalId"] == ADD_ON["objectId"]]
+    written = {resource.inputs["secretName"]: resource for resource in recorder.all("idstack:index:CredentialSecret")}
 
-    assert {each.inputs["scope"] for each in roles} == {f"{VAULT}/secrets/{name}" for name in written}
-    assert {each.inputs["roleDefinitionId"] for each in roles} == {f"{ROLES}/4633458b-17de-408a-b874-0445c86b69e6"}
+    assert {assignment.inputs["scope"] for assignment in roles} == {f"{VAULT}/secrets/{name}" for name in written}
+    assert {assignment.inputs["roleDefinitionId"] for assignment in roles} == {
+        f"{ROLES}/4633458b-17de-408a-b874-0445c86b69e6"
+    }
     for role in roles:
         name = role.inputs["scope"].rpartition("/")[2]
         mounted = recorder.one(
@@ -131,8 +133,8 @@ def test_its_object_id_is_for_stacks_of_single_secrets_alone(stack: RecordingMon
 def _class_of(recorder: RecordingMonitor, secret: str) -> str:
     """Name of the SecretProviderClass that mounts the secret."""
     [found] = [
-        each.name
-        for each in recorder.all("kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass")
-        if secret in json.dumps(each.inputs)
+        resource.name
+        for resource in recorder.all("kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass")
+        if secret in json.dumps(resource.inputs)
     ]
     return found

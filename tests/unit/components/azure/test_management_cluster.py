@@ -139,7 +139,7 @@ def test_with_administrator_groups_nobody_gets_a_role(world: NewClusterScenario)
 
     profile = {"managed": True, "enableAzureRBAC": False, "adminGroupObjectIDs": [GROUP], "tenantID": TENANT}
     assert recorder.one(AKS).inputs["aadProfile"] == profile
-    assert [each for each in recorder.all(ASSIGNMENT) if each.inputs["scope"] == MANAGEMENT_CLUSTER] == []
+    assert [resource for resource in recorder.all(ASSIGNMENT) if resource.inputs["scope"] == MANAGEMENT_CLUSTER] == []
 
 
 def test_it_is_protected_as_the_vault_is(world: NewClusterScenario) -> None:
@@ -198,14 +198,14 @@ def test_a_preview_of_a_new_cluster_knows_only_its_names(
     assert recorder.one(ASSIGNMENT, "key-vault-user-roles-vault").inputs["principalId"] == UNKNOWN
     assert recorder.stack_outputs.values["keyVaultUserClientId"] == UNKNOWN
     assert recorder.stack_outputs.values["managementClusterId"] == MANAGEMENT_CLUSTER
-    assert USER not in {each.function for each in recorder.invoked}
+    assert USER not in {call.function for call in recorder.invoked}
 
 
 def test_there_is_no_sign_in_before_it_exists(world: NewClusterScenario) -> None:
     recorder = world.run_lookups()
 
     assert world.api.reviews == []
-    asked = [each.function for each in recorder.invoked]
+    asked = [call.function for call in recorder.invoked]
     assert asked.count(USER) == 1, "for the kubeconfig, after the cluster"
 
 
@@ -213,7 +213,7 @@ def test_an_existing_cluster_is_signed_in_to_without_a_check_of_rights(world: Ne
     world.answers[GET] = READY
     recorder = world.run_lookups()
 
-    assert [each.function for each in recorder.invoked].count(USER) == 2
+    assert [call.function for call in recorder.invoked].count(USER) == 2
     assert world.api.reviews == [], "the role that grants them may be what was missing"
 
 
@@ -239,7 +239,7 @@ def test_a_cluster_that_is_being_changed_is_there(world: NewClusterScenario, sta
     world.answers[GET] = {**READY, "provisioningState": state}
     recorder = world.run_lookups()
 
-    assert [each.function for each in recorder.invoked].count(USER) == 2, "before the first resource, and for the stack"
+    assert [call.function for call in recorder.invoked].count(USER) == 2, "before the first resource, and for the stack"
 
 
 @pytest.mark.parametrize(

@@ -71,13 +71,13 @@ def test_the_deployer_gets_the_role_that_writes_blobs(made: RecordingMonitor) ->
 
 
 def test_the_identities_trust_the_issuer_that_is_made(made: RecordingMonitor) -> None:
-    assert {each.inputs["issuer"] for each in made.all(FEDERATED)} == {ISSUER}
+    assert {resource.inputs["issuer"] for resource in made.all(FEDERATED)} == {ISSUER}
 
 
 def test_each_number_is_a_key_of_its_own_in_the_vault(rotating: RecordingMonitor) -> None:
     wanted = {"cloud": "AzurePublicCloud", "tenantId": TENANT, "vaultId": VAULT, "source": "made"}
 
-    assert {each.name: each.inputs for each in rotating.all(KEY)} == {
+    assert {resource.name: resource.inputs for resource in rotating.all(KEY)} == {
         f"hc1-issuer-key-{number}": {
             **wanted,
             "secretName": f"hc1-sa-signing-key-{number}",
@@ -103,7 +103,7 @@ def test_a_leaked_key_goes_at_once_and_a_permitted_loss_hastens_nothing(program:
     leaked = issuer(program, {"published": [2], "signing": 2, "leaked": [1]})
     permitted = issuer(program, allowCredentialLoss=["hc1"])
 
-    found = [each.one(DOCUMENTS, "hc1-issuer-documents").inputs["leaked"] for each in (leaked, permitted)]
+    found = [stack.one(DOCUMENTS, "hc1-issuer-documents").inputs["leaked"] for stack in (leaked, permitted)]
     assert found == [[1], []]
 
 
@@ -142,13 +142,13 @@ def test_without_an_applied_hosted_cluster_there_is_no_secret(program: Program) 
 
 
 def test_a_namespace_with_a_control_plane_keeps_the_issuer(program: Program) -> None:
-    given = {name: each for name, each in cluster().items() if name != "hostedCluster"}
+    given = {name: value for name, value in cluster().items() if name != "hostedCluster"}
     stack = program(hostedClusters=[given])
     guard = stack.one("idstack:index:NamespaceGuard", "hc1-namespace-guard")
     for token in (KEY, DOCUMENTS):
-        for each in stack.all(token):
-            assert stack.waits_for(guard, each), "a bare destroy would delete it before the guard refuses"
+        for resource in stack.all(token):
+            assert stack.waits_for(guard, resource), "a bare destroy would delete it before the guard refuses"
 
 
 def test_an_existing_issuer_without_a_key_registers_nothing(stack: RecordingMonitor) -> None:
-    assert [each for kind in (KEY, DOCUMENTS, SECRET) for each in stack.all(kind)] == []
+    assert [resource for kind in (KEY, DOCUMENTS, SECRET) for resource in stack.all(kind)] == []

@@ -54,8 +54,8 @@ def test_another_role_deletes_the_assignment_before_it_is_replaced() -> None:
 def test_scopes_that_are_the_same_place_get_one_assignment() -> None:
     recorder = built(managed=GROUP, nsg=GROUP.upper(), vnet=f"{GROUP}-vnet")
 
-    assert [each.name for each in recorder.all(ASSIGNMENT)] == ["cpo-roles-managed", "cpo-roles-vnet"]
-    assert [each.inputs["roleAssignmentName"] for each in recorder.all(ASSIGNMENT)] == [
+    assert [resource.name for resource in recorder.all(ASSIGNMENT)] == ["cpo-roles-managed", "cpo-roles-vnet"]
+    assert [resource.inputs["roleAssignmentName"] for resource in recorder.all(ASSIGNMENT)] == [
         "bd88207c-c504-5894-ba6a-7f68c8a261b9",
         "f9b98294-439f-5eaa-9a82-6682199ed2ac",
     ]

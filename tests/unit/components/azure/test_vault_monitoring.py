@@ -21,7 +21,7 @@ def built(program: Program, **monitoring: Any) -> RecordingMonitor:
 
 
 def types(recorder: RecordingMonitor) -> set[str]:
-    return {each.type for each in recorder.registered} & {SETTING, TOPIC, ALERTS}
+    return {resource.type for resource in recorder.registered} & {SETTING, TOPIC, ALERTS}
 
 
 def test_nothing_monitors_the_vault_unless_it_is_asked_for(program: Program) -> None:
@@ -80,4 +80,4 @@ def test_the_vault_is_there_first_and_the_topic_before_its_subscription(program:
     assert vault in recorder.one(SETTING).request.dependencies
     assert vault in topic.request.dependencies
     assert topic.urn in recorder.one(ALERTS).request.dependencies
-    assert {each.request.protect for each in (recorder.one(SETTING), topic, recorder.one(ALERTS))} == {False}
+    assert {resource.request.protect for resource in (recorder.one(SETTING), topic, recorder.one(ALERTS))} == {False}

@@ -100,7 +100,7 @@ def test_both_vaults_have_the_role_while_the_key_moves(program: Program) -> None
 
 
 def hsm_roles(recorder: RecordingMonitor) -> list[Mapping[str, Any]]:
-    return [each.inputs for each in recorder.all("idstack:index:HsmRoleAssignment")]
+    return [resource.inputs for resource in recorder.all("idstack:index:HsmRoleAssignment")]
 
 
 def test_in_a_managed_hsm_the_identity_gets_the_hsms_own_role(stack: RecordingMonitor, program: Program) -> None:
@@ -108,7 +108,7 @@ def test_in_a_managed_hsm_the_identity_gets_the_hsms_own_role(stack: RecordingMo
 
     recorder = with_kms(program, invokes=answers, activeKey=HSM)
 
-    asked = [each.arguments for each in recorder.invoked if each.function == "azure-native:keyvault:getManagedHsm"]
+    asked = [call.arguments for call in recorder.invoked if call.function == "azure-native:keyvault:getManagedHsm"]
     assert asked == [{"resourceGroupName": "etcd-dev", "name": "hsm-etcd"}]
     active = {**ACTIVE, "keyVaultName": "hsm-etcd"}
     assert encryption(recorder) == {"activeKey": active, "keyVaultType": "ManagedHSM"}
@@ -134,8 +134,8 @@ def test_both_hsms_have_the_role_while_the_key_moves(program: Program) -> None:
     )
 
     roles = hsm_roles(recorder)
-    assert [each["hsm"] for each in roles] == ["hsm-next", "hsm-etcd"]
-    assert len({each["name"] for each in roles}) == 2
+    assert [role["hsm"] for role in roles] == ["hsm-next", "hsm-etcd"]
+    assert len({role["name"] for role in roles}) == 2
 
 
 @pytest.mark.parametrize(("before", "scopes"), [("HC1-ETCD", ["hc1-etcd"]), ("hc1-before", ["hc1-etcd", "hc1-before"])])
@@ -147,8 +147,8 @@ def test_each_key_of_an_hsm_has_a_role_of_its_own(program: Program, before: str,
     )
 
     roles = hsm_roles(recorder)
-    assert [each["scope"] for each in roles] == [f"/keys/{each}" for each in scopes]
-    assert len({each["name"] for each in roles}) == len(roles)
+    assert [role["scope"] for role in roles] == [f"/keys/{scope}" for scope in scopes]
+    assert len({role["name"] for role in roles}) == len(roles)
     assert "backupKey" in encryption(recorder)
 
 

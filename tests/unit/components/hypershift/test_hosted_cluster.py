@@ -62,7 +62,8 @@ NOT_BEFORE = datetime(2026, 11, 21, 8, 55, tzinfo=UTC)
 
 # field: component, secret, SecretProviderClass
 SECRETS = {
-    each.field: (kebab(each.field), f"{each.secret_stem}-hc1-json", each.secret_provider_class) for each in IDENTITIES
+    identity.field: (kebab(identity.field), f"{identity.secret_stem}-hc1-json", identity.secret_provider_class)
+    for identity in IDENTITIES
 }
 
 DATA_PLANE = {
@@ -84,9 +85,9 @@ def managed_identity(field: str) -> dict[str, str]:
 
 SPEC = specification(
     control_plane={
-        each.field: managed_identity(each.field)
-        for each in IDENTITIES
-        if each.hosted_cluster_path and each.hosted_cluster_path[-2] == "controlPlane"
+        identity.field: managed_identity(identity.field)
+        for identity in IDENTITIES
+        if identity.hosted_cluster_path and identity.hosted_cluster_path[-2] == "controlPlane"
     },
     data_plane=DATA_PLANE,
     kms=managed_identity("kms"),
@@ -193,7 +194,9 @@ def test_secrets_can_be_named_and_encoded_otherwise(program: Program) -> None:
     assert (kms["credentialsSecretName"], kms["objectEncoding"]) == ("etcd", "hex")
     secret = recorder.one("idstack:index:CredentialSecret", "hc1-kms-credential-secret").inputs
     schedule = recorder.one("idstack:index:RenewalSchedule", "hc1-kms-entra-schedule").inputs
-    assert [(each["secretName"], each["objectEncoding"]) for each in (secret, schedule)] == [("etcd", "hex")] * 2
+    assert [(resource["secretName"], resource["objectEncoding"]) for resource in (secret, schedule)] == [
+        ("etcd", "hex")
+    ] * 2
     secret_provider_class = recorder.one(
         "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass", "hc1-cluster-side-kms-class-object"
     )
@@ -208,7 +211,7 @@ def test_an_identity_with_an_encoding_of_its_own_is_the_only_one_that_changes(pr
     control_plane = outputs["spec"]["platform"]["azure"]["azureAuthenticationConfig"]["managedIdentities"][
         "controlPlane"
     ]
-    changed = {field for field, each in outputs["control_plane"].items() if each["objectEncoding"] == "base64"}
+    changed = {field for field, identity in outputs["control_plane"].items() if identity["objectEncoding"] == "base64"}
     assert changed == {"ingress"}
     assert control_plane == {
         "managedIdentitiesKeyVault": {"name": "kv-idstack-dev", "tenantID": TENANT},
@@ -218,6 +221,6 @@ def test_an_identity_with_an_encoding_of_its_own_is_the_only_one_that_changes(pr
 
 
 def test_each_application_is_named_after_its_secret(stack: RecordingMonitor) -> None:
-    names = {each.inputs["displayName"] for each in stack.all("azuread:index/application:Application")}
+    names = {resource.inputs["displayName"] for resource in stack.all("azuread:index/application:Application")}
 
     assert names == {secret.removesuffix("-json") for _, secret, _ in SECRETS.values()}

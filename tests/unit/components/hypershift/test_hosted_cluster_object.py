@@ -68,24 +68,24 @@ def test_the_users_part_and_the_stacks_are_one_object(stack: RecordingMonitor, w
 def test_it_comes_after_every_secret_every_role_and_every_identity(with_object: RecordingMonitor) -> None:
     last = with_object.one(HOSTED_CLUSTER)
     first = [
-        each
+        resource
         for kind in (
             "idstack:index:CredentialSecret",
             "azure-native:authorization:RoleAssignment",
             "azure-native:managedidentity:UserAssignedIdentity",
             "azure-native:managedidentity:FederatedIdentityCredential",
         )
-        for each in with_object.all(kind)
+        for resource in with_object.all(kind)
     ]
 
     assert len(with_object.all("idstack:index:CredentialSecret")) == len(IDENTITIES)
-    assert [each.name for each in first if not with_object.waits_for(last, each)] == []
+    assert [resource.name for resource in first if not with_object.waits_for(last, resource)] == []
 
 
 def test_no_other_object_is_registered(with_object: RecordingMonitor) -> None:
-    objects = [each for each in with_object.registered if each.type.startswith("kubernetes:")]
+    objects = [resource for resource in with_object.registered if resource.type.startswith("kubernetes:")]
 
-    assert [each.type for each in objects] == [HOSTED_CLUSTER]
+    assert [obj.type for obj in objects] == [HOSTED_CLUSTER]
     assert objects[0].provider == "kubernetes"
 
 
@@ -130,7 +130,7 @@ def test_the_stack_writes_the_whole_object(program: Program, with_object: Record
         {"name": "hc1-key"},
         DNS,
     )
-    assert [each["servicePublishingStrategy"]["route"]["hostname"] for each in spec["services"]] == [
+    assert [service["servicePublishingStrategy"]["route"]["hostname"] for service in spec["services"]] == [
         f"{word}-hc1.control-planes.example.com" for word in ("api", "ignition", "konnectivity", "oauth")
     ]
     assert (spec["networking"]["networkType"], spec["etcd"]["managementType"]) == ("OVNKubernetes", "Managed")
@@ -186,9 +186,9 @@ def _leaves(document: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 @for_all(one=_documents, other=_documents)
 def test_two_parts_conflict_or_have_everything_of_both(one: dict[str, Any], other: dict[str, Any]) -> None:
     found = list(conflicts(one, other))
-    turned = {each.path: (each.user_value, each.stack_value) for each in conflicts(other, one)}
+    turned = {conflict.path: (conflict.user_value, conflict.stack_value) for conflict in conflicts(other, one)}
 
-    assert {each.path: (each.stack_value, each.user_value) for each in found} == turned
+    assert {conflict.path: (conflict.stack_value, conflict.user_value) for conflict in found} == turned
     if not found:
         whole = dict(_leaves(merged(one, other)))
         assert merged(one, other) == merged(other, one)
@@ -207,13 +207,13 @@ def without_kms(program: Program, **given: Any) -> RecordingMonitor:
 
 def test_etcd_is_encrypted_with_a_key_that_the_stack_makes(program: Program) -> None:
     made = without_kms(program)
-    object_, key, secret = (made.one(each) for each in (HOSTED_CLUSTER, ENCRYPTION_KEY, ENCRYPTION_SECRET))
+    obj, key, secret = (made.one(token) for token in (HOSTED_CLUSTER, ENCRYPTION_KEY, ENCRYPTION_SECRET))
 
-    assert object_.inputs["spec"]["secretEncryption"] == ENCRYPTED
+    assert obj.inputs["spec"]["secretEncryption"] == ENCRYPTED
     assert key.inputs["secretName"] == "hc1-etcd-encryption-key"
     named = {"namespace": "clusters", "name": "hc1-etcd-encryption-key", "secretName": "hc1-etcd-encryption-key"}
     assert named.items() <= secret.inputs.items()
-    assert made.waits_for(object_, secret)
+    assert made.waits_for(obj, secret)
     assert made.waits_for(secret, key)
     outputs = made.stack_outputs.values["hostedClusters"]["hc1"]
     assert outputs["encryptionKeySecret"] == "hc1-etcd-encryption-key"
@@ -228,7 +228,7 @@ def test_without_a_key_of_the_stacks_none_is_made(program: Program, given: dict[
     made = without_kms(program, **given)
 
     assert made.one(HOSTED_CLUSTER).inputs["spec"].get("secretEncryption") == encryption
-    assert [made.all(each) for each in (ENCRYPTION_KEY, ENCRYPTION_SECRET)] == [[], []]
+    assert [made.all(token) for token in (ENCRYPTION_KEY, ENCRYPTION_SECRET)] == [[], []]
     assert "encryptionKeySecret" not in made.stack_outputs.values["hostedClusters"]["hc1"]
 
 

@@ -35,9 +35,9 @@ def test_nobody_has_what_nobody_switched_on(stack: RecordingMonitor) -> None:
 
 
 def test_everything_that_was_there_is_the_same(stack: RecordingMonitor, backup: RecordingMonitor) -> None:
-    others = {each.urn: each.inputs for each in backup.registered if "etcd-backup" not in each.name}
+    others = {resource.urn: resource.inputs for resource in backup.registered if "etcd-backup" not in resource.name}
 
-    assert others == {each.urn: each.inputs for each in stack.registered}
+    assert others == {resource.urn: resource.inputs for resource in stack.registered}
     assert backup.outputs_of("hc1")["spec"] == stack.outputs_of("hc1")["spec"], "the API has no field for it"
 
 
@@ -46,7 +46,7 @@ def test_backups_are_written_to_their_storage_account_alone(backup: RecordingMon
 
 
 def test_the_storage_account_must_exist(program: Program, backup: RecordingMonitor) -> None:
-    invoked = {each.function: each.arguments for each in backup.invoked}
+    invoked = {call.function: call.arguments for call in backup.invoked}
     gone = program(
         hostedClusters=[switched_on("etcdBackup")],
         invokes=lookups(getStorageAccount=Exception('Status=404 Code="ResourceNotFound"')),
@@ -71,9 +71,9 @@ def test_the_upload_finds_its_document_where_hypershift_mounts_it(backup: Record
     # hypershift-operator/controllers/etcdbackup/reconciler.go:1045.
     assert words[:2] == ["--credential", "file:/etc/etcd-backup-creds/credentials"]
     [spec] = [
-        each.inputs["spec"]
-        for each in backup.all("kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass")
-        if each.inputs["metadata"]["name"] == "managed-azure-etcd-backup"
+        resource.inputs["spec"]
+        for resource in backup.all("kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass")
+        if resource.inputs["metadata"]["name"] == "managed-azure-etcd-backup"
     ]
     assert spec["parameters"]["objects"] == (
         "\narray:\n  - |\n    objectName: etcd-backup-hc1-json\n    objectAlias: credentials\n"
@@ -148,7 +148,7 @@ def test_the_cluster_api_provider_may_attach_the_identity_of_pulls(managed: Reco
     own = managed.one(ASSIGNMENT, "hc1-node-pool-management-roles-managed")
     assert right.inputs["principalId"] == own.inputs["principalId"]
     assert managed.waits_for(right, managed.one(IDENTITY, "hc1-acr-pull-identity"))
-    assert [each.name for each in managed.all(ASSIGNMENT) if "attacher" in each.name] == [right.name]
+    assert [resource.name for resource in managed.all(ASSIGNMENT) if "attacher" in resource.name] == [right.name]
 
 
 def test_the_nodes_pull_images_as_the_identity_that_the_hosted_cluster_names(managed: RecordingMonitor) -> None:
@@ -160,22 +160,24 @@ def test_the_nodes_pull_images_as_the_identity_that_the_hosted_cluster_names(man
         "credentials": {"type": "ManagedIdentity", "managedIdentity": {"resourceID": PULL}}
     }
     assert list(json.loads(nodes).items())[-1] == ("userAssignedIdentityID", PULL)
-    secrets = [json.dumps(each.inputs) for each in managed.all("kubernetes:core/v1:Secret")]
-    assert not [each for each in secrets if "userAssignedIdentityID" in each], "the control plane has its own"
+    secrets = [json.dumps(resource.inputs) for resource in managed.all("kubernetes:core/v1:Secret")]
+    assert not [secret for secret in secrets if "userAssignedIdentityID" in secret], "the control plane has its own"
 
 
 def test_service_accounts_of_the_management_cluster_use_the_identity_of_backups(managed: RecordingMonitor) -> None:
     found = [
-        each.inputs
-        for each in managed.all("azure-native:managedidentity:FederatedIdentityCredential")
-        if "velero" in each.name
+        resource.inputs
+        for resource in managed.all("azure-native:managedidentity:FederatedIdentityCredential")
+        if "velero" in resource.name
     ]
 
-    assert {each["subject"] for each in found} == {
+    assert {credential["subject"] for credential in found} == {
         "system:serviceaccount:openshift-adp:velero",
         "system:serviceaccount:hypershift:etcd-backup-job",
     }
-    assert {(each["issuer"], *each["audiences"]) for each in found} == {(ISSUER, "api://AzureADTokenExchange")}
+    assert {(credential["issuer"], *credential["audiences"]) for credential in found} == {
+        (ISSUER, "api://AzureADTokenExchange")
+    }
 
 
 def test_the_outputs_name_the_managed_identities(stack: RecordingMonitor, managed: RecordingMonitor) -> None:
@@ -190,7 +192,7 @@ def test_the_outputs_name_the_managed_identities(stack: RecordingMonitor, manage
 
 
 def test_the_registry_must_exist(managed: RecordingMonitor) -> None:
-    invoked = {each.function: each.arguments for each in managed.invoked}
+    invoked = {call.function: call.arguments for call in managed.invoked}
 
     assert invoked["azure-native:containerregistry:getRegistry"] == {
         "resourceGroupName": "images-dev",

@@ -27,7 +27,7 @@ def recorder(program: Program) -> RecordingMonitor:
 
 
 def test_each_row_has_a_managed_identity_as_create_iam_names_it(recorder: RecordingMonitor) -> None:
-    names = {each.inputs["resourceName"] for each in recorder.all(IDENTITY)}
+    names = {resource.inputs["resourceName"] for resource in recorder.all(IDENTITY)}
 
     assert names == {f"hc1-{row.workload.name}-hc1-infra" for row in PUBLIC if row.workload is not None}
 
@@ -35,14 +35,16 @@ def test_each_row_has_a_managed_identity_as_create_iam_names_it(recorder: Record
 def test_every_subject_is_trusted_with_the_audience_of_hypershift(recorder: RecordingMonitor) -> None:
     credentials = recorder.all(CREDENTIAL)
 
-    assert {each.inputs["subject"] for each in credentials} == {
+    assert {credential.inputs["subject"] for credential in credentials} == {
         subject.subject for row in PUBLIC if row.workload is not None for subject in row.workload.subjects
     }
-    assert {(each.inputs["issuer"], *each.inputs["audiences"]) for each in credentials} == {(ISSUER, "openshift")}
+    assert {(credential.inputs["issuer"], *credential.inputs["audiences"]) for credential in credentials} == {
+        (ISSUER, "openshift")
+    }
 
 
 def test_roles_are_named_as_hypershifts_cli_names_them(recorder: RecordingMonitor) -> None:
-    names = {(each.inputs["scope"], each.inputs["roleAssignmentName"]) for each in recorder.all(ASSIGNMENT)}
+    names = {(resource.inputs["scope"], resource.inputs["roleAssignmentName"]) for resource in recorder.all(ASSIGNMENT)}
     group = f"{world.GROUPS}/hc1-managed"
 
     of_group = {name for scope, name in names if scope == group}
@@ -52,7 +54,7 @@ def test_roles_are_named_as_hypershifts_cli_names_them(recorder: RecordingMonito
 
 
 def test_nothing_has_a_certificate_or_a_vault(recorder: RecordingMonitor) -> None:
-    kinds = {each.type for each in recorder.registered if not each.is_component}
+    kinds = {resource.type for resource in recorder.registered if not resource.is_component}
 
     assert not [kind for kind in kinds if kind.startswith(("azuread:", "idstack:", "azure-native:keyvault:"))] or (
         {kind for kind in kinds if kind.startswith("idstack:")} == {"idstack:index:StackOwner"}
@@ -74,10 +76,12 @@ def test_the_hosted_cluster_names_them_in_the_second_way(recorder: RecordingMoni
 def test_the_issuer_is_there_before_it_is_trusted(program: Program) -> None:
     recorder = program(**CONFIGURATIONS["workload identities and an issuer"], invokes=world.lookups())
     (documents,) = recorder.all("idstack:index:IssuerDocuments")
-    firsts = [each for each in recorder.all(CREDENTIAL) if each.name.endswith(("-account", "-node", "-registry"))]
+    firsts = [
+        resource for resource in recorder.all(CREDENTIAL) if resource.name.endswith(("-account", "-node", "-registry"))
+    ]
 
     assert firsts
-    assert all(documents.urn in each.request.dependencies for each in firsts)
+    assert all(documents.urn in first.request.dependencies for first in firsts)
     assert recorder.stack_outputs.values["keyVaultName"] == "kv-idstack-dev", "it has the key that signs"
     assert "keyVaultUserClientId" not in recorder.stack_outputs.values
 
@@ -103,4 +107,4 @@ def test_the_identity_that_attaches_others_to_nodes_is_the_federated_one(program
 
     recorder = program(hostedClusters=[cluster], **WITHOUT_VAULT, invokes=world.lookups())
 
-    assert [each for each in recorder.all(ASSIGNMENT) if "attacher" in each.name]
+    assert [resource for resource in recorder.all(ASSIGNMENT) if "attacher" in resource.name]

@@ -51,13 +51,13 @@ def test_what_mounts_a_credential_comes_after_its_secret(stack: RecordingMonitor
 @every_probe
 def test_a_mount_waits_for_the_roles_of_key_vault_user_and_identity(stack: RecordingMonitor, probe: str) -> None:
     needed = [
-        each
-        for each in stack.all(ASSIGNMENT)
-        if each.name.startswith(("key-vault-user-roles", f"hc1-{PROBES[probe][0]}-roles"))
+        resource
+        for resource in stack.all(ASSIGNMENT)
+        if resource.name.startswith(("key-vault-user-roles", f"hc1-{PROBES[probe][0]}-roles"))
     ]
 
     assert len(needed) >= 2
-    assert all(stack.waits_for(deployment(stack, probe), each) for each in needed)
+    assert all(stack.waits_for(deployment(stack, probe), resource) for resource in needed)
 
 
 @every_probe
@@ -65,10 +65,11 @@ def test_a_probe_comes_after_the_configuration_that_its_consumer_reads(stack: Re
     identity, configuration = PROBES[probe]
     kinds = ("kubernetes:core/v1:Secret", "kubernetes:infrastructure.cluster.x-k8s.io/v1beta1:AzureClusterIdentity")
     found = [
-        each.type
+        resource.type
         for kind in kinds
-        for each in stack.all(kind)
-        if each.name.startswith(f"hc1-cluster-side-{identity}-") and stack.waits_for(deployment(stack, probe), each)
+        for resource in stack.all(kind)
+        if resource.name.startswith(f"hc1-cluster-side-{identity}-")
+        and stack.waits_for(deployment(stack, probe), resource)
     ]
 
     assert found == ([] if configuration is None else [configuration])
@@ -76,13 +77,15 @@ def test_a_probe_comes_after_the_configuration_that_its_consumer_reads(stack: Re
 
 def test_every_object_comes_after_its_namespace(stack: RecordingMonitor) -> None:
     namespace = stack.one("kubernetes:core/v1:Namespace")
-    objects = [each for each in stack.registered if each.type.startswith("kubernetes:") and each != namespace]
+    objects = [
+        resource for resource in stack.registered if resource.type.startswith("kubernetes:") and resource != namespace
+    ]
 
     assert namespace.inputs["metadata"] == {"name": "clusters-hc1"}
     documents = sum(mount.config is not None or mount.cluster_identity for _, mount in MOUNTS)
     documents += 2 * sum(mount.platform is not None for _, mount in MOUNTS)
     assert len(objects) == len(IDENTITIES) + len(MOUNTS) + documents + len(("nodes' document",))
-    assert [each.name for each in objects if not stack.waits_for(each, namespace)] == []
+    assert [obj.name for obj in objects if not stack.waits_for(obj, namespace)] == []
 
 
 @pytest.fixture(scope="module")
@@ -124,13 +127,15 @@ def test_pods_are_kept_from_the_nodes_metadata_where_the_settings_say_so(
 def test_with_cluster_side_hypershift_there_is_no_kubernetes_object(
     for_hypershift: RecordingMonitor,
 ) -> None:
-    found = [each for each in for_hypershift.registered if "kubernetes" in each.type]
+    found = [resource for resource in for_hypershift.registered if "kubernetes" in resource.type]
 
     assert found == []
 
 
 def test_all_else_is_the_same_for_hypershift(stack: RecordingMonitor, for_hypershift: RecordingMonitor) -> None:
-    kept = {each.urn for each in stack.registered if "kubernetes" not in each.type and each.type != GUARD}
+    kept = {
+        resource.urn for resource in stack.registered if "kubernetes" not in resource.type and resource.type != GUARD
+    }
 
-    assert {each.urn for each in for_hypershift.registered} == kept
+    assert {resource.urn for resource in for_hypershift.registered} == kept
     assert for_hypershift.stack_outputs.values == {**stack.stack_outputs.values, "clusterSide": "hypershift"}

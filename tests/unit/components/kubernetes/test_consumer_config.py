@@ -66,7 +66,7 @@ def test_each_consumer_gets_its_document_to_the_byte(stack: RecordingMonitor, id
 
 
 def test_no_other_identity_has_a_configuration_document(stack: RecordingMonitor) -> None:
-    assert len([each for each in stack.all(SECRET) if "cloud.conf" in each.inputs["data"]]) == 4
+    assert len([resource for resource in stack.all(SECRET) if "cloud.conf" in resource.inputs["data"]]) == 4
 
 
 def test_the_nodes_configuration_is_a_config_map_in_clear(stack: RecordingMonitor) -> None:
@@ -98,7 +98,7 @@ def test_capz_finds_its_file_in_an_azure_cluster_identity(stack: RecordingMonito
 
 
 def test_the_definition_of_hypershift_accepts_it(stack: RecordingMonitor) -> None:
-    kind = next(each for each in KINDS if each.kind == "AzureClusterIdentity")
+    kind = next(resource_kind for resource_kind in KINDS if resource_kind.kind == "AzureClusterIdentity")
 
     _, findings = schemas.check(kind, dict(stack.one(CLUSTER_IDENTITY).inputs))
 

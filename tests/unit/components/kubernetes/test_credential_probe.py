@@ -92,10 +92,12 @@ def arguments(stack: RecordingMonitor, name: str) -> dict[str, str]:
 
 
 def test_there_is_one_probe_for_each_mount(stack: RecordingMonitor) -> None:
-    deployments = [each.inputs["metadata"] for each in stack.all(DEPLOYMENT)]
+    deployments = [resource.inputs["metadata"] for resource in stack.all(DEPLOYMENT)]
 
-    assert sorted(each["name"] for each in deployments) == sorted(row.probe_name(mount) for row, mount in MOUNTS)
-    assert {each["namespace"] for each in deployments} == {"clusters-hc1"}
+    assert sorted(deployment["name"] for deployment in deployments) == sorted(
+        row.probe_name(mount) for row, mount in MOUNTS
+    )
+    assert {deployment["namespace"] for deployment in deployments} == {"clusters-hc1"}
 
 
 @every_probe
@@ -103,9 +105,11 @@ def test_a_probe_mounts_its_credential_where_the_consumer_does(stack: RecordingM
     secret_provider_class, path, _ = PROBES[name]
     pod = spec(stack, name)["template"]["spec"]
 
-    volume = next(each for each in pod["volumes"] if "csi" in each)
+    volume = next(pod_volume for pod_volume in pod["volumes"] if "csi" in pod_volume)
     assert volume["csi"]["volumeAttributes"] == {"secretProviderClass": secret_provider_class}
-    mount = next(each for each in pod["containers"][0]["volumeMounts"] if each["name"] == volume["name"])
+    mount = next(
+        volume_mount for volume_mount in pod["containers"][0]["volumeMounts"] if volume_mount["name"] == volume["name"]
+    )
     assert (mount["mountPath"], mount["readOnly"]) == (path, True)
 
 

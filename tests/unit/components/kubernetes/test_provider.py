@@ -42,4 +42,4 @@ def test_an_unreadable_kubeconfig_is_an_error_with_a_fix(program: Program) -> No
         "([Errno 2] No such file or directory: 'absent'). Accepted is the path of a kubeconfig file, or nothing: then "
         "the stack makes its own for aks-dev/aks-mgmt-dev."
     )
-    assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
+    assert [name for name in recorder.names() if not name.startswith("pulumi:providers:")] == []

@@ -13,19 +13,19 @@ CLASS = "kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass"
 # Of the hypershift-operator, which annotates all that it writes (its createorupdate_annotation_enforcer.go); the other
 # classes are the control-plane operator's.
 ANNOTATED = {"managed-azure-cpo", "managed-azure-kms", "managed-azure-nodepool-management"}
-SECRETS = {each.secret_provider_class: f"{each.secret_stem}-hc1-json" for each in IDENTITIES}
+SECRETS = {identity.secret_provider_class: f"{identity.secret_stem}-hc1-json" for identity in IDENTITIES}
 
 
 def test_there_is_one_for_each_identity_in_the_control_planes_namespace(stack: RecordingMonitor) -> None:
-    metadata = [each.inputs["metadata"] for each in stack.all(CLASS)]
+    metadata = [resource.inputs["metadata"] for resource in stack.all(CLASS)]
 
-    assert sorted(each["name"] for each in metadata) == sorted(SECRETS)
-    assert {each["namespace"] for each in metadata} == {"clusters-hc1"}
+    assert sorted(meta["name"] for meta in metadata) == sorted(SECRETS)
+    assert {meta["namespace"] for meta in metadata} == {"clusters-hc1"}
 
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_it_fetches_the_identitys_secret_as_the_key_vault_user(stack: RecordingMonitor, name: str) -> None:
-    found = next(each.inputs for each in stack.all(CLASS) if each.inputs["metadata"]["name"] == name)
+    found = next(resource.inputs for resource in stack.all(CLASS) if resource.inputs["metadata"]["name"] == name)
 
     annotations = {"annotations": {"hypershift.openshift.io/cluster": "clusters/hc1"}} if name in ANNOTATED else {}
     assert found == {

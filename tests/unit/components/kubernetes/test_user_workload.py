@@ -148,10 +148,10 @@ def test_more_than_one_pod_gets_a_disruption_budget(with_workloads: RecordingMon
 def test_a_workload_comes_after_all_that_it_mounts(with_workloads: RecordingMonitor) -> None:
     workload = with_workloads.one(DEPLOYMENT, "hc1-cluster-side-workload-backup-deployment")
     needed = [
-        each
-        for each in with_workloads.registered
+        resource
+        for resource in with_workloads.registered
         for identity in ("kms", "disk")
-        if each.name
+        if resource.name
         in (
             f"hc1-{identity}-credential-secret",
             f"hc1-{identity}-roles-managed",
@@ -161,11 +161,11 @@ def test_a_workload_comes_after_all_that_it_mounts(with_workloads: RecordingMoni
     ]
 
     assert len(needed) == 7, "the role of KMS is at its vault"
-    assert [each.name for each in needed if not with_workloads.waits_for(workload, each)] == []
+    assert [resource.name for resource in needed if not with_workloads.waits_for(workload, resource)] == []
 
 
 def test_a_workload_changes_nothing_else(stack: RecordingMonitor, with_workloads: RecordingMonitor) -> None:
-    added = {each.urn for each in with_workloads.registered} - {each.urn for each in stack.registered}
+    added = {resource.urn for resource in with_workloads.registered} - {resource.urn for resource in stack.registered}
 
     assert len(added) == 2 + 2 + 1
     assert all("hc1-cluster-side-workload-" in urn for urn in added)

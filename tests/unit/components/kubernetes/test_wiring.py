@@ -43,9 +43,9 @@ CONFIGURED: list[Wiring] = [
 ]
 # All others get the credential's volume and nothing else.
 PLAIN: list[Wiring] = [
-    (each.field, index, mount.volume, mount.path, None, None)
-    for each in CONTROL_PLANE
-    for index, mount in enumerate(each.mounts)
+    (identity.field, index, mount.volume, mount.path, None, None)
+    for identity in CONTROL_PLANE
+    for index, mount in enumerate(identity.mounts)
     if mount.config is None and mount.credential_env is None
 ]
 MOUNTS = [*CONFIGURED, *PLAIN]
@@ -93,7 +93,7 @@ def test_a_mount_adds_its_volumes_its_mounts_and_its_variable(
 
 
 def test_the_tables_above_have_every_mount() -> None:
-    assert len(MOUNTS) == sum(len(each.mounts) for each in CONTROL_PLANE)
+    assert len(MOUNTS) == sum(len(identity.mounts) for identity in CONTROL_PLANE)
 
 
 def test_one_pod_can_have_two_identities() -> None:
@@ -103,7 +103,10 @@ def test_one_pod_can_have_two_identities() -> None:
     got = wired(wired(pod(), own, secret_provider_class="managed-azure-cpo"), kms)
 
     assert got["volumes"] == [credential_volume("cpo-cert", "managed-azure-cpo"), credential_volume("kms-cert")]
-    assert [each["mountPath"] for each in got["containers"][0]["volumeMounts"]] == ["/mnt/certs", "/mnt/kms"]
+    assert [volume_mount["mountPath"] for volume_mount in got["containers"][0]["volumeMounts"]] == [
+        "/mnt/certs",
+        "/mnt/kms",
+    ]
 
 
 def test_other_containers_get_nothing() -> None:
@@ -121,15 +124,17 @@ def test_several_containers_share_one_volume() -> None:
 
     got = wired(before, row("kms").mounts[0], *names)
 
-    assert [each["name"] for each in got["volumes"]] == ["kms-cert", "azure-kms-credentials"]
-    assert [len(each.get("volumeMounts", [])) for each in got["containers"]] == [0, 2, 2]
+    assert [volume["name"] for volume in got["volumes"]] == ["kms-cert", "azure-kms-credentials"]
+    assert [len(container.get("volumeMounts", [])) for container in got["containers"]] == [0, 2, 2]
 
 
 def test_an_init_container_can_have_an_identity() -> None:
     got = wired({**pod(), "initContainers": [{"name": "first"}]}, row("network").mounts[0], "first")
 
     assert got["containers"] == pod()["containers"]
-    assert [each["mountPath"] for each in got["initContainers"][0]["volumeMounts"]] == ["/var/run/secrets/azure"]
+    assert [volume_mount["mountPath"] for volume_mount in got["initContainers"][0]["volumeMounts"]] == [
+        "/var/run/secrets/azure"
+    ]
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"])
@@ -227,7 +232,7 @@ _pods: st.SearchStrategy[Pod] = st.builds(
     lambda divided, others: {**others, **divided},
     st.builds(
         _divided,
-        st.lists(_containers, min_size=2, max_size=4, unique_by=lambda each: each["name"]),
+        st.lists(_containers, min_size=2, max_size=4, unique_by=lambda container: container["name"]),
         st.integers(min_value=0, max_value=1),
     ),
     st.fixed_dictionaries({}, optional={"volumes": _entries("name"), "serviceAccountName": _names}),
@@ -240,7 +245,7 @@ _wraps: st.SearchStrategy[Callable[[Pod], dict[str, Any]]] = st.sampled_from(
         lambda spec: {"kind": "Job", "spec": {"template": {"metadata": {}, "spec": spec}}},
     ]
 )
-_mounts = st.sampled_from([mount for each in CONTROL_PLANE for mount in each.mounts])
+_mounts = st.sampled_from([mount for identity in CONTROL_PLANE for mount in identity.mounts])
 
 
 def _every_container(spec: Pod) -> list[dict[str, Any]]:
@@ -248,7 +253,7 @@ def _every_container(spec: Pod) -> list[dict[str, Any]]:
 
 
 def _some_containers(data: st.DataObject, spec: Pod) -> set[str]:
-    return data.draw(st.sets(st.sampled_from([each["name"] for each in _every_container(spec)]), min_size=1))
+    return data.draw(st.sets(st.sampled_from([container["name"] for container in _every_container(spec)]), min_size=1))
 
 
 @given(spec=_pods, wrap=_wraps, mount=_mounts, data=st.data())
@@ -278,10 +283,10 @@ def test_nothing_is_taken_away_moved_or_changed(spec: Pod, mount: Mount, data: s
     got = wired(spec, mount, *containers)
 
     assert spec == before, "the pod that was given is not touched"
-    for each in _every_container(got):
-        if each["name"] in containers:
-            _drop_additions(each, "env", "name")
-            _drop_additions(each, "volumeMounts", "mountPath")
+    for container in _every_container(got):
+        if container["name"] in containers:
+            _drop_additions(container, "env", "name")
+            _drop_additions(container, "volumeMounts", "mountPath")
     _drop_additions(got, "volumes", "name")
     assert _without_empty_lists(got) == _without_empty_lists(before)
 
@@ -293,7 +298,7 @@ def _drop_additions(owner: dict[str, Any], field: str, key: str) -> None:
 def _without_empty_lists(value: Any) -> Any:
     """A list that is absent and one that is empty are the same to Kubernetes."""
     if isinstance(value, dict):
-        return {key: _without_empty_lists(each) for key, each in value.items() if each != []}
+        return {key: _without_empty_lists(part) for key, part in value.items() if part != []}
     if isinstance(value, list):
-        return [_without_empty_lists(each) for each in value]
+        return [_without_empty_lists(part) for part in value]
     return value

@@ -118,7 +118,7 @@ def test_no_certificate_offers_its_private_key() -> None:
     recorder = built()
 
     assert not [name for name in CertificateOutputs.__annotations__ if "private" in name.lower()]
-    assert [each.name for each in recorder.registered if each.request.additionalSecretOutputs] == []
+    assert [resource.name for resource in recorder.registered if resource.request.additionalSecretOutputs] == []
 
 
 def test_a_kubeconfig_is_secret_as_an_output_too() -> None:
@@ -148,6 +148,6 @@ def test_a_kubeconfig_is_secret_as_an_output_too() -> None:
             oldPublicKeys=[],
         )
 
-    secrets = {each.name: list(each.request.additionalSecretOutputs) for each in run(build).registered}
+    secrets = {resource.name: list(resource.request.additionalSecretOutputs) for resource in run(build).registered}
 
     assert [secrets[name] for name in ("gate", "guard", "key")] == [["kubeconfig"]] * 3

@@ -23,7 +23,7 @@ def test_a_failed_sign_in_is_reported_before_the_first_resource(
         "idstack:managementCluster: idstack got no token for the API server: c.pem: the certificate 9F expired. "
         "Nothing was changed."
     )
-    assert [each for each in recorder.names() if not each.startswith("pulumi:providers:azure")] == []
+    assert [name for name in recorder.names() if not name.startswith("pulumi:providers:azure")] == []
 
 
 def test_with_azure_rbac_the_missing_role_assignment_is_printed(

@@ -56,9 +56,9 @@ def after(run: RecordingMonitor) -> dict[str, Any]:
 def state(run: RecordingMonitor, *names: str) -> dict[str, Any]:
     """The resources that a run has registered, or those of these names alone, as the engine reads them."""
     return {
-        each.urn: {"type": each.type, "outputs": dict(each.inputs)}
-        for each in run.registered
-        if not names or each.name in names
+        resource.urn: {"type": resource.type, "outputs": dict(resource.inputs)}
+        for resource in run.registered
+        if not names or resource.name in names
     }
 
 
@@ -73,7 +73,7 @@ def test_a_namespace_that_hypershift_uses_already_is_not_adopted(program: Progra
     recorder = program(control_planes=HC1, options={"refused": True}, lookups_only=True)
 
     assert recorder.problems == [("hostedClusters[0].name", "namespace-in-use")]
-    assert [each for each in recorder.names() if not each.startswith("pulumi:providers:azure")] == []
+    assert [name for name in recorder.names() if not name.startswith("pulumi:providers:azure")] == []
 
 
 def test_a_stack_whose_namespace_hypershift_has_taken_does_not_go_on(next_run: Run) -> None:
@@ -143,13 +143,17 @@ def switch(program: Program, stack: RecordingMonitor) -> RecordingMonitor:
 
 
 def test_the_switch_keeps_what_hypershift_uses_as_it_is(stack: RecordingMonitor, switch: RecordingMonitor) -> None:
-    objects = {each.urn: each for each in switch.registered if each.type.startswith("kubernetes:")}
-    shared = {each.urn for each in stack.registered if each.type.startswith("kubernetes:") and "probe" not in each.name}
+    objects = {resource.urn: resource for resource in switch.registered if resource.type.startswith("kubernetes:")}
+    shared = {
+        resource.urn
+        for resource in stack.registered
+        if resource.type.startswith("kubernetes:") and "probe" not in resource.name
+    }
 
     assert objects.keys() == shared
-    assert all(each.request.retainOnDelete for each in objects.values())
-    assert all(list(each.request.ignoreChanges) == ["*"] for each in objects.values())
-    assert not any(each.request.retainOnDelete for each in stack.registered)
+    assert all(obj.request.retainOnDelete for obj in objects.values())
+    assert all(list(obj.request.ignoreChanges) == ["*"] for obj in objects.values())
+    assert not any(resource.request.retainOnDelete for resource in stack.registered)
 
 
 def test_the_switch_says_what_it_leaves(next_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,45 +162,53 @@ def test_the_switch_says_what_it_leaves(next_run: Run, monkeypatch: pytest.Monke
 
     next_run(clusterSide="hypershift", control_planes=HC1)
 
-    assert [each.partition(":")[0] for each in told] == ["clusters-hc1 is left to HyperShift"]
+    assert [message.partition(":")[0] for message in told] == ["clusters-hc1 is left to HyperShift"]
 
 
 def test_the_switch_opens_the_guard(stack: RecordingMonitor, switch: RecordingMonitor) -> None:
-    assert [each.inputs["handedOver"] for each in stack.all(GUARD)] == [False, False]
-    assert [each.inputs["handedOver"] for each in switch.all(GUARD)] == [True, True]
-    assert not any(each.request.retainOnDelete for each in switch.all(GUARD))
+    assert [resource.inputs["handedOver"] for resource in stack.all(GUARD)] == [False, False]
+    assert [resource.inputs["handedOver"] for resource in switch.all(GUARD)] == [True, True]
+    assert not any(resource.request.retainOnDelete for resource in switch.all(GUARD))
     assert switch.stack_outputs.values["clusterSide"] == "hypershift"
 
 
 def test_a_switch_without_a_control_plane_takes_the_objects_away(next_run: Run) -> None:
     recorder = next_run(clusterSide="hypershift", lookups_only=False)
 
-    assert [each for each in recorder.registered if each.type == GUARD or each.type.startswith("kubernetes:")] == []
+    assert [
+        resource
+        for resource in recorder.registered
+        if resource.type == GUARD or resource.type.startswith("kubernetes:")
+    ] == []
 
 
 def test_the_guard_goes_before_all_that_a_control_plane_needs(stack: RecordingMonitor) -> None:
     guard = stack.one(GUARD, "hc1-namespace-guard")
     needed = [
-        each
-        for each in stack.registered
-        if each.type.startswith(("kubernetes:", "azure-native:", "azuread:", "idstack:index:"))
-        and "probe" not in each.name
-        and each != guard
+        resource
+        for resource in stack.registered
+        if resource.type.startswith(("kubernetes:", "azure-native:", "azuread:", "idstack:index:"))
+        and "probe" not in resource.name
+        and resource != guard
     ]
 
     assert len(needed) > 100
-    assert [each.name for each in needed if not stack.waits_for(guard, each)] == []
+    assert [resource.name for resource in needed if not stack.waits_for(guard, resource)] == []
     assert guard.secrets == {"kubeconfig"}
 
 
 def test_what_is_in_the_namespace_comes_after_a_guard_of_it(stack: RecordingMonitor) -> None:
     guard = stack.one(GUARD, "hc1-cluster-side-guard")
     [namespace] = stack.all("kubernetes:core/v1:Namespace")
-    inside = [each for each in stack.registered if each.type.startswith("kubernetes:") and each != namespace]
+    inside = [
+        resource for resource in stack.registered if resource.type.startswith("kubernetes:") and resource != namespace
+    ]
 
-    assert [each.name for each in inside if not stack.waits_for(each, guard)] == []
+    assert [resource.name for resource in inside if not stack.waits_for(resource, guard)] == []
     assert [
-        each.name for each in stack.registered if "-cluster-side-" in each.name and stack.waits_for(guard, each)
+        resource.name
+        for resource in stack.registered
+        if "-cluster-side-" in resource.name and stack.waits_for(guard, resource)
     ] == [namespace.name]
 
 
@@ -209,17 +221,21 @@ def test_a_run_that_was_cut_off_has_made_its_namespace_all_the_same(cut_off: Run
 
 def test_of_a_run_that_was_cut_off_what_is_in_the_state_is_left_alone(cut_off: Run) -> None:
     switch = cut_off(clusterSide="hypershift")
-    [namespace] = [each for each in switch.registered if each.type.startswith("kubernetes:")]
+    [namespace] = [resource for resource in switch.registered if resource.type.startswith("kubernetes:")]
 
     assert namespace.name == "hc1-cluster-side-namespace"
     assert namespace.request.retainOnDelete
-    assert [each.inputs["handedOver"] for each in switch.all(GUARD)] == [True, True]
+    assert [resource.inputs["handedOver"] for resource in switch.all(GUARD)] == [True, True]
 
 
 def test_what_was_left_leaves_the_state_with_the_next_run(program: Program, switch: RecordingMonitor) -> None:
     recorder = program(invokes=after(switch), clusterSide="hypershift", control_planes=HC1)
 
-    assert [each for each in recorder.registered if each.type == GUARD or each.type.startswith("kubernetes:")] == []
+    assert [
+        resource
+        for resource in recorder.registered
+        if resource.type == GUARD or resource.type.startswith("kubernetes:")
+    ] == []
 
 
 def test_a_switch_that_was_cut_off_before_its_last_guard_goes_on(
@@ -230,7 +246,7 @@ def test_a_switch_that_was_cut_off_before_its_last_guard_goes_on(
 
     recorder = program(invokes=answers, clusterSide="hypershift", control_planes=HC1)
 
-    assert {each.urn for each in recorder.registered} == {each.urn for each in switch.registered}
+    assert {resource.urn for resource in recorder.registered} == {resource.urn for resource in switch.registered}
 
 
 def test_a_state_that_cannot_be_read_ends_the_run(program: Program) -> None:

@@ -134,7 +134,7 @@ def test_another_managed_identity_is_another_credential(program: Program, next_r
     assert lost(recorder) == ["imageRegistry: hc1-image-registry -> hc1-image-registry-2"]
 
 
-_HERE = [{**each, "location": "eastus"} for each in (hosted_cluster(), SECOND_CLUSTER)]
+_HERE = [{**cluster, "location": "eastus"} for cluster in (hosted_cluster(), SECOND_CLUSTER)]
 
 
 def test_another_region_replaces_what_the_stack_makes_there(next_run: Run) -> None:
@@ -161,7 +161,7 @@ def test_the_region_of_one_identity_is_named_by_its_own_key(next_run: Run) -> No
 
 def test_the_identities_may_stay_in_their_region_while_the_stack_moves(next_run: Run) -> None:
     pinned = {"dataPlaneIdentities": {row.field: {"location": "eastus"} for row in DATA_PLANE}}
-    clusters = [each | pinned for each in _HERE]
+    clusters = [cluster | pinned for cluster in _HERE]
 
     assert next_run(location="westus", hostedClusters=clusters).failure is None
 
@@ -218,7 +218,7 @@ def test_the_issuer_that_the_stack_makes_is_not_replaced_unasked(
 ) -> None:
     def clusters(**changes: Any) -> list[dict[str, Any]]:
         given = {**hosted_cluster(**_CREATED), "location": "eastus", "issuerURL": None, **changes}
-        return [{name: each for name, each in given.items() if each is not None}]
+        return [{name: value for name, value in given.items() if value is not None}]
 
     last = program(hostedClusters=clusters(), clusterSide="hypershift", location="eastus").stack_outputs.values
 

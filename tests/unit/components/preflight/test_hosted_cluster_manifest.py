@@ -16,7 +16,9 @@ from tests.unit.components.world import GROUPS, hosted_cluster, settings
 def refused(program: Program, given: dict[str, Any], **changes: Any) -> RecordingMonitor:
     clusters = [hosted_cluster(hostedCluster={"serviceAccountSigningKey": "key"} | given, **changes)]
     recorder = program(clusterSide="hypershift", hostedClusters=clusters, options={"refused": True})
-    assert [each.type for each in recorder.registered if not each.type.startswith("pulumi:providers:")] == []
+    assert [
+        resource.type for resource in recorder.registered if not resource.type.startswith("pulumi:providers:")
+    ] == []
     return recorder
 
 

@@ -53,7 +53,7 @@ def report(program: Program, capfd: pytest.CaptureFixture[str], *texts: str, **a
     """The report of the program. None of `texts`, nor a line of a key in them, is in any output."""
     recorder = program(options={"refused": True}, **arguments)
     assert recorder.failure is not None
-    assert {each.type.partition(":")[0] for each in recorder.registered} == {"pulumi"}, "only the providers"
+    assert {resource.type.partition(":")[0] for resource in recorder.registered} == {"pulumi"}, "only the providers"
     report_text = str(recorder.failure)
     error: BaseException | None = recorder.failure
     shown = "".join(capfd.readouterr())
@@ -68,7 +68,7 @@ def report(program: Program, capfd: pytest.CaptureFixture[str], *texts: str, **a
 def secret_lines(text: str) -> list[str]:
     """The long words of a document's `client_secret`, and those of the private key in it."""
     encoded = re.findall(r"[0-9A-Za-z+/]{100,}={0,2}", text)
-    keys = "".join(base64.b64decode(each).decode("ascii", "ignore").partition("-----END")[0] for each in encoded)
+    keys = "".join(base64.b64decode(word).decode("ascii", "ignore").partition("-----END")[0] for word in encoded)
     return [*encoded, *re.findall(r"[0-9A-Za-z+/]{60,}", keys)]
 
 
@@ -143,7 +143,7 @@ def test_the_certificates_end_counts_whatever_the_document_says(program: Program
 
     recorder = program(hostedClusters=[hosted_cluster(identities={_FIELD: identity(document)})])
 
-    [secret] = [each for each in recorder.all("idstack:index:CredentialSecret") if "file" in each.inputs]
+    [secret] = [resource for resource in recorder.all("idstack:index:CredentialSecret") if "file" in resource.inputs]
     assert secret.inputs["notAfter"] == rfc3339.render(pinned.not_after)
 
 

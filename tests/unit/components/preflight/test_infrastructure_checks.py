@@ -93,7 +93,7 @@ BOTH = [(f"hostedClusters[0].{key}", "subnet-attachment-differs") for key in NAM
         (ATTACHED, NAMED, "builtin", []),
         (ATTACHED, {}, "builtin", BOTH),
         (ATTACHED, {}, "hypershift", []),
-        (ATTACHED, {key: f"{each}2" for key, each in NAMED.items()}, "hypershift", BOTH),
+        (ATTACHED, {key: f"{resource_id}2" for key, resource_id in NAMED.items()}, "hypershift", BOTH),
         ({"networkSecurityGroup": {"id": SECURITY_GROUP}}, NAMED, "builtin", BOTH),
     ],
     ids=["as it is", "not named", "not needed", "another one", "nothing attached"],
@@ -181,12 +181,12 @@ def test_of_infrastructure_that_the_stack_makes_only_the_public_zone_exists(prog
 
     assert recorder.failure is None
     groups = [
-        each.arguments["resourceGroupName"]
-        for each in recorder.invoked
-        if each.function == "azure-native:resources:getResourceGroup"
+        call.arguments["resourceGroupName"]
+        for call in recorder.invoked
+        if call.function == "azure-native:resources:getResourceGroup"
     ]
     assert sorted(groups) == ["dns-dev", "identity-dev"]
-    asked = {each.function.rpartition(":")[2] for each in recorder.invoked}
+    asked = {call.function.rpartition(":")[2] for call in recorder.invoked}
     assert asked.isdisjoint({"getVirtualNetwork", "getSubnet", "getNetworkSecurityGroup", "getLoadBalancer"})
     assert "getZone" in asked
     assert "getPrivateZone" not in asked

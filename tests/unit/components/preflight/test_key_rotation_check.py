@@ -106,9 +106,9 @@ def test_the_backup_key_may_go_once_hypershift_has_finished(
     hypershift_says(existing_cluster, active="kv-b")
 
     assert run("kv-b").failure is None
-    assert [each for each in told if "backupKey" in each] == []
+    assert [message for message in told if "backupKey" in message] == []
     assert run("kv-b", "kv-a").failure is None
-    assert len([each for each in told if "backupKey" in each]) == 1, "it says that the backup key may go"
+    assert len([message for message in told if "backupKey" in message]) == 1, "it says that the backup key may go"
 
 
 def test_a_hosted_cluster_that_is_not_there_needs_no_key(run: Run) -> None:
@@ -135,7 +135,7 @@ def test_a_status_that_cannot_be_read_is_a_warning(
     assert run("kv-b", managementCluster=None, keyVaultUser=_OWN, hostedClusters=[_cli_made("kv-b")]).failure is None
     assert run("kv-b", last=("kv-b",)).failure is None
     assert len(warnings) == 2, "a warning for each role that goes, none without"
-    assert all("the KMS identity of hc1 loses its role on kv-a" in each for each in warnings)
+    assert all("the KMS identity of hc1 loses its role on kv-a" in warning for warning in warnings)
     assert f"may not read {PATH}" in warnings[0]
     assert "the stack has no managementCluster" in warnings[1]
 

@@ -265,7 +265,7 @@ def test_the_same_document_and_a_renewal_are_not_refused(
 
 
 def test_objects_are_looked_up_by_the_names_in_their_ids(stack: RecordingMonitor) -> None:
-    invoked = {each.function.partition(":")[2]: each.arguments for each in stack.invoked}
+    invoked = {call.function.partition(":")[2]: call.arguments for call in stack.invoked}
 
     assert invoked["network:getSubnet"] == {
         "resourceGroupName": "hc1-network",
@@ -280,11 +280,11 @@ def test_objects_are_looked_up_by_the_names_in_their_ids(stack: RecordingMonitor
 
 
 def test_every_lookup_goes_through_the_explicit_provider(stack: RecordingMonitor) -> None:
-    found = [each for each in stack.invoked if each.function.startswith("azure-native:")]
+    found = [call for call in stack.invoked if call.function.startswith("azure-native:")]
 
     assert len(found) == 9
-    assert {each.provider for each in found} == {"azure"}
-    others = [each.function for each in stack.invoked if each not in found]
+    assert {call.provider for call in found} == {"azure"}
+    others = [call.function for call in stack.invoked if call not in found]
     assert others == [
         "pulumi:pulumi:readStackOutputs",
         "idstack:index:prefetchSecrets",
@@ -299,12 +299,12 @@ def test_the_secrets_of_all_schedules_are_prefetched(program: Program) -> None:
 
     addresses = ("cloud", "tenantId", "vaultId", "secretName")
     decided = [
-        {name: each.inputs[name] for name in addresses}
-        for each in stack.registered
-        if each.type == "idstack:index:RenewalSchedule"
+        {name: resource.inputs[name] for name in addresses}
+        for resource in stack.registered
+        if resource.type == "idstack:index:RenewalSchedule"
     ]
-    [prefetched] = [each.arguments for each in stack.invoked if each.function == "idstack:index:prefetchSecrets"]
+    [prefetched] = [call.arguments for call in stack.invoked if call.function == "idstack:index:prefetchSecrets"]
     names = prefetched["secretNames"]
     common = {name: value for name, value in prefetched.items() if name != "secretNames"}
-    assert sorted(names) == sorted(each["secretName"] for each in decided)
-    assert [{**common, "secretName": each["secretName"]} for each in decided] == decided
+    assert sorted(names) == sorted(secret["secretName"] for secret in decided)
+    assert [{**common, "secretName": secret["secretName"]} for secret in decided] == decided

@@ -77,13 +77,13 @@ def test_its_secrets_are_in_the_shared_vault_for_its_key_vault_user(cluster_stac
     schedules = cluster_stack.all("idstack:index:RenewalSchedule")
     classes = cluster_stack.all("kubernetes:secrets-store.csi.x-k8s.io/v1:SecretProviderClass")
 
-    assert {each.inputs["vaultId"] for each in (*secrets, *schedules)} == {VAULT}
-    parameters = [each.inputs["spec"]["parameters"] for each in classes]
-    assert {(each["keyvaultName"], each["userAssignedIdentityID"]) for each in parameters} == {
+    assert {resource.inputs["vaultId"] for resource in (*secrets, *schedules)} == {VAULT}
+    parameters = [class_.inputs["spec"]["parameters"] for class_ in classes]
+    assert {(parameter["keyvaultName"], parameter["userAssignedIdentityID"]) for parameter in parameters} == {
         ("kv-idstack-dev", ADD_ON["clientId"])
     }
     identities = cluster_stack.all("azure-native:managedidentity:UserAssignedIdentity")
-    assert {each.inputs["resourceGroupName"] for each in identities} == {"hc1-identity"}
+    assert {identity.inputs["resourceGroupName"] for identity in identities} == {"hc1-identity"}
 
 
 def test_it_exports_what_a_stack_with_its_own_vault_exports(
@@ -102,7 +102,7 @@ def test_a_stored_credential_is_looked_up_in_the_shared_vault(program: Program) 
 
     recorder = program(invokes=exporting(OUTPUTS), **CLUSTER_STACK, hostedClusters=clusters)
 
-    looked_up = [each.arguments for each in recorder.invoked if each.function == "azure-native:keyvault:getSecret"]
+    looked_up = [call.arguments for call in recorder.invoked if call.function == "azure-native:keyvault:getSecret"]
     assert looked_up == [
         {"resourceGroupName": "identity-dev", "vaultName": "kv-idstack-dev", "secretName": "uamsi-ciro"}
     ]
@@ -187,7 +187,7 @@ def test_an_output_that_is_no_resource_id_is_refused_and_nothing_is_asked(
 
     assert recorder.problems == [("sharedStack", "shared-stack-output-malformed")]
     assert f"whose output {next(iter(changes))} is not of the form" in str(recorder.failure)
-    assert [each.function for each in recorder.invoked if each.function != "pulumi:pulumi:readStackOutputs"] == []
+    assert [call.function for call in recorder.invoked if call.function != "pulumi:pulumi:readStackOutputs"] == []
 
 
 def test_an_unused_secret_output_does_not_matter(program: Program) -> None:
@@ -235,9 +235,10 @@ def test_the_reader_of_single_secrets_gets_its_role_on_those_of_this_stack(
 ) -> None:
     outputs = {**OUTPUTS, "keyVaultUserObjectId": ADD_ON["objectId"]}
     recorder = program(invokes=exporting(outputs), **CLUSTER_STACK)
-    made = {each.inputs["scope"] for each in recorder.registered if each.name.endswith("-reader-secret")}
+    made = {resource.inputs["scope"] for resource in recorder.registered if resource.name.endswith("-reader-secret")}
 
     assert made == {
-        f"{VAULT}/secrets/{each.inputs['secretName']}" for each in recorder.all("idstack:index:CredentialSecret")
+        f"{VAULT}/secrets/{resource.inputs['secretName']}"
+        for resource in recorder.all("idstack:index:CredentialSecret")
     }
-    assert not [each for each in cluster_stack.registered if "-reader" in each.name]
+    assert not [resource for resource in cluster_stack.registered if "-reader" in resource.name]

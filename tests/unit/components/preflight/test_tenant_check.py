@@ -25,8 +25,8 @@ def test_another_tenant_is_an_error_before_the_first_resource(program: Program) 
         f"`az login --tenant {TENANT}` (in CI: set ARM_TENANT_ID), or correct it with "
         f"`idstack pulumi --stack test -- config set tenantId {OTHER_TENANT}`."
     )
-    assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
-    assert [each.function for each in recorder.invoked if each.provider] == [
+    assert [name for name in recorder.names() if not name.startswith("pulumi:providers:")] == []
+    assert [call.function for call in recorder.invoked if call.provider] == [
         "azure-native:authorization:getClientConfig"
     ]
 
@@ -40,7 +40,7 @@ def test_a_failed_sign_in_of_the_deployer_is_an_error_with_a_fix(program: Progra
         "the deployer cannot sign in to Azure: AADSTS7000215: Invalid client secret provided. Nothing was changed. "
         f"Sign in with `az login --tenant {TENANT}` (in CI: set the ARM_* variables of the providers)."
     )
-    assert [each for each in recorder.names() if not each.startswith("pulumi:providers:")] == []
+    assert [name for name in recorder.names() if not name.startswith("pulumi:providers:")] == []
 
 
 def test_a_clock_that_is_off_is_the_fix_of_an_assertion_out_of_time(program: Program) -> None:

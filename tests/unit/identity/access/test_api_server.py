@@ -126,7 +126,7 @@ def test_a_new_server_that_does_not_know_the_token_yet_is_waited_for(connect: Co
     messages: list[str] = []
     with connect() as server:
         server.wait_for(AccessRequirements(permissions()), 300, is_new=True, log=messages.append, sleep=lambda _: None)
-    assert [each.partition(": ")[2][:10] for each in messages] == ["an answer:"]
+    assert [message.partition(": ")[2][:10] for message in messages] == ["an answer:"]
     assert "does not accept the token" in messages[0]
 
 
@@ -236,7 +236,9 @@ def test_the_deployers_role_has_the_verbs_that_are_asked_for_and_no_more(api: Fa
     granted = set(granted_by([role, binding]))
     assert granted == set(permissions())
     assert len(api.reviews) == len(granted)
-    assert "*" not in {part for each in granted for part in (each.group, each.resource, each.verb)}
+    assert "*" not in {
+        part for permission in granted for part in (permission.group, permission.resource, permission.verb)
+    }
     assert binding["subjects"] == [
         {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "11111111-0000-4000-8000-000000000001"}
     ]

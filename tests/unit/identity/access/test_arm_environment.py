@@ -132,7 +132,7 @@ def test_two_ways_are_taken_only_if_all_providers_take_the_same(
 ) -> None:
     beside = {"AZURE_FEDERATED_TOKEN_FILE": str(tmp_path / "token"), **GITHUB}
     environ = {first: given[first], second: given[second], **CLIENT, **beside}
-    order = [str(each) for each in Method]
+    order = [str(method) for method in Method]
     taken = {
         provider: min(
             (READ[name][0] for name in (first, second) if provider in READ[name][1]), key=order.index, default=""
@@ -266,9 +266,9 @@ def test_a_pipelines_token_comes_from_a_variable_or_afresh_from_a_file(tmp_path:
     file = tmp_path / "token"
     file.write_text("first")
     read = deployer({"ARM_USE_OIDC": "true", "ARM_OIDC_TOKEN_FILE_PATH": str(file), **CLIENT}).assertion
-    for each in ("first", "second"):
-        file.write_text(f"{each}\n")
-        assert read() == each
+    for token in ("first", "second"):
+        file.write_text(f"{token}\n")
+        assert read() == token
 
 
 class Endpoint:

@@ -89,7 +89,7 @@ def test_a_collection_is_read_to_its_last_page_and_at_arm_alone(connect: Connect
         found = azure.resources("/x", "1", "name eq 'a'")
         nothing = azure.resources("/y", "1")
 
-    assert [each["id"] for each in found] == ["/x/1", "/x/2"]
+    assert [resource["id"] for resource in found] == ["/x/1", "/x/2"]
     assert nothing == []
     assert asked == [{"api-version": "1", "$filter": "name eq 'a'"}, {"page": "$2", "api-version": "1"}]
 
@@ -212,7 +212,7 @@ def test_a_next_page_is_read_by_the_address_that_the_vault_gives(world: ArmWorld
 
     assert second is not None
     assert second["nextLink"] is None
-    assert {each["id"] for each in first["value"] + second["value"]} == made
+    assert {version["id"] for version in first["value"] + second["value"]} == made
 
 
 @pytest.mark.parametrize("name", ["evil.example?x=", "evil.example/", "evil.example#", "me@evil", "kv\n", "..", ""])

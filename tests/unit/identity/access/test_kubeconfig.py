@@ -168,7 +168,7 @@ def test_merging_keeps_everything_that_has_another_name(tmp_path: Path) -> None:
     assert add((file,), parsed(token="new")) == [file]
 
     merged = yaml.safe_load(file.read_text())
-    assert [each["name"] for each in merged["contexts"]] == ["other-context", "mgmt"]
+    assert [context["name"] for context in merged["contexts"]] == ["other-context", "mgmt"]
     assert merged["users"][0] == {"name": "other-user", "user": {"token": "of-another"}}
     assert (merged["current-context"], merged["preferences"]) == ("mgmt", {"colors": True})
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -181,7 +181,7 @@ def test_a_file_is_replaced_in_one_step_and_a_link_stays_a_link(tmp_path: Path) 
     add((link,), parsed(token="t"))
     assert link.is_symlink()
     assert yaml.safe_load(real.read_text())["current-context"] == "mgmt"
-    assert {each.name for each in tmp_path.iterdir()} == {"real", "link"}
+    assert {path.name for path in tmp_path.iterdir()} == {"real", "link"}
 
 
 def test_the_usual_files_are_those_of_kubectl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_paths_stay_right_in_another_directory(tmp_path: Path) -> None:
     assert found.entries("users")["u"] == {"tokenFile": str(tmp_path / "old/token")}
     add((target,), found.only("mgmt", user={"exec": {"command": "kubelogin"}}))
 
-    clusters = {each["name"]: each["cluster"] for each in yaml.safe_load(target.read_text())["clusters"]}
+    clusters = {cluster["name"]: cluster["cluster"] for cluster in yaml.safe_load(target.read_text())["clusters"]}
     assert clusters["other"]["certificate-authority"] == "pki/ca.crt", "it is relative to this file already"
     assert clusters["mgmt"]["certificate-authority"] == str(tmp_path / "old/pki/ca.crt")
 
@@ -261,7 +261,7 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(8)))
 
-    assert {each["name"] for each in yaml.safe_load(file.read_text())["users"]} == {f"u{each}" for each in range(8)}
+    assert {user["name"] for user in yaml.safe_load(file.read_text())["users"]} == {f"u{number}" for number in range(8)}
 
 
 @pytest.mark.parametrize(

@@ -46,10 +46,10 @@ class Registered:
         """Make these the registered ones, so long before now."""
         keys = [
             replace(
-                KeyCredential.of(x509.load_pem_x509_certificate(each.certificate_pem.encode())),
-                key_id=key_id(each.thumbprint),
+                KeyCredential.of(x509.load_pem_x509_certificate(certificate.certificate_pem.encode())),
+                key_id=key_id(certificate.thumbprint),
             )
-            for each in certificates
+            for certificate in certificates
         ]
         with clock.moved_ahead(-before):
             self.world.cloud.directory.set_key_credentials(self.object_id, keys)
@@ -66,7 +66,7 @@ class Registered:
         """Thumbprints that are registered, whatever a replica shows."""
         found = self.world.cloud.directory.application(self.object_id)
         assert found is not None
-        return {each.thumbprint for each in found.key_credentials}
+        return {key_credential.thumbprint for key_credential in found.key_credentials}
 
 
 @pytest.fixture

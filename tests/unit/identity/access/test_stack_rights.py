@@ -27,14 +27,14 @@ def rights(**changes: Any) -> set[Permission]:
 
 def secrets(found: set[Permission]) -> dict[str, set[str]]:
     """Names of the Secrets that may be used in a namespace; an empty name is every Secret."""
-    places = {each.namespace for each in found if each.resource == "secrets"}
-    verbs = [each for each in found if each.resource == "secrets" and each.verb != "create"]
-    return {place: {each.name for each in verbs if each.namespace == place} for place in places}
+    places = {permission.namespace for permission in found if permission.resource == "secrets"}
+    verbs = [permission for permission in found if permission.resource == "secrets" and permission.verb != "create"]
+    return {place: {verb.name for verb in verbs if verb.namespace == place} for place in places}
 
 
 def test_secrets_are_those_that_the_stack_writes_by_their_names() -> None:
     assert secrets(rights()) == {"clusters-hc1": set(CONFIGURATIONS)}
-    assert {each.verb for each in rights() if each.resource == "secrets"} == {
+    assert {right.verb for right in rights() if right.resource == "secrets"} == {
         "create",
         "get",
         "watch",
@@ -55,8 +55,8 @@ def test_a_signing_keys_secret_is_the_only_one_beside_the_hosted_clusters(
     found = rights(clusterSide="hypershift", hostedClusters=[cluster])
 
     assert secrets(found) == named
-    assert {each.namespace for each in found} == {"", "clusters"}
-    assert {each.resource for each in found if each.verb == "create"} == {
+    assert {permission.namespace for permission in found} == {"", "clusters"}
+    assert {permission.resource for permission in found if permission.verb == "create"} == {
         "hostedclusters",
         *(["secrets"] if named else []),
     }
@@ -68,7 +68,7 @@ def test_a_stack_that_makes_nothing_there_needs_nothing() -> None:
 
 @pytest.mark.parametrize("blocks", [True, False])
 def test_network_policies_are_for_stacks_that_block_the_metadata(blocks: bool) -> None:
-    found = {each.resource for each in rights(blockInstanceMetadata=blocks)}
+    found = {right.resource for right in rights(blockInstanceMetadata=blocks)}
 
     assert ("networkpolicies" in found) == blocks
 
@@ -85,7 +85,7 @@ def test_the_roles_grant_what_is_needed_and_nothing_else(names: list[str], stack
         load(
             configuration(
                 clusterSide="stack" if stack else "hypershift",
-                hostedClusters=[hosted_cluster(each, **changes) for each in names],
+                hostedClusters=[hosted_cluster(name, **changes) for name in names],
                 blockInstanceMetadata=block and stack,
             )
         )
@@ -94,10 +94,10 @@ def test_the_roles_grant_what_is_needed_and_nothing_else(names: list[str], stack
     wanted = set(needed(found))
     assert set(granted_by(manifests(found, "dev", group=GROUP))) == wanted
     wide = set(granted_by(cluster_wide_manifests(found, "dev", group=GROUP)))
-    assert {each.everywhere for each in wide} == {each.everywhere for each in wanted}
-    for each in wanted | wide:
-        assert each.resource != "secrets" or each.verb == "create" or each.name, each
-        assert each.everywhere in permissions()
+    assert {permission.everywhere for permission in wide} == {permission.everywhere for permission in wanted}
+    for permission in wanted | wide:
+        assert permission.resource != "secrets" or permission.verb == "create" or permission.name, permission
+        assert permission.everywhere in permissions()
 
 
 def test_stacks_that_share_a_namespace_keep_their_roles_apart() -> None:
@@ -105,6 +105,12 @@ def test_stacks_that_share_a_namespace_keep_their_roles_apart() -> None:
     for name in ("one", "two"):
         clusters = [hosted_cluster(f"hc-{name}", hostedCluster=HOSTED)]
         made = rights_of(load(configuration(clusterSide="hypershift", hostedClusters=clusters)))
-        names.append({(each["kind"], each["metadata"]["name"]) for each in manifests(made, name) if "rules" in each})
+        names.append(
+            {
+                (manifest["kind"], manifest["metadata"]["name"])
+                for manifest in manifests(made, name)
+                if "rules" in manifest
+            }
+        )
 
     assert names[0].isdisjoint(names[1])

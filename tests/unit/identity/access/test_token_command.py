@@ -93,10 +93,12 @@ def test_a_managed_identity_is_the_one_that_was_named(command: Command, entra: W
         entra.azure.directory.create_managed_identity(f"/subscriptions/s/resourcegroups/g/{name}", name)
         for name in ("first", "second")
     )
-    for each in (first, second):
-        document = {"id": each.resource_id, "properties": {"principalId": each.object_id}}
-        entra.azure.store.put("arm", str(each.resource_id), document)
-    attached: dict[str, Any] = {"userAssignedIdentities": {str(each.resource_id): {} for each in (first, second)}}
+    for identity in (first, second):
+        document = {"id": identity.resource_id, "properties": {"principalId": identity.object_id}}
+        entra.azure.store.put("arm", str(identity.resource_id), document)
+    attached: dict[str, Any] = {
+        "userAssignedIdentities": {str(identity.resource_id): {} for identity in (first, second)}
+    }
     scale_set = {"type": "Microsoft.Compute/virtualMachineScaleSets", "identity": attached}
     entra.azure.store.put("arm", "/nodes", scale_set)
     login = [
@@ -162,7 +164,7 @@ def test_commands_that_start_together_send_one_request(command: Command, somebod
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: command("--exec", *somebody.arguments), range(4)))
 
-    assert len({token_of(each) for each in done}) == 1
+    assert len({token_of(process) for process in done}) == 1
     assert len(somebody.wire.requests) == 1
 
 
@@ -173,9 +175,9 @@ def test_two_identities_side_by_side_share_a_cache_and_get_a_token_each(
     pair = [principal(entra, issued, tmp_path / f"{name}.json") for name in ("first", "second")]
 
     with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda each: command("--exec", *each.arguments, **STRAYS), [*pair, *pair]))
+        done = list(pool.map(lambda signer: command("--exec", *signer.arguments, **STRAYS), [*pair, *pair]))
 
-    assert [object_id_of(each) for each in done] == [each.object_id for each in [*pair, *pair]]
+    assert [object_id_of(process) for process in done] == [signer.object_id for signer in [*pair, *pair]]
     assert len(entra.requests) == 2
 
 

@@ -176,7 +176,11 @@ class World:
     def needed(self) -> set[Cert]:
         """What nobody may take: what each pod is given that starts, and what was delivered last."""
         newest = self.written[-1][0] if self.written else None
-        return {each for each in (self.holds, newest) if each is not None and each in self.registered}
+        return {
+            certificate
+            for certificate in (self.holds, newest)
+            if certificate is not None and certificate in self.registered
+        }
 
 
 def _same(before: Slots, after: Slots, name: SlotName) -> bool:

@@ -112,7 +112,7 @@ def test_it_holds_the_credential_room_alone(image: Image) -> None:
     [packages] = image.environment.glob("lib/*/site-packages")
     assert [room.name for room in (packages / "identity").iterdir()] == ["credentials"]
     assert not {"components", "emulated", "localcloud", "ops", "plugin", "provider", "tests"} & {
-        each.name for each in packages.iterdir()
+        path.name for path in packages.iterdir()
     }
 
 

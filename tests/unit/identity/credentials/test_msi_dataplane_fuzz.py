@@ -102,7 +102,7 @@ def assert_same_verdict(upstream: Loader, text: bytes) -> None:
             authority=ours.authority_host,
             tenant=ours.tenant_id,
             client_id=ours.client_id,
-            chain=tuple(thumbprint(each) for each in ours.key_material.chain),
+            chain=tuple(thumbprint(cert) for cert in ours.key_material.chain),
         ), text
         return
     assert problems

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from identity.credentials.replacement import StoredBefore
 
 _MOMENT = datetime(2026, 11, 25, tzinfo=UTC)
-_SECONDS = st.integers(-3, 3).map(lambda each: _MOMENT + timedelta(seconds=each))
+_SECONDS = st.integers(-3, 3).map(lambda seconds: _MOMENT + timedelta(seconds=seconds))
 
 
 @given(theirs=st.none() | st.sampled_from("AB"), stored=st.none() | _SECONDS, begins=_SECONDS)

@@ -221,7 +221,7 @@ def test_a_replacement_leaves_the_new_certificate_alone(slots: Slots, held: Deli
     replaced = decide(slots, vault, None, now, terms(request=RenewalRequest.REPLACE))
 
     assert (replaced.slots.current, replaced.slots.slot(slots.current)) == (slots.spare, None)
-    assert replaced.slots.issued.generation > max(each.generation for each in (slots.a, slots.b) if each)
+    assert replaced.slots.issued.generation > max(issued.generation for issued in (slots.a, slots.b) if issued)
     # It is not delivered: whatever the next runs do, what was replaced does not come back.
     again = decide(replaced.slots, vault, held, now + timedelta(hours=1), terms(is_replaced=True))
     assert again.delivered is None
@@ -285,14 +285,14 @@ def test_whatever_fails_no_certificate_that_pods_may_use_is_issued_again(
         if settings.request is RenewalRequest.WITHDRAW:
             used = {name: until for name, until in used.items() if name in kept}
         assert {name for name, until in used.items() if until > now} <= kept
-        newest = max(each.not_before for each in (slots.a, slots.b) if each)
+        newest = max(issued.not_before for issued in (slots.a, slots.b) if issued)
         if decision.slots.issued not in (slots.a, slots.b):
             assert decision.slots.issued.not_before >= newest + SECOND, "loaders keep the old one otherwise"
         known = decision.delivered or known
         slots = decision.slots
         name = f"{slots.current}{slots.issued.generation}"
         if arrives and not (vault.delivery and vault.delivery.name == name):
-            used = {each: min(until, now + OVERLAP) for each, until in used.items()} | {
+            used = {earlier: min(until, now + OVERLAP) for earlier, until in used.items()} | {
                 name: datetime.max.replace(tzinfo=UTC)
             }
             delivery = Delivery(slots.current, slots.issued.generation, now)

@@ -83,7 +83,7 @@ def test_eight_threads_share_one_request_and_its_failure(held: HeldClient, share
         others = [asking(pool, shared) for _ in range(7)]
         in_line(shared, 7)
         held.answers[0].set_exception(ClientAuthenticationError("nothing answers"))
-        failures = [each.exception(PATIENCE) for each in (first, *others)]
+        failures = [future.exception(PATIENCE) for future in (first, *others)]
     assert len(held.asked) == 1
     assert [str(failure) for failure in failures] == ["nothing answers"] * 8
     assert len({id(failure) for failure in failures}) == 8, "each thread has an exception of its own"
@@ -97,7 +97,7 @@ def test_and_one_request_and_its_token(held: HeldClient, shared: SharedClient) -
         others = [asking(pool, shared) for _ in range(7)]
         in_line(shared, 7)
         held.answers[0].set_result(TOKEN)
-        assert [each.result(PATIENCE) for each in (first, *others)] == [TOKEN] * 8
+        assert [future.result(PATIENCE) for future in (first, *others)] == [TOKEN] * 8
     assert len(held.asked) == 1
 
 
@@ -269,5 +269,5 @@ def test_with_entra_out_of_reach_threads_make_one_request(rotation: Rotation, en
         waiting = [pool.submit(rotation.token, ARM) for _ in range(8)]
         assert entra.asked.acquire(timeout=PATIENCE)
         entra.answers.set()
-        assert all(isinstance(each.exception(PATIENCE), ClientAuthenticationError) for each in waiting)
+        assert all(isinstance(future.exception(PATIENCE), ClientAuthenticationError) for future in waiting)
     assert entra.attempts == 1

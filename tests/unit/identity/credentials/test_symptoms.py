@@ -20,7 +20,7 @@ def named(text: str, *families: Family) -> str | None:
 
 
 def test_a_name_is_that_of_one_row() -> None:
-    assert len({each.name.lower() for each in SYMPTOMS}) == len(SYMPTOMS)
+    assert len({symptom.name.lower() for symptom in SYMPTOMS}) == len(SYMPTOMS)
 
 
 @ROWS

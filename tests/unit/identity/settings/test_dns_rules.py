@@ -57,7 +57,7 @@ def test_a_domain_beside_or_below_the_clusters_own_is_accepted(external: str) ->
 def test_the_zone_of_external_dns_holds_the_external_domain(zone: str, expected: list[str]) -> None:
     config = with_change(with_domains(), "hostedClusters__0__externalDnsZoneID", f"{DNS}/dnsZones/{zone}")
 
-    assert refusals(config) == [("hostedClusters[0].externalDnsZoneID", each) for each in expected]
+    assert refusals(config) == [("hostedClusters[0].externalDnsZoneID", rule) for rule in expected]
 
 
 def test_a_label_of_a_host_name_is_at_most_63_characters() -> None:

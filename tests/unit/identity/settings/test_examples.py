@@ -50,7 +50,9 @@ def test_the_example_of_an_environment_lacks_nothing_but_ids_of_your_own(stack: 
     with pytest.raises(ConfigurationError) as refused:
         load(stack_file(stack))
 
-    assert [each for each in refused.value.problems if "the placeholder of the example" not in each.found] == []
+    assert [
+        problem for problem in refused.value.problems if "the placeholder of the example" not in problem.found
+    ] == []
 
 
 @pytest.mark.parametrize("stack", ["local", "local-both", "local-hypershift"])
@@ -156,4 +158,6 @@ def test_the_engine_knows_every_key_with_a_default_that_is_not_null() -> None:
     declared = yaml.safe_load((PROJECT / "Pulumi.yaml").read_text(encoding="utf-8"))["config"]
 
     assert list(declared) == [str(field.alias) for field in Settings.model_fields.values()]
-    assert [key for key, each in declared.items() if each.get("default") is None or not each["description"]] == []
+    assert [
+        key for key, setting in declared.items() if setting.get("default") is None or not setting["description"]
+    ] == []

@@ -24,13 +24,13 @@ def declared() -> Iterator[str]:
         for file in files(room):
             for node in nodes(file):
                 if isinstance(node, ast.Call):
-                    given = [each.value for each in node.keywords if each.arg == "rule"]
+                    given = [keyword.value for keyword in node.keywords if keyword.arg == "rule"]
                     if isinstance(node.func, ast.Name) and node.func.id in ("_arm_id", "_uuid_spec"):
                         given.append(node.args[0])
                     yield from (
                         str(leaf.value)
-                        for each in given
-                        for leaf in ast.walk(each)
+                        for argument in given
+                        for leaf in ast.walk(argument)
                         if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str)
                     )
 

@@ -77,7 +77,7 @@ def test_a_created_issuer_has_no_other_address() -> None:
 
 
 def test_two_issuers_have_two_storage_accounts() -> None:
-    clusters = [hosted_cluster(each, issuer="create", issuerName="oidc", issuerURL=ABSENT) for each in ("hc1", "hc2")]
+    clusters = [hosted_cluster(name, issuer="create", issuerName="oidc", issuerURL=ABSENT) for name in ("hc1", "hc2")]
 
     assert refusals(configuration(hostedClusters=clusters)) == [
         ("hostedClusters[1].issuerName", "duplicate-issuer-name")

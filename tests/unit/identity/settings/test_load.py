@@ -52,7 +52,7 @@ def test_what_follows_from_other_values_is_filled_in() -> None:
     assert (cluster.infra_id, cluster.location) == ("hc-one", "eastus")
     assert cluster.kms is not None
     assert (cluster.kms.key_vault_resource_group, cluster.kms.backup_key_vault_resource_group) == ("identity",) * 2
-    assert {each.object_encoding for each in cluster.identities.values()} == {"utf-8"}
+    assert {identity.object_encoding for identity in cluster.identities.values()} == {"utf-8"}
     assert {row.field: cluster.identity(row).secret_name for row in CONTROL_PLANE} == {
         row.field: f"{row.secret_stem}-hc-one-json" for row in CONTROL_PLANE
     }

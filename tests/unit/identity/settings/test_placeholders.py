@@ -63,7 +63,7 @@ def deny(**lists: Any) -> dict[str, Any]:
         ),
         ({"managementCluster__name": "example-dev"}, "managementCluster.name"),
     ],
-    ids=lambda each: each if isinstance(each, str) else "",
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_placeholder_is_refused_in_its_place(changes: dict[str, Any], place: str) -> None:
     assert refused(**changes) == [(place, "placeholder")]

@@ -73,7 +73,7 @@ def test_the_schema_of_the_project_names_the_nested_keys() -> None:
 def test_the_default_of_a_key_is_the_models_own() -> None:
     config = yaml.safe_load(PROJECT_FILE.read_text(encoding="utf-8"))["config"]
 
-    given = {key: each["default"] for key, each in config.items() if each["default"] not in ("", [], {})}
+    given = {key: setting["default"] for key, setting in config.items() if setting["default"] not in ("", [], {})}
     assert given == {
         "cloud": "AzurePublicCloud",
         "protect": True,
@@ -82,7 +82,7 @@ def test_the_default_of_a_key_is_the_models_own() -> None:
         "readerScope": "vault",
         "blockInstanceMetadata": False,
     }
-    assert {key: each["type"] for key, each in config.items() if each["type"] != "string"} == {
+    assert {key: setting["type"] for key, setting in config.items() if setting["type"] != "string"} == {
         "tags": "object",
         **dict.fromkeys(("protect", "blockInstanceMetadata"), "boolean"),
         **dict.fromkeys(("vault", "keyVaultUser", "managementCluster", "credentials", "probe", "monitoring"), "object"),

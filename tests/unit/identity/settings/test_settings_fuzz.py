@@ -127,7 +127,7 @@ def test_every_uuid_is_accepted_in_either_case(value: uuid.UUID, upper: bool) ->
 def test_a_range_is_accepted_exactly_when_it_is_public_and_aligned(address: int, bits: int) -> None:
     text = f"{ipaddress.IPv4Address(address)}/{bits}"
     network = ipaddress.IPv4Network(text, strict=False)
-    private = [ipaddress.IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
+    private = [ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
     is_good = network.network_address == ipaddress.IPv4Address(address) and not any(map(network.overlaps, private))
 
     assert is_accepted(configuration(vault={"name": "kv-identity", "allowedIpRanges": [text]})) is is_good

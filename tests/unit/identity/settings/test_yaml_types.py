@@ -59,7 +59,9 @@ def test_where_the_file_is_not_at_hand_the_words_of_booleans_are_booleans() -> N
 @pytest.mark.parametrize("has_file", [True, False])
 @pytest.mark.parametrize("value", ["true", '"true"', "2024"])
 def test_no_region_is_called_as_a_boolean_or_number(value: str, has_file: bool) -> None:
-    [problem] = [each for each in problems(f"location: {value}", has_file=has_file) if each.place == ("location",)]
+    [problem] = [
+        refusal for refusal in problems(f"location: {value}", has_file=has_file) if refusal.place == ("location",)
+    ]
 
     assert problem.rule == "location"
     assert problem.fix.startswith("`idstack pulumi -- config set location <region>`"), "quotes make no region of it"
@@ -76,7 +78,7 @@ def test_no_region_is_called_as_a_boolean_or_number(value: str, has_file: bool) 
 )
 def test_in_a_structure_it_is_refused_with_the_quotes_that_it_needs(path: str, value: object, rule: str) -> None:
     config = with_change(configuration(hostedClusters=[hosted_cluster()]), path, value)
-    found = {each.rule: each.fix for each in _refused(config, config)}
+    found = {refusal.rule: refusal.fix for refusal in _refused(config, config)}
 
     assert found[rule].startswith("`idstack pulumi -- config set --type string --path ")
     assert "or write it in quotes in the stack file" in found[rule]

@@ -69,8 +69,8 @@ def of_iam(issuer: str = ISSUER, **names: str) -> FoundResources:
             location="eastus",
             principal_id="principal",
             federated={
-                (issuer, each.subject): federated_credential_name("hc1", one.credential_stem, each.suffix)
-                for each in one.subjects
+                (issuer, subject.subject): federated_credential_name("hc1", one.credential_stem, subject.suffix)
+                for subject in one.subjects
             },
         )
         for row in ROWS
@@ -128,11 +128,11 @@ def test_a_cluster_of_certificates_is_not_adopted_as_another() -> None:
 def test_an_identity_of_ccoctl_keeps_its_name_and_those_of_its_credentials() -> None:
     """It names a federated credential after the service account."""
     name = "hc1-openshift-image-registry-installer-cloud-credentials"
-    federated = {(ISSUER, each.subject): each.subject.rpartition(":")[2] for each in MANAGED_ROW.subjects}
+    federated = {(ISSUER, subject.subject): subject.subject.rpartition(":")[2] for subject in MANAGED_ROW.subjects}
     written = found({}, with_identity(id=identity_id(name), federated=federated))
 
     assert written[f"{IDENTITY}.name"] == name
-    assert {written[f"{IDENTITY}.federatedCredentials.{each.suffix}"] for each in MANAGED_ROW.subjects} == {
+    assert {written[f"{IDENTITY}.federatedCredentials.{subject.suffix}"] for subject in MANAGED_ROW.subjects} == {
         "registry",
         "cluster-image-registry-operator",
     }

@@ -88,8 +88,12 @@ def test_all_that_does_not_exist_is_named_at_once(azure: AzureClient, world: Arm
     with pytest.raises(CommandError) as refused:
         look_up(azure, world.cloud.subscription_id, "kv-gone", named, {MANAGED_ROW.field: "x"})
 
-    for each in ("no key vault kv-gone", f"{ROW.field}: no application", f"{MANAGED_ROW.field}: no managed identity"):
-        assert each in str(refused.value)
+    for problem in (
+        "no key vault kv-gone",
+        f"{ROW.field}: no application",
+        f"{MANAGED_ROW.field}: no managed identity",
+    ):
+        assert problem in str(refused.value)
 
 
 PKCS12 = base64.b64encode(b"0\x82\x0a\x00").decode()
@@ -134,11 +138,11 @@ def test_a_document_of_pkcs12_with_dates_is_told_by_its_secret(
 
 def test_who_may_read_no_secret_still_adopts_it(azure: AzureClient, world: ArmWorld, application: Application) -> None:
     assert world.vault("PUT", f"/secrets/{SECRET}", {"value": document()}).status_code == 200
-    for each in world.resources.below(
+    for assignment in world.resources.below(
         f"/subscriptions/{world.cloud.subscription_id}", "Microsoft.Authorization/roleAssignments"
     ):
-        if "b86a8fe4" in each["properties"]["roleDefinitionId"]:  # Key Vault Secrets Officer
-            world.resources.delete(each["id"])
+        if "b86a8fe4" in assignment["properties"]["roleDefinitionId"]:  # Key Vault Secrets Officer
+            world.resources.delete(assignment["id"])
 
     remarks = found(azure, world, application.app_id).secrets[ROW.field]
 

@@ -66,7 +66,7 @@ def test_what_create_iam_does_not_write_is_refused(tmp_path: Path, text: str) ->
 @rewritten
 @given(st.dictionaries(st.sampled_from([*FIELDS, "velero"]), st.tuples(client_ids, names), min_size=1), names)
 def test_every_identity_of_the_file_arrives(tmp_path: Path, given: dict[str, tuple[str, str]], vault: str) -> None:
-    document = {field: identity(*each) for field, each in given.items()}
+    document = {field: identity(*pair) for field, pair in given.items()}
     text = json.dumps({**document, "managedIdentitiesKeyVault": {"name": vault, "tenantID": CLIENT_ID}})
     if not given.keys() & set(FIELDS):
         with pytest.raises(CommandError, match="found no control-plane identity"):

@@ -20,7 +20,7 @@ def of(type_token: str, id: str | None, owner: str = "", **inputs: Any) -> Match
 
 
 def line(identity: str, *matches: Match) -> Finding:
-    [found] = [each for each in findings(NAMED, EXISTING, matches) if each.identity == identity]
+    [found] = [finding for finding in findings(NAMED, EXISTING, matches) if finding.identity == identity]
     return found
 
 
@@ -29,7 +29,7 @@ def test_a_vault_that_trusts_services_is_shown_as_different() -> None:
     strict = with_vault(networkAcls={"bypass": "None"})
 
     assert line("key vault", vault).next_up == "adopts it and admits no trusted services"
-    [found] = [each for each in findings(NAMED, strict, [vault]) if each.identity == "key vault"]
+    [found] = [finding for finding in findings(NAMED, strict, [vault]) if finding.identity == "key vault"]
     assert (found.differs, found.next_up) == ("", "adopts it")
 
 
@@ -86,5 +86,10 @@ def test_no_word_of_the_table_is_lost_on_any_screen(width: int) -> None:
     Console(file=screen, width=width).print(table(lines, width))
 
     printed = screen.getvalue().split()
-    for each in lines:
-        assert {*each.identity.split(), *each.found.split(), *each.differs.split(), *each.next_up.split()} <= {*printed}
+    for finding in lines:
+        assert {
+            *finding.identity.split(),
+            *finding.found.split(),
+            *finding.differs.split(),
+            *finding.next_up.split(),
+        } <= {*printed}

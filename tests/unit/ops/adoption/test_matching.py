@@ -96,7 +96,7 @@ def matched(azure: AzureClient, planned: Any, existing: FoundResources = EXISTIN
 def test_an_application_is_that_of_the_client_id_whatever_its_name_and_tag(azure: AzureClient) -> None:
     found = matched(azure, plan(APPLICATION, PRINCIPAL))
 
-    assert [(each.owner, each.id) for each in found] == [
+    assert [(adopted.owner, adopted.id) for adopted in found] == [
         (ROW.field, f"/applications/{APPLICATION_ID}"),
         (ROW.field, f"/servicePrincipals/{PRINCIPAL_ID}"),
     ]
@@ -147,7 +147,7 @@ def test_an_assignment_that_is_not_the_stacks_is_replaced_and_says_why(
     [found] = matched(azure, plan(role()))
 
     assert (found.id, found.replaced_for) == (assignment, reason)
-    line = next(each for each in findings(NAMED, EXISTING, [found]) if each.identity == ROW.field)
+    line = next(finding for finding in findings(NAMED, EXISTING, [found]) if finding.identity == ROW.field)
     assert (f"1 role assignment has {reason}" in line.differs) == bool(reason)
     assert ("replaces that one" in line.next_up) == bool(reason)
 
@@ -170,7 +170,7 @@ def test_a_custom_role_is_named_and_can_be_kept(azure: AzureClient, world: ArmWo
 
     [found] = matched(azure, plan(role()))
 
-    line = next(each for each in findings(NAMED, EXISTING, [found]) if each.identity == ROW.field)
+    line = next(finding for finding in findings(NAMED, EXISTING, [found]) if finding.identity == ROW.field)
     assert 'another role, the custom role "CPO Role"' in line.differs
     assert line.next_up.endswith("replaces that one (--keep-roles prevents this)")
     [kept] = kept_roles([{"name": "hc0"}, {"name": "hc1"}], "hc1", [found]).items()
@@ -181,7 +181,7 @@ def test_a_custom_role_is_named_and_can_be_kept(azure: AzureClient, world: ArmWo
 
 def test_several_other_roles_of_an_identity_cannot_be_kept() -> None:
     resource = role()["newState"]
-    several = [Match(resource, ROW.field, each, "another role", each) for each in ("one", "two")]
+    several = [Match(resource, ROW.field, role_id, "another role", role_id) for role_id in ("one", "two")]
 
     with pytest.raises(CommandError, match=f"- {ROW.field}: one, two"):
         kept_roles([{"name": "hc1"}], "hc1", several)
@@ -254,12 +254,15 @@ def test_parents_that_the_state_has_are_named_and_not_imported(azure: AzureClien
     document = import_file(planned, matched(azure, planned))
 
     owner = urn("idstack:azure:ControlPlaneIdentity", IDENTITY_NAME)
-    assert [each["logicalName"] for each in document["resources"]] == ["app"]
+    assert [resource["logicalName"] for resource in document["resources"]] == ["app"]
     assert document["nameTable"][document["resources"][0]["parent"]] == owner
 
 
 def test_findings_name_every_identity_and_what_is_left_alone(azure: AzureClient) -> None:
-    lines = {each.identity: each for each in findings(NAMED, EXISTING, matched(azure, plan(APPLICATION, OWN_SECRET)))}
+    lines = {
+        finding.identity: finding
+        for finding in findings(NAMED, EXISTING, matched(azure, plan(APPLICATION, OWN_SECRET)))
+    }
 
     assert list(lines) == [
         "key vault",

@@ -54,7 +54,10 @@ def test_a_stack_without_one_gets_it_as_planned(
     engine.has_stacks("dev")
     if there:
         engine.has_resources(root, {**provider, "id": "p"})
-    steps = [{"op": "create", "urn": each["urn"], "newState": each} for each in ([owner] if there else [root, owner])]
+    steps = [
+        {"op": "create", "urn": resource["urn"], "newState": resource}
+        for resource in ([owner] if there else [root, owner])
+    ]
     monkeypatch.setattr(Engine, "planned", lambda self: {"steps": steps})
     written = []
     monkeypatch.setattr(Engine, "replace_state", lambda self, state: written.append(state))
@@ -62,7 +65,7 @@ def test_a_stack_without_one_gets_it_as_planned(
     owner_ids.take(Engine("dev"), LOST)
 
     [state] = written
-    found = {each["urn"]: each for each in state["deployment"]["resources"]}
+    found = {resource["urn"]: resource for resource in state["deployment"]["resources"]}
     assert list(found) == ["urn:root", _PROVIDER, URN]
     assert found[URN]["id"] == LOST
     assert found[URN]["provider"] == f"{_PROVIDER}::{found[_PROVIDER]['id']}"

@@ -38,7 +38,7 @@ class _Recorded(Engine):
 def file(tmp_path: Path, *providers: str) -> Path:
     path = tmp_path / "import.json"
     path.write_text(
-        json.dumps({"resources": [], "nameTable": {str(index): each for index, each in enumerate(providers)}})
+        json.dumps({"resources": [], "nameTable": {str(index): provider for index, provider in enumerate(providers)}})
     )
     return path
 

@@ -184,10 +184,10 @@ def test_azure_devops_gets_connections_and_an_approval(project: Path, idstack: I
     assert environment == {"name": "dev-approval"}
     assert check["resource"] == {"type": "environment", "id": "an-id"}
     assert check["settings"] == {"approvers": [{"id": "an-id"}], "requesterCannotBeApprover": True}
-    assert [each["name"] for each in connections] == ["idstack-dev-preview", "idstack-dev"]
-    for each in connections:
-        assert each["authorization"]["parameters"]["serviceprincipalid"] == "an-id"
-        assert each["serviceEndpointProjectReferences"][0]["projectReference"]["id"] == "an-id"
+    assert [connection["name"] for connection in connections] == ["idstack-dev-preview", "idstack-dev"]
+    for connection in connections:
+        assert connection["authorization"]["parameters"]["serviceprincipalid"] == "an-id"
+        assert connection["serviceEndpointProjectReferences"][0]["projectReference"]["id"] == "an-id"
     assert on_main["resource"] == {"type": "endpoint", "id": "an-id"}, "a branch cannot use the deployer's"
     assert on_main["settings"]["inputs"]["allowedBranches"] == "refs/heads/main"
     trusted = [words for _, words, _ in calls if "--issuer" in words]

@@ -58,7 +58,7 @@ def test_a_stack_needs_the_kinds_of_its_own_objects_alone(
     engine: FakeEngine, idstack: Idstack, api: FakeApiServer, configuration: dict[str, Any], needed: bool
 ) -> None:
     engine.configures(**configuration)
-    api.absent = {each.version for each in (AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS, SECRET_PROVIDER_CLASSES)}
+    api.absent = {kind.version for kind in (AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS, SECRET_PROVIDER_CLASSES)}
 
     printed = idstack("doctor", "--stage", "access", "--stack", "dev").output
 
@@ -68,7 +68,9 @@ def test_a_stack_needs_the_kinds_of_its_own_objects_alone(
 
 def test_a_reader_is_not_taken_for_the_deployer(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
     api.denied = {
-        f"{each.verb} {each.resource}" for each in permissions() if each.verb in ("create", "patch", "delete")
+        f"{permission.verb} {permission.resource}"
+        for permission in permissions()
+        if permission.verb in ("create", "patch", "delete")
     }
 
     printed = idstack("doctor", "--stage", "access", "--stack", "dev")
@@ -79,7 +81,7 @@ def test_a_reader_is_not_taken_for_the_deployer(engine: FakeEngine, idstack: Ids
 
 
 def test_without_any_right_permissions_are_missing(engine: FakeEngine, idstack: Idstack, api: FakeApiServer) -> None:
-    api.denied = {f"{each.verb} {each.resource}" for each in permissions()}
+    api.denied = {f"{permission.verb} {permission.resource}" for permission in permissions()}
 
     printed = idstack("doctor", "--stage", "access", "--stack", "dev")
 

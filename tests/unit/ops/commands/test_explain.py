@@ -30,13 +30,13 @@ def test_a_whole_message_is_explained_by_its_most_telling_part(idstack: Idstack)
 def test_all_are_listed_without_a_name(idstack: Idstack) -> None:
     printed = idstack("explain")
 
-    assert all(f"  {each.name}: {each.cause}" in printed.output.splitlines() for each in SYMPTOMS)
+    assert all(f"  {symptom.name}: {symptom.cause}" in printed.output.splitlines() for symptom in SYMPTOMS)
 
 
 def test_scripts_get_the_table(idstack: Idstack) -> None:
     found = json.loads(idstack("explain", "--json").output)
 
-    assert [each["name"] for each in found] == [each.name for each in SYMPTOMS]
+    assert [symptom["name"] for symptom in found] == [symptom.name for symptom in SYMPTOMS]
     assert {*found[0]} == {"name", "family", "cause", "evidence", "fix"}
 
 

@@ -253,11 +253,11 @@ def test_one_cluster_or_all_of_them(export: Export, folder: Path) -> None:
     clusters = {"hc1": described(), "hc2": described("hc2")}
 
     export("--cluster", "hc2", clusters=clusters)
-    one = sorted(each.name for each in (folder / "hypershift").iterdir())
+    one = sorted(path.name for path in (folder / "hypershift").iterdir())
     export(clusters=clusters)
 
     assert one == ["hc2"]
-    assert sorted(each.name for each in (folder / "hypershift").iterdir()) == ["hc1", "hc2"]
+    assert sorted(path.name for path in (folder / "hypershift").iterdir()) == ["hc1", "hc2"]
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def run(
 ) -> Run:
     """Run the exported `hc1.sh` of the working directory in another one, with some other variables than its own."""
     folder, elsewhere, programs = (tmp_path / name for name in ("here", "elsewhere", "programs"))
-    for each in (folder, elsewhere, programs):
-        each.mkdir()
+    for directory in (folder, elsewhere, programs):
+        directory.mkdir()
     monkeypatch.chdir(folder)
     exported(engine, idstack)
     for name in ("kubectl", "hypershift"):

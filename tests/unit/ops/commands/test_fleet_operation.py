@@ -82,7 +82,7 @@ def test_the_status_of_a_fleet_that_is_well_ends_with_0(project: Path, engine: F
     printed = idstack("fleet", "status", "--environment", "dev", "--json")
     assert printed.code == 0, printed.error
     stacks = json.loads(printed.output)["stacks"]
-    assert [each["stack"] for each in stacks] == list(STACKS)
+    assert [stack["stack"] for stack in stacks] == list(STACKS)
     assert stacks[1] == {
         "stack": "hc1-dev",
         "environment": "dev",

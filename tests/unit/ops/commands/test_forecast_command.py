@@ -46,7 +46,7 @@ def test_as_json_it_is_one_document(project: Path, idstack: Idstack) -> None:
     assert (printed.code, printed.error, document["stacks"], document["clusters"]) == (0, "", ["dev"], 40)
     assert document["first"]["limit"] == "roleAssignments"
     assert set(document["advice"]) == {"subscriptions", "vaults", "pollInterval"}
-    [reads] = [each for each in document["limits"] if each["limit"] == "vaultReads"]
+    [reads] = [limit for limit in document["limits"] if limit["limit"] == "vaultReads"]
     assert (reads["holder"], reads["maximum"]) == ("vault kv-idstack-dev", 4000)
     assert reads["source"].startswith("https://learn.microsoft.com/")
 
@@ -61,7 +61,7 @@ def test_a_limit_that_is_exceeded_is_an_error(project: Path, idstack: Idstack) -
 def test_stacks_count_together(project: Path, idstack: Idstack) -> None:
     configure(project, "two", hostedClusters=[world.SECOND_CLUSTER])
     alone, both = (
-        json.loads(idstack("forecast", *(word for each in stacks for word in ("-s", each)), "--json").output)
+        json.loads(idstack("forecast", *(word for stack in stacks for word in ("-s", stack)), "--json").output)
         for stacks in (["dev"], ["dev", "two", "dev"])
     )
     assert (both["stacks"], both["clusters"]) == (["dev", "two"], 2)
@@ -71,9 +71,9 @@ def test_stacks_count_together(project: Path, idstack: Idstack) -> None:
 def test_a_poll_interval_may_be_given(project: Path, idstack: Idstack) -> None:
     used = [
         next(
-            each["used"]
-            for each in json.loads(idstack("forecast", "-s", "dev", "--json", *more).output)["limits"]
-            if each["limit"] == "vaultReads"
+            limit["used"]
+            for limit in json.loads(idstack("forecast", "-s", "dev", "--json", *more).output)["limits"]
+            if limit["limit"] == "vaultReads"
         )
         for more in ([], ["--poll-interval", "1m"])
     ]

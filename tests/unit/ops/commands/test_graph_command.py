@@ -100,7 +100,7 @@ def test_what_cannot_be_read_is_named_in_the_graph(idstack: Idstack, engine: Fak
 
     document = json.loads(idstack("graph", "--stack", "dev", "--format", "json").output)
 
-    assert [each.partition(":")[0] for each in document["unread"]] == ["the management cluster"]
+    assert [reason.partition(":")[0] for reason in document["unread"]] == ["the management cluster"]
     pods = [node for node in document["nodes"] if node["kind"] == "pod"]
     assert {pod["health"] for pod in pods} == {"unknown"}
 

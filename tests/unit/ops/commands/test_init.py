@@ -79,7 +79,7 @@ def test_one_command_writes_the_file_and_makes_the_stack(project: Path, idstack:
     assert (config["tenantId"], config["subscriptionId"]) == (TENANT, SUBSCRIPTION)
     assert (config["backend"], config["resourceGroup"]) == (BACKEND, "contoso-dev")
     assert config["hostedClusters"][0]["name"] == "hc1"
-    assert [each for each in engine.calls if each.startswith("stack init")] == ["stack init dev --non-interactive"]
+    assert [call for call in engine.calls if call.startswith("stack init")] == ["stack init dev --non-interactive"]
     for line in (
         "Pulumi.dev.yaml: written",
         f"stack dev: registered in {BACKEND}",
@@ -156,7 +156,7 @@ def test_a_terminal_is_asked_before_plugins_are_pinned(
 ) -> None:
     calls = unpinned(project, monkeypatch)
     monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
-    options = [each for each in OPTIONS if each != "--yes"]
+    options = [option for option in OPTIONS if option != "--yes"]
 
     printed = idstack("init", "dev", *options, "--cluster", "hc1", "--side", "hypershift")
     assert (printed.code, len(calls)) == (0, pinned)
@@ -256,7 +256,7 @@ def test_a_second_run_changes_nothing(project: Path, idstack: Idstack, engine: F
         assert (printed.code, printed.error) == (0, "")
         assert "Pulumi.dev.yaml: left as it is" in printed.output
     assert file(project).read_text() == before
-    assert len([each for each in engine.calls if each.startswith("stack init")]) == 1
+    assert len([call for call in engine.calls if call.startswith("stack init")]) == 1
 
 
 @pytest.mark.usefixtures("login")
@@ -318,7 +318,7 @@ def test_a_file_with_problems_gets_the_whole_report_and_no_stack(
     assert "idstack:location\n" in printed.error
     assert "`idstack pulumi --stack dev -- config set location " in printed.error
     assert printed.error.endswith("Correct Pulumi.dev.yaml; then `idstack init dev` continues\n")
-    assert not [each for each in engine.calls if each.startswith("stack init")]
+    assert not [call for call in engine.calls if call.startswith("stack init")]
 
 
 @pytest.mark.parametrize(

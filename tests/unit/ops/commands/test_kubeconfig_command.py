@@ -58,7 +58,7 @@ def test_an_old_kubeconfig_is_converted_into_a_file_of_its_own(idstack: Idstack,
     assert (done.code, done.output) == (0, f'context "aks" written to {new}\n')
     written = yaml.safe_load(new.read_text())
     assert stat.S_IMODE(new.stat().st_mode) == 0o600
-    assert [each["name"] for each in written["contexts"]] == ["aks"]
+    assert [context["name"] for context in written["contexts"]] == ["aks"]
     block = written["users"][0]["user"]["exec"]
     assert block["args"] == [
         *("token", "--exec", "--login", "azure-cli", "--tenant-id", TENANT, "--server-id", AKS),
@@ -72,8 +72,8 @@ def test_converting_in_place_keeps_the_other_contexts(idstack: Idstack, old: Pat
 
     assert done.code == 0
     written = yaml.safe_load(old.read_text())
-    assert [each["name"] for each in written["contexts"]] == ["aks", "aws"]
-    users = {each["name"]: each["user"] for each in written["users"]}
+    assert [context["name"] for context in written["contexts"]] == ["aks", "aws"]
+    users = {user["name"]: user["user"] for user in written["users"]}
     assert users["eks"] == {"exec": {"command": "aws"}}
     assert users["u"]["exec"]["command"] == "kubelogin"
     assert users["u"]["exec"]["args"][-2:] == ["--environment", "AzureChinaCloud"]

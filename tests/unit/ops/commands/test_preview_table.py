@@ -17,20 +17,20 @@ _TYPES = {
 
 def _event(operation: str, kind: str, name: str, cluster: str = "hc1", field: str = "disk") -> str:
     made = below(identity(cluster, field), _TYPES[kind], name)
-    events = [*(("same", each) for each in made.line), (operation, made)]
+    events = [*(("same", parent) for parent in made.line), (operation, made)]
     return "\n".join(
         json.dumps(
             {
                 "resourcePreEvent": {
                     "metadata": {
                         "op": op,
-                        "urn": each["urn"],
-                        "new": {"custom": each is made, "parent": each["parent"]},
+                        "urn": resource["urn"],
+                        "new": {"custom": resource is made, "parent": resource["parent"]},
                     }
                 }
             }
         )
-        for op, each in events
+        for op, resource in events
     )
 
 

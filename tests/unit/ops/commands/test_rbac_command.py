@@ -48,10 +48,10 @@ def test_kubernetes_roles_are_bound_to_a_group_or_an_object_id(
 ) -> None:
     configured(engine)
     done = idstack("rbac", WHO, "--kubernetes", "--stack", "dev", *options)
-    bindings = [each for each in yaml.safe_load_all(done.output) if each["kind"].endswith("Binding")]
-    assert [each["kind"] for each in bindings] == ["RoleBinding", "ClusterRoleBinding"]
-    for each in bindings:
-        assert each["subjects"] == [{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": WHO}]
+    bindings = [document for document in yaml.safe_load_all(done.output) if document["kind"].endswith("Binding")]
+    assert [binding["kind"] for binding in bindings] == ["RoleBinding", "ClusterRoleBinding"]
+    for binding in bindings:
+        assert binding["subjects"] == [{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": WHO}]
 
 
 @pytest.mark.parametrize("principal_type", ["Group", "ServicePrincipal"])
@@ -87,14 +87,14 @@ def test_the_deployers_roles_in_azure_are_lines_for_a_shell(engine: FakeEngine, 
 
     lines = done.output.splitlines()
     assert lines[0].startswith("# in Entra ID: ")
-    commands = [shlex.split(each) for each in lines if not each.startswith("#")]
-    assert {tuple(each[:4]) for each in commands} == {("az", "role", "assignment", "create")}
-    limited = [each for each in commands if "--condition" in each]
-    assert {each[each.index("--role") + 1] for each in limited} == {RBAC_ADMINISTRATOR_ROLE.guid}
+    commands = [shlex.split(line) for line in lines if not line.startswith("#")]
+    assert {tuple(command[:4]) for command in commands} == {("az", "role", "assignment", "create")}
+    limited = [command for command in commands if "--condition" in command]
+    assert {command[command.index("--role") + 1] for command in limited} == {RBAC_ADMINISTRATOR_ROLE.guid}
     assert len(limited) == 6
-    for each in limited:
-        parse(each[each.index("--condition") + 1])
-        assert each[-2:] == ["--condition-version", "2.0"]
+    for command in limited:
+        parse(command[command.index("--condition") + 1])
+        assert command[-2:] == ["--condition-version", "2.0"]
 
 
 def test_the_roles_in_azure_are_a_document_for_scripts(engine: FakeEngine, idstack: Idstack) -> None:
@@ -103,19 +103,19 @@ def test_the_roles_in_azure_are_a_document_for_scripts(engine: FakeEngine, idsta
 
     document = json.loads(done.output)
     assert (document["purpose"], document["conditionVersion"], document["customRole"]) == ("reader", "2.0", None)
-    assert {each["role"]["name"] for each in document["grants"]} >= {"Reader"}
-    assert {each["condition"] for each in document["grants"]} == {None}
+    assert {grant["role"]["name"] for grant in document["grants"]} >= {"Reader"}
+    assert {grant["condition"] for grant in document["grants"]} == {None}
 
 
 def test_renewals_get_a_role_of_their_own(engine: FakeEngine, idstack: Idstack) -> None:
     configured(engine)
     done = idstack("rbac", WHO, "--azure", "--for", "renewals", "--stack", "dev")
 
-    commands = [shlex.split(each) for each in done.output.splitlines() if not each.startswith("#")]
+    commands = [shlex.split(line) for line in done.output.splitlines() if not line.startswith("#")]
     role = json.loads(commands[0][-1])
     assert commands[0][:4] == ["az", "role", "definition", "create"]
-    assert {each[each.index("--role") + 1] for each in commands[1:]} == {role["Name"]}
-    assert [each[each.index("--scope") + 1] for each in commands[1:]] == role["AssignableScopes"]
+    assert {command[command.index("--role") + 1] for command in commands[1:]} == {role["Name"]}
+    assert [command[command.index("--scope") + 1] for command in commands[1:]] == role["AssignableScopes"]
 
 
 def test_a_configuration_that_is_refused_is_reported(engine: FakeEngine, idstack: Idstack) -> None:
@@ -131,7 +131,10 @@ def test_rights_in_single_namespaces_leave_little_for_the_cluster(engine: FakeEn
     done = idstack("rbac", WHO, "--kubernetes", "--stack", "dev")
 
     documents = list(yaml.safe_load_all(done.output))
-    kinds = [(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in documents]
+    kinds = [
+        (document["kind"], document["metadata"].get("namespace"), document["metadata"]["name"])
+        for document in documents
+    ]
     assert kinds == [
         ("Namespace", None, "clusters-hc1"),
         ("Role", "clusters-hc1", "idstack:deployer:dev"),
@@ -154,7 +157,7 @@ def test_rights_in_single_namespaces_leave_little_for_the_cluster(engine: FakeEn
             "verbs": ["get", "list", "watch"],
         },
     ]
-    assert [each for each in inside["rules"] if "secrets" in each["resources"]] == SECRETS
+    assert [rule for rule in inside["rules"] if "secrets" in rule["resources"]] == SECRETS
 
 
 def test_one_role_for_every_namespace_still_names_the_secrets(engine: FakeEngine, idstack: Idstack) -> None:
@@ -163,7 +166,7 @@ def test_one_role_for_every_namespace_still_names_the_secrets(engine: FakeEngine
 
     role, binding = yaml.safe_load_all(done.output)
     assert (role["kind"], binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
-    assert [each for each in role["rules"] if "secrets" in each["resources"]] == SECRETS
+    assert [rule for rule in role["rules"] if "secrets" in rule["resources"]] == SECRETS
 
 
 def test_a_stack_that_makes_nothing_on_a_cluster_needs_no_rights_there(engine: FakeEngine, idstack: Idstack) -> None:

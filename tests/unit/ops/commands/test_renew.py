@@ -148,7 +148,9 @@ def test_what_belongs_to_no_identity_stops_the_run(stack: FakeEngine, idstack: I
 
 
 def test_an_identity_whose_first_up_did_not_end_is_left_out(stack: FakeEngine, idstack: Idstack) -> None:
-    stack.has_resources(*_DISK.resources(), *(each for each in _KMS.resources() if each["urn"] != _KMS.secret))
+    stack.has_resources(
+        *_DISK.resources(), *(resource for resource in _KMS.resources() if resource["urn"] != _KMS.secret)
+    )
     stack.plans(*_DISK.renewal(), *_KMS.renewal())
 
     printed = idstack("renew", "--stack", "dev")

@@ -24,7 +24,7 @@ def _renewed(identity: Identity, at: datetime) -> list[Any]:
         identity.schedule: {"inputs": {"current": "b", "a": SLOT, "b": {**SLOT, "generation": 2, "notBefore": since}}},
         identity.secret: {"outputs": {"generation": "b2", "deliveredAt": since}},
     }
-    return [each | changes.get(each["urn"], {}) for each in identity.resources()]
+    return [resource | changes.get(resource["urn"], {}) for resource in identity.resources()]
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def _identities(names: Iterable[str]) -> list[str]:
     [*found] = [name.removesuffix("-entra-schedule") for name in names if name.endswith("-entra-schedule")]
     assert sorted(names) == sorted(
         name
-        for each in found
+        for identity in found
         for name in (
-            f"{each}-entra-schedule",
-            *(f"{each}-entra-{part}-{slot}*" for part in ("certificate", "registration", "gate") for slot in "ab"),
-            f"{each}-credential-secret",
+            f"{identity}-entra-schedule",
+            *(f"{identity}-entra-{part}-{slot}*" for part in ("certificate", "registration", "gate") for slot in "ab"),
+            f"{identity}-credential-secret",
         )
     )
     return found
@@ -104,7 +104,7 @@ def test_several_can_be_named_and_a_field_means_that_of_every_cluster(engine: Fa
     }
     engine.has({"hostedClusters": {"hc1": {"controlPlane": rows}, "hc2": {"controlPlane": rows}}})
     names = ("hc1-ingress", "hc1-disk", "hc2-ingress", "hc2-disk")
-    engine.has_resources(*(each for name in names for each in Identity(name).resources()))
+    engine.has_resources(*(resource for name in names for resource in Identity(name).resources()))
 
     assert idstack("rotate", "--stack", "dev", "--identity", "ingress", "-i", "hc2/disk").code == 0
     assert engine.renewals == [

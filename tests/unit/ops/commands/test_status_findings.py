@@ -52,7 +52,7 @@ def test_what_the_doctor_finds_is_told_with_its_fix_and_is_an_error(
     assert "broken  vault (secret): hc1 ingress\n    found  the current version is disabled" in printed.output
     assert "fix    `az keyvault secret set-attributes`" in printed.output
     assert "idstack doctor --stack dev" in printed.error
-    assert [each["check"] for each in json.loads(document.output)["findings"]] == ["secret"]
+    assert [finding["check"] for finding in json.loads(document.output)["findings"]] == ["secret"]
 
 
 def test_what_could_not_be_checked_is_named_and_is_no_error(idstack: Idstack, findings: list[CheckResult]) -> None:

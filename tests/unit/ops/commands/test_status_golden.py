@@ -82,9 +82,9 @@ def arm(monkeypatch: pytest.MonkeyPatch) -> FakeArm:
     arm = FakeArm(
         *(answers.managed_identity(managed_identity(row.name), CLIENT) for row in OPTIONAL),
         *(
-            answers.federated_credential(federated_credential(row.name, each.suffix), each.subject)
+            answers.federated_credential(federated_credential(row.name, subject.suffix), subject.subject)
             for row in OPTIONAL
-            for each in row.subjects
+            for subject in row.subjects
         ),
     )
     versions = {secret(row): "2" * 32 for row in ROWS}

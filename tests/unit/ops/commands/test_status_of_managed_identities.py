@@ -42,7 +42,7 @@ def arm(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeArm:
         *(answers.managed_identity(id, CLIENT) for id in (PULL, VELERO, DISK)),
         answers.federated_credential(VELERO_POD, POD),
         answers.federated_credential(VELERO_JOB, JOB),
-        *(trusted(each.subject) for each in ROW.subjects),
+        *(trusted(subject.subject) for subject in ROW.subjects),
     )
     monkeypatch.setattr("ops.world.compared_identities.deployer", lambda _: nullcontext(arm))
     identities = {
@@ -70,14 +70,17 @@ def self_managed(arm: FakeArm, engine: FakeEngine) -> FakeArm:
 
 def credentials(printed: str) -> dict[str, str]:
     [row] = json.loads(printed)["managedIdentities"]["rows"]
-    return {each["subject"]: each["state"] for each in row["federatedCredentials"]}
+    return {
+        federated_credential["subject"]: federated_credential["state"]
+        for federated_credential in row["federatedCredentials"]
+    }
 
 
 def test_a_workload_identity_is_compared_with_azure(self_managed: FakeArm, idstack: Idstack) -> None:
     printed = idstack("status", "--stack", "dev", "--json")
 
     assert printed.code == 0
-    assert credentials(printed.output) == {each.subject: "exists" for each in ROW.subjects}
+    assert credentials(printed.output) == {subject.subject: "exists" for subject in ROW.subjects}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +143,7 @@ def test_what_azure_does_not_have_is_shown_and_is_an_error(
 
     printed = idstack("status", "--stack", "dev")
 
-    assert any(line in each for each in lines(printed.output))
+    assert any(line in printed_line for printed_line in lines(printed.output))
     assert (printed.code, printed.error) == (
         1,
         f"idstack: these managed identities are missing in Azure or replaced: {identity} of hc1; "
@@ -156,7 +159,7 @@ def test_a_right_that_is_missing_is_a_line_and_no_error(arm: FakeArm, idstack: I
     assert printed.code == 0
     assert "not read: velero of hc1: reading it: 403" in printed.output
     assert f"hc1 acrPull {CLIENT} AcrPull exists" in lines(printed.output)
-    assert any("not known velero not known, etcd-backup-job not known" in each for each in lines(printed.output))
+    assert any("not known velero not known, etcd-backup-job not known" in line for line in lines(printed.output))
 
 
 def test_azure_out_of_reach_is_a_line_and_no_error(

@@ -49,7 +49,7 @@ def azure(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Azure:
 
     monkeypatch.setattr(sweep, "deployer", lambda _: nullcontext(noted))
     monkeypatch.setattr(sweep, "find", find)
-    monkeypatch.setattr(sweep, "delete", lambda client, each: client.delete(each))
+    monkeypatch.setattr(sweep, "delete", lambda client, leftover: client.delete(leftover))
     engine.configures(**{key: yaml.safe_load(value) for key, value in configuration().items()})
     engine.has_stacks("dev", "prod")
     clusters = {"hc1": {"hostedClusterSpec": {"infraID": "hc1-infra"}}}
@@ -66,9 +66,9 @@ def test_it_lists_what_is_left_over_and_deletes_nothing(azure: Azure, idstack: I
     done = idstack("sweep", "--stack", "dev")
 
     assert (done.code, azure.deleted) == (0, [])
-    for each in (OURS, THEIRS, USED):
-        assert each.name in done.output
-        assert each.reason in done.output
+    for leftover in (OURS, THEIRS, USED):
+        assert leftover.name in done.output
+        assert leftover.reason in done.output
     assert "no: its stack x is elsewhere" in done.output
     assert "yes; until x" in done.output
     assert "nothing was deleted; `idstack sweep --stack dev --yes` deletes the owned ones" in done.output
@@ -84,18 +84,18 @@ def test_it_deletes_what_is_ours_and_nothing_else(azure: Azure, idstack: Idstack
 def test_scripts_get_a_document(azure: Azure, idstack: Idstack) -> None:
     document = json.loads(idstack("sweep", "--stack", "dev", "--json").output)
 
-    assert [(each["id"], each["ours"]) for each in document["leftovers"]] == [
+    assert [(leftover["id"], leftover["ours"]) for leftover in document["leftovers"]] == [
         (OURS.id, True),
         (THEIRS.id, False),
         (USED.id, True),
     ]
-    assert (document["unread"], [each["deleted"] for each in document["leftovers"]]) == ({}, [False] * 3)
+    assert (document["unread"], [leftover["deleted"] for leftover in document["leftovers"]]) == ({}, [False] * 3)
 
 
 def test_the_document_says_deleted_of_what_was_deleted_alone(azure: Azure, idstack: Idstack) -> None:
     document = json.loads(idstack("sweep", "--stack", "dev", "--json", "--yes").output)
 
-    assert {each["id"]: each["deleted"] for each in document["leftovers"]} == {
+    assert {leftover["id"]: leftover["deleted"] for leftover in document["leftovers"]} == {
         OURS.id: True,
         THEIRS.id: False,
         USED.id: False,
@@ -108,7 +108,7 @@ def test_a_deletion_that_azure_refuses_is_not_in_the_document(azure: Azure, idst
     done = idstack("sweep", "--stack", "dev", "--json", "--yes")
 
     assert done.code == 1
-    assert not any(each["deleted"] for each in json.loads(done.output)["leftovers"])
+    assert not any(leftover["deleted"] for leftover in json.loads(done.output)["leftovers"])
 
 
 def test_every_stack_of_the_backend_is_read(azure: Azure, idstack: Idstack, engine: FakeEngine) -> None:

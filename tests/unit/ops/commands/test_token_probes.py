@@ -18,7 +18,7 @@ from ops.commands import token_probes
 from ops.stack.errors import CommandError
 from tests.unit.identity.settings.world import LOCAL, configuration, hosted_cluster, load
 
-SUBJECTS = [each.subject for row in CONTROL_PLANE if row.workload for each in row.workload.subjects]
+SUBJECTS = [subject.subject for row in CONTROL_PLANE if row.workload for subject in row.workload.subjects]
 FIELDS = [row.field for row in CONTROL_PLANE if row.workload]
 CLIENT = "6f2c1e7a-0000-4000-8000-00000000aaaa"
 KEY = {"vaultSecretName": "hc2-key"}
@@ -44,7 +44,7 @@ def apply(environment: LocalEnvironment, described: Any, stack: str = "local", *
     own = {"authentication": "workload-identities", "topology": "Public", "serviceAccountSigningKey": KEY}
     cluster = {name: value for name, value in {**hosted_cluster("hc2", **own), **changes}.items() if value is not None}
     settings = load(configuration(clusterSide="hypershift", hostedClusters=[cluster]))
-    return {each.cluster for each in token_probes.apply(environment, stack, settings, described)}
+    return {probe.cluster for probe in token_probes.apply(environment, stack, settings, described)}
 
 
 def deployed(environment: LocalEnvironment) -> dict[str, Any]:
@@ -52,11 +52,11 @@ def deployed(environment: LocalEnvironment) -> dict[str, Any]:
     with config.new_client_from_config(environment.kubeconfig) as api:
         listed: Any = client.AppsV1Api(api).list_deployment_for_all_namespaces(_preload_content=False)
         spaces: Any = client.CoreV1Api(api).list_namespace(_preload_content=False)
-    alive = {each["metadata"]["name"] for each in json.loads(spaces.data)["items"]}
+    alive = {namespace["metadata"]["name"] for namespace in json.loads(spaces.data)["items"]}
     return {
-        f"{each['metadata']['namespace']}/{each['metadata']['name']}": each["spec"]["template"]["spec"]
-        for each in json.loads(listed.data)["items"]
-        if each["metadata"]["namespace"] in alive
+        f"{probe['metadata']['namespace']}/{probe['metadata']['name']}": probe["spec"]["template"]["spec"]
+        for probe in json.loads(listed.data)["items"]
+        if probe["metadata"]["namespace"] in alive
     }
 
 
@@ -64,8 +64,8 @@ def test_each_service_account_has_a_probe_with_its_token(environment: LocalEnvir
     assert apply(environment, outputs(*FIELDS)) == {"hc2"}
 
     volumes = [pod["volumes"][0]["csi"] for pod in deployed(environment).values()]
-    assert {each["driver"] for each in volumes} == {hosted_tokens.DRIVER}
-    assert sorted(each["volumeAttributes"]["subject"] for each in volumes) == sorted(SUBJECTS)
+    assert {volume["driver"] for volume in volumes} == {hosted_tokens.DRIVER}
+    assert sorted(volume["volumeAttributes"]["subject"] for volume in volumes) == sorted(SUBJECTS)
 
 
 def test_the_token_lies_where_the_real_pod_has_it(environment: LocalEnvironment) -> None:
@@ -76,7 +76,7 @@ def test_the_token_lies_where_the_real_pod_has_it(environment: LocalEnvironment)
     assert name == "clusters-hc2/probe-node-pool-mgmt"
     assert container["args"][1] == "token:/var/run/secrets/openshift/serviceaccount/token"
     assert container["volumeMounts"][0]["mountPath"] == "/var/run/secrets/openshift/serviceaccount"
-    assert {each["name"]: each.get("value") for each in container["env"]} == {
+    assert {variable["name"]: variable.get("value") for variable in container["env"]} == {
         "POD_IP": None,
         "AZURE_AUTHORITY_HOST": "https://login.microsoftonline.com/",
         "AZURE_TENANT_ID": "11111111-1111-4111-8111-111111111111",

@@ -53,7 +53,7 @@ def trusted(**changes: Any) -> Change:
 
 def trusting_another_issuer(world: StackWorld) -> StackWorld:
     elsewhere = "https://elsewhere.blob.core.windows.net/elsewhere"
-    trusts = tuple(replace(each, issuer=elsewhere) for each in worlds.guest(world, GUEST).trusts)
+    trusts = tuple(replace(trust, issuer=elsewhere) for trust in worlds.guest(world, GUEST).trusts)
     return worlds.with_managed_identity(world, GUEST, trusts=trusts)
 
 
@@ -180,12 +180,12 @@ def custom_role(change: Callable[[SeenPermission], SeenPermission]) -> Change:
         assert held is not None
         custom = replace(held, name="Narrow", is_custom=True, permissions=tuple(map(change, held.permissions)))
         seen = worlds.role(own.roles[0].principal_id, f"/roles/{OTHER}")
-        at_each = {each.key: (seen,) for each in own.accesses}
+        at_each = {expected_access.key: (seen,) for expected_access in own.accesses}
         return replace(
             worlds.with_identity(
-                world, ISSUED, roles=tuple(replace(each, role_definition_id=f"/roles/{OTHER}") for each in own.roles)
+                world, ISSUED, roles=tuple(replace(role, role_definition_id=f"/roles/{OTHER}") for role in own.roles)
             ),
-            roles={**world.roles, **{each.id: seen for each in own.roles}},
+            roles={**world.roles, **{role.id: seen for role in own.roles}},
             assignments={**world.assignments, **at_each},
             definitions={**world.definitions, OTHER: custom},
         )
@@ -202,7 +202,7 @@ def at_a_second_vault(world: StackWorld) -> StackWorld:
 
 
 def without_joining(permission: SeenPermission) -> SeenPermission:
-    return replace(permission, actions=tuple(each for each in permission.actions if "subnets/join" not in each))
+    return replace(permission, actions=tuple(action for action in permission.actions if "subnets/join" not in action))
 
 
 def all_but_subnets(permission: SeenPermission) -> SeenPermission:
@@ -226,7 +226,7 @@ def secret_expired(world: StackWorld) -> StackWorld:
 
 def class_gone(world: StackWorld) -> StackWorld:
     name = identity(world, IMPORTED).secret_provider_class
-    classes = {key: each for key, each in known(worlds.plane(world).classes).items() if key != name}
+    classes = {key: provider_class for key, provider_class in known(worlds.plane(world).classes).items() if key != name}
     gone = worlds.with_plane(world, classes=classes)
     return worlds.unmounted(gone, IMPORTED, f'SecretProviderClass.secrets-store.csi.x-k8s.io "{name}" not found')
 
@@ -260,7 +260,7 @@ def without_volume(world: StackWorld) -> StackWorld:
 
     world = worlds.with_container(world, IMPORTED, stripped)
     name = identity(world, IMPORTED).secret_provider_class
-    mounts = tuple(each for each in known(worlds.plane(world).mounts) if each.secret_provider_class != name)
+    mounts = tuple(mount for mount in known(worlds.plane(world).mounts) if mount.secret_provider_class != name)
     world = worlds.with_pods(worlds.with_plane(world, mounts=mounts), IMPORTED, lambda pod: replace(pod, classes={}))
     return worlds.unloaded(world, IMPORTED, "credential file /mnt/certs/x: found no readable file")
 

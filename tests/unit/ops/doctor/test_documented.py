@@ -18,7 +18,7 @@ TEXT = PAGE.read_text(encoding="utf-8")
 def test_the_stages_are_sections_in_their_order() -> None:
     headings = re.findall(r"^## (.+)$", TEXT, re.MULTILINE)
 
-    assert [each for each in headings if each in set(Stage)] == list(Stage)
+    assert [heading for heading in headings if heading in set(Stage)] == list(Stage)
 
 
 @pytest.mark.parametrize("stage", Stage)
@@ -27,24 +27,24 @@ def test_a_stages_table_has_its_checks_in_their_order(stage: Stage) -> None:
     table = section.split("| check |", 1)[1].split("\n\n", 1)[0]
 
     named = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
-    assert named == [each.name for each in CHECKS if each.stage is stage]
+    assert named == [check.name for check in CHECKS if check.stage is stage]
 
 
 def test_exit_codes_and_statuses_are_named() -> None:
     codes = TEXT.split("| exit code |", 1)[1].split("\n\n", 1)[0]
 
-    assert re.findall(r"^\| (\d) \|", codes, re.MULTILINE) == sorted([*(str(int(each)) for each in ExitCode), "2"])
-    assert all(f"`{each}`" in TEXT for each in CheckStatus)
+    assert re.findall(r"^\| (\d) \|", codes, re.MULTILINE) == sorted([*(str(int(code)) for code in ExitCode), "2"])
+    assert all(f"`{status}`" in TEXT for status in CheckStatus)
 
 
 def test_checks_are_registered_in_the_order_of_their_stages() -> None:
     stages = list(Stage)
 
-    assert [stages.index(each.stage) for each in CHECKS] == sorted(stages.index(each.stage) for each in CHECKS)
+    assert [stages.index(check.stage) for check in CHECKS] == sorted(stages.index(check.stage) for check in CHECKS)
 
 
 def test_every_stage_has_its_file_of_checks_and_every_check_a_name_of_its_own() -> None:
     folder = Path(__file__).resolve().parents[4] / "ops/doctor/checks"
 
-    assert len({*folder.glob("[!_]*.py")}) == len({each.stage for each in CHECKS}) == len(Stage)
-    assert len(CHECKS) == len({each.name for each in CHECKS})
+    assert len({*folder.glob("[!_]*.py")}) == len({check.stage for check in CHECKS}) == len(Stage)
+    assert len(CHECKS) == len({check.name for check in CHECKS})

@@ -17,12 +17,14 @@ from tests.unit.ops.doctor.changes import IMPORTED, ISSUED
 from tests.unit.ops.doctor.faults import FAULTS, InjectedFault
 from tests.unit.ops.doctor.worlds import CLUSTER
 
-BY_NAME = {each.name: each for each in FAULTS}
+BY_NAME = {fault.name: fault for fault in FAULTS}
 
 
 def broken(results: list[CheckResult]) -> set[tuple[str | None, str | None, str]]:
     """Cluster, identity and check of everything that is blamed."""
-    return {(each.cluster, each.identity, each.check) for each in results if each.status is CheckStatus.BROKEN}
+    return {
+        (result.cluster, result.identity, result.check) for result in results if result.status is CheckStatus.BROKEN
+    }
 
 
 def examined(world: StackWorld) -> list[CheckResult]:
@@ -35,13 +37,13 @@ def test_a_fault_is_blamed_on_its_own_check_alone(fault: InjectedFault) -> None:
 
     assert broken(results) == {fault.blamed}
     assert exit_code(results) is ExitCode.BROKEN
-    for each in results:
-        assert bool(each.evidence) == (each.status is not CheckStatus.OK)
-        assert each.fix or each.status is not CheckStatus.BROKEN
+    for result in results:
+        assert bool(result.evidence) == (result.status is not CheckStatus.OK)
+        assert result.fix or result.status is not CheckStatus.BROKEN
 
 
 def test_every_check_has_a_fault_that_it_alone_is_blamed_for() -> None:
-    assert {each.check for each in FAULTS} == {each.name for each in CHECKS}
+    assert {fault.check for fault in FAULTS} == {check.name for check in CHECKS}
     assert len(FAULTS) == len(BY_NAME) >= 30
 
 
@@ -49,8 +51,8 @@ def test_a_stack_that_keeps_nothing_in_a_vault_misses_none() -> None:
     """Its clusters sign in by workload identities: what they have of the stack is among the guests' identities."""
     world = worlds.in_hypershift(worlds.healthy())
     state = known(world.state)
-    clusters = tuple(replace(each, identities=()) for each in state.clusters)
-    guests = {each.cluster: tuple(one.identity for one in each.guests) for each in clusters}
+    clusters = tuple(replace(cluster, identities=()) for cluster in state.clusters)
+    guests = {cluster.cluster: tuple(one.identity for one in cluster.guests) for cluster in clusters}
     without = replace(state, vault_id="", vault_name="", key_vault_user="", reader_roles=(), clusters=clusters)
     configured = replace(known(world.configuration), identities=guests)
     bare = replace(world, state=without, vault=None, configuration=configured)
@@ -65,8 +67,8 @@ def test_a_stack_that_keeps_nothing_in_a_vault_misses_none() -> None:
 def test_nothing_is_blamed_on_a_healthy_stack(world: StackWorld) -> None:
     results = examined(world)
 
-    assert {each.status for each in results} <= {CheckStatus.OK, CheckStatus.NOT_CHECKED}
-    checked = [each for each in results if each.status is CheckStatus.OK]
+    assert {result.status for result in results} <= {CheckStatus.OK, CheckStatus.NOT_CHECKED}
+    checked = [result for result in results if result.status is CheckStatus.OK]
     assert len(checked) >= 8 * len(worlds.state(world).identities)
 
 
@@ -74,17 +76,17 @@ def test_every_check_is_made_where_the_stack_makes_the_cluster_side() -> None:
     results = examined(worlds.with_token_probe(worlds.healthy()))
 
     assert exit_code(results) is ExitCode.SOUND
-    assert {(each.stage, each.check) for each in results} == {(each.stage, each.name) for each in CHECKS}
+    assert {(result.stage, result.check) for result in results} == {(check.stage, check.name) for check in CHECKS}
 
 
 def test_what_a_fault_breaks_in_later_stages_is_skipped_and_not_blamed() -> None:
     results = examined(BY_NAME["secret deleted"].change(worlds.healthy()))
 
-    behind = [each for each in results if each.status is CheckStatus.SKIPPED]
-    assert {each.identity for each in behind} == {IMPORTED}
-    assert [each.check for each in behind] == ["mount", "path", "document", "sign-in", "proof-call"]
+    behind = [result for result in results if result.status is CheckStatus.SKIPPED]
+    assert {result.identity for result in behind} == {IMPORTED}
+    assert [result.check for result in behind] == ["mount", "path", "document", "sign-in", "proof-call"]
     assert "SecretNotFound" in behind[0].evidence
-    assert not [each for each in results if each.status is CheckStatus.NOT_CHECKED]
+    assert not [result for result in results if result.status is CheckStatus.NOT_CHECKED]
 
 
 def test_two_identities_with_a_fault_each_are_both_blamed() -> None:
@@ -107,8 +109,8 @@ def test_a_later_fault_of_the_same_identity_waits_for_the_earlier_one() -> None:
 def test_a_fault_of_the_stack_explains_those_of_every_identity() -> None:
     results = examined(BY_NAME["reader's role gone"].change(worlds.healthy()))
 
-    behind = {each.identity for each in results if each.status is CheckStatus.SKIPPED}
-    assert behind == {each.identity for each in worlds.state(worlds.healthy()).identities}
+    behind = {result.identity for result in results if result.status is CheckStatus.SKIPPED}
+    assert behind == {identity.identity for identity in worlds.state(worlds.healthy()).identities}
 
 
 @pytest.mark.parametrize("name", ["locked by a run", "a pending operation", "a wrong passphrase", "a refused sign-in"])
@@ -137,7 +139,7 @@ def with_conditions(*found: tuple[str, str]) -> StackWorld:
 
 def told(world: StackWorld) -> list[tuple[str, str]]:
     """Evidence and fix of what is blamed, in order."""
-    return [(each.evidence, each.fix) for each in examined(world) if each.status is CheckStatus.BROKEN]
+    return [(result.evidence, result.fix) for result in examined(world) if result.status is CheckStatus.BROKEN]
 
 
 def test_conditions_that_follow_from_others_are_told_behind_them_as_one() -> None:
@@ -186,7 +188,7 @@ def test_a_mount_is_old_only_after_the_drivers_own_interval(interval: str, is_ol
 def test_a_mount_is_not_called_old_where_nobody_tells_the_interval(add_on: Unread | None) -> None:
     world = replace(changes.old_version(worlds.healthy()), add_on=add_on)
 
-    assert "mount" not in {each.check for each in examined(world) if each.status is CheckStatus.BROKEN}
+    assert "mount" not in {result.check for result in examined(world) if result.status is CheckStatus.BROKEN}
 
 
 def unread(world: StackWorld, why: str, *parts: str) -> StackWorld:
@@ -199,12 +201,12 @@ def unread(world: StackWorld, why: str, *parts: str) -> StackWorld:
 
 
 def test_without_a_state_there_is_one_finding_and_nothing_else_to_look_at() -> None:
-    parts = {each.name for each in fields(StackWorld)} - {"stack", "now"}
+    parts = {field.name for field in fields(StackWorld)} - {"stack", "now"}
 
     results = examined(unread(worlds.healthy(), "error: unable to open state directory", *parts))
 
     assert broken(results) == {(None, None, "state")}
-    assert {each.status for each in results} == {CheckStatus.BROKEN, CheckStatus.SKIPPED}
+    assert {result.status for result in results} == {CheckStatus.BROKEN, CheckStatus.SKIPPED}
 
 
 def test_what_another_fault_would_break_without_a_state_is_not_blamed() -> None:
@@ -219,4 +221,4 @@ def test_what_cannot_be_read_because_of_a_fault_is_a_consequence_of_it() -> None
     results = examined(unread(refused.change(worlds.healthy()), "not read", "control_planes"))
 
     assert broken(results) == {refused.blamed}
-    assert not [each for each in results if each.status is CheckStatus.NOT_CHECKED]
+    assert not [result for result in results if result.status is CheckStatus.NOT_CHECKED]

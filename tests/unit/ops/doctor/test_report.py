@@ -23,9 +23,9 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def broken(*names: str) -> StackWorld:
     world = worlds.healthy()
-    for each in FAULTS:
-        if each.name in names:
-            world = each.change(world)
+    for fault in FAULTS:
+        if fault.name in names:
+            world = fault.change(world)
     return world
 
 
@@ -57,17 +57,19 @@ def test_each_fault_has_its_reviewed_evidence_and_fix() -> None:
     """The words of every check."""
     found = {
         name: [
-            f"{each.evidence}\n  fix: {each.fix}" for each in diagnose(broken(name), CHECKS) if each.status == "broken"
+            f"{result.evidence}\n  fix: {result.fix}"
+            for result in diagnose(broken(name), CHECKS)
+            if result.status == "broken"
         ]
-        for name in sorted(each.name for each in FAULTS)
+        for name in sorted(fault.name for fault in FAULTS)
     }
     reviewed_file(GOLDEN / "every-fault.json", json.dumps(found, indent=1) + "\n")
 
 
 def test_scripts_get_seven_members_of_each_result() -> None:
-    results = [each.to_json() for each in diagnose(broken("secret disabled"), CHECKS)]
+    results = [result.to_json() for result in diagnose(broken("secret disabled"), CHECKS)]
 
-    [found] = [each for each in json.loads(json.dumps(results)) if each["status"] == "broken"]
+    [found] = [load for load in json.loads(json.dumps(results)) if load["status"] == "broken"]
     assert found == {
         "cluster": "hc1",
         "identity": "ingress",

@@ -55,8 +55,8 @@ def test_what_was_not_read_leaves_its_checks_unmade(part: Part) -> None:
 
     results = diagnose(world, CHECKS)
 
-    unmade = {each.check for each in results if each.status is CheckStatus.NOT_CHECKED}
-    expected = {each.name for each in CHECKS if each.needs[0] is part} | ALSO.get(part, set())
+    unmade = {result.check for result in results if result.status is CheckStatus.NOT_CHECKED}
+    expected = {check.name for check in CHECKS if check.needs[0] is part} | ALSO.get(part, set())
     if part is Part.CONTROL_PLANES:  # of a cluster side that the stack makes, these look at nothing
         expected -= {"hosted-cluster", "conditions"}
     if part is Part.REPORTS:  # only self-managed clusters have probes of tokens
@@ -66,11 +66,11 @@ def test_what_was_not_read_leaves_its_checks_unmade(part: Part) -> None:
     if part is Part.ROLES:  # the key-vault-user of this stack has its role on the whole vault
         expected -= {"secret-reader"}
     assert unmade == expected
-    assert not [each for each in results if each.status is CheckStatus.BROKEN]
+    assert not [result for result in results if result.status is CheckStatus.BROKEN]
     assert exit_code(results) is ExitCode.NOT_CHECKED
-    for each in results:
-        if each.status is CheckStatus.NOT_CHECKED:
-            assert each.evidence.startswith("403: you may not (requires ")
+    for result in results:
+        if result.status is CheckStatus.NOT_CHECKED:
+            assert result.evidence.startswith("403: you may not (requires ")
 
 
 def test_a_probe_that_is_ready_needs_no_report() -> None:
@@ -88,7 +88,7 @@ def test_events_that_were_not_read_leave_the_mount_broken_without_a_cause() -> N
     world = worlds.unmounted(worlds.healthy(), "ingress", "403")
     results = diagnose(worlds.with_plane(world, warnings=REFUSED), CHECKS)
 
-    [found] = [each for each in results if each.status is CheckStatus.BROKEN]
+    [found] = [result for result in results if result.status is CheckStatus.BROKEN]
     assert (found.check, found.identity) == ("mount", "ingress")
     assert "its events were not read (403: you may not)" in found.evidence
 
@@ -96,7 +96,7 @@ def test_events_that_were_not_read_leave_the_mount_broken_without_a_cause() -> N
 def test_a_shared_vaults_reader_is_the_shared_stacks_to_check() -> None:
     results = diagnose(worlds.with_state(worlds.healthy(), reader_roles=(), own_vault=None), CHECKS)
 
-    [found] = [each for each in results if each.status is CheckStatus.NOT_CHECKED]
+    [found] = [result for result in results if result.status is CheckStatus.NOT_CHECKED]
     assert found.check == "reader-role"
     assert "run the doctor on that stack" in found.evidence
 
@@ -108,7 +108,7 @@ def test_a_cluster_that_hypershift_has_not_made_yet_is_no_fault() -> None:
     results = diagnose(empty, CHECKS)
 
     assert exit_code(results) is ExitCode.NOT_CHECKED
-    assert not [each for each in results if each.status in (CheckStatus.BROKEN, CheckStatus.SKIPPED)]
+    assert not [result for result in results if result.status in (CheckStatus.BROKEN, CheckStatus.SKIPPED)]
 
 
 def test_an_examination_has_the_versions_of_the_secrets_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ NAMESPACE = f"clusters-{CLUSTER}"
 
 
 def fields(selection: Selection) -> list[tuple[str, str]]:
-    return [(each.cluster, each.identity) for each in selection.of_state(worlds.state(WORLD)).principals]
+    return [(principal.cluster, principal.identity) for principal in selection.of_state(worlds.state(WORLD)).principals]
 
 
 def pod_of(field: str) -> str:
@@ -53,8 +53,8 @@ def test_a_pod_is_looked_at_without_the_others_of_its_identity() -> None:
     state, name = worlds.state(WORLD), pod_of("ingress")
     cluster, plane = Selection.of(None, None, f"{NAMESPACE}/{name}").of_plane(state.clusters[0], worlds.plane(WORLD))
 
-    assert [each.name for each in known(plane.pods)] == [name]
-    assert [each.identity for each in cluster.identities] == ["ingress"]
+    assert [pod.name for pod in known(plane.pods)] == [name]
+    assert [identity.identity for identity in cluster.identities] == ["ingress"]
 
 
 def test_a_workload_of_ones_own_stands_for_what_it_mounts() -> None:
@@ -64,7 +64,7 @@ def test_a_workload_of_ones_own_stands_for_what_it_mounts() -> None:
 
     cluster, _ = selection.of_plane(selection.of_state(worlds.state(WORLD)).clusters[0], plane)
 
-    assert [(each.identity, each.mounts) for each in cluster.identities] == [("ingress", ())]
+    assert [(identity.identity, identity.mounts) for identity in cluster.identities] == [("ingress", ())]
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,6 @@ def test_names_that_contradict_each_other_are_wrong_usage(names: tuple[str | Non
 def test_an_identity_is_checked_without_backend_access_and_configuration() -> None:
     checks = chosen(Selection.of(None, "ingress", None))
 
-    assert not {Stage.BACKEND, Stage.ACCESS} & {each.stage for each in checks}
-    assert {"state", "hosted-cluster", "secret", "mount", "proof-call"} <= {each.name for each in checks}
-    assert not {"settings", "brought-up"} & {each.name for each in checks}
+    assert not {Stage.BACKEND, Stage.ACCESS} & {check.stage for check in checks}
+    assert {"state", "hosted-cluster", "secret", "mount", "proof-call"} <= {check.name for check in checks}
+    assert not {"settings", "brought-up"} & {check.name for check in checks}

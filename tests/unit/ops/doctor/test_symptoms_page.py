@@ -11,8 +11,8 @@ def test_the_page_is_what_the_table_says() -> None:
 
 
 def test_every_symptom_is_a_section_with_a_place_to_look_and_a_fix() -> None:
-    sections = {each.partition("\n")[0]: each for each in page().split("\n### ")[1:]}
+    sections = {part.partition("\n")[0]: part for part in page().split("\n### ")[1:]}
 
-    assert list(sections) == [each.name for each in SYMPTOMS]
-    assert all("\n- Evidence: " in each and "\n- Fix: " in each for each in sections.values())
+    assert list(sections) == [symptom.name for symptom in SYMPTOMS]
+    assert all("\n- Evidence: " in section and "\n- Fix: " in section for section in sections.values())
     assert not [line for line in page().splitlines() if len(line) > 120]

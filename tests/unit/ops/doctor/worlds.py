@@ -69,7 +69,7 @@ def with_token_probe(world: StackWorld, error: str | None = None) -> StackWorld:
 
 
 def identity(world: StackWorld, field: str) -> Identity:
-    [found] = [each for each in state(world).identities if each.identity == field]
+    [found] = [expected for expected in state(world).identities if expected.identity == field]
     return found
 
 
@@ -89,12 +89,12 @@ def with_identity(world: StackWorld, field: str, **changes: Any) -> StackWorld:
     """What the stack has made of an identity is another."""
     old = identity(world, field)
     [cluster] = state(world).clusters
-    found = tuple(replace(each, **changes) if each == old else each for each in cluster.identities)
+    found = tuple(replace(expected, **changes) if expected == old else expected for expected in cluster.identities)
     return with_state(world, clusters=(replace(cluster, identities=found),))
 
 
 def guest(world: StackWorld, field: str) -> FederatedIdentity:
-    [found] = [each for each in state(world).guests if each.identity == field]
+    [found] = [federated for federated in state(world).guests if federated.identity == field]
     return found
 
 
@@ -103,7 +103,7 @@ def self_issued(world: StackWorld, **changes: Any) -> StackWorld:
     address, keys = guest(world, GUEST).trusts[0].issuer, ("kid-1", "kid-2")
     issuer = ExpectedIssuer(address=address, keys=keys, is_ours=True)
     [cluster] = state(world).clusters
-    guests = tuple(replace(each, issuer=issuer) for each in cluster.guests)
+    guests = tuple(replace(federated, issuer=issuer) for federated in cluster.guests)
     seen = replace(SeenIssuer(keys=keys), **changes)
     return replace(with_state(world, clusters=(replace(cluster, guests=guests),)), issuers={address: seen})
 
@@ -118,20 +118,20 @@ def with_managed_identity(world: StackWorld, field: str, **changes: Any) -> Stac
 
 def pods_of(world: StackWorld, field: str) -> list[SeenPod]:
     """The pods of an identity, one for each of its mounts, in their order."""
-    found = {each.deployment: each for each in known(plane(world).pods)}
-    return [found[each.deployment] for each in identity(world, field).mounts if each.deployment in found]
+    found = {pod.deployment: pod for pod in known(plane(world).pods)}
+    return [found[mount.deployment] for mount in identity(world, field).mounts if mount.deployment in found]
 
 
 def with_pods(world: StackWorld, field: str, change: Callable[[SeenPod], SeenPod | None]) -> StackWorld:
     """Change each pod of an identity, or take it away."""
-    own = {each.name for each in pods_of(world, field)}
-    changed = [change(each) if each.name in own else each for each in known(plane(world).pods)]
-    return with_plane(world, pods=tuple(each for each in changed if each is not None))
+    own = {pod.name for pod in pods_of(world, field)}
+    changed = [change(pod) if pod.name in own else pod for pod in known(plane(world).pods)]
+    return with_plane(world, pods=tuple(pod for pod in changed if pod is not None))
 
 
 def with_container(world: StackWorld, field: str, change: Callable[[SeenContainer], SeenContainer]) -> StackWorld:
     def changed(pod: SeenPod) -> SeenPod:
-        return replace(pod, containers={name: change(each) for name, each in pod.containers.items()})
+        return replace(pod, containers={name: change(container) for name, container in pod.containers.items()})
 
     return with_pods(world, field, changed)
 
@@ -181,14 +181,14 @@ def waiting(world: StackWorld, field: str, phase: str, reason: str) -> StackWorl
 def unmounted(world: StackWorld, field: str, message: str) -> StackWorld:
     """New pods of an identity wait for the driver, which says this."""
     name = identity(world, field).secret_provider_class
-    mounts = tuple(each for each in known(plane(world).mounts) if each.secret_provider_class != name)
+    mounts = tuple(mount for mount in known(plane(world).mounts) if mount.secret_provider_class != name)
     world = with_plane(warned(world, field, "FailedMount", message), mounts=mounts)
     return waiting(world, field, "Pending", "ContainerCreating: no further message")
 
 
 def all_unmounted(world: StackWorld, message: str) -> StackWorld:
-    for each in state(world).identities:
-        world = unmounted(world, each.identity, message)
+    for expected in state(world).identities:
+        world = unmounted(world, expected.identity, message)
     return world
 
 
@@ -218,8 +218,8 @@ def in_hypershift(world: StackWorld) -> StackWorld:
     identities: list[Identity] = []
     pods: dict[str, SeenPod] = {}
     names: dict[str, str] = {}
-    for each in cluster.identities:
-        row = rows[each.identity]
+    for expected in cluster.identities:
+        row = rows[expected.identity]
         mounts = tuple(
             ExpectedMount(
                 deployment=mount.deployment,
@@ -229,27 +229,27 @@ def in_hypershift(world: StackWorld) -> StackWorld:
             )
             for mount in row.mounts
         )
-        changed = replace(each, mounts=mounts)
+        changed = replace(expected, mounts=mounts)
         identities.append(changed)
-        for pod, mount in zip(pods_of(world, each.identity), mounts, strict=True):
+        for pod, mount in zip(pods_of(world, expected.identity), mounts, strict=True):
             [container] = pod.containers.values()
             name = names[pod.name] = f"{mount.deployment}-5d8f9-x2x2x"
             same = replace(pod, name=name, containers={mount.container: container})
             pods[name] = _both(pods[name], same) if name in pods else same
         holder = spec
-        for step in each.hosted_cluster_path[:-1]:
+        for step in expected.hosted_cluster_path[:-1]:
             holder = holder.setdefault(step, {})
         named = {
-            "clientID": each.client_id,
-            "credentialsSecretName": each.secret,
-            "objectEncoding": each.object_encoding,
+            "clientID": expected.client_id,
+            "credentialsSecretName": expected.secret,
+            "objectEncoding": expected.object_encoding,
         }
-        holder[each.hosted_cluster_path[-1]] = named
+        holder[expected.hosted_cluster_path[-1]] = named
     available = HostedClusterCondition(CLUSTER, "Available", "True", "AsExpected", "")
     world = with_plane(
         world,
         pods=tuple(pods.values()),
-        mounts=tuple(replace(each, pod=names[each.pod]) for each in known(plane(world).mounts)),
+        mounts=tuple(replace(mount, pod=names[mount.pod]) for mount in known(plane(world).mounts)),
         reports={},
         hosted_cluster=SeenHostedCluster(spec=spec, conditions=(available,)),
     )
@@ -261,11 +261,11 @@ def _both(first: SeenPod, second: SeenPod) -> SeenPod:
     """One pod with the volumes of two: the control-plane operator has a credential of its own and that of KMS."""
     containers = {
         name: replace(
-            each,
-            mounts={**each.mounts, **second.containers[name].mounts},
-            variables={**each.variables, **second.containers[name].variables},
+            container,
+            mounts={**container.mounts, **second.containers[name].mounts},
+            variables={**container.variables, **second.containers[name].variables},
         )
-        for name, each in first.containers.items()
+        for name, container in first.containers.items()
     }
     return replace(first, classes={**first.classes, **second.classes}, containers=containers)
 

@@ -49,11 +49,11 @@ def load(text: str) -> Settings:
 def values(found: Any) -> Iterator[Any]:
     """The values of a document, lists of words as one."""
     if isinstance(found, dict):
-        for each in found.values():
-            yield from values(each)
+        for value in found.values():
+            yield from values(value)
     elif isinstance(found, list) and isinstance(found[0], dict):
-        for each in found:
-            yield from values(each)
+        for entry in found:
+            yield from values(entry)
     else:
         yield found
 
@@ -105,8 +105,8 @@ def test_the_sample_names_nothing_but_placeholders() -> None:
         "managementCluster",
         "hostedClusters",
     }
-    assert {str(each.place[0]) for each in refused.value.problems} == asked
-    assert all("the placeholder of the example" in each.found for each in refused.value.problems)
+    assert {str(problem.place[0]) for problem in refused.value.problems} == asked
+    assert all("the placeholder of the example" in problem.found for problem in refused.value.problems)
 
 
 @pytest.mark.parametrize(

@@ -99,13 +99,13 @@ class Watched:
     def run(self) -> dict[str, str]:
         """What became of each stack."""
         self.rollout.run()
-        return {each.stack.name: str(each.outcome) for each in self.rollout.progress}
+        return {progress.stack.name: str(progress.outcome) for progress in self.rollout.progress}
 
     def _environment(self, changed: dict[str, object]) -> FleetEnvironment:
         return fleet(changed)[1]
 
     def _show(self, progress: Sequence[Progress], note: str) -> None:
-        self.at_once.append(sum(each.outcome == "running" for each in progress))
+        self.at_once.append(sum(run.outcome == "running" for run in progress))
         self.notes.append(note)
 
     def _wait(self, seconds: float) -> None:

@@ -28,7 +28,7 @@ def _prod(changed: dict[str, Any]) -> dict[str, Any]:
 
 def test_waves_are_shared_stack_canaries_and_groups_in_the_order_of_the_file() -> None:
     prod = load_fleet(AZURE)[1]
-    assert [(wave.name, [each.name for each in wave.stacks], wave.pause) for wave in prod.waves] == [
+    assert [(wave.name, [stack.name for stack in wave.stacks], wave.pause) for wave in prod.waves] == [
         ("shared", ["shared-prod"], timedelta()),
         ("canaries", ["hc3-prod"], timedelta()),
         ("wave 1", ["hc1-prod", "hc2-prod"], timedelta(minutes=30)),
@@ -93,7 +93,7 @@ def test_a_fleet_of_the_local_cloud_needs_no_azure_and_no_started_cloud(
     monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(tmp_path))
     local = load_fleet(LOCAL)[0]
     assert local.is_local
-    assert [each.name for each in local.stacks] == ["local-shared", "local-hc2", "local-hc1", "local-hc3"]
+    assert [stack.name for stack in local.stacks] == ["local-shared", "local-hc2", "local-hc1", "local-hc3"]
     assert local.stacks[1].config["sharedStack"] == "organization/idstack/local-shared"
     assert not local.stacks[0].secrets_provider
 
@@ -272,5 +272,5 @@ def test_the_example_of_the_documentation_has_the_keys_of_the_model() -> None:
     [prod] = read(example, "fleet.yaml").environments
 
     assert prod.operator is not None
-    assert [each.name for each in prod.clusters] == ["hc1", "hc2", "hc3"]
+    assert [cluster.name for cluster in prod.clusters] == ["hc1", "hc2", "hc3"]
     assert prod.waves.canaries == ("hc3",)

@@ -21,7 +21,7 @@ _PROD: Final = "environments/prod"
 
 
 def _stacks(files: dict[PurePosixPath, str]) -> dict[str, dict[str, Any]]:
-    return {each["metadata"]["name"]: each for each in build(files, _PROD) if each["kind"] == "Stack"}
+    return {manifest["metadata"]["name"]: manifest for manifest in build(files, _PROD) if manifest["kind"] == "Stack"}
 
 
 def test_the_tree_of_a_small_fleet_is_the_reviewed_one() -> None:
@@ -41,8 +41,8 @@ def test_one_cluster_more_is_one_object_more_and_nothing_else() -> None:
 
     assert [path for path in after if after[path] != before.get(path)] == [PurePosixPath(_PROD, "stacks.yaml")]
     old, new = build(before, _PROD), build(after, _PROD)
-    assert [each for each in new if each not in old] == [_stacks(after)["hc6-prod"]]
-    assert [each for each in old if each not in new] == []
+    assert [manifest for manifest in new if manifest not in old] == [_stacks(after)["hc6-prod"]]
+    assert [manifest for manifest in old if manifest not in new] == []
     old_lines, new_lines = (files[PurePosixPath(_PROD, "stacks.yaml")].splitlines() for files in (before, after))
     lines = difflib.ndiff(old_lines, new_lines)
     assert not [line for line in lines if line.startswith("- ")], "nothing of the others is written differently"
@@ -50,7 +50,7 @@ def test_one_cluster_more_is_one_object_more_and_nothing_else() -> None:
 
 def test_a_stack_waits_for_the_shared_one_and_for_the_wave_before() -> None:
     required = {
-        name: [each["name"] for each in stack["spec"].get("prerequisites", [])]
+        name: [prerequisite["name"] for prerequisite in stack["spec"].get("prerequisites", [])]
         for name, stack in _stacks(tree(load_fleet(AZURE))).items()
     }
     assert required == {
@@ -65,7 +65,7 @@ def test_a_stack_waits_for_the_shared_one_and_for_the_wave_before() -> None:
 
 def test_stacks_are_written_in_the_order_in_which_they_are_brought_up() -> None:
     found = load_fleet(AZURE)
-    assert list(_stacks(tree(found))) == [each.name for each in found[1].stacks]
+    assert list(_stacks(tree(found))) == [stack.name for stack in found[1].stacks]
 
 
 def test_the_operator_configures_what_the_stacks_file_would_hold() -> None:
@@ -76,7 +76,7 @@ def test_the_operator_configures_what_the_stacks_file_would_hold() -> None:
 
 
 def test_no_object_of_a_cluster_that_leaves_the_file_destroys_it() -> None:
-    assert {each["spec"]["destroyOnFinalize"] for each in _stacks(tree(load_fleet(AZURE))).values()} == {False}
+    assert {stack["spec"]["destroyOnFinalize"] for stack in _stacks(tree(load_fleet(AZURE))).values()} == {False}
 
 
 def test_each_day_a_stack_is_brought_up_anew_and_so_renewed() -> None:
@@ -90,7 +90,7 @@ def test_drift_is_a_preview_after_the_stack_that_renews_nothing() -> None:
     changed["environments"][1]["operator"]["drift"] = True
     changed["environments"][1]["settings"]["credentials"] = {"keySize": 3072}
     stacks = _stacks(tree(fleet(changed)))
-    drift = {name: each["spec"] for name, each in stacks.items() if name.endswith("-drift")}
+    drift = {name: stack["spec"] for name, stack in stacks.items() if name.endswith("-drift")}
 
     assert len(drift) == 6
     spec = drift["hc1-prod-drift"]
@@ -103,8 +103,8 @@ def test_drift_is_a_preview_after_the_stack_that_renews_nothing() -> None:
 
 def test_workspaces_run_as_the_account_that_azure_trusts_and_has_one_right() -> None:
     objects = build(tree(load_fleet(AZURE)), _PROD)
-    [account] = [each for each in objects if each["kind"] == "ServiceAccount"]
-    [binding] = [each for each in objects if each["kind"].endswith("Binding")]
+    [account] = [obj for obj in objects if obj["kind"] == "ServiceAccount"]
+    [binding] = [obj for obj in objects if obj["kind"].endswith("Binding")]
     [subject] = binding["subjects"]
 
     assert account["metadata"]["annotations"]["azure.workload.identity/client-id"].startswith("22222222-")

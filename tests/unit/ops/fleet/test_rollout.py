@@ -50,7 +50,7 @@ def test_what_runs_beside_a_failure_ends_and_is_not_interrupted() -> None:
     assert (outcomes["hc1-prod"], outcomes["hc2-prod"]) == ("failed", "up")
     assert (outcomes["hc4-prod"], outcomes["hc5-prod"]) == ("left out", "left out")
     assert watched.stacks.runs["hc2-prod"].interrupts == 0
-    assert [each.tail for each in watched.rollout.failed] == ["end of hc1-prod"]
+    assert [progress.tail for progress in watched.rollout.failed] == ["end of hc1-prod"]
 
 
 def test_a_state_that_cannot_be_read_is_a_failure_and_what_runs_beside_it_ends() -> None:
@@ -58,7 +58,7 @@ def test_a_state_that_cannot_be_read_is_a_failure_and_what_runs_beside_it_ends()
     watched = Watched(stacks, parallel=2, size=None)
     outcomes = watched.run()
     assert (outcomes["hc1-prod"], outcomes["hc2-prod"]) == ("failed", "up")
-    assert [each.tail for each in watched.rollout.failed] == [
+    assert [progress.tail for progress in watched.rollout.failed] == [
         "it came up, but its state cannot be read: the backend does not answer"
     ]
 

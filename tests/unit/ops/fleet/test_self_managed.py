@@ -49,7 +49,11 @@ def _without_vault() -> dict[str, Any]:
 
 
 def _stacks(files: dict[PurePosixPath, str]) -> dict[str, dict[str, Any]]:
-    return {each["metadata"]["name"]: each["spec"] for each in build(files, _PROD) if each["kind"] == "Stack"}
+    return {
+        manifest["metadata"]["name"]: manifest["spec"]
+        for manifest in build(files, _PROD)
+        if manifest["kind"] == "Stack"
+    }
 
 
 def test_a_self_managed_cluster_is_an_object_as_any_other() -> None:
@@ -65,7 +69,9 @@ def test_clusters_that_keep_nothing_in_a_vault_need_no_shared_stack() -> None:
     changed = _without_vault()
     stacks = _stacks(tree(fleet(changed)))
 
-    assert {name: [each["name"] for each in spec.get("prerequisites", [])] for name, spec in stacks.items()} == {
+    assert {
+        name: [prerequisite["name"] for prerequisite in spec.get("prerequisites", [])] for name, spec in stacks.items()
+    } == {
         "hc3-prod": [],
         "hc1-prod": ["hc3-prod"],
         "hc2-prod": ["hc3-prod"],

@@ -149,7 +149,7 @@ def test_the_project_is_a_directory_of_links_to_the_image(tmp_path: Path) -> Non
     for _ in range(2):  # a pod whose first container runs again finds what it left
         subprocess.run(["/bin/sh", "-c", script], check=True)
 
-    assert {each.name: each.is_symlink() for each in (share / "workspace").iterdir()} == dict.fromkeys(
+    assert {path.name: path.is_symlink() for path in (share / "workspace").iterdir()} == dict.fromkeys(
         (".venv", ".tools", "ops", "provider", "Pulumi.yaml"), True
     )
     assert (share / "home/plugins").resolve() == tmp_path / "plugins"

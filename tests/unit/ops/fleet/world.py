@@ -36,5 +36,5 @@ def refusals(changed: dict[str, Any] | str) -> list[tuple[str, str]]:
     try:
         fleet_of(text)
     except FleetFileError as error:
-        return [(path_of(each.place) if each.place else "", each.rule) for each in error.problems]
+        return [(path_of(problem.place) if problem.place else "", problem.rule) for problem in error.problems]
     return []

@@ -31,7 +31,7 @@ def stacks() -> list[ForecastStack]:
 
 
 def use(found: Forecast, key: str) -> LimitUsage:
-    return next(each for each in found.usages if each.limit.key == key)
+    return next(usage for usage in found.usages if usage.limit.key == key)
 
 
 def test_a_cluster_takes_its_assignments_and_the_reader_one() -> None:
@@ -45,25 +45,25 @@ def test_a_cluster_takes_its_assignments_and_the_reader_one() -> None:
 
 @given(st.integers(0, 400))
 def test_as_many_more_clusters_fit_as_it_says_and_no_more(stacks: list[ForecastStack], clusters: int) -> None:
-    for each in forecast(stacks, clusters).usages:
-        if each.more:
-            assert use(forecast(stacks, clusters + each.more), each.limit.key).share <= 1
-        if each.more is not None:
-            assert use(forecast(stacks, clusters + each.more + 1), each.limit.key).share > 1
+    for usage in forecast(stacks, clusters).usages:
+        if usage.more:
+            assert use(forecast(stacks, clusters + usage.more), usage.limit.key).share <= 1
+        if usage.more is not None:
+            assert use(forecast(stacks, clusters + usage.more + 1), usage.limit.key).share > 1
 
 
 def test_the_first_limit_is_the_one_with_the_fewest_more_clusters() -> None:
     found = of(100)
     assert found.first is not None
     assert found.first.more == min(
-        each.more for each in found.usages if each.more is not None and each.limit.condition is None
+        usage.more for usage in found.usages if usage.more is not None and usage.limit.condition is None
     )
     assert found.first.limit is ROLE_ASSIGNMENTS
 
 
 def test_a_limit_of_some_deployers_is_named_but_not_counted_as_first() -> None:
     found = of()
-    assert [each.limit.key for each in found.conditional] == ["createdObjects", "renewalWrites"]
+    assert [usage.limit.key for usage in found.conditional] == ["createdObjects", "renewalWrites"]
     assert "For a user without a role in Entra ID who deploys" in screen.summary(found)
 
 
@@ -96,7 +96,7 @@ def test_a_poll_interval_that_cannot_help_is_not_advised() -> None:
 
 
 def test_stacks_of_one_subscription_count_combined() -> None:
-    one, two = (world.settings(hostedClusters=[each]) for each in (world.hosted_cluster(), world.SECOND_CLUSTER))
+    one, two = (world.settings(hostedClusters=[cluster]) for cluster in (world.hosted_cluster(), world.SECOND_CLUSTER))
     both = world.settings(hostedClusters=[world.hosted_cluster(), world.SECOND_CLUSTER])
     apart = use(forecast(combined({"one": one, "two": two})), "roleAssignments")
     assert apart.used == use(forecast(combined({"both": both})), "roleAssignments").used + 1
@@ -105,8 +105,8 @@ def test_stacks_of_one_subscription_count_combined() -> None:
 def test_a_cluster_stack_reads_the_vault_of_its_shared_stack() -> None:
     cluster = world.settings(sharedStack=SHARED, vault=None)
     shared = world.settings(hostedClusters=[])
-    assert [each.vault for each in combined({"cluster": cluster, "shared": shared})] == 2 * ["vault kv-idstack-dev"]
-    assert [each.vault for each in combined({"cluster": cluster})] == [f"vault of {SHARED}"]
+    assert [stack.vault for stack in combined({"cluster": cluster, "shared": shared})] == 2 * ["vault kv-idstack-dev"]
+    assert [stack.vault for stack in combined({"cluster": cluster})] == [f"vault of {SHARED}"]
 
 
 def test_stacks_with_vaults_of_their_own_do_not_share_reads() -> None:
@@ -124,12 +124,19 @@ def test_a_created_cluster_has_the_poll_interval_of_its_settings() -> None:
     cluster = {"resourceGroup": "aks-dev", "name": "aks-mgmt-dev", "create": create, "access": {"login": "arm"}}
     [stack] = combined({"test": world.settings(managementCluster=cluster)})
     assert stack.poll == timedelta(seconds=90)
-    assert sum(each.amount for each in counts.role_assignments(stack) if each.cluster is None) == 2
+    assert (
+        sum(
+            role_assignment.amount
+            for role_assignment in counts.role_assignments(stack)
+            if role_assignment.cluster is None
+        )
+        == 2
+    )
 
 
 def test_every_limit_has_a_source_and_a_key_of_its_own() -> None:
-    assert len({each.key for each in LIMITS}) == len(LIMITS)
-    assert all(each.source.address.startswith("learn.microsoft.com/") and each.maximum > 0 for each in LIMITS)
+    assert len({limit.key for limit in LIMITS}) == len(LIMITS)
+    assert all(limit.source.address.startswith("learn.microsoft.com/") and limit.maximum > 0 for limit in LIMITS)
 
 
 def test_a_preview_warns_from_80_percent_on_in_one_paragraph() -> None:

@@ -229,7 +229,7 @@ def test_a_service_account_is_as_its_probe_says() -> None:
     assert row.workload is not None
     world, (first, *others) = GraphWorld(), row.workload.subjects
     world.add_cluster("hc2", identities=(), data_plane=False)
-    trusted = tuple(FederatedCredential(each.suffix, each.subject, "exists") for each in row.workload.subjects)
+    trusted = tuple(FederatedCredential(subject.suffix, subject.subject, "exists") for subject in row.workload.subjects)
     world.managed.append(ManagedIdentityRow("hc2", "disk", CLIENT, f"{VAULT_ID}/disk", "role", "exists", trusted))
     probe = TokenProbe("hc2", "clusters-hc2", row, CLIENT, first.subject, row.workload.token, "probe-disk")
     world.accounts.append(TokenRow(probe, ProbeResult("probe-disk", refused("AADSTS700213: no match"))))

@@ -28,7 +28,9 @@ SHAPES: Final = [
 def luminance(colour: str) -> float:
     """Relative luminance, https://www.w3.org/TR/WCAG22/#dfn-relative-luminance."""
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
+    red, green, blue = (
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in channels
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 

@@ -105,7 +105,7 @@ def test_a_drawing_is_sound_xml_and_needs_no_network(graph: IdentityGraph) -> No
     document = svg.document(graph)
     root = ElementTree.fromstring(document)  # noqa: S314 - written here
 
-    assert {each.tag.partition("}")[2] for each in root.iter()} <= {
+    assert {element.tag.partition("}")[2] for element in root.iter()} <= {
         *("svg", "title", "style", "rect", "g", "text", "path", "circle"),
     }
     assert re.findall(r"https?:[^\s\"'<]+|url\(|@import|href", document) == ["http://www.w3.org/2000/svg"]
@@ -161,16 +161,16 @@ def test_a_name_in_the_page_is_text(name: str) -> None:
 
 @names
 def test_a_name_in_a_drawing_is_text(name: str) -> None:
-    root, benign = (ElementTree.fromstring(svg.document(named(each))) for each in (name, "name"))  # noqa: S314
+    root, benign = (ElementTree.fromstring(svg.document(named(label))) for label in (name, "name"))  # noqa: S314
 
-    assert [(each.tag, sorted(each.attrib)) for each in root.iter()] == [
-        (each.tag, sorted(each.attrib)) for each in benign.iter()
+    assert [(element.tag, sorted(element.attrib)) for element in root.iter()] == [
+        (element.tag, sorted(element.attrib)) for element in benign.iter()
     ]
 
 
 @names
 def test_a_name_in_mermaid_is_text(name: str) -> None:
-    lines, benign = (mermaid.document(named(each)).splitlines() for each in (name, "name"))
+    lines, benign = (mermaid.document(named(label)).splitlines() for label in (name, "name"))
 
     assert len(lines) == len(benign)
     for line, expected in zip(lines, benign, strict=True):

@@ -42,7 +42,7 @@ def test_the_cards_of_a_column_are_aligned_and_in_the_order_of_the_chain(name: s
         if box.node.kind in COLUMN:
             lefts.setdefault(COLUMN[box.node.kind], set()).add(round(box.x, 3))
 
-    assert [len(each) for each in lefts.values()] == [1] * len(COLUMNS)
+    assert [len(left) for left in lefts.values()] == [1] * len(COLUMNS)
     assert [name for _, name in found.headings] == list(COLUMNS)
     assert [x for x, _ in found.headings] == sorted(x for x, _ in found.headings)
 
@@ -55,7 +55,7 @@ def test_a_credential_is_in_one_row_from_identity_to_class(name: str) -> None:
             rows.setdefault(box.node.identity, set()).add(round(box.y, 3))
 
     assert rows
-    assert all(len(each) == 1 for each in rows.values())
+    assert all(len(row) == 1 for row in rows.values())
 
 
 def test_identities_are_drawn_in_the_catalogues_order() -> None:

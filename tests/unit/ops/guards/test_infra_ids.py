@@ -30,7 +30,7 @@ def refuse(folder: Path, *clusters: dict[str, str], last: dict[str, str] | None 
     """What is reported of a stack with these clusters, and those of its last run with their infraIDs."""
     config = {"config": {"idstack:hostedClusters": list(clusters)}}
     (folder / "Pulumi.dev.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    known = {name: {"hostedClusterSpec": {"infraID": each}} for name, each in (last or {}).items()}
+    known = {name: {"hostedClusterSpec": {"infraID": infra_id}} for name, infra_id in (last or {}).items()}
     outputs = {"hostedClusters": known}
     reported: list[str] = []
     state: Any = [{"urn": "s", "type": "pulumi:pulumi:Stack", "custom": False, "outputs": outputs}]

@@ -32,8 +32,8 @@ def samples(
     found: dict[str, list[tuple[dict[str, str], float]]] = {}
     text = metrics.render("dev", rows, managed, mounts, lambda *place: broken.get(place, False), NOW).decode()
     for family in text_string_to_metric_families(text):
-        for each in family.samples:
-            found.setdefault(each.name.removeprefix("idstack_status_"), []).append((each.labels, each.value))
+        for sample in family.samples:
+            found.setdefault(sample.name.removeprefix("idstack_status_"), []).append((sample.labels, sample.value))
     return found
 
 

@@ -123,7 +123,7 @@ def test_status_looks_as_in_the_golden_file(screen: str, width: int) -> None:
 
 
 def test_status_without_reachable_probes_has_no_live_columns() -> None:
-    unreachable = [replace(each, probes=()) for each in GREEN]
+    unreachable = [replace(credential, probes=()) for credential in GREEN]
     text = printed(credentials(unreachable, NOW, 1000), 1000)
     assert text.splitlines()[0].split("  ")[-1] == "days left"
     assert "sign-in" not in printed(credentials(unreachable, NOW, 80), 80)
@@ -131,7 +131,7 @@ def test_status_without_reachable_probes_has_no_live_columns() -> None:
 
 @pytest.mark.parametrize(("width", "probes"), [(120, True), (80, False)])
 def test_status_takes_two_lines_for_an_identity_where_they_fit(width: int, probes: bool) -> None:
-    shown = GREEN if probes else [replace(each, probes=()) for each in GREEN]
+    shown = GREEN if probes else [replace(credential, probes=()) for credential in GREEN]
     lines = [line for line in printed(credentials(shown, NOW, width), width).splitlines() if line.strip()]
 
     assert len(lines) == 2 + 1 + 2 * len(GREEN), "headings, a rule, and the identities"

@@ -27,7 +27,7 @@ WITHDRAWN = "AADSTS7000272: The issuer does not publish the key."
 
 
 def probed(**probes: ProbeResult) -> ProbeResults:
-    return ProbeResults({("clusters-hc2", name.replace("_", "-")): each for name, each in probes.items()})
+    return ProbeResults({("clusters-hc2", name.replace("_", "-")): probe for name, probe in probes.items()})
 
 
 def test_each_service_account_of_a_self_managed_cluster_has_a_row() -> None:

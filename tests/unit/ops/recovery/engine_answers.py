@@ -19,7 +19,7 @@ folder = pathlib.Path({folder!r})
 with (folder / "calls").open("a") as calls:
     print(*sys.argv[1:], file=calls)
 answers = json.loads((folder / "answers.json").read_text())
-name = " ".join(each for each in sys.argv[1:3] if each in ("stack", "export", "import")) or sys.argv[1]
+name = " ".join(word for word in sys.argv[1:3] if word in ("stack", "export", "import")) or sys.argv[1]
 queue = answers.get(name, [[0, "", ""]])
 code, output, error = queue.pop(0) if len(queue) > 1 else queue[0]
 (folder / "answers.json").write_text(json.dumps(answers))

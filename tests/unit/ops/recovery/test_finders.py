@@ -188,7 +188,7 @@ def test_two_applications_with_one_tag_are_both_named_and_none_is_chosen(finders
     twins = [application(world, TAG) for _ in range(2)]
     with pytest.raises(CommandError) as raised:
         finders({(APPLICATION, f"/applications/{twins[0].object_id}")}).find(APPLICATION, {"tags": [TAG]})
-    assert all(each.object_id in str(raised.value) for each in twins)
+    assert all(twin.object_id in str(raised.value) for twin in twins)
     assert f"more than one application with the tag {TAG}" in str(raised.value)
     assert f"{twins[0].object_id} is in the stack's state, and none of its certificates is in the vault" in str(
         raised.value
@@ -216,8 +216,8 @@ def test_only_the_application_with_this_stacks_owner_id_is_found(
     finders: FindersOf, world: ArmWorld, owners: list[str | None]
 ) -> None:
     name = f"idstack:local:{uuid.uuid4()}"
-    made = [(each, application(world, name, *([owner_mark(each)] if each else []))) for each in owners]
-    ours = [f"/applications/{each.object_id}" for owner, each in made if owner == "ours"]
+    made = [(owner, application(world, name, *([owner_mark(owner)] if owner else []))) for owner in owners]
+    ours = [f"/applications/{app.object_id}" for owner, app in made if owner == "ours"]
     # The order in which Graph keeps them.
     inputs = {"tags": sorted([owner_mark("ours"), name], reverse=len(owners) % 2 == 0)}
 
@@ -299,7 +299,7 @@ def test_nothing_is_looked_for_without_what_names_it(
     assert finders().find(type_token, inputs) is None
 
 
-def object_(kind: str, name: str, namespace: str | None, api_version: str = "v1") -> dict[str, Any]:
+def obj(kind: str, name: str, namespace: str | None, api_version: str = "v1") -> dict[str, Any]:
     metadata = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
@@ -308,11 +308,9 @@ def object_(kind: str, name: str, namespace: str | None, api_version: str = "v1"
 def inhabited(official: client.ApiClient) -> None:
     """A namespace with a ConfigMap and a SecretProviderClass."""
     core = client.CoreV1Api(official)
-    core.create_namespace(model(client.V1Namespace, object_("Namespace", "clusters-hc1", None)))
+    core.create_namespace(model(client.V1Namespace, obj("Namespace", "clusters-hc1", None)))
     core.create_namespaced_config_map("clusters-hc1", model(client.V1ConfigMap, config_map("azure-cloud-config", {})))
-    provider_class = object_(
-        "SecretProviderClass", "managed-azure-kms", "clusters-hc1", "secrets-store.csi.x-k8s.io/v1"
-    )
+    provider_class = obj("SecretProviderClass", "managed-azure-kms", "clusters-hc1", "secrets-store.csi.x-k8s.io/v1")
     client.CustomObjectsApi(official).create_namespaced_custom_object(
         "secrets-store.csi.x-k8s.io",
         "v1",
@@ -323,20 +321,20 @@ def inhabited(official: client.ApiClient) -> None:
 
 
 OBJECTS = [
-    ("kubernetes:core/v1:Namespace", object_("Namespace", "clusters-hc1", None), "clusters-hc1"),
+    ("kubernetes:core/v1:Namespace", obj("Namespace", "clusters-hc1", None), "clusters-hc1"),
     (
         "kubernetes:core/v1:ConfigMap",
-        object_("ConfigMap", "azure-cloud-config", "clusters-hc1"),
+        obj("ConfigMap", "azure-cloud-config", "clusters-hc1"),
         "clusters-hc1/azure-cloud-config",
     ),
     (
         f"kubernetes:{CSI}/v1:SecretProviderClass",
-        object_("SecretProviderClass", "managed-azure-kms", "clusters-hc1", f"{CSI}/v1"),
+        obj("SecretProviderClass", "managed-azure-kms", "clusters-hc1", f"{CSI}/v1"),
         "clusters-hc1/managed-azure-kms",
     ),
-    ("kubernetes:core/v1:ConfigMap", object_("ConfigMap", "another", "clusters-hc1"), None),
-    ("kubernetes:core/v1:ConfigMap", object_("ConfigMap", "azure-cloud-config", "elsewhere"), None),
-    ("kubernetes:example.com/v1:Unknown", object_("Unknown", "x", "clusters-hc1", "example.com/v1"), None),
+    ("kubernetes:core/v1:ConfigMap", obj("ConfigMap", "another", "clusters-hc1"), None),
+    ("kubernetes:core/v1:ConfigMap", obj("ConfigMap", "azure-cloud-config", "elsewhere"), None),
+    ("kubernetes:example.com/v1:Unknown", obj("Unknown", "x", "clusters-hc1", "example.com/v1"), None),
 ]
 
 
@@ -346,7 +344,7 @@ def test_many_threads_find_objects_of_any_kind_by_namespace_and_name(
 ) -> None:
     asked = OBJECTS * 5
     with ThreadPoolExecutor(len(asked)) as pool:
-        found = list(pool.map(lambda each: finders(cluster=cluster).find(each[0], each[1]), asked))
+        found = list(pool.map(lambda case: finders(cluster=cluster).find(case[0], case[1]), asked))
     assert found == [expected for _, _, expected in asked]
 
 

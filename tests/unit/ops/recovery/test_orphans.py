@@ -34,7 +34,7 @@ PLANNED = resource(
 
 
 def plan(*resources: dict[str, Any], op: str = "create") -> Any:
-    return {"steps": [{"op": op, "urn": each["urn"], "newState": each} for each in resources]}
+    return {"steps": [{"op": op, "urn": planned["urn"], "newState": planned} for planned in resources]}
 
 
 def test_a_create_whose_needs_are_all_in_the_state_may_have_begun() -> None:

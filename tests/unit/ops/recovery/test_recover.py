@@ -134,7 +134,7 @@ def test_a_stack_that_was_never_written_whole_is_made_and_brought_up(
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0, done.error
     assert f"is empty now; the file is kept as {torn}.damaged" in done.output.replace("\n", "")
-    assert [" ".join(each.split()[:3]) for each in answers.calls[:3]] == [
+    assert [" ".join(call.split()[:3]) for call in answers.calls[:3]] == [
         "stack ls --json",
         "stack init dev",
         "refresh --yes --non-interactive",
@@ -150,7 +150,7 @@ def test_a_first_run_without_a_whole_copy_is_not_gone_on_with(
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 1
     assert "`.venv/bin/idstack sweep --stack dev` lists the applications" in " ".join(done.error.split())
-    assert [" ".join(each.split()[:3]) for each in answers.calls] == ["stack ls --json", "stack init dev"]
+    assert [" ".join(call.split()[:3]) for call in answers.calls] == ["stack ls --json", "stack init dev"]
 
 
 @pytest.mark.parametrize("command", ["up", "status", "recover"])
@@ -172,8 +172,8 @@ def test_every_command_names_recover_for_a_new_stack_that_is_torn(
 ) -> None:
     error = (255, "", "error: failed to load checkpoint: place 1: unexpected end of JSON input")
     answers.to("stack", error)
-    for each in ("stack export", "up", "refresh", "preview", "whoami"):
-        answers.to(each, error)
+    for operation in ("stack export", "up", "refresh", "preview", "whoami"):
+        answers.to(operation, error)
     done = idstack(command, "--stack", "dev")
     assert done.code != 0
     said = " ".join(f"{done.output} {done.error}".split())
@@ -235,9 +235,9 @@ def test_certificates_of_a_deleted_application_leave_the_state(
     done = idstack("recover", "--stack", "dev", "--yes")
     assert done.code == 0, done.error
     assert "removing the certificates of deleted applications from the state:\n  two\n" in done.output
-    kept = [each["urn"] for each in only_one_left.imported["deployment"]["resources"]]
+    kept = [resource["urn"] for resource in only_one_left.imported["deployment"]["resources"]]
     left = (*_credential("one"), _of("two", "azuread:index/application:Application"), _secret("two"))
-    assert kept == [each["urn"] for each in left], "the vault has the secret still"
+    assert kept == [resource["urn"] for resource in left], "the vault has the secret still"
     assert only_one_left.asked.count("refresh") == 2
 
 
@@ -264,7 +264,7 @@ def test_another_cluster_of_the_same_name_is_asked_at_its_own_address(
     assert "reading the address of the management cluster from Azure" in done.output
     [alone, _] = [call for call in answers.calls if call.startswith("up ")]
     assert alone.endswith(f"--yes --skip-preview --target {provider['urn']} --stack dev")
-    steps = [each for each in answers.asked if each in ("refresh", "up")]
+    steps = [step for step in answers.asked if step in ("refresh", "up")]
     assert steps == ["refresh", "up", "refresh", "up"]
 
 

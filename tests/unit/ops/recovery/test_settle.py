@@ -27,12 +27,12 @@ def _configured(engine: FakeEngine) -> None:
 
 
 def _state(*urns: str) -> dict[str, Any]:
-    resources = [{"urn": each, "type": each.split("::")[2], "inputs": {}} for each in urns]
+    resources = [{"urn": urn, "type": urn.split("::")[2], "inputs": {}} for urn in urns]
     return {"version": 3, "deployment": {"resources": resources}}
 
 
 def _preview(*complaints: str) -> tuple[int, str, str]:
-    diagnostics = [{"message": f"error: {each}\n", "severity": "error"} for each in complaints]
+    diagnostics = [{"message": f"error: {complaint}\n", "severity": "error"} for complaint in complaints]
     return len(complaints), json.dumps({"config": _CONFIGURATION, "steps": [], "diagnostics": diagnostics}), ""
 
 
@@ -43,7 +43,7 @@ def _nothing_to_report(line: str) -> None:
 def test_orphans_are_looked_for_once(answers: EngineAnswers) -> None:
     answers.to("preview", _preview())
     assert find_orphans(Engine("dev"), _nothing_to_report) == []
-    assert [each for each in answers.calls if each.startswith("preview")] == [
+    assert [call for call in answers.calls if call.startswith("preview")] == [
         "preview --json --stack dev --non-interactive"
     ]
 
@@ -53,7 +53,7 @@ def test_a_certificate_that_cannot_be_planned_hides_no_other_orphan(answers: Eng
     answers.to("preview", _preview(_REFUSED), _preview())
     reported: list[str] = []
     assert find_orphans(Engine("dev"), reported.append) == []
-    [first, second] = [each for each in answers.calls if each.startswith("preview")]
+    [first, second] = [call for call in answers.calls if call.startswith("preview")]
     assert "--exclude" not in first
     assert f"--exclude {_SCHEDULE}" in second
     [line] = reported

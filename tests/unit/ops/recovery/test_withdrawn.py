@@ -31,10 +31,10 @@ def state(client_id: str, *certificates: IssuedCertificate) -> list[StateResourc
         resource(
             "idstack:index:Certificate",
             f"certificate-{slot}",
-            thumbprint=each.thumbprint,
-            keyId=key_id(each.thumbprint),
+            thumbprint=certificate.thumbprint,
+            keyId=key_id(certificate.thumbprint),
         )
-        for slot, each in zip("ab", certificates, strict=True)
+        for slot, certificate in zip("ab", certificates, strict=True)
     ]
     return [schedule, *found]
 

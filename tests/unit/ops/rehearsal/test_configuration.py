@@ -148,7 +148,7 @@ def test_nodes_that_carry_the_stacks_own_identity_are_told(source: str, told: in
     user = {"source": source, **({"name": "reader"} if source == "created" else {})}
     found = copy_of(stack_file(keyVaultUser=user)).left_out
 
-    assert len([each for each in found if each.startswith("keyVaultUser: it is attached to the nodes")]) == told
+    assert len([remark for remark in found if remark.startswith("keyVaultUser: it is attached to the nodes")]) == told
 
 
 def test_what_the_program_would_refuse_is_refused_before_anything_is_started() -> None:
@@ -222,10 +222,10 @@ def test_the_shared_stack_is_named_as_in_the_rehearsal() -> None:
 @given(st.lists(_STACK_NAMES, unique=True, min_size=1, max_size=6))
 def test_every_stack_has_a_local_name_of_its_own(stacks: list[str]) -> None:
     names = Names(tuple(stacks))
-    found = [names.local(each) for each in stacks]
+    found = [names.local(stack) for stack in stacks]
 
     assert len(set(found)) == len(stacks)
-    assert all(is_local(each) for each in found)
+    assert all(is_local(name) for name in found)
 
 
 def test_the_report_speaks_of_the_stacks_own_names() -> None:

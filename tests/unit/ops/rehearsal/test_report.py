@@ -121,7 +121,7 @@ def test_json_has_everything_and_can_be_read_by_scripts() -> None:
     document = json.loads(json.dumps(rehearsal(ROLE, VAULT).to_json()))
 
     assert document["plan"][1] == {"cluster": "hc1", "identity": "kms", "role": {"replace": 1}}
-    assert [each["reason"] for each in document["replacedOrDeleted"]] == [
+    assert [step["reason"] for step in document["replacedOrDeleted"]] == [
         "roleDefinitionId",
         "no longer in the configuration or the program",
     ]

@@ -82,10 +82,10 @@ def test_every_client_signs_in_again_and_again() -> None:
     fake, wanted = FakeReader(), [credential("hc1", "kms"), credential("hc1", "disk")]
 
     with signing_in(fake.reader, wanted) as results:
-        fake.wait(lambda: min(fake.seen.count(each.secret) for each in wanted) >= 5)
+        fake.wait(lambda: min(fake.seen.count(client.secret) for client in wanted) >= 5)
 
-    assert [(each.owner, each.failed.total()) for each in results] == [(each.owner, 0) for each in wanted]
-    assert min(each.worked for each in results) >= 5
+    assert [(result.owner, result.failed.total()) for result in results] == [(client.owner, 0) for client in wanted]
+    assert min(result.worked for result in results) >= 5
 
 
 def test_a_refusal_is_counted_under_its_cause() -> None:
@@ -168,9 +168,9 @@ def test_without_credentials_there_is_nobody_to_wait_for() -> None:
 
 def test_a_new_pod_needs_its_secret_and_its_sign_in() -> None:
     fake = FakeReader(unreadable={"hc1-kms"}, refused={"hc1-disk"})
-    found = sign_in_once(fake.reader, [credential("hc1", each) for each in ("kms", "disk", "file")])
+    found = sign_in_once(fake.reader, [credential("hc1", identity) for identity in ("kms", "disk", "file")])
 
-    assert [(each.worked, list(each.failed)) for each in found] == [
+    assert [(result.worked, list(result.failed)) for result in found] == [
         (0, ["the secret hc1-kms cannot be mounted: 403"]),
         (0, ["AADSTS700016: the tenant has no such application"]),
         (1, []),

@@ -44,7 +44,7 @@ def test_an_operation_of_the_engine_is_one_of_four(op: str, operation: Operation
 
 
 def test_the_parts_of_a_replacement_are_one_step_with_its_reason() -> None:
-    parts = [event(each, keys=["scope"], diffs=["scope", "description"]) for each in ("create-replacement", "replace")]
+    parts = [event(op, keys=["scope"], diffs=["scope", "description"]) for op in ("create-replacement", "replace")]
     step = only(*parts, event("delete-replaced"))
 
     assert (step.operation, step.properties, step.kind) == (Operation.REPLACE, ("scope",), ResourceKind.ROLE)
@@ -111,6 +111,6 @@ def test_a_step_is_its_identitys_by_the_parents_in_the_log() -> None:
         metadata = {"op": op, "urn": resource["urn"], "new": {"custom": custom, "parent": resource["parent"]}}
         return json.dumps({"resourcePreEvent": {"metadata": metadata}})
 
-    step = only(*(line("same", each) for each in role.line), line("create", role, custom=True))
+    step = only(*(line("same", parent) for parent in role.line), line("create", role, custom=True))
 
     assert step.owner == ResourceOwner("hc1", "kms")

@@ -36,7 +36,7 @@ OPEN = {"name": "kv-own", "defaultAction": "Allow"}
 
 def seed_for(*documents: dict[str, Any]) -> Seed:
     """The seed of these files, as the local cloud reads it."""
-    return Seed.model_validate(seed_of([copy_of(each).settings for each in documents]))
+    return Seed.model_validate(seed_of([copy_of(document).settings for document in documents]))
 
 
 def named(seed: Seed, function: str, arguments: dict[str, str]) -> bool:
@@ -47,20 +47,23 @@ def named(seed: Seed, function: str, arguments: dict[str, str]) -> bool:
         "containerservice:getManagedCluster": seed.clusters,
         "keyvault:getVault": seed.vaults,
         "managedidentity:getUserAssignedIdentity": seed.managed_identities,
-        **{each: [resource for resource in seed.resources if resource.type == kind] for each, kind in _TYPES.items()},
+        **{
+            lookup: [resource for resource in seed.resources if resource.type == kind]
+            for lookup, kind in _TYPES.items()
+        },
     }
     if function == "resources:getResourceGroup":
-        return group in {each.name.lower() for each in seed.resource_groups}
-    return any((each.name, each.resource_group.lower()) == (name, group) for each in known[function])
+        return group in {resource_group.name.lower() for resource_group in seed.resource_groups}
+    return any((resource.name, resource.resource_group.lower()) == (name, group) for resource in known[function])
 
 
 def missing(document: dict[str, Any]) -> list[str]:
     """The look-ups of a stack that its own seed would not answer."""
     settings = copy_of(document).settings
     vault = vault_id(settings.subscription_id, settings.resource_group, "kv")
-    asked = [*(each for _, each in required_lookups(settings, None, vault)), *optional_lookups(settings)]
+    asked = [*(lookup for _, lookup in required_lookups(settings, None, vault)), *optional_lookups(settings)]
     seed = seed_for(document)
-    return [each.description for each in asked if not named(seed, each.function, dict(each.arguments))]
+    return [lookup.description for lookup in asked if not named(seed, lookup.function, dict(lookup.arguments))]
 
 
 @pytest.mark.parametrize("stack", ["dev", "stage", "prod"])
@@ -125,24 +128,26 @@ def test_the_subnet_refers_to_the_named_route_table_and_nat_gateway() -> None:
         "routeTableID": _id("hub", "Microsoft.Network/routeTables", "routes"),
         "natGatewayID": _id("hub", "Microsoft.Network/natGateways", "nat"),
     }
-    plain, changed = (stack_file(hostedClusters=[each], vault=OPEN) for each in (cluster(), cluster(**attached)))
+    plain, changed = (
+        stack_file(hostedClusters=[hosted_cluster], vault=OPEN) for hosted_cluster in (cluster(), cluster(**attached))
+    )
     seed = seed_for(plain, changed)
 
-    [subnet] = [each.properties for each in seed.resources if each.type.endswith("/subnets")]
-    referred = {each: subnet[each]["id"].rpartition("/")[2] for each in ("routeTable", "natGateway")}
+    [subnet] = [resource.properties for resource in seed.resources if resource.type.endswith("/subnets")]
+    referred = {field: subnet[field]["id"].rpartition("/")[2] for field in ("routeTable", "natGateway")}
     assert referred == {"routeTable": "routes", "natGateway": "nat"}
     assert "networkSecurityGroup" in subnet
-    assert {"routes", "nat"} <= {each.name for each in seed.resources}
+    assert {"routes", "nat"} <= {resource.name for resource in seed.resources}
 
 
 @given(st.tuples(_clusters("hc1"), _clusters("hc2")))
 def test_what_base_and_head_name_both_exists_once(clusters: tuple[dict[str, Any], ...]) -> None:
-    base, head = (stack_file(hostedClusters=list(each)) for each in (clusters[:1], clusters))
+    base, head = (stack_file(hostedClusters=list(chosen)) for chosen in (clusters[:1], clusters))
     seed = seed_for(base, head)
 
-    for each in (seed.resource_groups, seed.vaults, seed.managed_identities, seed.clusters, seed.resources):
+    for part in (seed.resource_groups, seed.vaults, seed.managed_identities, seed.clusters, seed.resources):
         keys = [
-            (getattr(one, "type", ""), getattr(one, "resource_group", "").lower(), one.name.lower()) for one in each
+            (getattr(one, "type", ""), getattr(one, "resource_group", "").lower(), one.name.lower()) for one in part
         ]
         assert len(keys) == len({tuple(map(str.lower, key)) for key in keys})
 
@@ -167,7 +172,11 @@ def test_what_the_vault_is_monitored_by_is_seeded() -> None:
     log = {"workspaceId": workspace, "storageAccountId": account}
     found = seed_for(stack_file(monitoring={"auditLog": log, "expiryAlerts": {"actionGroupIds": [group]}}))
 
-    seeded = {(each.type, each.name): each.location for each in found.resources if each.resource_group == "logs"}
+    seeded = {
+        (resource.type, resource.name): resource.location
+        for resource in found.resources
+        if resource.resource_group == "logs"
+    }
     assert seeded == {
         ("Microsoft.OperationalInsights/workspaces", "audit"): "westeurope",
         ("Microsoft.Storage/storageAccounts", "auditlogs"): "westeurope",
@@ -178,7 +187,9 @@ def test_what_the_vault_is_monitored_by_is_seeded() -> None:
 def test_a_group_is_where_its_hosted_cluster_is() -> None:
     seed = seed_for(stack_file(hostedClusters=[cluster(location="westus3")]))
 
-    assert {each.name: each.location for each in seed.resource_groups}["hc1-managed"] == "westus3"
+    assert {resource_group.name: resource_group.location for resource_group in seed.resource_groups}[
+        "hc1-managed"
+    ] == "westus3"
     assert seed.location == "westeurope"
 
 
@@ -190,21 +201,21 @@ def test_what_the_stack_makes_is_not_seeded() -> None:
     dns = {"baseDomain": "example.com", "publicZoneID": zone}
     seed = seed_for(stack_file(hostedClusters=[made | {"dns": dns}], managementCluster=creation, vault=OPEN))
 
-    assert [each.type for each in seed.resources] == ["Microsoft.Network/dnsZones"]
+    assert [resource.type for resource in seed.resources] == ["Microsoft.Network/dnsZones"]
     assert seed.clusters == ()
-    assert OPEN["name"] not in {each.name for each in seed.vaults}
-    assert [each.object_id for each in seed.groups] == [OWN]
+    assert OPEN["name"] not in {vault.name for vault in seed.vaults}
+    assert [group.object_id for group in seed.groups] == [OWN]
 
 
 def test_the_nodes_carry_a_key_vault_user_that_the_stack_makes() -> None:
     seed = seed_for(stack_file(keyVaultUser={"source": "created", "name": "reader"}))
 
-    [nodes] = [each for each in seed.resources if each.type == "Microsoft.Compute/virtualMachineScaleSets"]
+    [nodes] = [resource for resource in seed.resources if resource.type == "Microsoft.Compute/virtualMachineScaleSets"]
     assert nodes.identity is not None
     [carried] = nodes.identity["userAssignedIdentities"]
     own = _id(nodes.resource_group, "Microsoft.ManagedIdentity/userAssignedIdentities", "reader")
     assert carried == own.replace(OWN, LOCAL_SUBSCRIPTION_ID)
-    assert "reader" not in {each.name for each in seed.managed_identities}, "the stack makes it"
+    assert "reader" not in {managed_identity.name for managed_identity in seed.managed_identities}, "the stack makes it"
 
 
 def test_an_existing_key_vault_user_has_its_own_ids_and_is_on_the_nodes() -> None:
@@ -217,5 +228,5 @@ def test_an_existing_key_vault_user_has_its_own_ids_and_is_on_the_nodes() -> Non
 def test_a_metadata_block_finds_an_engine_on_the_throw_away_cluster() -> None:
     plain, blocking = stack_file(), stack_file(blockInstanceMetadata=True)
 
-    assert {each.network_policy for each in seed_for(plain).clusters} == {"none"}
-    assert {each.network_policy for each in seed_for(plain, blocking).clusters} == {"azure"}
+    assert {managed_cluster.network_policy for managed_cluster in seed_for(plain).clusters} == {"none"}
+    assert {managed_cluster.network_policy for managed_cluster in seed_for(plain, blocking).clusters} == {"azure"}

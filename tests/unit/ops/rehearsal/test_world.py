@@ -49,7 +49,7 @@ def test_the_callers_own_local_cloud_is_another(stopped: list[Path], monkeypatch
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_leaves_nothing_either(stopped: list[Path], number: signal.Signals) -> None:
-    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    handlers = [signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)]
     kept: list[ThrowAwayCloud] = []
 
     def interrupted() -> None:
@@ -62,7 +62,7 @@ def test_an_interruption_leaves_nothing_either(stopped: list[Path], number: sign
 
     assert len(stopped) == 1
     assert not kept[0].directory.exists()
-    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == handlers
+    assert [signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 
 def test_the_end_of_the_log_tells_why(stopped: list[Path]) -> None:

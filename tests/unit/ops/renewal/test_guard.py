@@ -27,7 +27,7 @@ def _judged(*steps: Any, is_settled: bool = False, errors: Any = ()) -> Verdict:
 
 
 def _names(verdict: Verdict) -> list[str]:
-    return [each.name for each in verdict.renewed]
+    return [identity.name for identity in verdict.renewed]
 
 
 def test_an_identity_is_its_schedule_both_slots_and_the_secret_there_yet_or_not() -> None:
@@ -43,7 +43,7 @@ def test_an_identity_is_its_schedule_both_slots_and_the_secret_there_yet_or_not(
 
 
 def test_an_identity_without_a_stored_credential_has_no_secret() -> None:
-    [found] = renewable([each for each in _DISK.resources() if each["urn"] != _DISK.secret])
+    [found] = renewable([recorded for recorded in _DISK.resources() if recorded["urn"] != _DISK.secret])
 
     assert found.secret is None
 
@@ -55,7 +55,7 @@ def test_a_renewal_is_all_of_these_steps() -> None:
 
 
 def test_the_first_renewal_creates_the_other_slot() -> None:
-    state = [each for each in _STATE if each["urn"] not in _DISK.slot("b")]
+    state = [recorded for recorded in _STATE if recorded["urn"] not in _DISK.slot("b")]
     steps = [step("create", urn, inputs=_new(urn)) for urn in _DISK.slot("b")]
     plan: Any = {"config": {}, "steps": steps}
 
@@ -66,12 +66,12 @@ def test_the_first_renewal_creates_the_other_slot() -> None:
 
 def _new(urn: str) -> dict[str, Any]:
     """What a renewal gives the other slot."""
-    [sibling] = [each for each in _STATE if each["urn"] == other_slot(urn)]
+    [sibling] = [recorded for recorded in _STATE if recorded["urn"] == other_slot(urn)]
     return {**sibling["inputs"], **{key: "renewed" for key in sibling["inputs"] if key not in SETTINGS}}
 
 
 def test_nothing_to_do_renews_nobody() -> None:
-    assert _judged(*(step("same", each["urn"]) for each in _STATE)) == Verdict((), {}, ())
+    assert _judged(*(step("same", recorded["urn"]) for recorded in _STATE)) == Verdict((), {}, ())
 
 
 @pytest.mark.parametrize("operation", ["delete", "replace", "create", "import", "delete-replaced"])
@@ -136,7 +136,7 @@ def test_a_changed_setting_is_refused(part: str, setting: str) -> None:
 
 def test_a_first_certificate_with_other_settings_than_its_sibling_is_refused() -> None:
     urn = _DISK.of_slot("certificate", "b")
-    state = [each for each in _STATE if each["urn"] != urn]
+    state = [recorded for recorded in _STATE if recorded["urn"] != urn]
     plan: Any = {"config": {}, "steps": [step("create", urn, inputs={**_new(urn), "keySize": 4096})]}
 
     refused = judge(renewable(state), plan, state, is_settled=False).refused
@@ -155,7 +155,7 @@ def test_what_was_brought_up_since_the_issue_comes_with_the_renewal(setting: str
 
 
 def test_a_slot_that_the_schedule_withdraws_is_deleted() -> None:
-    [schedule] = [each for each in _DISK.resources() if each["urn"] == _DISK.schedule]
+    [schedule] = [recorded for recorded in _DISK.resources() if recorded["urn"] == _DISK.schedule]
     withdrawn = {key: value for key, value in schedule["inputs"].items() if key != "b"}
     deleted = [step("delete", urn) for urn in _DISK.slot("b")]
 
@@ -171,10 +171,10 @@ def test_a_slot_that_the_schedule_withdraws_is_deleted() -> None:
 
 
 def test_a_slot_that_was_withdrawn_by_a_killed_run_is_deleted_by_the_next() -> None:
-    state = [dict(each) for each in _STATE]
-    for each in state:
-        if each["urn"] == _DISK.schedule:
-            each["inputs"] = {key: value for key, value in each["inputs"].items() if key != "b"}
+    state = [dict(recorded) for recorded in _STATE]
+    for recorded in state:
+        if recorded["urn"] == _DISK.schedule:
+            recorded["inputs"] = {key: value for key, value in recorded["inputs"].items() if key != "b"}
     steps: Any = {"config": {}, "steps": [step("delete", urn) for urn in _DISK.slot("b")]}
 
     assert _names(judge(renewable(state), steps, state, is_settled=False)) == ["hc1/disk"]  # type: ignore[arg-type]
@@ -216,7 +216,7 @@ def test_the_error_of_the_program_blocks_the_run() -> None:
 
 
 def _of(urn: str) -> Any:
-    [found] = [each for each in _STATE if each["urn"] == urn]
+    [found] = [recorded for recorded in _STATE if recorded["urn"] == urn]
     return found
 
 
@@ -226,18 +226,20 @@ _VALUES = st.dictionaries(st.sampled_from([*SETTINGS, "generation", "tags", "cur
 
 @given(st.lists(st.tuples(st.sampled_from(_OPERATIONS), st.sampled_from(_STATE), _VALUES)))
 def test_whatever_is_planned_no_identity_is_renewed_with_a_delete_or_a_setting(steps: list[Any]) -> None:
-    planned = [step(operation, each["urn"], inputs={**each["inputs"], **new}) for operation, each, new in steps]
+    planned = [
+        step(operation, recorded["urn"], inputs={**recorded["inputs"], **new}) for operation, recorded, new in steps
+    ]
     verdict = _judged(*planned)
 
     for identity in verdict.renewed:
         assert identity.name not in verdict.refused
-        for operation, each, new in steps:
-            if each["urn"] in identity.targets and operation != "same":
+        for operation, recorded, new in steps:
+            if recorded["urn"] in identity.targets and operation != "same":
                 assert operation in ("create", "update", "replace", "create-replacement", "delete-replaced")
                 if operation != "delete-replaced":
-                    assert not {key for key in new if key in SETTINGS and each["inputs"].get(key) != new[key]}
-            assert operation == "same" or each["urn"] not in identity.dependents
-    assert not {CLASS} & {kind for each in verdict.renewed for kind in each.targets.values()}
+                    assert not {key for key in new if key in SETTINGS and recorded["inputs"].get(key) != new[key]}
+            assert operation == "same" or recorded["urn"] not in identity.dependents
+    assert not {CLASS} & {kind for renewed in verdict.renewed for kind in renewed.targets.values()}
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.dictionaries(st.text(), st.integers())))
@@ -253,4 +255,4 @@ def test_the_paths_of_changed_inputs_are_those_of_the_leaves() -> None:
 
 
 def test_the_types_of_a_renewal_are_targets_of_every_identity() -> None:
-    assert all(set(each.targets.values()) == set(RenewedType) for each in _identities())
+    assert all(set(identity.targets.values()) == set(RenewedType) for identity in _identities())

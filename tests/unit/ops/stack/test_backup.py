@@ -200,4 +200,4 @@ def test_a_backup_is_readable_by_its_owner_alone(engine: FakeEngine, idstack: Id
 
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert backup.read(file).stack == "dev"
-    assert [each.name for each in tmp_path.glob("*dev*")] == ["dev.json"]
+    assert [path.name for path in tmp_path.glob("*dev*")] == ["dev.json"]

@@ -65,7 +65,7 @@ def test_packages_and_ignored_files_are_this_checkouts(repository: Repository) -
         for name in (".venv/bin/python", ".tools/engine.json"):
             assert (directory / name).read_text() == "installed"
         assert (directory / "hc1.credential").read_text() == "a document"
-        assert [each.name for each in (directory / "components").iterdir()] == ["stack.py"]
+        assert [path.name for path in (directory / "components").iterdir()] == ["stack.py"]
 
     assert (repository.root / ".venv/bin/python").read_text() == "installed", "links went, not what they lead to"
     assert (repository.root / "hc1.credential").exists()

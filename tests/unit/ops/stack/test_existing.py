@@ -125,7 +125,7 @@ def test_a_deleted_secret_that_the_state_has_is_recovered_and_not_imported() -> 
     found = existing.read(_log(_SECRET, error, "update"))
     recover = f"az keyvault secret recover --vault-name kv-dev --name cpo-hc1-json --subscription {_SUBSCRIPTION}"
 
-    assert [each.commands("dev") for each in found] == [[recover]]
+    assert [resource.commands("dev") for resource in found] == [[recover]]
     hint = existing.hint(found, "dev")
     assert hint.startswith(f"These were deleted, and the vault keeps their names:\n  thing\n    {recover}\n")
     assert "state of the stack" not in hint

@@ -31,7 +31,7 @@ def test_a_reader_never_finds_a_file_half_written(tmp_path: Path) -> None:
         ended.set()
         reading.result()
     assert found <= texts
-    assert [each.name for each in tmp_path.iterdir()] == ["Pulumi.yaml"], "no draft is left"
+    assert [path.name for path in tmp_path.iterdir()] == ["Pulumi.yaml"], "no draft is left"
 
 
 def test_what_a_file_holds_already_is_not_written_again(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_of_two_that_write_once_the_first_one_wins(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(os, "fsync", overtake)
     files.write_once(file, "second")
     assert file.read_text() == "first"
-    assert [each.name for each in tmp_path.iterdir()] == ["passphrase"]
+    assert [path.name for path in tmp_path.iterdir()] == ["passphrase"]
 
 
 @pytest.mark.parametrize("write", [files.replace, files.write_once])
@@ -66,7 +66,7 @@ def test_content_is_on_the_disk_before_its_name_and_both_before_the_return(
 
     def fsync(handle: int) -> None:
         path = Path(f"/proc/self/fd/{handle}").readlink()
-        synced.append([each.name for each in path.iterdir()] if path.is_dir() else path.read_text())
+        synced.append([file.name for file in path.iterdir()] if path.is_dir() else path.read_text())
 
     monkeypatch.setattr(os, "fsync", fsync)
     write(tmp_path / "passphrase", "correct horse")

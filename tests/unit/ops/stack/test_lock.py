@@ -32,7 +32,7 @@ CONFLICT = (
 
 def errors(*found: Owner) -> str:
     """The engine's standard error."""
-    lines = [LINE.format(owner=f"{each.user}@{each.host} (pid {each.pid}) at {each.since}") for each in found]
+    lines = [LINE.format(owner=f"{holder.user}@{holder.host} (pid {holder.pid}) at {holder.since}") for holder in found]
     return HEAD.format(n=len(found)) + "".join(lines) + "\n"
 
 

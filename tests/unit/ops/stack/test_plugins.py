@@ -164,7 +164,7 @@ def test_a_pulumi_home_of_the_callers_own_is_looked_into(caller: dict[str, str],
 
     choose("azuread", {**caller, "PULUMI_HOME": str(tmp_path / "elsewhere")})
 
-    [found] = [each for each in installed(caller) if each.executable]
+    [found] = [plugin for plugin in installed(caller) if plugin.executable]
     assert found.executable is not None
     assert found.executable.is_relative_to(tmp_path / "elsewhere")
 
@@ -192,7 +192,7 @@ def test_the_one_on_path_comes_first_if_it_has_the_sdks_version(caller: dict[str
 
     choose("azuread", caller)
 
-    assert [each.executable for each in installed(caller) if each.executable] == [on_path]
+    assert [plugin.executable for plugin in installed(caller) if plugin.executable] == [on_path]
 
 
 def test_one_of_another_version_on_path_is_passed_over_by_name(caller: dict[str, str], tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_one_of_another_version_on_path_is_passed_over_by_name(caller: dict[str,
     assert f"{on_path} is version 6.0.0; " in refusal(caller, "azuread")
     in_cache = cached(tmp_path, "azuread")
     choose("azuread", caller)
-    assert [each.executable for each in installed(caller) if each.executable] == [in_cache]
+    assert [plugin.executable for plugin in installed(caller) if plugin.executable] == [in_cache]
 
 
 def test_what_is_no_plugin_on_path_is_passed_over_by_name(caller: dict[str, str], tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_missing_plugin_is_fetched_into_the_users_cache(caller: dict[str, str]
         f"plugin install resource {name} {VERSION[name]} --exact --file {archive(name)}"
         for name in ("azure-native", "azuread")
     ]
-    assert {each.name for each in installed(caller) if each.executable} == {"azuread", "azure-native"}
+    assert {plugin.name for plugin in installed(caller) if plugin.executable} == {"azuread", "azure-native"}
 
 
 def test_what_has_no_checksum_is_not_fetched(caller: dict[str, str], releases: Releases, tmp_path: Path) -> None:

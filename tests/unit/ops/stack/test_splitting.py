@@ -63,7 +63,7 @@ class FakeStack:
 
     def move(self, urn: str, stack: str) -> None:
         self.moved.append((urn, stack))
-        self.has = [each for each in self.has if not each["urn"].rpartition("::")[2].startswith("hc1")]
+        self.has = [recorded for recorded in self.has if not recorded["urn"].rpartition("::")[2].startswith("hc1")]
 
     @property
     def engine(self) -> Engine:
@@ -134,7 +134,7 @@ def test_a_move_that_was_cut_off_is_finished_if_all_ids_are_equal() -> None:
     source, target = half_moved()
 
     assert splitting.move(source.engine, target.engine, "hc1") == Moved(3, was_begun=True)
-    assert [each["urn"].rpartition("::")[2] for each in source.has] == ["dev", "hc2", "hc2-disk", "hc2-role"]
+    assert [recorded["urn"].rpartition("::")[2] for recorded in source.has] == ["dev", "hc2", "hc2-disk", "hc2-role"]
     assert len(target.has) == 4
     assert source.moved == []
 

@@ -135,5 +135,5 @@ def deliver(world: ArmWorld, thumbprint: str, *, ago: timedelta) -> str:
 
 def naming(*identifiers: str) -> Stacks:
     """Stacks that name these."""
-    contents = Contents(owner=OWNER_ID, texts=frozenset(each.lower() for each in identifiers))
+    contents = Contents(owner=OWNER_ID, texts=frozenset(identifier.lower() for identifier in identifiers))
     return replace(NONE, contents={"dev": contents})

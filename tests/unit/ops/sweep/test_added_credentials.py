@@ -42,7 +42,7 @@ def test_what_somebody_else_added_to_a_stacks_application_is_listed(
 
     listed = found(azure, settings, naming(made.app_id, imported))
 
-    assert [(each.kind, each.id, each.name, each.reason) for each in listed] == [
+    assert [(item.kind, item.id, item.name, item.reason) for item in listed] == [
         (Swept.REGISTRATION, f"{path}/certificate/{added}", f"{thumbprint} of ingress-hc9", "no stack has it"),
         (Swept.CLIENT_SECRET, f"{path}/password/{password.key_id}", "by hand of ingress-hc9", "no stack has it"),
         (
@@ -52,7 +52,7 @@ def test_what_somebody_else_added_to_a_stacks_application_is_listed(
             "no stack has it, for repo:x of https://issuer.example",
         ),
     ]
-    assert {each.not_ours for each in listed} == {"this program did not add it"}
+    assert {item.not_ours for item in listed} == {"this program did not add it"}
     everything = naming(made.app_id, imported, added, password.key_id, "federated-1")
     assert found(azure, settings, everything) == []
 
@@ -72,11 +72,11 @@ def test_what_somebody_else_added_to_its_service_principal_is_listed(
 
     listed = found(azure, settings, naming(made.app_id))
 
-    assert [(each.kind, each.id, each.name) for each in listed] == [
+    assert [(item.kind, item.id, item.name) for item in listed] == [
         (Swept.REGISTRATION, f"{path}/certificate/{key.key_id}", f"{issued.thumbprint} of {owner}"),
         (Swept.CLIENT_SECRET, f"{path}/password/{password.key_id}", f"{password.key_id} of {owner}"),
     ]
-    assert {each.not_ours for each in listed} == {"this program did not add it"}
+    assert {item.not_ours for item in listed} == {"this program did not add it"}
     assert found(azure, settings, naming(made.app_id, key.key_id, password.key_id)) == []
 
 

@@ -54,10 +54,10 @@ def test_an_assignment_whose_principal_is_gone_is_left_over(
     principal = gone(world)
     full_id = assign(world, settings, principal)
 
-    [each] = found(azure, settings)
+    [leftover] = found(azure, settings)
 
-    assert (each.kind, each.id, each.not_ours) == (Swept.ROLE_ASSIGNMENT, full_id, None)
-    assert each.reason == f"its principal {principal} does not exist"
+    assert (leftover.kind, leftover.id, leftover.not_ours) == (Swept.ROLE_ASSIGNMENT, full_id, None)
+    assert leftover.reason == f"its principal {principal} does not exist"
 
 
 def test_an_assignment_of_somebody_who_is_there_stays(azure: AzureClient, world: ArmWorld, settings: Settings) -> None:
@@ -92,10 +92,10 @@ def test_somebody_elses_assignment_is_listed_and_not_ours(
 ) -> None:
     assign(world, settings, gone(world), name, role)
 
-    [each] = found(azure, settings)
+    [leftover] = found(azure, settings)
 
-    assert each.not_ours is not None
-    assert each.not_ours.startswith(why)
+    assert leftover.not_ours is not None
+    assert leftover.not_ours.startswith(why)
 
 
 def test_a_cluster_that_is_gone_is_known_by_its_infra_id(
@@ -104,10 +104,10 @@ def test_a_cluster_that_is_gone_is_known_by_its_infra_id(
     name = role_assignment_name("hc9-infra", ROW.component, scope_of(settings))
     assign(world, settings, gone(world), name)
 
-    assert [each.not_ours is None for each in found(azure, settings)] == [False]
-    assert [each.not_ours is None for each in found(azure, settings, infra_ids=("hc9-infra",))] == [True]
+    assert [leftover.not_ours is None for leftover in found(azure, settings)] == [False]
+    assert [leftover.not_ours is None for leftover in found(azure, settings, infra_ids=("hc9-infra",))] == [True]
     of_a_stack = replace(NONE, contents={"prod": Contents(infra_ids=frozenset({"hc9-infra"}))})
-    assert [each.not_ours is None for each in found(azure, settings, of_a_stack)] == [True]
+    assert [leftover.not_ours is None for leftover in found(azure, settings, of_a_stack)] == [True]
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,14 @@ def test_an_application_is_ours_if_a_stack_of_this_backend_has_its_owner_id(
 ) -> None:
     made, _ = application(world, deployer, f"idstack:{stack}:hc9-ingress-entra", owner)
 
-    [each] = found(azure, settings)
+    [leftover] = found(azure, settings)
 
-    assert (each.kind, each.id, each.not_ours) == (Swept.APPLICATION, f"/applications/{made.object_id}", why)
-    assert f"idstack:{stack}:hc9-ingress-entra" in each.reason
+    assert (leftover.kind, leftover.id, leftover.not_ours) == (
+        Swept.APPLICATION,
+        f"/applications/{made.object_id}",
+        why,
+    )
+    assert f"idstack:{stack}:hc9-ingress-entra" in leftover.reason
 
 
 def test_an_application_of_another_project_is_not_even_listed(
@@ -159,13 +163,13 @@ def test_only_what_has_our_tags_is_listed(azure: AzureClient, world: ArmWorld, s
         secret(world, "older", None, signing_key_id="k"),
     ]
 
-    things = [(each.id.lower(), each.not_ours is None) for each in found(azure, settings)]
+    things = [(leftover.id.lower(), leftover.not_ours is None) for leftover in found(azure, settings)]
 
     assert sorted(things) == sorted(
         [
             (kept["id"].lower(), True),
-            *((each.lower(), True) for each in ours),
-            *((each.lower(), False) for each in [elsewhere, *theirs]),
+            *((our.lower(), True) for our in ours),
+            *((their.lower(), False) for their in [elsewhere, *theirs]),
         ]
     )
 
@@ -178,7 +182,7 @@ def test_assignments_go_before_the_identity_that_they_are_of(
 
     things = found(azure, settings)
 
-    assert [(each.kind, each.not_ours) for each in things] == [
+    assert [(thing.kind, thing.not_ours) for thing in things] == [
         (Swept.ROLE_ASSIGNMENT, None),
         (Swept.APPLICATION, None),
     ]
@@ -194,15 +198,15 @@ def test_a_certificate_of_no_stack_is_left_over_once_its_successor_is_in_use(
     stacks = naming(made.app_id, known, f"{VAULT}/secrets/ingress-hc9-json")
 
     deliver(world, current, ago=OVERLAP)
-    [each] = found(azure, settings, stacks)
-    assert (each.kind, each.id) == (Swept.REGISTRATION, f"/applications/{made.object_id}/certificate/{unknown}")
-    assert each.name == f"{lost} of ingress-hc9"
-    assert each.is_deleted
+    [leftover] = found(azure, settings, stacks)
+    assert (leftover.kind, leftover.id) == (Swept.REGISTRATION, f"/applications/{made.object_id}/certificate/{unknown}")
+    assert leftover.name == f"{lost} of ingress-hc9"
+    assert leftover.is_deleted
 
     deliver(world, current, ago=OVERLAP - timedelta(minutes=1))
-    [each] = found(azure, settings, stacks)
-    assert each.too_soon == f"pods may sign in with it until {rfc3339.render(NOW + timedelta(minutes=1))}"
-    assert not each.is_deleted
+    [leftover] = found(azure, settings, stacks)
+    assert leftover.too_soon == f"pods may sign in with it until {rfc3339.render(NOW + timedelta(minutes=1))}"
+    assert not leftover.is_deleted
 
     deliver(world, lost, ago=OVERLAP)
     assert found(azure, settings, stacks) == [], "it is what pods use"
@@ -224,12 +228,12 @@ def test_deleting_a_certificate_leaves_the_others(
     kept, current = register(azure, made)
     deliver(world, current, ago=OVERLAP)
 
-    [each] = found(azure, settings, naming(made.app_id, kept, f"{VAULT}/secrets/ingress-hc9-json"))
-    delete(azure, each)
+    [leftover] = found(azure, settings, naming(made.app_id, kept, f"{VAULT}/secrets/ingress-hc9-json"))
+    delete(azure, leftover)
 
     left = azure.directory_object(f"/applications/{made.object_id}")
     assert left is not None
-    assert [each["keyId"] for each in left["keyCredentials"]] == [kept]
+    assert [key_credential["keyId"] for key_credential in left["keyCredentials"]] == [kept]
 
 
 @pytest.mark.parametrize("kind", [Swept.CLIENT_SECRET, Swept.FEDERATED_CREDENTIAL])
@@ -247,10 +251,10 @@ def test_each_kind_is_deleted(
     secret(world, "ingress-hc9-json", thumbprint="A", generation="a1")
     things = found(azure, settings)
 
-    for each in things:
-        delete(azure, each)
+    for thing in things:
+        delete(azure, thing)
 
-    assert {each.kind for each in things} == {
+    assert {thing.kind for thing in things} == {
         Swept.ROLE_ASSIGNMENT,
         Swept.APPLICATION,
         Swept.SECRET,
@@ -274,9 +278,9 @@ def test_the_storage_account_of_an_issuer_that_no_stack_has_is_listed(
         full_id = f"{account}/providers/Microsoft.Authorization/roleAssignments/{assignment}"
         assert world.call("PUT", full_id, {"properties": properties}).status_code == 201
 
-    [each] = found(azure, settings)
+    [leftover] = found(azure, settings)
 
-    assert (each.kind, each.id, each.name) == (Swept.STORAGE_ACCOUNT, made, "hc9oidc")
-    assert each.reason == "a stack created it for an OIDC issuer, and no stack has it"
-    assert not each.is_deleted
+    assert (leftover.kind, leftover.id, leftover.name) == (Swept.STORAGE_ACCOUNT, made, "hc9oidc")
+    assert leftover.reason == "a stack created it for an OIDC issuer, and no stack has it"
+    assert not leftover.is_deleted
     assert found(azure, settings, naming(made)) == []

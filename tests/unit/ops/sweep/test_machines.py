@@ -61,8 +61,8 @@ def test_a_machine_is_left_over_with_what_belongs_to_it(
 ) -> None:
     listed = found(azure, settings)
 
-    assert [each.id for each in listed] == left
-    assert [each.kind for each in listed] == [
+    assert [item.id for item in listed] == left
+    assert [item.kind for item in listed] == [
         Swept.MACHINE,
         Swept.DISK,
         Swept.DISK,
@@ -71,17 +71,19 @@ def test_a_machine_is_left_over_with_what_belongs_to_it(
         Swept.LOAD_BALANCER,
         Swept.PUBLIC_ADDRESS,
     ]
-    assert {each.reason for each in listed} == {
+    assert {item.reason for item in listed} == {
         "it is of the cluster with the infrastructure id hc9-infra, which no stack has"
     }
 
 
 def test_none_of_it_is_deleted(azure: AzureClient, settings: Settings, left: list[str]) -> None:
-    for each in found(azure, settings):
-        assert each.not_ours == "HyperShift created it, and its cluster may be unknown to the stacks of this backend"
-        assert not each.is_deleted
+    for leftover in found(azure, settings):
+        assert (
+            leftover.not_ours == "HyperShift created it, and its cluster may be unknown to the stacks of this backend"
+        )
+        assert not leftover.is_deleted
         with pytest.raises(ValueError, match="never this program's"):
-            delete(azure, each)
+            delete(azure, leftover)
 
 
 @pytest.mark.usefixtures("left")
@@ -100,7 +102,7 @@ def test_a_cluster_without_machines_is_known_by_its_id_alone(
     balancer = put(world, "Microsoft.Network/loadBalancers", "hc8-infra")
 
     assert found(azure, settings) == []
-    assert [each.id for each in found(azure, settings, infra_ids=("hc8-infra",))] == [balancer]
+    assert [leftover.id for leftover in found(azure, settings, infra_ids=("hc8-infra",))] == [balancer]
 
 
 def test_a_machine_that_is_shared_is_of_no_cluster(azure: AzureClient, world: ArmWorld, settings: Settings) -> None:

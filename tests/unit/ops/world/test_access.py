@@ -32,8 +32,8 @@ class FakeApiServer:
 
     def missing(self, required: AccessRequirements) -> list[str]:
         self.asked = required
-        self.lacking = tuple(each for each in required.permissions if each in self.refused)
-        return [str(each) for each in self.lacking]
+        self.lacking = tuple(permission for permission in required.permissions if permission in self.refused)
+        return [str(permission) for permission in self.lacking]
 
     @property
     def hint(self) -> str:
@@ -73,12 +73,12 @@ def test_kinds_are_asked_for_by_what_the_stack_makes(configuration: dict[str, An
 
     server.read(**configuration)
 
-    assert {each.plural for each in server.asked.kinds} == kinds
+    assert {kind.plural for kind in server.asked.kinds} == kinds
 
 
 def test_a_reader_differs_from_a_deployer_who_lacks_a_right() -> None:
     looks = {"get", "list", "watch"}
-    writes = frozenset(each for each in permissions() if each.verb not in looks)
+    writes = frozenset(permission for permission in permissions() if permission.verb not in looks)
 
     for refused, is_read_only in (
         (writes, True),

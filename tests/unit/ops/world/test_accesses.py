@@ -36,7 +36,7 @@ def places(**scopes: str) -> dict[str, str]:
         ExpectedRole(resource=f"hc1-x-roles-{word}", id=word, principal_id="p", role_definition_id="r", scope=scope)
         for word, scope in scopes.items()
     ]
-    return {each.scope: each.type for each in accesses(roles, SPEC)}
+    return {access.scope: access.type for access in accesses(roles, SPEC)}
 
 
 def test_at_resource_groups_the_places_are_the_clusters_resources_in_them() -> None:
@@ -66,7 +66,7 @@ def test_one_group_for_everything_is_the_managed_one_with_its_resources() -> Non
         resource="hc1-x-roles-managed", id="m", principal_id="p", role_definition_id="r", scope=f"{GROUPS}/NET"
     )
 
-    assert {each.scope: each.type for each in accesses([role], inside)} == {
+    assert {access.scope: access.type for access in accesses([role], inside)} == {
         f"{GROUPS}/NET": "",
         VNET: TYPES[VNET],
         SUBNET: TYPES[SUBNET],

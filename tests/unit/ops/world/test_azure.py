@@ -52,13 +52,15 @@ class FakeAzure:
     def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[Any]:
         if self.refused is not None:
             raise self.refused
-        return [each for owner, each in self.assigned if f"assignedTo('{owner}')" in str(condition)]
+        return [assignment for owner, assignment in self.assigned if f"assignedTo('{owner}')" in str(condition)]
 
     def directory_objects(self, path: str, condition: str) -> list[Any]:
         if self.refused is not None:
             raise self.refused
         held = {"/applications": self.applications, "/servicePrincipals": self.principals}[path]
-        return [each for client_id, each in held.items() if condition == f"appId eq '{client_id}'"]
+        return [
+            directory_object for client_id, directory_object in held.items() if condition == f"appId eq '{client_id}'"
+        ]
 
 
 def read(azure: FakeAzure, *parts: Part) -> AzureView:
@@ -82,8 +84,8 @@ def test_a_secret_is_its_metadata() -> None:
         expires=datetime(2027, 2, 21, 4, 25, 29, tzinfo=UTC),
         tags={"thumbprint": THUMBPRINT},
     )
-    assert [each for each, found in view.secrets.items() if found is None] == [
-        each.secret for each in STATE.identities if each.secret != name
+    assert [secret for secret, found in view.secrets.items() if found is None] == [
+        identity.secret for identity in STATE.identities if identity.secret != name
     ]
     assert view.roles == {}, "only the wanted parts are read"
 
@@ -95,7 +97,7 @@ def test_a_secret_is_its_metadata() -> None:
 def test_a_registered_certificate_is_known_by_its_thumbprint(identifier: str, thumbprint: str) -> None:
     client = worlds.identity(worlds.healthy(), ISSUED).client_id
     dates = {"startDateTime": "2026-11-23T04:25:29Z", "endDateTime": "2027-02-21T04:25:29Z"}
-    keys = [{"keyId": each, "customKeyIdentifier": each, **dates} for each in (identifier, None)]
+    keys = [{"keyId": key_id, "customKeyIdentifier": key_id, **dates} for key_id in (identifier, None)]
     azure = FakeAzure(applications={client: {"keyCredentials": keys}})
 
     found = known(read(azure, Part.APPLICATIONS).applications[client])
@@ -111,7 +113,7 @@ def test_a_registered_certificate_is_known_by_its_thumbprint(identifier: str, th
 def test_only_certificates_that_the_stack_issued_are_asked_for() -> None:
     asked = read(FakeAzure(), Part.APPLICATIONS).applications
 
-    assert list(asked) == [each.client_id for each in STATE.identities if each.generation]
+    assert list(asked) == [identity.client_id for identity in STATE.identities if identity.generation]
     assert set(asked.values()) == {None}
 
 
@@ -144,10 +146,10 @@ def test_a_refusal_leaves_each_thing_unread_and_is_cut_short() -> None:
     view = read(azure, Part.VAULT, Part.SECRETS, Part.ADD_ON, Part.ROLES, Part.APPLICATIONS)
 
     mappings = (view.secrets, view.roles, view.assignments, view.definitions, view.applications)
-    for each in (view.vault, view.add_on, *(one for mapping in mappings for one in mapping.values())):
-        assert isinstance(each, Unread)
-        assert each.why.startswith("reading x: 403")
-        assert len(each.why) <= 300
+    for part in (view.vault, view.add_on, *(one for mapping in mappings for one in mapping.values())):
+        assert isinstance(part, Unread)
+        assert part.why.startswith("reading x: 403")
+        assert len(part.why) <= 300
 
 
 def test_an_azure_out_of_reach_leaves_everything_unread() -> None:
@@ -175,7 +177,7 @@ def test_a_principals_roles_are_read_at_its_places_with_their_definitions() -> N
 
     view = read(FakeAzure({name: {"properties": definition}}, assigned=[(principal, held)]), Part.ROLES)
 
-    assert {view.assignments[each.key] for each in own.accesses} == {(RoleAssignmentRecord.of(held),)}
+    assert {view.assignments[access.key] for access in own.accesses} == {(RoleAssignmentRecord.of(held),)}
     permission = SeenPermission(actions=("a/read",), exceptions=("b",), data_actions=("c",), data_exceptions=())
     assert view.definitions[custom] == SeenRoleDefinition(name="Narrow", is_custom=True, permissions=(permission,))
     assert {own.role_guid for own in STATE.principals} <= view.definitions.keys()

@@ -71,8 +71,8 @@ def test_a_lock_that_is_cut_short_is_of_an_engine_that_has_ended(locks: Path) ->
 
     found = known(read_locks(Engine("dev"), nobody))
 
-    assert [(each.owner, each.runs) for each in found] == 3 * [("an engine that could not write its lock", False)]
-    assert all(each.since.tzinfo is UTC for each in found)
+    assert [(seen.owner, seen.runs) for seen in found] == 3 * [("an engine that could not write its lock", False)]
+    assert all(seen.since.tzinfo is UTC for seen in found)
 
 
 def test_the_locks_of_other_stacks_are_not_its_own(locks: Path) -> None:
@@ -92,8 +92,8 @@ class FakeStorage:
     def blob_names(self, container: str, prefix: str) -> list[str]:
         if self.refused is not None:
             raise self.refused
-        names = [each.removeprefix(f"{container}/") for each in self.blobs if each.startswith(f"{container}/")]
-        return [each for each in names if each.startswith(prefix)]
+        names = [blob.removeprefix(f"{container}/") for blob in self.blobs if blob.startswith(f"{container}/")]
+        return [name for name in names if name.startswith(prefix)]
 
     def blob(self, url: str) -> bytes:
         return self.blobs[url]
@@ -206,7 +206,7 @@ def test_a_refused_value_belongs_to_its_hosted_cluster(engine: FakeEngine) -> No
 
     found = known(read_configuration(Engine("dev")))
 
-    [refused] = [each for each in found.refused if each.path == "idstack:hostedClusters[0].vnetID"]
+    [refused] = [value for value in found.refused if value.path == "idstack:hostedClusters[0].vnetID"]
     assert (refused.cluster, refused.found) == ("hc1", '"vnet-1"')
     assert found.identities == {}
 

@@ -76,7 +76,7 @@ def server(api: FakeApiServer, serve_plain: Serve) -> Iterator[ApiServer]:
 def test_each_pod_is_compared_with_the_vault(server: ApiServer) -> None:
     found = read(server, OUTPUTS, VERSIONS)
 
-    assert [(each.identity, each.pod, each.version, each.state) for each in found.mounts] == [
+    assert [(mount.identity, mount.pod, mount.version, mount.state) for mount in found.mounts] == [
         ("ingress", "ingress-operator-0", "1111", "old"),
         ("ingress", "ingress-operator-1", "2222", "current"),
         ("ingress", "ingress-operator-2", "2222", "not mounted"),
@@ -88,7 +88,7 @@ def test_each_pod_is_compared_with_the_vault(server: ApiServer) -> None:
 def test_the_conditions_are_judged_as_hypershift_judges_them(server: ApiServer) -> None:
     found = read(server, OUTPUTS, VERSIONS)
 
-    assert [(each.type, each.is_expected, each.is_shown) for each in found.conditions] == [
+    assert [(condition.type, condition.is_expected, condition.is_shown) for condition in found.conditions] == [
         ("Available", True, True),
         ("Degraded", True, True),
         ("ValidAzureKMSConfig", False, True),
@@ -122,9 +122,9 @@ def test_what_hypershift_cannot_know_may_be_unknown(
 
     def expected(status: str) -> dict[str, bool]:
         types = ("ValidAzureKMSConfig", "ExternalDNSReachable")
-        conditions = [{"type": each, "status": status} for each in types]
+        conditions = [{"type": type_name, "status": status} for type_name in types]
         api.documents[HOSTED_CLUSTER] = {"spec": spec, "status": {"conditions": conditions}}
-        return {each.type: each.is_expected for each in read(server, OUTPUTS, VERSIONS).conditions}
+        return {condition.type: condition.is_expected for condition in read(server, OUTPUTS, VERSIONS).conditions}
 
     assert expected("Unknown") == {"ValidAzureKMSConfig": kms, "ExternalDNSReachable": external_dns}
     assert set(expected("True").values()) == {True}
@@ -151,7 +151,7 @@ def test_what_may_not_be_read_is_named_and_the_rest_is_there(server: ApiServer, 
     found = read(server, OUTPUTS, {})
 
     assert found.conditions == ()
-    assert {each.state for each in found.mounts} == {"not known", "not mounted"}
+    assert {mount.state for mount in found.mounts} == {"not known", "not mounted"}
     [unread] = found.unread
     assert unread.why == f"the conditions of hc1: deployer-object-id may not read {HOSTED_CLUSTER} at {server.server}"
 
@@ -212,5 +212,5 @@ def test_no_name_is_broken_on_a_narrow_screen(width: int) -> None:
         console.print(cluster_tables.mounts([mount], width), cluster_tables.conditions([condition], width))
 
     printed = capture.get()
-    assert all(each in printed for each in (pod, version, name, reason))
+    assert all(word in printed for word in (pod, version, name, reason))
     assert max(map(len, printed.splitlines())) <= width

@@ -169,5 +169,5 @@ def test_of_hypershift_the_hosted_cluster_is_read_and_no_probe(api: FakeApiServe
     hosted = known(found.hosted_cluster)
     assert hosted is not None
     assert hosted.spec == {"infraID": "i"}
-    assert [each.is_expected for each in hosted.conditions] == [False]
+    assert [condition.is_expected for condition in hosted.conditions] == [False]
     assert found.reports == {}

@@ -81,7 +81,7 @@ def test_a_managed_identity_has_a_trust_for_each_audience() -> None:
     found = {IDENTITY: answers.managed_identity(IDENTITY, "c"), credentials: [credential]}
 
     trusts = tuple(
-        FederatedTrust(issuer=ISSUER, subject="system:serviceaccount:a:b", audience=each) for each in audiences
+        FederatedTrust(issuer=ISSUER, subject="system:serviceaccount:a:b", audience=audience) for audience in audiences
     )
     assert read_managed_identity(azure(found), IDENTITY) == SeenManagedIdentity(client_id="c", trusts=trusts)
     assert read_managed_identity(azure({}), IDENTITY) is None

@@ -56,8 +56,8 @@ def test_every_probe_has_its_own_report(cluster: FakeCluster, answers: Read, ser
     for deployment, file in (("probe-kms", "/mnt/certs/kms-hc1-json"), ("probe-kms-2", "/mnt/kms/kms-hc1-json")):
         cluster.add_pod(deployment, **running(serve_plain(probe(report(file)))))
     found = answers()
-    each = [found.of(NAMESPACE, deployment) for deployment in ("probe-kms", "probe-kms-2")]
-    files = [one.report["credentialFile"] for one in each if one.report is not None]
+    results = [found.of(NAMESPACE, deployment) for deployment in ("probe-kms", "probe-kms-2")]
+    files = [one.report["credentialFile"] for one in results if one.report is not None]
     assert files == ["/mnt/certs/kms-hc1-json", "/mnt/kms/kms-hc1-json"]
 
 

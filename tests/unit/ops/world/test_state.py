@@ -57,12 +57,15 @@ def test_an_identity_has_its_own_roles_and_the_reader_those_of_the_vault() -> No
         )
     )
 
-    assert {each.identity: [role.resource for role in each.roles] for each in found.identities} == {
+    assert {
+        expected_identity.identity: [role.resource for role in expected_identity.roles]
+        for expected_identity in found.identities
+    } == {
         "ingress": ["hc1-ingress-roles-dns"],
         "kms": ["hc1-kms-roles-kms-vault-kv"],
     }
-    assert [each.id for each in found.reader_roles] == ["/scope/key-vault-user-roles-vault"]
-    assert [each.generation for each in found.identities] == ["a2", None]
+    assert [reader_role.id for reader_role in found.reader_roles] == ["/scope/key-vault-user-roles-vault"]
+    assert [expected_identity.generation for expected_identity in found.identities] == ["a2", None]
 
 
 def test_a_reader_may_have_its_role_on_each_secret() -> None:
@@ -70,7 +73,10 @@ def test_a_reader_may_have_its_role_on_each_secret() -> None:
         state(stack(**outputs()), role(grants(KMS_IDENTITY, "reader"), "secret"), role(grants(KMS_IDENTITY), "dns"))
     )
 
-    readers = {each.identity: [role.resource for role in each.reader_roles] for each in found.identities}
+    readers = {
+        expected_identity.identity: [role.resource for role in expected_identity.reader_roles]
+        for expected_identity in found.identities
+    }
     assert readers == {"ingress": [], "kms": ["hc1-kms-reader-secret"]}
     assert found.reader_roles == ()
 
@@ -135,7 +141,10 @@ def test_a_certificate_counts_once_it_is_in_the_vault_and_not_by_the_outputs() -
     written = {"thumbprint": "DE11", "generation": "a1"}
     secret = below(identity("hc1", "ingress"), token, "a-secret", id="x", inputs=written)
 
-    found = {each.identity: each for each in expected(state(stack(**outputs()), secret)).identities}
+    found = {
+        expected_identity.identity: expected_identity
+        for expected_identity in expected(state(stack(**outputs()), secret)).identities
+    }
 
     assert (found["ingress"].thumbprint, found["ingress"].generation) == ("DE11", "a1")
     assert found["kms"].thumbprint == output("", "")["thumbprint"], "another tool stored it"
@@ -144,7 +153,7 @@ def test_a_certificate_counts_once_it_is_in_the_vault_and_not_by_the_outputs() -
 def test_probes_are_expected_where_the_stack_makes_the_cluster_side() -> None:
     *_, kms = expected(state(stack(**outputs()))).identities
 
-    assert [(each.deployment, each.container, each.directory) for each in kms.mounts] == [
+    assert [(mount.deployment, mount.container, mount.directory) for mount in kms.mounts] == [
         ("probe-kms", "credential-probe", "/mnt/certs"),
         ("probe-kms-2", "credential-probe", "/mnt/kms"),
     ]
@@ -154,7 +163,7 @@ def test_probes_are_expected_where_the_stack_makes_the_cluster_side() -> None:
 def test_hypershifts_own_pods_are_expected_where_it_makes_the_cluster_side() -> None:
     *_, kms = expected(state(stack(**outputs("hypershift")))).identities
 
-    assert [each.deployment for each in kms.mounts] == [mount.deployment for mount in KMS.mounts]
+    assert [mount.deployment for mount in kms.mounts] == [mount.deployment for mount in KMS.mounts]
     assert kms.hosted_cluster_path == KMS.hosted_cluster_path
 
 
