@@ -51,8 +51,8 @@ class TheScripts(HyperShiftScripts):
             )["value"]
         }
         named = yaml.safe_load(self.data_plane_file.read_text(encoding="utf-8"))
-        for row in DATA_PLANE:
-            self.assign_as_the_cli(infra_id, row.component, row.hypershift, managed[named[row.field]])
+        for data_row in DATA_PLANE:
+            self.assign_as_the_cli(infra_id, data_row.component, data_row.hypershift, managed[named[data_row.field]])
         self.let_read_the_vault(add_on_object_id)
 
     def script(self, script: Path, **variables: str) -> subprocess.CompletedProcess[str]:
