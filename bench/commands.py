@@ -11,9 +11,9 @@ from typing import Final
 
 from bench.figures import Figure, Limit
 from bench.measure import bare_interpreter, in_turn, run
-from identity.access.login import Login
-from identity.access.sign_in import token_source
-from identity.access.token_cache import CACHE_VARIABLE, Token, TokenCache, key_of
+from identity.aks.login import Login
+from identity.aks.sign_in import token_source
+from identity.aks.token_cache import CACHE_VARIABLE, Token, TokenCache, key_of
 from identity.credentials.clock import utc_now
 from identity.login_kinds import LoginKind
 

@@ -34,7 +34,7 @@ class LoginRow:
 
     Attributes:
         description: the identity that signs in, for people.
-        needs, takes: required and optional attributes of `identity.access.login.Login`.
+        needs, takes: required and optional attributes of `identity.aks.login.Login`.
         variables: prefixes of the environment variables that this sign-in itself reads.
         is_attended: a person takes part, so a stack's configuration cannot name it.
     """

@@ -58,7 +58,7 @@ AKS_RBAC_CLUSTER_ADMIN_ROLE: Final = Role(
 # Who may assign roles: no identity of a hosted cluster (learn.microsoft.com/.../built-in-roles/privileged).
 OWNER_ROLE: Final = Role("Owner", "8e3af657-a8ff-443c-a75c-2fe8c4bcb635")
 USER_ACCESS_ADMINISTRATOR_ROLE: Final = Role("User Access Administrator", "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9")
-# Of the deployer, the preview identity and renewals (`identity/access/deployer_rights.py`).
+# Of the deployer, the preview identity and renewals (`identity/azure/deployer_rights.py`).
 # learn.microsoft.com/azure/role-based-access-control/built-in-roles/{general,privileged,security,containers,networking}
 READER_ROLE: Final = Role("Reader", "acdd72a7-3385-48ef-bd42-f606fba81ae7")
 RBAC_ADMINISTRATOR_ROLE: Final = Role("Role Based Access Control Administrator", "f58310d9-a9f6-439a-9e8d-f62e7b41a168")

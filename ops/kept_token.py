@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from identity.access import token_cache, tokens
-from identity.access.errors import AccessError
-from identity.access.exec_credential import ExecRequest, render
-from identity.access.login import Login, without_strays
-from identity.access.token_cache import TokenCache
+from identity.aks import token_cache, tokens
+from identity.aks.exec_credential import ExecRequest, render
+from identity.aks.login import Login, without_strays
+from identity.aks.token_cache import TokenCache
+from identity.azure.errors import AccessError
 
 
 def kept_credential(arguments: Sequence[str], environ: Mapping[str, str]) -> str | None:

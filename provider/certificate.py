@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from identity.access.registered_certificates import withdraw
+from identity.azure.registered_certificates import withdraw
 from identity.credentials import rfc3339
 from identity.credentials.certificate import issue, key_id
 from identity.credentials.certificate_rules import KEY_SIZES

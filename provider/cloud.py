@@ -6,9 +6,9 @@ import os
 import threading
 from typing import Final
 
-from identity.access.azure_client import AzureClient
-from identity.access.azure_connection import connected
-from identity.access.errors import LoginRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.connection import connected
+from identity.azure.errors import LoginRefusedError
 from identity.clouds import LOCAL_CLOUD
 from plugin import PluginError
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from identity.access import permissions
-from identity.access.api_server import AccessRequirements, ApiServer
-from identity.access.azure_rbac import AksCluster
-from identity.access.errors import AccessError
-from identity.access.kinds import kind_of
-from identity.access.kubeconfig import Kubeconfig
+from identity.aks import permissions
+from identity.aks.api_server import AccessRequirements, ApiServer
+from identity.aks.azure_rbac import AksCluster
+from identity.aks.kinds import kind_of
+from identity.aks.kubeconfig import Kubeconfig
+from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from identity.plugin_schema import ClusterGateInputs, ClusterGateOutputs
 from plugin import PluginError, log_info, pause

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from identity.access.records import SecretMetadata
+from identity.azure.records import SecretMetadata
 from identity.credentials import rfc3339
 from identity.credentials.document import InvalidCredentialError, encode, validate, wrap
 from identity.credentials.replacement import StoredBefore

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypedDict
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.plugin_schema import HsmRoleAssignmentInputs
 from plugin import PluginError
 from provider import cloud

@@ -15,8 +15,8 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AccessError, AzureRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AccessError, AzureRefusedError
 from identity.credentials import rfc3339, signing_key_rotation
 from identity.credentials.backoff import Backoff
 from identity.credentials.openid_documents import DISCOVERY_PATH, JWKS_PATH, discovery_document, jwks_document

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Final
 
 import httpx
 
-from identity.access.api_server import ApiServer
-from identity.access.azure_rbac import AksCluster
-from identity.access.kubeconfig import Kubeconfig
+from identity.aks.api_server import ApiServer
+from identity.aks.azure_rbac import AksCluster
+from identity.aks.kubeconfig import Kubeconfig
 from identity.credentials.service_account_key import UnusableKeyError
 from identity.plugin_schema import KeySecretInputs, KeySecretState, SigningKeySecretInputs
 from plugin import PluginError

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from identity.access.api_server import ApiServer
-from identity.access.azure_rbac import AksCluster
-from identity.access.control_planes import control_planes, refusal, unreadable
-from identity.access.errors import AccessError
-from identity.access.kubeconfig import Kubeconfig
+from identity.aks.api_server import ApiServer
+from identity.aks.azure_rbac import AksCluster
+from identity.aks.control_planes import control_planes, refusal, unreadable
+from identity.aks.kubeconfig import Kubeconfig
+from identity.azure.errors import AccessError
 from identity.plugin_schema import NamespaceGuardInputs
 from plugin import PluginError
 from provider.resource import TypedResource

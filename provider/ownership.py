@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from identity.access.records import SecretMetadata
+from identity.azure.records import SecretMetadata
 from identity.credentials.secret_tags import OWNER
 from plugin import PluginError
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, cast
 
-from identity.access.errors import AccessError
-from identity.access.records import SecretMetadata
-from identity.access.registered_certificates import begins_of_ours, withdraw_all, withdraw_all_but
+from identity.azure.errors import AccessError
+from identity.azure.records import SecretMetadata
+from identity.azure.registered_certificates import begins_of_ours, withdraw_all, withdraw_all_but
 from identity.credentials import renewal_request, rfc3339, schedule
 from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (

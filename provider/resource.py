@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from identity.access.errors import AccessError
+from identity.azure.errors import AccessError
 from identity.plugin_schema import SECRET_INPUT
 from identity.state_schema import CURRENT, PROPERTY, UnknownSchemaError, require_current
 from plugin import (

@@ -10,7 +10,7 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from identity.access.errors import AccessError
+from identity.azure.errors import AccessError
 from identity.plugin_schema import SecretAddresses, VaultAddress
 from plugin import PluginError
 from provider.vault_secrets import SecretReading, VaultSecret

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypedDict
 
-from identity.access.records import SecretMetadata
+from identity.azure.records import SecretMetadata
 from identity.credentials.secret_tags import OWNER
 from identity.credentials.service_account_key import UnusableKeyError
 from identity.plugin_schema import (

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.errors import AzureRefusedError
-from identity.access.records import SecretMetadata
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.errors import AzureRefusedError
+from identity.azure.records import SecretMetadata
 from identity.naming import parse_arm_id, secret_id, vault_id
 from identity.plugin_schema import VaultAddress
 from plugin import PluginError, Props

@@ -14,12 +14,12 @@ from pulumi_azure_native.provider import Provider as AzureProvider
 
 from components.azure.management_cluster import ManagementCluster
 from components.plugin.resources import ClusterGate
-from identity.access import kinds
-from identity.access.aks import decode
-from identity.access.exec_user import exec_user
-from identity.access.kubeconfig import Kubeconfig
-from identity.access.login import Login
-from identity.access.login_from_settings import login_of
+from identity.aks import kinds
+from identity.aks.clusters import decode
+from identity.aks.exec_user import exec_user
+from identity.aks.kubeconfig import Kubeconfig
+from identity.aks.login import Login
+from identity.aks.login_from_settings import login_of
 from identity.login_kinds import Flavour
 from identity.settings import ManagementClusterSettings, Settings
 

@@ -13,7 +13,7 @@ from components.azure.deployer import Deployer
 from components.azure.providers import Providers
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity import resource_types
-from identity.access.aks import cluster_id
+from identity.aks.clusters import cluster_id
 from identity.naming import DEPLOYER_COMPONENT, dns_prefix, node_resource_group
 from identity.roles import AKS_RBAC_CLUSTER_ADMIN_ROLE
 from identity.secrets_store import ADD_ON

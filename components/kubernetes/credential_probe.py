@@ -10,7 +10,7 @@ from pulumi_kubernetes.meta import v1 as meta
 
 from components.kubernetes.identity_args import ConsumerArgs
 from components.kubernetes.wiring import wire
-from identity.access.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument
+from identity.aks.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument
 from identity.settings.proof_target import proof_target
 
 

@@ -12,8 +12,8 @@ from components.azure.aks_access import access_gate, aks_kubeconfig
 from components.azure.management_cluster import ManagementCluster
 from components.azure.providers import ClusterConnection, Providers, management_cluster_id
 from components.plugin.resources import ClusterGate
-from identity.access.errors import AccessError
-from identity.access.kubeconfig import Kubeconfig
+from identity.aks.kubeconfig import Kubeconfig
+from identity.azure.errors import AccessError
 from identity.settings import ManagementClusterSettings, Settings
 
 

@@ -8,10 +8,10 @@ import pulumi
 
 from components.azure.aks_access import required_kinds
 from components.preflight.cluster_reader import ClusterReader
-from identity.access.api_server import AccessRequirements, ApiServer
-from identity.access.errors import AccessError
-from identity.access.permissions import needed
-from identity.access.stack_rights import rights_of
+from identity.aks.api_server import AccessRequirements, ApiServer
+from identity.aks.permissions import needed
+from identity.aks.stack_rights import rights_of
+from identity.azure.errors import AccessError
 from identity.settings import Settings
 
 _READY_SECONDS: Final = 300  # how long Azure takes for a new role assignment, at most

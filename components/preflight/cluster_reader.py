@@ -12,10 +12,10 @@ import pulumi
 from components.azure.aks_access import PUBLIC_FQDN, cluster_login, signed_in
 from components.azure.providers import Providers, management_cluster_id, provider_error
 from components.kubernetes.provider import file_content
-from identity.access.api_server import ApiServer
-from identity.access.azure_rbac import AksCluster, explained
-from identity.access.errors import AccessError
-from identity.access.kubeconfig import Kubeconfig
+from identity.aks.api_server import ApiServer
+from identity.aks.azure_rbac import AksCluster, explained
+from identity.aks.kubeconfig import Kubeconfig
+from identity.azure.errors import AccessError
 from identity.settings import ManagementClusterSettings, Settings
 
 _DENIED: Final = "AuthorizationFailed"  # ARM's code for a caller without a role that allows the action

@@ -13,8 +13,8 @@ import pulumi
 
 from components.preflight.cluster_reader import ClusterReader
 from components.preflight.own_namespaces import OwnNamespaces
-from identity.access.control_planes import control_planes, described, unreadable
-from identity.access.errors import AccessError
+from identity.aks.control_planes import control_planes, described, unreadable
+from identity.azure.errors import AccessError
 from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.schema.problems import to_set
 

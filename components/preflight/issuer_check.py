@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from identity.access.errors import AccessError, AzureRefusedError
+from identity.azure.errors import AccessError, AzureRefusedError
 from identity.credentials.openid_documents import UnusableIssuerError, keys_of_issuer
 from identity.credentials.service_account_key import PublicKey, UnusableKeyError, public_half
 from identity.naming import parse_arm_id
@@ -22,7 +22,7 @@ from identity.settings import HostedClusterSettings, Problem, Settings, SigningK
 from identity.settings.schema.problems import Place, enumerate_words
 
 if TYPE_CHECKING:
-    from identity.access.azure_client import AzureClient
+    from identity.azure.client import AzureClient
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def read_existing_keys(settings: Settings, vault: str) -> ExistingKeys:
     if not any(cluster.issuer == "existing" and cluster.service_account_signing_key for cluster in clusters):
         return keys
     # azure-identity takes a tenth of the program's memory, and few stacks get here.
-    from identity.access.azure_connection import connected
+    from identity.azure.connection import connected
 
     azure = connected(settings.cloud.name, settings.tenant_id, os.environ)
     for index, cluster in enumerate(clusters):

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pulumi
 
 from components.preflight.cluster_reader import ClusterReader
-from identity.access.api_server import ApiServer
-from identity.access.errors import AccessError
+from identity.aks.api_server import ApiServer
+from identity.azure.errors import AccessError
 from identity.outputs import StackOutputs, encryption_keys
 from identity.settings import ConfigurationError, HostedClusterSettings, Settings
 from identity.settings.rules.key_rotation import dropped_keys, dropped_places, finished, moved_keys, unfinished

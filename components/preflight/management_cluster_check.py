@@ -10,7 +10,7 @@ import pulumi
 
 from components.azure.key_vault_user import ExistingIdentity
 from components.azure.providers import management_cluster_id
-from identity.access.azure_rbac import CREATING, FAILED, AksCluster
+from identity.aks.azure_rbac import CREATING, FAILED, AksCluster
 from identity.credentials import renewal_request
 from identity.outputs import StackOutputs
 from identity.secrets_store import ACCEPTED, ADD_ON, rotation_command, rotation_fault

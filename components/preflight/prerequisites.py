@@ -38,7 +38,7 @@ from components.preflight.management_cluster_check import (
 )
 from components.preflight.network_policy_check import unenforced_block
 from components.preflight.prefetch import prefetch_secrets
-from identity.access.azure_rbac import AksCluster
+from identity.aks.azure_rbac import AksCluster
 from identity.naming import parse_arm_id
 from identity.outputs import StackOutputs
 from identity.settings import ConfigurationError, Problem, Settings

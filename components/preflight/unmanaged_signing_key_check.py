@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from components.preflight.cluster_reader import ClusterReader
-from identity.access.api_server import ApiServer
-from identity.access.errors import AccessError
+from identity.aks.api_server import ApiServer
+from identity.azure.errors import AccessError
 from identity.credentials.service_account_key import UnusableKeyError, is_read_by_hypershift
 from identity.settings import ConfigurationError, Problem, Settings
 

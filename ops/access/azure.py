@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from identity.access.azure_client import AzureClient
-from identity.access.azure_connection import SignIn, signed_in
-from identity.access.errors import AccessError, AzureRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.connection import SignIn, signed_in
+from identity.azure.errors import AccessError, AzureRefusedError
 from identity.clouds import DEFAULT_CLOUD, LOCAL_CLOUD
 from ops.stack import local_cloud
 from ops.stack.engine import Engine

@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from identity.access.aks import cluster_id, look_at, skeleton
-from identity.access.api_server import ApiServer
-from identity.access.azure_rbac import AksCluster
-from identity.access.exec_user import exec_user
-from identity.access.kubeconfig import Kubeconfig
-from identity.access.legacy_login import LegacyLogin
-from identity.access.login import Login
-from identity.access.login_from_settings import login_of
+from identity.aks.api_server import ApiServer
+from identity.aks.azure_rbac import AksCluster
+from identity.aks.clusters import cluster_id, look_at, skeleton
+from identity.aks.exec_user import exec_user
+from identity.aks.kubeconfig import Kubeconfig
+from identity.aks.legacy_login import LegacyLogin
+from identity.aks.login import Login
+from identity.aks.login_from_settings import login_of
 from identity.login_kinds import Flavour, LoginKind
 from identity.settings import AccessSettings
 from ops.access.azure import deployer

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.errors import AzureRefusedError
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.errors import AzureRefusedError
 from identity.credentials.document_parser import DATES, DocumentParser
 from identity.naming import VAULT_TYPE, ArmId, parse_arm_id, subscription_id
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity

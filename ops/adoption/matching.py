@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
-from identity.access.records import RoleAssignmentRecord
+from identity.azure.client import AzureClient
+from identity.azure.records import RoleAssignmentRecord
 from identity.catalogue import CONTROL_PLANE
 from identity.settings.schema.problems import path_of
 from ops.adoption.existing import FoundResources

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.settings.schema.problems import Place
 from ops.access.azure import deployer
 from ops.adoption import entry, files, manifest

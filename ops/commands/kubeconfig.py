@@ -9,12 +9,12 @@ from typing import Annotated, Final
 
 import typer
 
-from identity.access import kubeconfig_files
-from identity.access.errors import AccessError
-from identity.access.exec_user import exec_user
-from identity.access.kubeconfig import Kubeconfig, MalformedKubeconfigError
-from identity.access.legacy_login import is_convertible, legacy_login_of
-from identity.access.login import AKS_SERVER_APP_ID, Login
+from identity.aks import kubeconfig_files
+from identity.aks.exec_user import exec_user
+from identity.aks.kubeconfig import Kubeconfig, MalformedKubeconfigError
+from identity.aks.legacy_login import is_convertible, legacy_login_of
+from identity.aks.login import AKS_SERVER_APP_ID, Login
+from identity.azure.errors import AccessError
 from identity.clouds import CLOUDS, is_known_authority
 from identity.login_kinds import Flavour, LoginKind
 from ops.access.management_cluster import StackAccess, stack_access

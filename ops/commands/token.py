@@ -10,12 +10,12 @@ from typing import Annotated, Final
 
 import typer
 
-from identity.access import token_cache, tokens
-from identity.access.claims import claims_of
-from identity.access.errors import AccessError
-from identity.access.exec_credential import ExecRequest, render
-from identity.access.login import AKS_SERVER_APP_ID, Login, without_strays
-from identity.access.token_cache import TokenCache
+from identity.aks import token_cache, tokens
+from identity.aks.exec_credential import ExecRequest, render
+from identity.aks.login import AKS_SERVER_APP_ID, Login, without_strays
+from identity.aks.token_cache import TokenCache
+from identity.azure.claims import claims_of
+from identity.azure.errors import AccessError
 from identity.clouds import CLOUDS
 from identity.credentials import rfc3339
 from identity.login_kinds import LoginKind

@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from identity.access.api_server import ApiServer, api_server_of
-from identity.access.errors import AccessError
-from identity.access.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument
+from identity.aks.api_server import ApiServer, api_server_of
+from identity.aks.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument
+from identity.azure.errors import AccessError
 from identity.catalogue import FEDERATED_AUDIENCE
 from identity.clouds import LocalEnvironment
 from identity.outputs import StackOutputs

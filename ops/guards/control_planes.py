@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from identity import resource_types
-from identity.access.control_planes import control_planes, identities_in_use, refusal, unreadable
-from identity.access.errors import AccessError
+from identity.aks.control_planes import control_planes, identities_in_use, refusal, unreadable
+from identity.azure.errors import AccessError
 from identity.naming import control_plane_namespace
 from identity.outputs import StackOutputs, cluster_side
 from ops.access.management_cluster import api_server

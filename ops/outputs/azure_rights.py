@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from identity.access.azure_rbac import assignment
-from identity.access.deployer_rights import CONDITION_VERSION, AzureGrant, deployer_grants, reader_grants, renewal_role
+from identity.aks.azure_rbac import assignment
+from identity.azure.deployer_rights import CONDITION_VERSION, AzureGrant, deployer_grants, reader_grants, renewal_role
 from identity.settings import Settings
 
 _VERSION: Final = ("--condition-version", CONDITION_VERSION)

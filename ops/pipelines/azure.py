@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from identity.access.pipeline_token import AUDIENCE
+from identity.azure.pipeline_token import AUDIENCE
 from identity.naming import subscription_id
 from ops.outputs.azure_rights import Purpose, rights
 from ops.pipelines.stack import PipelineStack

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.registered_certificates import registered, registered_at
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.registered_certificates import registered, registered_at
 from identity.credentials import rfc3339
 from identity.naming import VAULT_TYPE, owner_mark, resource_group_id, resource_id, secret_id
 from identity.plugin_schema import VaultAddress

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from identity.access.azure_client import AzureClient
-from identity.access.registered_certificates import registered_at
+from identity.azure.client import AzureClient
+from identity.azure.registered_certificates import registered_at
 from ops.renewal.renewable import RenewedType
 from ops.stack.state import StateResource, name_of
 from ops.world import vault_secrets

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar, cast
 
 from identity import yaml_text
-from identity.access.errors import AccessError
+from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings import stack_file
@@ -134,7 +134,7 @@ class Engine(PulumiRuns):
         """Raise CommandError if the providers would sign in as different identities."""
         if self.is_local:
             return
-        from identity.access.arm_environment import require_azure_native  # azure-identity takes a third of a second
+        from identity.azure.arm_environment import require_azure_native  # azure-identity takes a third of a second
 
         try:
             require_azure_native(self.environment)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from identity.access.token_cache import CACHE_VARIABLE
+from identity.aks.token_cache import CACHE_VARIABLE
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
 from ops.stack import files
 from ops.stack.errors import CommandError
@@ -101,7 +101,7 @@ class LocalPaths:
 
     @property
     def tokens(self) -> Path:
-        """Tokens for the local cluster's API server (`identity.access.token_cache`), on tmpfs like the pods' mounts."""
+        """Tokens for the local cluster's API server (`identity.aks.token_cache`), on tmpfs like the pods' mounts."""
         return self.state / "run/tokens"
 
     @property

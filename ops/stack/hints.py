@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from identity.access.azure_rbac import DENIAL
+from identity.aks.azure_rbac import DENIAL
 
 # pulumi/pulumi `sdk/go/common/resource/plugin/plugin.go`
 _ENDED_PLUGIN: Final = re.compile(r"pulumi-resource-([\w-]+)(\.exe)? exited prematurely")

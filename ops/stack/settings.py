@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from contextlib import chdir
 from typing import Any
 
-from identity.access.permissions import Permission, needed, permissions
-from identity.access.stack_rights import rights_of
+from identity.aks.permissions import Permission, needed, permissions
+from identity.aks.stack_rights import rights_of
 from identity.clouds import LOCAL_CLOUD, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.problems import for_stack, report_for

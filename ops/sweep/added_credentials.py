@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.records import ManagedIdentityRecord
-from identity.access.registered_certificates import RegisteredKey, registered
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.records import ManagedIdentityRecord
+from identity.azure.registered_certificates import RegisteredKey, registered
 from ops.sweep.model import CERTIFICATE, LeftOver, Swept
 from ops.world import managed_identities
 

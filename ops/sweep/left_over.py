@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.deployer_rights import assigned, catalogue_roles
-from identity.access.records import ManagedIdentityRecord, RoleAssignmentRecord, SecretMetadata
-from identity.access.registered_certificates import withdraw
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.deployer_rights import assigned, catalogue_roles
+from identity.azure.records import ManagedIdentityRecord, RoleAssignmentRecord, SecretMetadata
+from identity.azure.registered_certificates import withdraw
 from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, GENERATION, OWNER, SIGNING_KEY_ID, THUMBPRINT
 from identity.naming import (
     DEPLOYER_COMPONENT,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient, AzureObject
+from identity.azure.client import AzureClient, AzureObject
 from ops.sweep.model import LeftOver, Swept
 
 # kubernetes-sigs/cluster-api-provider-azure api/v1beta1/tags.go, `ClusterTagKey`: on machines and, in newer releases,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 
-from identity.access.azure_client import AzureObject
-from identity.access.records import SecretMetadata
-from identity.access.registered_certificates import registered
+from identity.azure.client import AzureObject
+from identity.azure.records import SecretMetadata
+from identity.azure.registered_certificates import registered
 from identity.credentials import rfc3339
 from identity.credentials.schedule import OVERLAP
 from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT

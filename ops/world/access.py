@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from identity.access.api_server import AccessRequirements, ApiServer
-from identity.access.errors import AccessError, AzureRefusedError
-from identity.access.kinds import CustomKind, required_kinds
-from identity.access.permissions import Permission
+from identity.aks.api_server import AccessRequirements, ApiServer
+from identity.aks.kinds import CustomKind, required_kinds
+from identity.aks.permissions import Permission
+from identity.azure.errors import AccessError, AzureRefusedError
 from identity.settings import Settings
 from ops.stack.errors import CommandError, MissingRightError, NoManagementClusterError
 from ops.world.seen import Unread

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefusedError
-from identity.access.records import RoleAssignmentRecord
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
+from identity.azure.records import RoleAssignmentRecord
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
 from ops.access.azure import deployer

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Final, TypeVar
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient, AzureObject
-from identity.access.records import RoleAssignmentRecord
-from identity.access.registered_certificates import registered
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.records import RoleAssignmentRecord
+from identity.azure.registered_certificates import registered
 from identity.secrets_store import ADD_ON
 from ops.world import role_assignments, vault_secrets
 from ops.world.expected import ExpectedAccess, StackState

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AccessError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from ops.stack import disk, lock
 from ops.stack.engine import Engine

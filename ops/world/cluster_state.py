@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from identity.access.api_server import ApiServer
-from identity.access.errors import AccessError
+from identity.aks.api_server import ApiServer
+from identity.azure.errors import AccessError
 from identity.naming import control_plane_namespace
 from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side
 from ops.access.management_cluster import api_server

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AccessError
-from identity.access.records import FederatedCredentialRecord, ManagedIdentityRecord
+from identity.azure.client import AzureClient
+from identity.azure.errors import AccessError
+from identity.azure.records import FederatedCredentialRecord, ManagedIdentityRecord
 from identity.catalogue import FEDERATED_AUDIENCE, OPTIONAL, WORKLOAD
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
 from identity.naming import parse_arm_id

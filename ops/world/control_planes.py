@@ -10,9 +10,9 @@ from typing import Any, Final, cast
 
 import httpx
 
-from identity.access.api_server import ApiServer
-from identity.access.errors import AccessError
-from identity.access.probe_pod import CONTAINER
+from identity.aks.api_server import ApiServer
+from identity.aks.probe_pod import CONTAINER
+from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from ops.world import cluster_state
 from ops.world.expected import Cluster, StackState

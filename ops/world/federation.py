@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
 from identity.credentials.openid_documents import UnusableIssuerError, keys_of_issuer
 from ops.world import managed_identities
 from ops.world.expected import FederatedTrust

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from identity.access.api_server import ApiServer
-from identity.access.errors import AccessError
+from identity.aks.api_server import ApiServer
+from identity.azure.errors import AccessError
 from ops.access.management_cluster import api_server
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from identity.access.errors import AccessError
+from identity.azure.errors import AccessError
 from ops.access.azure import deployer
 from ops.access.management_cluster import api_server
 from ops.stack import local_cloud

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
-from identity.access.records import FederatedCredentialRecord, ManagedIdentityRecord
+from identity.azure.client import AzureClient
+from identity.azure.records import FederatedCredentialRecord, ManagedIdentityRecord
 
 _TYPE: Final = "providers/Microsoft.ManagedIdentity/userAssignedIdentities"
 

@@ -11,9 +11,9 @@ from typing import Any, Final, NotRequired, TypeAlias, TypedDict
 
 import httpx
 
-from identity.access.api_server import ApiServer, ApiServerUnavailableError, api_server_of
-from identity.access.errors import AccessError
-from identity.access.kubeconfig import MalformedKubeconfigError
+from identity.aks.api_server import ApiServer, ApiServerUnavailableError, api_server_of
+from identity.aks.kubeconfig import MalformedKubeconfigError
+from identity.azure.errors import AccessError
 from ops.stack.errors import CommandError
 
 # In the form of the Kubernetes API.

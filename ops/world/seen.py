@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Self, TypeVar
 
-from identity.access.errors import AccessError
+from identity.azure.errors import AccessError
 from ops.stack.errors import MissingRightError
 
 T = TypeVar("T")

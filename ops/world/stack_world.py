@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from identity.access.records import RoleAssignmentRecord, SecretMetadata
+from identity.azure.records import RoleAssignmentRecord, SecretMetadata
 from ops.world.cluster_state import HostedClusterCondition, SeenMount
 from ops.world.expected import FederatedTrust, StackState
 from ops.world.seen import NOT_READ, Unread

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from identity import resource_types
-from identity.access.probe_pod import CONTAINER
+from identity.aks.probe_pod import CONTAINER
 from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
 from identity.catalogue_rows import ControlPlaneIdentity, GrantedIdentity, Mount
 from identity.naming import control_plane_namespace

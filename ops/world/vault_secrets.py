@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
-from identity.access.records import SecretMetadata
+from identity.azure.client import AzureClient
+from identity.azure.records import SecretMetadata
 from identity.naming import secret_id
 
 # ARM refills 25 reads a second for each subscription and caller (request-limits-and-throttling, 2024).

@@ -16,7 +16,7 @@ import httpx
 import pytest
 import yaml
 
-from identity.access.claims import claims_of
+from identity.azure.claims import claims_of
 from identity.credentials.certificate import issue
 from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.resource_store import Resources

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from identity.access import kubeconfig_files
-from identity.access.api_server import ApiServer
-from identity.access.azure_rbac import AksCluster
-from identity.access.errors import AccessError
-from identity.access.kubeconfig import Kubeconfig
+from identity.aks import kubeconfig_files
+from identity.aks.api_server import ApiServer
+from identity.aks.azure_rbac import AksCluster
+from identity.aks.kubeconfig import Kubeconfig
+from identity.azure.errors import AccessError
 from tests.apiserver.recording_server import EXEC, Server, server
 
 __all__ = ["server"]

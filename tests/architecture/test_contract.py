@@ -8,9 +8,9 @@ from typing import Final
 import yaml
 
 from identity import clouds
-from identity.access import login
-from identity.access.deployer_rights import catalogue_roles, condition
-from identity.access.permissions import cluster_wide_manifests
+from identity.aks import login
+from identity.aks.permissions import cluster_wide_manifests
+from identity.azure.deployer_rights import catalogue_roles, condition
 from identity.roles import RBAC_ADMINISTRATOR_ROLE
 from localcloud.core import clouds as served
 from localcloud.core.cluster import DEPLOYER

@@ -73,6 +73,15 @@ def test_these_rooms_know_nothing_of_pulumi(room: str) -> None:
     ]
 
 
+def test_requests_to_azure_need_no_management_cluster() -> None:
+    assert not [
+        f"{place(file, line)} imports {module}"
+        for file in files("identity/azure")
+        for line, module in imports(file)
+        if module.startswith("identity.aks")
+    ]
+
+
 def test_set_up_needs_the_standard_library_alone() -> None:
     for file in files("tools"):
         for line, module in imports(file):

@@ -13,13 +13,13 @@ from tests.architecture.source import ROOT, files, imports, nodes, place
 JUDGES: Final = ("doctor", "graph", "forecast", "fleet", "rehearsal")
 # Packages that also look something up or change it: by the client of ARM and Graph that they are given.
 WORKERS: Final = ("sweep", "recovery", "adoption")
-CLIENTS: Final = ("identity.access.azure_client", "identity.access.api_server", "ops.access")
+CLIENTS: Final = ("identity.azure.client", "identity.aks.api_server", "ops.access")
 # Keys of the documents that Azure answers, with the one module that takes them apart.
 PARSERS: Final = {
-    "secretUriWithVersion": "identity/access/records.py",
-    "principalType": "identity/access/records.py",
-    "keyCredentials": "identity/access/registered_certificates.py",
-    "customKeyIdentifier": "identity/access/registered_certificates.py",
+    "secretUriWithVersion": "identity/azure/records.py",
+    "principalType": "identity/azure/records.py",
+    "keyCredentials": "identity/azure/registered_certificates.py",
+    "customKeyIdentifier": "identity/azure/registered_certificates.py",
 }
 
 
@@ -43,7 +43,7 @@ def test_the_management_cluster_is_read_by_the_world_alone(package: str) -> None
         f"{place(file, line)} imports {module}"
         for file in files(f"ops/{package}")
         for line, module in imports(file)
-        if module.startswith("identity.access.api_server")
+        if module.startswith("identity.aks.api_server")
     ]
 
 

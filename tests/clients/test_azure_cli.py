@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from identity.access.registered_certificates import thumbprint
+from identity.azure.registered_certificates import thumbprint
 from identity.credentials.certificate import issue
 from tests.harness import LocalStack
 from tests.proofs import proof

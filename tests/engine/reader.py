@@ -22,7 +22,7 @@ import yaml
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import CertificateCredential
 
-from identity.access.token_cache import CACHE_VARIABLE
+from identity.aks.token_cache import CACHE_VARIABLE
 from identity.naming import resource_group_id, resource_id
 from localcloud.azure.shared.faults import Faults
 from localcloud.core.files import write_private

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 from pydantic import TypeAdapter
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.clouds import local_cloud
 from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
 from ops.doctor.registry import CHECKS

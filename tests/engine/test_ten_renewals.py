@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from identity.access.registered_certificates import thumbprint
+from identity.azure.registered_certificates import thumbprint
 from tests.engine.clients import report, signing_in, upstream_client
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.rotations import Rotating, rotating_stack

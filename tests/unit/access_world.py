@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from identity.access.permissions import Permission
+from identity.aks.permissions import Permission
 
 TENANT = "99999999-8888-4777-8666-555555555555"
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"

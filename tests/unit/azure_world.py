@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from azure.core.credentials import AccessToken, TokenCredential
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.clouds import Cloud, LocalEnvironment, local_cloud
 from localcloud.azure.arm.api import app as arm
 from localcloud.azure.graph.api import app as graph

@@ -18,8 +18,8 @@ from typing import Final
 _PROGRAM: Final = [
     "ops.cli",
     "ops.commands.token",
-    "identity.access.sign_in",
-    "identity.access.device_code",
+    "identity.aks.sign_in",
+    "identity.aks.device_code",
     "httpx",
 ]
 _context: Final = multiprocessing.get_context("forkserver")

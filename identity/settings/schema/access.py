@@ -33,7 +33,7 @@ StackLogin = Annotated[
 
 
 class AccessSettings(Model):
-    """How the stack signs in to the management cluster's API server (`identity.access.login`)."""
+    """How the stack signs in to the management cluster's API server (`identity.aks.login`)."""
 
     flavour: Flavour = Field(Flavour.IDSTACK, description="Program in the kubeconfig that makes the tokens.")
     login: StackLogin = Field(

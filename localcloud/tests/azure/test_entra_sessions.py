@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from azure.identity import DeviceCodeCredential
 
-from identity.access.claims import claims_of
+from identity.azure.claims import claims_of
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.core.clouds import AKS_SERVER_APP_ID

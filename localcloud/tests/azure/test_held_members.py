@@ -14,7 +14,7 @@ from azure.core.exceptions import ClientAuthenticationError, HttpResponseError, 
 from azure.keyvault.secrets import SecretClient
 from cryptography import x509
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from localcloud.azure.entra.api import app as entra_app
 from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery, HeldLag, HeldReplication
 from localcloud.azure.tenant.objects import ServicePrincipal

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.deployer_rights import (
+from identity.azure.deployer_rights import (
     assigned,
     catalogue_roles,
     condition,

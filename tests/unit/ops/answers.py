@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from identity.access.errors import AzureRefusedError
+from identity.azure.errors import AzureRefusedError
 
 
 class FakeArm:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 
-from identity.access.azure_rbac import AksCluster
-from identity.access.kubeconfig import Kubeconfig
-from identity.access.legacy_login import LegacyLogin
+from identity.aks.azure_rbac import AksCluster
+from identity.aks.kubeconfig import Kubeconfig
+from identity.aks.legacy_login import LegacyLogin
 from ops.access.management_cluster import StackAccess
 from tests.unit.access_world import TOKEN, skeleton
 

@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
-from identity.access.login import Login
-from identity.access.sign_in import token_source
-from identity.access.token_cache import Token, TokenCache, key_of
+from identity.aks.login import Login
+from identity.aks.sign_in import token_source
+from identity.aks.token_cache import Token, TokenCache, key_of
 from identity.credentials.clock import utc_now
 from identity.login_kinds import LoginKind
 from ops.cli import COMMANDS

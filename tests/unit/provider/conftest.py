@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.clouds import LOCAL_TENANT_ID, Cloud
 from identity.credentials import rfc3339
 from localcloud.azure.blob.api import app as blob

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from identity.access.api_server import ApiServer
-from identity.access.exec_user import exec_user
-from identity.access.kubeconfig import Kubeconfig
-from identity.access.login import Login
+from identity.aks.api_server import ApiServer
+from identity.aks.exec_user import exec_user
+from identity.aks.kubeconfig import Kubeconfig
+from identity.aks.login import Login
 from identity.login_kinds import Flavour, LoginKind
 from localcloud.tests.hosts import Serve
 from plugin import UNKNOWN, PluginError, Props, Secret, unwrap

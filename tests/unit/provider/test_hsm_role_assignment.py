@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
 from plugin import PluginError, Props
 from provider.hsm_role_assignment import HsmRoleAssignmentResource
 

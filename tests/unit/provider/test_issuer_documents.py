@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.openid_documents import discovery_document, jwks_document
 from localcloud.azure.blob.contents import Blobs

@@ -159,7 +159,7 @@ def test_a_refresh_sees_another_content(world: SecretWorld, change: dict[str, st
 
 def test_whoever_may_not_read_secrets_sees_it_unchanged(world: SecretWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = world.inputs()
-    monkeypatch.setattr("identity.access.api_server.ApiServer.request", lambda *_: httpx.Response(403))
+    monkeypatch.setattr("identity.aks.api_server.ApiServer.request", lambda *_: httpx.Response(403))
     found = resource.read(URN, "id", inputs, inputs)
 
     assert found is not None

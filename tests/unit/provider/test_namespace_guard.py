@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.kubeconfig import Kubeconfig
+from identity.aks.kubeconfig import Kubeconfig
 from localcloud.tests.hosts import Serve
 from plugin import PluginError, Props, Secret
 from provider.namespace_guard import NamespaceGuardResource

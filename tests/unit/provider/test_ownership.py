@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from identity.access.records import SecretMetadata
+from identity.azure.records import SecretMetadata
 from identity.credentials.secret_tags import OWNER
 from plugin import PluginError, Props
 from provider.ownership import OWNER_ID, kept_owner, refuse_foreign

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.errors import AzureRefusedError
+from identity.azure.errors import AzureRefusedError
 from identity.credentials import rfc3339
 from identity.credentials.certificate import key_id
 from identity.credentials.renewal_request import RenewalRequest, write

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.errors import AzureRefusedError
+from identity.azure.errors import AzureRefusedError
 from localcloud.tests.arm_world import VAULT, ArmWorld
 from plugin import PluginError
 from provider.__main__ import RESOURCES, IdstackProvider

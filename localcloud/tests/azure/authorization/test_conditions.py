@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from identity.access.deployer_rights import catalogue_roles, condition
+from identity.azure.deployer_rights import catalogue_roles, condition
 from identity.roles import ACR_PULL_ROLE, CONTRIBUTOR_ROLE, MONITORING_CONTRIBUTOR_ROLE
 from localcloud.azure.conditions import (
     ActionMatches,

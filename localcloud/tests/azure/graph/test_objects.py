@@ -7,7 +7,7 @@ import uuid
 
 import httpx
 
-from identity.access.login import AKS_CLIENT_APP_ID
+from identity.aks.login import AKS_CLIENT_APP_ID
 from identity.clouds import LOCAL_TENANT_ID
 from localcloud.azure.graph.api import app
 from localcloud.azure.graph.permissions import WRITE_ALL, WRITE_OWNED

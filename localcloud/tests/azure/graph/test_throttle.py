@@ -11,7 +11,7 @@ import pytest
 from azure.core.pipeline.transport import RequestsTransport
 from starlette.requests import Request
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.clouds import CLOUDS
 from localcloud.azure.graph.api import app
 from localcloud.azure.graph.throttle import GraphThrottle, is_write, units

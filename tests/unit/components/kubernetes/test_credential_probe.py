@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.probe_pod import proof_argument
+from identity.aks.probe_pod import proof_argument
 from identity.catalogue_rows import ProofTarget
 from identity.clouds import CLOUDS, Cloud, local_cloud
 from tests.unit.components.recorder import RecordingMonitor

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.errors import AccessError
+from identity.azure.errors import AccessError
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import SECOND_CLUSTER, hosted_cluster, lookups

@@ -11,7 +11,7 @@ import pulumi
 import pytest
 
 from components.preflight.issuer_check import read_existing_keys
-from identity.access.errors import AzureRefusedError
+from identity.azure.errors import AzureRefusedError
 from identity.credentials.openid_documents import discovery_document, jwks_document
 from identity.credentials.service_account_key import make, public_half
 from tests.unit.components.program import Program
@@ -51,7 +51,7 @@ class FakeAzure:
 @pytest.fixture
 def azure(monkeypatch: pytest.MonkeyPatch) -> FakeAzure:
     fake = FakeAzure()
-    monkeypatch.setattr("identity.access.azure_connection.connected", lambda *_: fake)
+    monkeypatch.setattr("identity.azure.connection.connected", lambda *_: fake)
     return fake
 
 
@@ -70,7 +70,7 @@ def test_a_key_that_the_issuer_publishes_is_accepted(azure: FakeAzure, tmp_path:
 
 
 def test_nothing_is_asked_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("identity.access.azure_connection.connected")
+    monkeypatch.delattr("identity.azure.connection.connected")
 
     assert read_existing_keys(settings(), VAULT).problems == []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from identity.access import azure_connection
+from identity.azure import connection
 from ops.access import azure, management_cluster
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -19,7 +19,7 @@ def sign_ins(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tenants of the sign-ins so far."""
     engine.configures(cloud="AzurePublicCloud", tenantId="t")
     tenants: list[str] = []
-    monkeypatch.setattr(azure_connection, "credential", lambda tenant, _, **__: tenants.append(tenant))
+    monkeypatch.setattr(connection, "credential", lambda tenant, _, **__: tenants.append(tenant))
     return tenants
 
 

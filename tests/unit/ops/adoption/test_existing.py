@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.credentials.certificate import issue
 from localcloud.azure.tenant.objects import Application
 from localcloud.tests.arm_world import GROUP, ArmWorld

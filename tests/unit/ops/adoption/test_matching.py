@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from identity import resource_types
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.naming import control_plane_identity_name
 from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from ops.adoption.existing import FoundResources

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from identity.access.kinds import AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS, SECRET_PROVIDER_CLASSES
-from identity.access.permissions import permissions
+from identity.aks.kinds import AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS, SECRET_PROVIDER_CLASSES
+from identity.aks.permissions import permissions
 from ops.doctor import watching
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.conftest import FakeEngine, Idstack

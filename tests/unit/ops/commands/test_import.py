@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from ops.stack.engine import Engine
 from tests.unit.ops import answers
 from tests.unit.ops.conftest import FakeEngine, Idstack

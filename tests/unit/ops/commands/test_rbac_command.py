@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from identity.access.azure_rbac import AksCluster
+from identity.aks.azure_rbac import AksCluster
 from identity.roles import RBAC_ADMINISTRATOR_ROLE
 from localcloud.azure.conditions import parse
 from ops.commands import rbac

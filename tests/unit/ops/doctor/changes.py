@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
-from identity.access.records import RoleAssignmentRecord
+from identity.azure.records import RoleAssignmentRecord
 from ops.world.cluster_state import HostedClusterCondition
 from ops.world.expected import ExpectedRole
 from ops.world.seen import Unread, known

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from identity.access.records import RoleAssignmentRecord, SecretMetadata
+from identity.azure.records import RoleAssignmentRecord, SecretMetadata
 from identity.catalogue import CONTROL_PLANE
 from ops.world.cluster_state import HostedClusterCondition
 from ops.world.expected import ExpectedIssuer, ExpectedMount, FederatedIdentity, Identity, StackState

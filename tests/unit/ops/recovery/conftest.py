@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from kubernetes import client, config
 
-from identity.access.api_server import ApiServer
-from identity.access.azure_client import AzureClient
-from identity.access.azure_rbac import AksCluster
-from identity.access.kubeconfig import Kubeconfig
+from identity.aks.api_server import ApiServer
+from identity.aks.azure_rbac import AksCluster
+from identity.aks.kubeconfig import Kubeconfig
+from identity.azure.client import AzureClient
 from localcloud.kubernetes.api import app as kubernetes
 from localcloud.tests.arm_world import ArmWorld
 from localcloud.tests.hosts import Certificates, Serve

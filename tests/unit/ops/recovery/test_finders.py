@@ -16,8 +16,8 @@ from kubernetes import client
 
 from emulated.azure_native.table import RESOURCES
 from emulated.azuread.provider import AzureAd
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
 from identity.naming import owner_mark

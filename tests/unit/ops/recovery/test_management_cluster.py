@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
-from identity.access.azure_rbac import AksCluster
-from identity.access.kubeconfig import Kubeconfig
-from identity.access.legacy_login import LegacyLogin
+from identity.aks.azure_rbac import AksCluster
+from identity.aks.kubeconfig import Kubeconfig
+from identity.aks.legacy_login import LegacyLogin
 from localcloud.tests.hosts import Certificates
 from ops.access.management_cluster import StackAccess
 from ops.stack.engine import Engine

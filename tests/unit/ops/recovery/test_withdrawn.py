@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.credentials.certificate import IssuedCertificate, issue, key_id
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.tests.arm_world import VAULT, ArmWorld

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.azure_rbac import DENIAL
+from identity.aks.azure_rbac import DENIAL
 from ops.stack import existing
 from tests.unit.ops.conftest import FakeEngine, Idstack
 

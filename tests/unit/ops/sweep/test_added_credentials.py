@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from cryptography import x509
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.credentials.certificate import key_id
 from identity.naming import STACK_TAG
 from identity.settings import Settings

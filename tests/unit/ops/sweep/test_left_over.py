@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.credentials import rfc3339
 from identity.credentials.schedule import OVERLAP
 from identity.naming import DEPLOYER_COMPONENT, STACK_TAG, role_assignment_name
@@ -222,7 +222,7 @@ def test_deleting_a_certificate_leaves_the_others(
     deployer: ServicePrincipal,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("identity.access.registered_certificates._BETWEEN_READS", 0)
+    monkeypatch.setattr("identity.azure.registered_certificates._BETWEEN_READS", 0)
     made, _ = application(world, deployer, "idstack:dev:hc9-ingress-entra")
     register(azure, made)
     kept, current = register(azure, made)

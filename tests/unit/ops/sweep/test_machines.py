@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from identity.access.azure_client import AzureClient
+from identity.azure.client import AzureClient
 from identity.settings import Settings
 from localcloud.tests.arm_world import GROUP, ArmWorld
 from ops.sweep.left_over import delete

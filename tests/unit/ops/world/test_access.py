@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from identity.access.api_server import AccessRequirements, ApiServer
-from identity.access.errors import AccessError, AzureRefusedError
-from identity.access.permissions import Permission, permissions
+from identity.aks.api_server import AccessRequirements, ApiServer
+from identity.aks.permissions import Permission, permissions
+from identity.azure.errors import AccessError, AzureRefusedError
 from ops.world.access import read_access
 from ops.world.seen import Unread
 from ops.world.stack_world import SeenAccess

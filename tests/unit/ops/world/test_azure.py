@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefusedError
-from identity.access.records import RoleAssignmentRecord, SecretMetadata
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
+from identity.azure.records import RoleAssignmentRecord, SecretMetadata
 from ops.world.azure import read_azure, unread_azure
 from ops.world.parts import Part
 from ops.world.seen import Unread, known

@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import pytest
 
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
 from identity.clouds import CLOUDS, Cloud
 from ops.stack.engine import Engine
 from ops.stack.started_engines import StartedEngine

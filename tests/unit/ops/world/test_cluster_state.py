@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from identity.access.api_server import ApiServer
+from identity.aks.api_server import ApiServer
 from localcloud.tests.hosts import Serve
 from ops.outputs import cluster_tables
 from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion, read

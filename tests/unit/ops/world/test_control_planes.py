@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from identity.access.api_server import ApiServer
+from identity.aks.api_server import ApiServer
 from localcloud.tests.hosts import Serve
 from ops.world.control_planes import read_control_planes
 from ops.world.expected import StackState

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from identity.access.azure_client import AzureClient
-from identity.access.errors import AzureRefusedError
+from identity.azure.client import AzureClient
+from identity.azure.errors import AzureRefusedError
 from identity.credentials.openid_documents import discovery_document, jwks_document
 from ops.world.expected import FederatedTrust
 from ops.world.federation import read_issuer, read_managed_identity

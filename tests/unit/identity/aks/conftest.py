@@ -1,0 +1,70 @@
+"""The local Entra ID behind a socket, and the `idstack token` command of somebody who has nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from identity.credentials.certificate import IssuedCertificate
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.tests.hosts import Certificates, Serve
+from tests.unit.forked import idstack
+from tests.unit.identity.aks.world import Command, Principal, Wire, principal, wire
+from tests.unit.identity.credentials.world import certificate
+
+PROJECT = Path(__file__).resolve().parents[4]
+
+
+@pytest.fixture(scope="session")
+def issued() -> IssuedCertificate:
+    """One certificate for every test that needs nothing special of it."""
+    return certificate()
+
+
+@pytest.fixture
+def entra(azure: LocalAzure, serve: Serve, certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> Wire:
+    """Entra ID at a loopback address, trusted through the environment."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.ca_file))
+    monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
+    return wire(azure, serve, certificates.ca_file)
+
+
+@pytest.fixture
+def somebody(entra: Wire, issued: IssuedCertificate, tmp_path: Path) -> Principal:
+    """A service principal that signs in with a credential document."""
+    return principal(entra, issued, tmp_path / "credential.json")
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """Runs `idstack token` in a process of its own without a terminal, with a cache and a home of the test's own."""
+    base = {"PATH": os.defpath, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        variables = {**base, "SSL_CERT_FILE": os.environ.get("SSL_CERT_FILE", ""), **environ}
+        return idstack(["token", *arguments], variables, PROJECT)
+
+    return run
+
+
+@pytest.fixture
+def started_command(tmp_path: Path) -> Command:
+    """As `command`, with a Python interpreter of its own, as client-go starts it."""
+    base = {"PATH": os.defpath, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "ops", "token", *arguments],
+            cwd=PROJECT,
+            env={**base, "SSL_CERT_FILE": os.environ.get("SSL_CERT_FILE", ""), **environ},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run

@@ -1,0 +1,116 @@
+"""What a configuration needs on the management cluster, and that the roles grant that and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from identity.aks.permissions import Permission, cluster_wide_manifests, manifests, needed, permissions
+from identity.aks.stack_rights import rights_of
+from tests.unit.access_world import granted_by
+from tests.unit.identity.settings.world import configuration, hosted_cluster, load
+
+CONFIGURATIONS = (
+    *("azure-cloud-config", "cloud-network-config-controller-creds", "azure-disk-csi-config"),
+    *("azure-file-csi-config", "azure-kms-config"),
+)
+GROUP = "11111111-0000-4000-8000-000000000001"
+HOSTED = {"file": "hc1.yaml"}
+
+
+def rights(**changes: Any) -> set[Permission]:
+    return set(needed(rights_of(load(configuration(**changes)))))
+
+
+def secrets(found: set[Permission]) -> dict[str, set[str]]:
+    """Names of the Secrets that may be used in a namespace; an empty name is every Secret."""
+    places = {permission.namespace for permission in found if permission.resource == "secrets"}
+    verbs = [permission for permission in found if permission.resource == "secrets" and permission.verb != "create"]
+    return {place: {verb.name for verb in verbs if verb.namespace == place} for place in places}
+
+
+def test_secrets_are_those_that_the_stack_writes_by_their_names() -> None:
+    assert secrets(rights()) == {"clusters-hc1": set(CONFIGURATIONS)}
+    assert {right.verb for right in rights() if right.resource == "secrets"} == {
+        "create",
+        "get",
+        "watch",
+        "patch",
+        "delete",
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [(None, {}), ({"vaultSecretName": "key"}, {"clusters": {"hc1-sa-signing-key"}})],
+    ids=["without", "with"],
+)
+def test_a_signing_keys_secret_is_the_only_one_beside_the_hosted_clusters(
+    key: dict[str, str] | None, named: dict[str, set[str]]
+) -> None:
+    cluster = {**hosted_cluster(hostedCluster=HOSTED), **({} if key is None else {"serviceAccountSigningKey": key})}
+    found = rights(clusterSide="hypershift", hostedClusters=[cluster])
+
+    assert secrets(found) == named
+    assert {permission.namespace for permission in found} == {"", "clusters"}
+    assert {permission.resource for permission in found if permission.verb == "create"} == {
+        "hostedclusters",
+        *(["secrets"] if named else []),
+    }
+
+
+def test_a_stack_that_makes_nothing_there_needs_nothing() -> None:
+    assert rights_of(load(configuration(clusterSide="hypershift"))) == ()
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_network_policies_are_for_stacks_that_block_the_metadata(blocks: bool) -> None:
+    found = {right.resource for right in rights(blockInstanceMetadata=blocks)}
+
+    assert ("networkpolicies" in found) == blocks
+
+
+_NAMES = st.lists(st.sampled_from(["hc1", "hc2", "a.b"]), unique=True, min_size=1)
+
+
+@given(_NAMES, st.booleans(), st.booleans(), st.booleans())
+def test_the_roles_grant_what_is_needed_and_nothing_else(names: list[str], stack: bool, block: bool, key: bool) -> None:
+    changes: dict[str, Any] = {} if stack else {"hostedCluster": HOSTED}
+    if key:
+        changes["serviceAccountSigningKey"] = {"vaultSecretName": "key"}
+    found = rights_of(
+        load(
+            configuration(
+                clusterSide="stack" if stack else "hypershift",
+                hostedClusters=[hosted_cluster(name, **changes) for name in names],
+                blockInstanceMetadata=block and stack,
+            )
+        )
+    )
+
+    wanted = set(needed(found))
+    assert set(granted_by(manifests(found, "dev", group=GROUP))) == wanted
+    wide = set(granted_by(cluster_wide_manifests(found, "dev", group=GROUP)))
+    assert {permission.everywhere for permission in wide} == {permission.everywhere for permission in wanted}
+    for permission in wanted | wide:
+        assert permission.resource != "secrets" or permission.verb == "create" or permission.name, permission
+        assert permission.everywhere in permissions()
+
+
+def test_stacks_that_share_a_namespace_keep_their_roles_apart() -> None:
+    names = []
+    for name in ("one", "two"):
+        clusters = [hosted_cluster(f"hc-{name}", hostedCluster=HOSTED)]
+        made = rights_of(load(configuration(clusterSide="hypershift", hostedClusters=clusters)))
+        names.append(
+            {
+                (manifest["kind"], manifest["metadata"]["name"])
+                for manifest in manifests(made, name)
+                if "rules" in manifest
+            }
+        )
+
+    assert names[0].isdisjoint(names[1])

@@ -1,0 +1,8 @@
+"""The world of ARM, and a deployer who signs in to it."""
+
+from __future__ import annotations
+
+from localcloud.tests.arm_world import world
+from tests.unit.azure_world import cloud, deployer
+
+__all__ = ["cloud", "deployer", "world"]
