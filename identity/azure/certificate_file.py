@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -22,6 +23,8 @@ from identity.credentials.certificate_rules import CLOCK_SKEW
 from identity.credentials.key_material import KeyMaterial
 
 _ACCEPTED = "a credential document (JSON), PEM with key and certificate, or PKCS#12"
+# Where a stack has the ids that a login has as options.
+_OF_A_DEPLOYER: Final = {"tenant": "idstack:tenantId", "client": "ARM_CLIENT_ID"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +49,8 @@ def agreed(what: str, path: str, configured: str | None, in_file: str | None) ->
     """
     if configured is not None and in_file is not None and configured.lower() != in_file.lower():
         raise LoginRefusedError(
-            f"{path} is of the {what} {in_file}, but --{what}-id is {configured}; correct one of them"
+            f"{path} is of the {what} {in_file}, but --{what}-id is {configured} (of a stack's deployer, "
+            f"{_OF_A_DEPLOYER[what]}); correct one of them"
         )
     if (known := configured or in_file) is None:
         raise LoginRefusedError(f"--{what}-id is missing: {path} is not a credential document, which would have it")

@@ -40,6 +40,7 @@ from identity.credentials.certificate import issue
 from identity.login_kinds import LoginKind
 from localcloud.core import clock
 from localcloud.tests.hosts import Serve
+from tests.unit.identity.credentials.world import document
 
 TENANT = "10ca1000-0000-4000-8000-000000000001"
 CLIENT = {"ARM_CLIENT_ID": "5b2c7e0e-0000-4000-8000-000000000001"}
@@ -355,3 +356,16 @@ def test_an_endpoint_that_is_not_there_is_tried_again() -> None:
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(LoginRefusedError, match='ACTIONS_ID_TOKEN_REQUEST_URL is "localhost/x"; accepted is a URL'):
         pipeline_token.of({**GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL": "localhost/x"})
+
+
+@pytest.mark.parametrize(("own", "where"), [("tenant_id", "idstack:tenantId"), ("client_id", "ARM_CLIENT_ID")])
+def test_ids_that_contradict_a_credential_document_are_named_as_a_stack_has_them(
+    own: str, where: str, tmp_path: Path
+) -> None:
+    now = clock.now()
+    file = tmp_path / "document.json"
+    ids = {"tenant_id": TENANT, "client_id": CLIENT["ARM_CLIENT_ID"], own: OTHER}
+    file.write_text(document(issue("deployer", not_before=now, lifetime=timedelta(days=1)), **ids))
+
+    with pytest.raises(LoginRefusedError, match=rf"{OTHER}, but .*\(of a stack's deployer, {where}\); correct one"):
+        credential(TENANT, {**CLIENT, "ARM_CLIENT_CERTIFICATE_PATH": str(file)})
