@@ -15,7 +15,7 @@ from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption,
 from ops.commands.renew import prepare_renewal
 from ops.commands.status import show
 from ops.renewal.renewable import Renewable, renewable
-from ops.renewal.rotation import chosen, free, pods, slots
+from ops.renewal.rotation import chosen, free_at, pods, slots
 from ops.renewal.run import RenewalRun
 from ops.stack import brought_up
 from ops.stack.engine import Engine
@@ -85,8 +85,8 @@ def _replace(engine: Engine, screen: Screen, identities: Sequence[Renewable], ar
     except LockedError:
         raise
     except CommandError as error:
-        now = {candidate.name: slots(candidate) for candidate in renewable(engine.resources())}
-        unchanged = [identity.name for identity in identities if now.get(identity.name) == slots(identity)]
+        current = {candidate.name: slots(candidate) for candidate in renewable(engine.resources())}
+        unchanged = [identity.name for identity in identities if current.get(identity.name) == slots(identity)]
         withdrawn = [candidate.name for candidate in identities if candidate.name not in unchanged]
         lines = [str(error)]
         if withdrawn:
@@ -118,7 +118,7 @@ def _run(
 def _check_pods(identities: Iterable[Renewable], screen: Screen, *, force: bool) -> None:
     """Refuse a renewal that may break pods, or with `force` name them."""
     now = datetime.now(UTC)
-    early = [(identity, until) for identity in identities if (until := free(identity)) is not None and now < until]
+    early = [(identity, until) for identity in identities if (until := free_at(identity)) is not None and now < until]
     if not early:
         return
     listed = "\n".join(

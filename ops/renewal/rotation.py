@@ -17,7 +17,7 @@ from ops.stack.errors import CommandError
 _MOUNTS: Final = {row.field: row.mounts for row in CONTROL_PLANE}
 
 
-def free(identity: Renewable) -> datetime | None:
+def free_at(identity: Renewable) -> datetime | None:
     """When no pod needs the certificate any more that a renewal replaces; None if no pod has one yet."""
     delivered = _delivered(identity)
     return None if delivered is None else spare_is_free(slots(identity), delivered)
