@@ -58,7 +58,7 @@ class PlatformConfig(pulumi.ComponentResource):
         }
         core.Secret(
             f"{name}-secret",
-            # The hypershift-operator's, whoever writes the rest of the identity.
+            # The hypershift-operator owns it, even where the stack writes the rest of the identity.
             metadata=operators_metadata(cluster, files.secret, annotated=True),
             type="Opaque",
             data={key: base64.b64encode(fact.encode()).decode("ascii") for key, fact in facts.items()},

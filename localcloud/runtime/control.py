@@ -21,7 +21,7 @@ from localcloud.runtime.seed import seed
 def app(state: StateDirectory) -> Starlette:
     """The service. An answer is `{"added": <number of resources>}`, or the reason of a failure as text.
 
-    A request has no content, so it takes no token: whoever sends one changes nothing that a start would not change.
+    A request has no content, so it takes no token: its sender changes nothing that a start would not change.
     """
 
     async def create(_: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Whoever previews a stack in a pull request: the preview identity of `docs/guides/pull-requests.md`.
+"""The caller that previews a stack in a pull request: the preview identity of `docs/guides/pull-requests.md`.
 
 It is an application of the stack's tenant with a certificate of its own, Reader on the resource groups that the
 configuration names, and without any permission in Microsoft Graph. With `cluster_user` it has also the right to

@@ -1,7 +1,7 @@
 """A stack from nothing to nothing, and what it leaves behind: no private key and no token, nowhere.
 
-The vault is a private key's only home. Whoever may preview a stack decrypts its states, so what is encrypted in them,
-in their history and in their backups is searched like the rest.
+The vault is a private key's only home. A caller that may preview a stack decrypts its states, so what is encrypted in
+them, in their history and in their backups is searched like the rest.
 """
 
 from __future__ import annotations

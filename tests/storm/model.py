@@ -24,7 +24,7 @@ _KEYS: Final = (
     *_BEGINS,
     *(base64.b64encode(bytes(shift) + begin)[4:-4] for begin in _BEGINS for shift in range(3)),
 )
-# An error names what stopped it or what to do: whoever was killed, who does not answer, who has the lock, what exists.
+# An error names its cause or its fix: a killed process, a server without an answer, a lock, what exists already.
 _CAUSES: Final = re.compile(
     r"was killed by signal 9|exited prematurely|make recover|make up|idstack import|Connection refused|does not answer|"
     r"it is too soon|not rotated:|is withdrawn|has not reached the vault|does the kubelet run|"

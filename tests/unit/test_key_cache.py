@@ -14,7 +14,7 @@ from tests.key_cache import keys_loaded_once
 _NO_KEY = b"-----BEGIN PRIVATE KEY-----\nbm9uZQ==\n-----END PRIVATE KEY-----\n"
 
 
-def test_a_key_is_loaded_once_by_whoever_loads_it() -> None:
+def test_a_key_is_loaded_once_for_all_callers() -> None:
     pem = issue("once", not_before=datetime.now(UTC), lifetime=timedelta(days=1)).private_key_pem.encode()
     with keys_loaded_once():
         first = serialization.load_pem_private_key(pem, None)

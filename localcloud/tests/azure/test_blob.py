@@ -56,7 +56,7 @@ def test_a_containers_access_decides_about_anybody(cloud: CoverageCloud, access:
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 def test_a_token_needs_the_data_action(cloud: CoverageCloud, method: str) -> None:
     issuer(cloud)
-    # Whoever owns the account may not touch its blobs.
+    # The owner of the account may not touch its blobs.
     assert request(cloud, method, caller=cloud.deployer, headers=PUT).status_code == 403
 
 

@@ -231,7 +231,7 @@ def signing_in(world: ArmWorld, serve: Serve, certificates: Certificates) -> Tok
 
 
 def sign_in(client: TokenClient, **changed: Any) -> float:
-    """Sign in anew; returns how many seconds the token is good for. `changed` as for a credential."""
+    """Sign in again; returns how many seconds the token is good for. `changed` as for a credential."""
     credential = client.credential(retry_total=0, **changed)
     return credential.get_token(f"{_ARM}/.default").expires_on - clock.now().timestamp()
 
@@ -271,7 +271,7 @@ def test_a_replica_that_lags_for_an_hour_refuses_until_then(world: ArmWorld, sig
     assert sign_in(signing_in)
 
 
-def test_whoever_writes_an_old_list_back_undoes_what_came_after_it(
+def test_writing_an_old_list_back_undoes_what_came_after_it(
     world: ArmWorld, deployer: ServicePrincipal, azure: AzureClient
 ) -> None:
     directory = world.cloud.directory

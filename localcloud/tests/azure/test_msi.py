@@ -73,7 +73,7 @@ def test_the_same_document_is_returned_until_it_is_due(azure: LocalAzure, identi
     assert {key_credential.thumbprint for key_credential in registered.key_credentials} == {
         decode(first).thumbprint,
         decode(renewed).thumbprint,
-    }, "whoever still reads the old document can sign in"
+    }, "a reader of the old document can still sign in"
 
 
 def test_a_new_document_can_be_forced_and_its_key_is_stored_sealed(

@@ -66,7 +66,7 @@ def test_an_older_document_is_not_written_over_a_newer_one(in_azure: ArmWorld, t
         assert str(part) in str(refused.value)
 
 
-def test_a_later_document_is_written_whoever_wrote_the_one_before(in_azure: ArmWorld, tmp_path: Path) -> None:
+def test_a_later_document_is_written_over_one_of_another_writer(in_azure: ArmWorld, tmp_path: Path) -> None:
     older, newer = issued(timedelta(days=2)), issued()
     old = imported(document(tmp_path, older), older)
     state = created(old)

@@ -157,7 +157,9 @@ def test_a_refresh_sees_another_content(world: SecretWorld, change: dict[str, st
     assert ("changed" in same.inputs, "changed" in other.inputs) == (False, True)
 
 
-def test_whoever_may_not_read_secrets_sees_it_unchanged(world: SecretWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caller_that_may_not_read_secrets_sees_it_unchanged(
+    world: SecretWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     inputs = world.inputs()
     monkeypatch.setattr("identity.aks.api_server.ApiServer.request", lambda *_: httpx.Response(403))
     found = resource.read(URN, "id", inputs, inputs)

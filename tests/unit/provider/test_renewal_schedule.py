@@ -73,7 +73,7 @@ def test_a_reader_decides_as_the_deployer_does(vault: ArmWorld, sign_in: SignIn,
     assert checked(FIRST_ISSUE) == by_deployer
 
 
-def test_whoever_may_not_see_the_secret_gets_the_reason_and_the_fix(vault: ArmWorld, sign_in: SignIn) -> None:
+def test_a_caller_that_may_not_see_the_secret_gets_the_reason_and_the_fix(vault: ArmWorld, sign_in: SignIn) -> None:
     sign_in(vault.principal())
     with pytest.raises(PluginError, match=r"ingress-hc1-json cannot be read: .*403.* \(role Reader\), then try again"):
         checked(FIRST_ISSUE)

@@ -112,7 +112,7 @@ def test_a_refresh_notes_what_was_taken_out_of_entra(
     assert emptied["renewal"] == "slot a, as a1 is not registered at Entra ID any more"
 
     register(application, certificate, second)
-    assert refreshed(application, noted)["a"] == FIRST_ISSUE["a"], "whoever took it out has put it back"
+    assert refreshed(application, noted)["a"] == FIRST_ISSUE["a"], "it was taken out and put back"
 
 
 def test_a_refresh_leaves_what_the_vault_shows(vault: ArmWorld, application: Application) -> None:

@@ -175,7 +175,7 @@ def test_a_role_at_the_subnet_grants_nothing_at_the_one_beside_it(environment: A
 
 @pytest.mark.parametrize("missing", [None, *ATTACHED], ids=["all", "security group", "route table", "NAT gateway"])
 @pytest.mark.parametrize("name", ["cloudProvider", "file"])
-def test_whoever_writes_the_subnet_may_join_all_that_it_refers_to(
+def test_a_writer_of_the_subnet_may_join_all_that_it_refers_to(
     environment: ArmWorld, name: str, missing: str | None
 ) -> None:
     role, scopes = PRODUCTION[name]

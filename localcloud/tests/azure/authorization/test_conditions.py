@@ -258,7 +258,7 @@ def test_the_deployer_assigns_nothing_else(
         f"'{GROUP}/providers/{ASSIGNMENTS}/{ONE}' or the scope is invalid. If access was recently granted, please "
         "refresh your credentials.",
     )
-    assert assign(world, world.deployer, role).status_code == 201, "whoever has no condition may"
+    assert assign(world, world.deployer, role).status_code == 201, "a caller without a condition may"
 
 
 def test_the_deployer_takes_nothing_else_away(world: ArmWorld, limited: ServicePrincipal) -> None:

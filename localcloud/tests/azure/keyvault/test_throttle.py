@@ -86,7 +86,7 @@ def test_too_many_requests_are_refused_without_a_retry_after(narrow: ArmWorld, s
     assert put().status_code == 200
 
 
-def test_whoever_asks_counts_for_the_vault_and_without_a_role_as_well(narrow: ArmWorld) -> None:
+def test_each_caller_counts_for_the_vault_and_without_a_role_as_well(narrow: ArmWorld) -> None:
     stranger = narrow.principal()
     asked = [narrow.vault("GET", "/secrets/one", caller=stranger).status_code for _ in range(3)]
 

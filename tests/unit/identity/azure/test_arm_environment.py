@@ -359,9 +359,7 @@ def test_an_address_that_is_none_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("own", "where"), [("tenant_id", "idstack:tenantId"), ("client_id", "ARM_CLIENT_ID")])
-def test_ids_that_contradict_a_document_are_named_as_a_stack_has_them(
-    own: str, where: str, tmp_path: Path
-) -> None:
+def test_ids_that_contradict_a_document_are_named_as_a_stack_has_them(own: str, where: str, tmp_path: Path) -> None:
     now = clock.now()
     file = tmp_path / "document.json"
     ids = {"tenant_id": TENANT, "client_id": CLIENT["ARM_CLIENT_ID"], own: OTHER}
