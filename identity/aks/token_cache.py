@@ -98,10 +98,6 @@ class TokenCache:
         """Replace a file in one step, 0600."""
         write_private(self._root / name, text)
 
-    def forget(self, name: str) -> None:
-        """Delete a file if it is there."""
-        (self._root / name).unlink(missing_ok=True)
-
     def _good(self, key: str, now: Callable[[], datetime]) -> Token | None:
         try:
             document = json.loads(self.read(f"{key}.token") or "null")

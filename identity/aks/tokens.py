@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from identity.aks.device_code import DeviceCode, http_post, session_token
+from identity.aks.device_code import session_token
 from identity.aks.login import Login
 from identity.aks.sign_in import token_source
 from identity.aks.token_cache import Token, TokenCache, key_of
@@ -25,8 +25,7 @@ def token(
     `show` displays to a person what to do; without it nobody is asked. Raises AccessError.
     """
     if login.kind is LoginKind.DEVICE_CODE:
-        key = key_of(login, "")
-        return session_token(DeviceCode(login, http_post, clock), cache, key, show=show, clock=clock)
+        return session_token(login, cache, key_of(login, ""), show=show, clock=clock)
 
     source = token_source(login, environ, clock)
 

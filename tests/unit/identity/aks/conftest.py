@@ -26,10 +26,16 @@ def issued() -> IssuedCertificate:
 
 
 @pytest.fixture
-def entra(azure: LocalAzure, serve: Serve, certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> Wire:
-    """Entra ID at a loopback address, trusted through the environment."""
+def trusted(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment names the authority of what is served."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.ca_file))
     monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
+    monkeypatch.setenv("CURL_CA_BUNDLE", "/nonexistent")  # requests would prefer it
+
+
+@pytest.fixture
+def entra(azure: LocalAzure, serve: Serve, certificates: Certificates, trusted: None) -> Wire:
+    """Entra ID at a loopback address, trusted through the environment."""
     return wire(azure, serve, certificates.ca_file)
 
 

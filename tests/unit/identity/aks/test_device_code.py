@@ -1,112 +1,163 @@
-"""The device code flow: how it polls, how it goes on without a person, and when a person is asked again."""
+"""The device code flow: how it ends, how it goes on without a person, and when a person is asked again."""
 
 from __future__ import annotations
 
+import base64
 import re
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from identity.aks import tokens
-from identity.aks.device_code import DeviceCode, Grant, SessionOverError
 from identity.aks.login import Login
 from identity.aks.token_cache import TokenCache
 from identity.azure.claims import claims_of
 from identity.azure.errors import PersonNeededError, SignInRefusedError
 from identity.login_kinds import LoginKind
-from tests.unit.identity.aks.world import AKS, TENANT, Wire
+from localcloud.tests.hosts import Serve
+from tests.unit.identity.aks.world import AKS, STRANGER, TENANT, Wire, metadata_of
 
-CHALLENGE = {"device_code": "code", "expires_in": 900, "interval": 5, "message": "enter ABC at https://page"}
-GRANTED = {"access_token": "token", "expires_in": 3600, "refresh_token": "next"}
+CHALLENGE = {"device_code": "code", "interval": 1, "message": "enter ABC at https://page"}
+GRANTED = {
+    "access_token": "token",
+    "expires_in": 3600,
+    "refresh_token": "next",
+    "client_info": base64.urlsafe_b64encode(b'{"uid": "ada", "utid": "tenant"}').decode(),
+}
 
 
+@dataclass
 class Script:
-    """Answers of Entra ID in a row, a clock that only `sleep` moves, and what happened."""
+    """An Entra ID that gives its answers in a row, the last of them for ever.
 
-    def __init__(self, *answers: str | Mapping[str, Any]) -> None:
-        self._answers = list(answers)
-        self.now = datetime(2026, 11, 21, 12, tzinfo=UTC)
-        self.pauses: list[float] = []
-        self.forms: list[Mapping[str, str]] = []
+    `expires_in` is the lifetime of a code, in seconds.
+    """
 
-    def post(self, url: str, form: Mapping[str, str]) -> tuple[int, Mapping[str, Any]]:
-        assert url.startswith(f"https://entra/{TENANT}/oauth2/v2.0/")
-        self.forms.append(form)
-        answer = CHALLENGE if url.endswith("devicecode") else self._answers.pop(0)
-        return (400, {"error": answer}) if isinstance(answer, str) else (200, answer)
+    answers: list[str | Mapping[str, Any]]
+    expires_in: int = 900
+    forms: list[dict[str, str]] = field(default_factory=list)
 
-    def sleep(self, seconds: float) -> None:
-        self.pauses.append(seconds)
-        self.now += timedelta(seconds=seconds)
+    def app(self) -> Starlette:
+        async def challenge(request: Request) -> Response:
+            self.forms.append(dict(parse_qsl((await request.body()).decode())))
+            return JSONResponse({**CHALLENGE, "expires_in": self.expires_in})
 
-    def flow(self) -> DeviceCode:
-        login = Login(kind=LoginKind.DEVICE_CODE, tenant_id=TENANT, authority_host="https://entra/")
-        return DeviceCode(login, self.post, lambda: self.now, self.sleep)
+        async def token(request: Request) -> Response:
+            self.forms.append(dict(parse_qsl((await request.body()).decode())))
+            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+            return JSONResponse({"error": answer}, 400) if isinstance(answer, str) else JSONResponse(answer)
 
-    def signed_in(self) -> Grant:
-        flow = self.flow()
-        return flow.poll(flow.challenge())
+        async def metadata(request: Request) -> Response:
+            return JSONResponse(metadata_of(f"https://{request.headers['host']}/{TENANT}"))
 
-
-def test_it_polls_at_the_interval_until_the_person_has_signed_in() -> None:
-    script = Script("authorization_pending", "authorization_pending", GRANTED)
-
-    grant = script.signed_in()
-
-    assert script.pauses == [5, 5, 5]
-    assert (grant.token.value, grant.refresh_token) == ("token", "next")
-    assert script.forms[0] == {
-        "client_id": "80faf920-1908-4b52-b5ef-a8e7bedfc67a",
-        "scope": f"{AKS}/.default openid offline_access profile",
-    }
-    assert script.forms[1] == {
-        "grant_type": "urn:ietf:params:oauth:grant-type:device_code",
-        "client_id": "80faf920-1908-4b52-b5ef-a8e7bedfc67a",
-        "device_code": "code",
-    }
+        return Starlette(
+            routes=[
+                Route("/{tenant}/v2.0/.well-known/openid-configuration", metadata),
+                Route("/{tenant}/oauth2/v2.0/devicecode", challenge, methods=["POST"]),
+                Route("/{tenant}/oauth2/v2.0/token", token, methods=["POST"]),
+            ]
+        )
 
 
-def test_it_slows_down_by_five_seconds_at_each_request_and_stays_slow() -> None:
-    script = Script("slow_down", "authorization_pending", "slow_down", "authorization_pending", GRANTED)
-    script.signed_in()
-    assert script.pauses == [5, 10, 10, 15, 15]
+@pytest.fixture
+def scripted(serve: Serve, trusted: None) -> Callable[[Script], Login]:
+    """A login at an Entra ID that follows a script."""
+
+    def login(script: Script) -> Login:
+        return Login(kind=LoginKind.DEVICE_CODE, tenant_id=TENANT, authority_host=f"{serve(script.app())}/")
+
+    return login
+
+
+def test_it_asks_as_azures_clients_do(scripted: Callable[[Script], Login], tmp_path: Path) -> None:
+    script = Script([GRANTED])
+    shown: list[str] = []
+
+    assert tokens.token(scripted(script), TokenCache(tmp_path), {}, show=shown.append).value == "token"
+
+    assert shown == ["enter ABC at https://page"]
+    begun, polled = script.forms
+    assert begun["client_id"] == polled["client_id"] == "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
+    assert set(begun["scope"].split()) == {f"{AKS}/.default", "openid", "offline_access", "profile"}
+    assert (polled["grant_type"], polled["device_code"]) == ("urn:ietf:params:oauth:grant-type:device_code", "code")
 
 
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        ("expired_token", "nobody entered the code in time"),
+        ("expired_token", "nobody entered the code in time; run the same command again"),
         ("authorization_declined", "the sign-in was declined"),
         ("access_denied", "the sign-in was declined"),
         ("bad_verification_code", "does not know the device code"),
         ("invalid_client", "invalid_client"),
     ],
 )
-def test_it_stops_at_every_other_answer_and_reports_it(error: str, expected: str) -> None:
-    script = Script("authorization_pending", error)
-    with pytest.raises(SignInRefusedError, match=expected):
-        script.signed_in()
-    assert len(script.pauses) == 2
+def test_it_stops_at_a_refusal_and_reports_it(
+    scripted: Callable[[Script], Login], tmp_path: Path, error: str, expected: str
+) -> None:
+    with pytest.raises(SignInRefusedError, match=f"device code sign-in: .*{expected}"):
+        tokens.token(scripted(Script([error])), TokenCache(tmp_path), {}, show=lambda _: None)
 
 
-def test_it_stops_by_itself_when_the_code_is_over() -> None:
-    script = Script(*["authorization_pending"] * 200)
+@pytest.mark.parametrize("pending", ["authorization_pending", "slow_down"])
+def test_it_stops_when_the_code_has_ended(scripted: Callable[[Script], Login], tmp_path: Path, pending: str) -> None:
     with pytest.raises(SignInRefusedError, match="nobody entered the code in time"):
-        script.signed_in()
-    assert sum(script.pauses) == 900
+        tokens.token(scripted(Script([pending], expires_in=0)), TokenCache(tmp_path), {}, show=lambda _: None)
 
 
-def test_an_invalid_grant_ends_the_session_and_nothing_else_does() -> None:
-    with pytest.raises(SessionOverError):
-        Script("invalid_grant").flow().renew("old")
+def test_a_refused_renewal_asks_nobody_unless_the_session_is_over(
+    scripted: Callable[[Script], Login], tmp_path: Path
+) -> None:
+    script, cache = Script([GRANTED, "temporarily_unavailable", "invalid_grant"]), TokenCache(tmp_path)
+    login = scripted(script)
+    tokens.token(login, cache, {}, show=lambda _: None)
+    later = datetime.now(UTC) + timedelta(hours=2)
+
     with pytest.raises(SignInRefusedError, match="temporarily_unavailable"):
-        Script("temporarily_unavailable").flow().renew("old")
+        tokens.token(login, cache, {}, show=pytest.fail, clock=lambda: later)
+    assert script.forms[-1]["refresh_token"] == "next"
+    with pytest.raises(PersonNeededError, match=r"the session is over \(invalid_grant\)"):
+        tokens.token(login, cache, {}, show=None, clock=lambda: later)
+
+
+def test_a_tenant_or_server_that_does_not_exist_is_named(
+    entra: Wire, serve: Serve, login: Login, tmp_path: Path
+) -> None:
+    for wrong, expected in (
+        (replace(login, tenant_id=STRANGER), "AADSTS90002: Tenant '6f2c1e7a"),
+        (
+            replace(login, authority_host=f"{serve(Starlette())}/"),
+            "Unable to get authority configuration for https://127",
+        ),
+        (
+            replace(login, authority_host="https://127.0.0.1:1/"),
+            "https://127.0.0.1:1/ does not answer as Entra ID does",
+        ),
+    ):
+        with pytest.raises(SignInRefusedError) as refused:
+            tokens.token(wrong, TokenCache(tmp_path), {}, show=pytest.fail)
+        assert str(refused.value).startswith(f"device code sign-in: {expected}")
+
+
+def test_a_partial_session_counts_as_none(scripted: Callable[[Script], Login], tmp_path: Path) -> None:
+    login, cache = scripted(Script([GRANTED])), TokenCache(tmp_path)
+    tokens.token(login, cache, {}, show=lambda _: None)
+    [session] = tmp_path.glob("*.session")
+    session.write_text(session.read_text()[:100])
+    with pytest.raises(PersonNeededError, match="nobody signed in yet"):
+        tokens.token(login, cache, {}, show=None, clock=lambda: datetime.now(UTC) + timedelta(hours=2))
 
 
 class Person:

@@ -126,7 +126,7 @@ class RecordingTokenEndpoint:
 
         async def metadata(request: Request) -> Response:
             root = f"https://{request.headers['host']}/{request.path_params['tenant']}"
-            return JSONResponse(_metadata(root))
+            return JSONResponse(metadata_of(root))
 
         return Starlette(
             routes=[
@@ -136,9 +136,11 @@ class RecordingTokenEndpoint:
         )
 
 
-def _metadata(root: str) -> dict[str, Any]:
+def metadata_of(root: str) -> dict[str, Any]:
+    """The OpenID configuration of a tenant."""
     return {
         "issuer": f"{root}/v2.0",
         "authorization_endpoint": f"{root}/oauth2/v2.0/authorize",
         "token_endpoint": f"{root}/oauth2/v2.0/token",
+        "device_authorization_endpoint": f"{root}/oauth2/v2.0/devicecode",
     }
