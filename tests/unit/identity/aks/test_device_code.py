@@ -213,8 +213,13 @@ def test_a_session_that_is_over_asks_again_only_where_somebody_can_answer(
 
     with pytest.raises(PersonNeededError, match=r"AADSTS50173.*--login certificate"):
         tokens.token(login, cache, {}, show=None, clock=lambda: later)
-    assert tokens.token(login, cache, {}, show=person, clock=lambda: later).value
-    assert person.asked == 2
+
+    entra.azure.people.create_user("bob@idstack.local", "Bob")
+    another = Person(entra, "bob@idstack.local")
+    assert tokens.token(login, cache, {}, show=another, clock=lambda: later).value
+    assert (person.asked, another.asked) == (1, 1)
+    renewed = tokens.token(login, cache, {}, show=None, clock=lambda: later + timedelta(hours=2))
+    assert claims_of(renewed.value)["upn"] == "bob@idstack.local"
 
 
 def test_a_person_who_declines_is_not_asked_again(entra: Wire, login: Login, tmp_path: Path) -> None:
