@@ -67,7 +67,7 @@ class HostedCluster(pulumi.ComponentResource):
         )
         signing_key = cluster_signing_key(name, self, args)
         issuer = () if signing_key is None else signing_key.resources
-        rows = [row for row in CONTROL_PLANE if args.cluster.identity(row).enabled]
+        rows = args.cluster.enabled_rows
         identities = {row.field: self._control_plane_identity(row) for row in rows}
         self.namespace = args.cluster.namespace
         data_plane = {row.field: self._data_plane_identity(row, issuer) for row in args.cluster.federated_rows}

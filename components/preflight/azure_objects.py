@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from components.azure.credential_store import CredentialStore
-from identity.catalogue import CONTROL_PLANE
 from identity.naming import parse_arm_id, secret_id
 from identity.settings import HostedClusterSettings, IdentitySettings, ManagementClusterSettings, Settings
 from identity.settings.schema.problems import Place
@@ -200,7 +199,6 @@ def _in_group(function: str, resource_group: str, kind: str, **names: str) -> Az
 
 def imported_identities(cluster: HostedClusterSettings) -> Iterator[tuple[str, IdentitySettings]]:
     """The identities with credentials from elsewhere, by catalogue field."""
-    for row in CONTROL_PLANE:
-        identity = cluster.identity(row)
-        if identity.enabled and identity.source == "managed-identity":
+    for row in cluster.enabled_rows:
+        if (identity := cluster.identity(row)).source == "managed-identity":
             yield row.field, identity

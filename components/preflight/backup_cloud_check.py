@@ -6,7 +6,6 @@ from typing import Final
 
 import pulumi
 
-from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import Scope
 from identity.settings import Settings
 
@@ -19,17 +18,7 @@ def warn_of_backups(settings: Settings) -> None:
     if settings.cloud.storage_suffix == _SUFFIX:
         return
     for index, cluster in enumerate(settings.hosted_clusters):
-        fields = [
-            row.field
-            for row in CONTROL_PLANE
-            if cluster.identity(row).enabled and Scope.BACKUP_STORAGE in row.grant(settings.roles).scopes
-        ]
-        fields += [
-            row.field
-            for row in cluster.optional_rows
-            if any(Scope.BACKUP_STORAGE in grant.scopes for grant in row.grants)
-        ]
-        if fields:
+        if fields := cluster.users_of(Scope.BACKUP_STORAGE):
             pulumi.log.warn(
                 f"idstack:hostedClusters[{index}] has {' and '.join(fields)}, and HyperShift uploads etcd backups to "
                 f"<account>.blob.{_SUFFIX} alone, which {settings.cloud.name} does not have "

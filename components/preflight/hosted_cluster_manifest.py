@@ -15,7 +15,6 @@ import yaml
 from components.hypershift.base_manifest import completed, defaults
 from components.hypershift.hosted_cluster_object import Conflict, conflicts, stack_part
 from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
-from identity.catalogue import CONTROL_PLANE
 from identity.settings import HostedClusterSettings, Problem, Settings
 from identity.settings.schema.problems import Place, enumerate_words, path_of, show, value_at
 from identity.yaml_text import load_all_as_go
@@ -109,7 +108,7 @@ def _validate(
         settings,
         cluster,
         vault_name=vault_name,
-        control_plane={row.field: _ASSIGNED_BY_AZURE for row in CONTROL_PLANE if cluster.identity(row).enabled},
+        control_plane={row.field: _ASSIGNED_BY_AZURE for row in cluster.enabled_rows},
         data_plane={row.field: _ASSIGNED_BY_AZURE for row in cluster.federated_rows},
     )
     for conflict in conflicts(document, stack_part(cluster, spec)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import pulumi
 
 from identity import resource_types
-from identity.catalogue import CONTROL_PLANE
 from identity.plugin_schema import SecretAddresses
 from identity.settings import Settings
 
@@ -31,6 +30,6 @@ def _secret_names(settings: Settings) -> list[str]:
     return [
         identity.secret_name
         for cluster in settings.hosted_clusters
-        for row in CONTROL_PLANE
-        if (identity := cluster.identity(row)).enabled and identity.source == "entra-application"
+        for row in cluster.enabled_rows
+        if (identity := cluster.identity(row)).source == "entra-application"
     ]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
-from identity.catalogue_rows import RoleGrant
 from identity.naming import parse_arm_id, resource_group_id, resource_id, subscription_id
 from identity.roles import (
     AKS_CLUSTER_USER_ROLE,
@@ -29,8 +28,8 @@ from identity.roles import (
     STORAGE_KEY_OPERATOR_ROLE,
     Role,
 )
-from identity.settings import HostedClusterSettings, Settings
-from identity.settings.scopes import control_plane_grant, outermost, scope_ids
+from identity.settings import Settings
+from identity.settings.scopes import grants_of, outermost, scope_ids
 
 CONDITION_VERSION: Final = "2.0"
 _ASSIGNMENTS: Final = "Microsoft.Authorization/roleAssignments"
@@ -86,21 +85,13 @@ def assigned(settings: Settings) -> list[AssignedRole]:
 def _assigned_to_identities(settings: Settings) -> Iterator[AssignedRole]:
     own = resource_group_id(settings.subscription_id, settings.resource_group)
     for cluster in settings.hosted_clusters:
-        for grant in _grants(settings, cluster):
+        for grant in grants_of(settings, cluster):
             for scope in scope_ids(settings, cluster, grant).values():
                 yield AssignedRole(grant.role, scope)
         if any(row.attached_by is not None for row in cluster.optional_rows):
             yield AssignedRole(MANAGED_IDENTITY_OPERATOR_ROLE, own)
         if cluster.issuer == "create":
             yield AssignedRole(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, own)
-
-
-def _grants(settings: Settings, cluster: HostedClusterSettings) -> Iterator[RoleGrant]:
-    for row in CONTROL_PLANE:
-        if cluster.identity(row).enabled:
-            yield control_plane_grant(settings, cluster, row)
-    yield from (row.grant(settings.roles) for row in cluster.federated_rows)
-    yield from (grant for row in cluster.optional_rows for grant in row.grants)
 
 
 def condition(written: Iterable[Role], deleted: Iterable[Role]) -> str:

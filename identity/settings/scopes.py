@@ -17,6 +17,15 @@ def control_plane_grant(settings: Settings, cluster: HostedClusterSettings, row:
     return grant if kept is None else RoleGrant(Role(f"custom role of {row.field}", kept.lower()), grant.scopes)
 
 
+def grants_of(settings: Settings, cluster: HostedClusterSettings) -> list[RoleGrant]:
+    """The roles of all identities of the hosted cluster."""
+    return [
+        *(control_plane_grant(settings, cluster, row) for row in cluster.enabled_rows),
+        *(row.grant(settings.roles) for row in cluster.federated_rows),
+        *(grant for row in cluster.optional_rows for grant in row.grants),
+    ]
+
+
 def scope_ids(settings: Settings, cluster: HostedClusterSettings, grant: RoleGrant) -> dict[str, str]:
     """ARM ids of the grant's scopes by short name, without those that the hosted cluster does not have.
 

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from identity.catalogue import CONTROL_PLANE
-from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity, RoleGrant
+from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity
 from identity.credentials.renewal_date import earliest_age_when_due
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings
 from identity.settings.schema.managed_identities import managed_identity_of
-from identity.settings.scopes import control_plane_grant, hsm_keys, outermost, scope_ids
+from identity.settings.scopes import grants_of, hsm_keys, outermost, scope_ids
 from ops.forecast.stack import ForecastStack
 
 # kube-apiserver's, in a highly available control plane; other Deployments have two (openshift/hypershift
@@ -54,10 +53,10 @@ def role_assignments(stack: ForecastStack) -> Iterator[Usage]:
     if management is not None and management.create is not None and management.create.azure_rbac:
         yield Usage(holder, 1)
     for cluster in stack.clusters:
-        for grant in _grants(stack, cluster):
+        for grant in grants_of(stack.settings, cluster):
             yield Usage(holder, len(outermost(scope_ids(settings, cluster, grant))), cluster.name)
         if stack.reads_by_secret:
-            yield Usage(holder, len(_enabled(cluster)), cluster.name)
+            yield Usage(holder, len(cluster.enabled_rows), cluster.name)
         attached = sum(row.attached_by is not None for row in cluster.optional_rows)
         yield Usage(holder, attached + (cluster.issuer == "create"), cluster.name)
 
@@ -65,7 +64,7 @@ def role_assignments(stack: ForecastStack) -> Iterator[Usage]:
 def hsm_role_assignments(stack: ForecastStack) -> Iterator[Usage]:
     """Assignments inside of managed HSMs."""
     for cluster in stack.clusters:
-        for grant in _grants(stack, cluster):
+        for grant in grants_of(stack.settings, cluster):
             for hsm, _ in hsm_keys(cluster, grant):
                 yield Usage(f"managed HSM {hsm}", 1, cluster.name)
 
@@ -129,8 +128,8 @@ def subscription_reads(stack: ForecastStack) -> Iterator[Usage]:
 def mounted_secrets(stack: ForecastStack, cluster: HostedClusterSettings) -> int:
     """The number of mounts of secrets in pods."""
     if not stack.settings.makes_cluster_side(cluster):
-        return MOST_REPLICAS * sum(len(row.mounts) for row in _enabled(cluster))
-    probes = sum(len(row.mounts) for row in _enabled(cluster))
+        return MOST_REPLICAS * sum(len(row.mounts) for row in cluster.enabled_rows)
+    probes = sum(len(row.mounts) for row in cluster.enabled_rows)
     return probes + sum(workload.replicas * len(workload.identities) for workload in cluster.workloads)
 
 
@@ -167,17 +166,5 @@ def subnet_rules(stack: ForecastStack) -> Iterator[Usage]:
         yield Usage(stack.vault, len(stack.settings.vault.allowed_subnet_ids))
 
 
-def _enabled(cluster: HostedClusterSettings) -> list[ControlPlaneIdentity]:
-    return [row for row in CONTROL_PLANE if cluster.identity(row).enabled]
-
-
 def _applications(cluster: HostedClusterSettings) -> list[ControlPlaneIdentity]:
-    return [row for row in _enabled(cluster) if cluster.identity(row).source == "entra-application"]
-
-
-def _grants(stack: ForecastStack, cluster: HostedClusterSettings) -> list[RoleGrant]:
-    return [
-        *(control_plane_grant(stack.settings, cluster, row) for row in _enabled(cluster)),
-        *(row.grant(stack.settings.roles) for row in cluster.federated_rows),
-        *(grant for row in cluster.optional_rows for grant in row.grants),
-    ]
+    return [row for row in cluster.enabled_rows if cluster.identity(row).source == "entra-application"]

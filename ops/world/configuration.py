@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from identity.catalogue import CONTROL_PLANE
 from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.problems import for_stack
 from identity.settings.schema.problems import NAMESPACE, path_of, value_at
@@ -28,7 +27,7 @@ def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
 
 def _enabled(settings: Settings) -> dict[str, tuple[str, ...]]:
     return {
-        cluster.name: tuple(row.field for row in CONTROL_PLANE if cluster.identity(row).enabled)
+        cluster.name: tuple(row.field for row in cluster.enabled_rows)
         if cluster.has_credentials
         else tuple(row.field for row in cluster.federated_rows)
         for cluster in settings.hosted_clusters

@@ -50,11 +50,10 @@ def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str)
     """
     by_field: dict[str, CredentialAddress] = {
         row.field: {
-            "secret": secret_id(vault_id, identity.secret_name),
-            "principal": identity.resource_id or identity.source,
+            "secret": secret_id(vault_id, cluster.identity(row).secret_name),
+            "principal": cluster.identity(row).resource_id or cluster.identity(row).source,
         }
-        for row in CONTROL_PLANE
-        if (identity := cluster.identity(row)).enabled
+        for row in cluster.enabled_rows
     }
     managed: tuple[DataPlaneIdentity | OptionalManagedIdentity, ...] = (*cluster.federated_rows, *cluster.optional_rows)
     for managed_row in managed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import Scope
 from identity.naming import parse_arm_id
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
@@ -55,13 +54,7 @@ def _resource_is_given(settings: Settings, cluster: HostedClusterSettings, scope
                 fix=at.to_set("<resource id>"),
             )
         return
-    users = [
-        row.field
-        for row in CONTROL_PLANE
-        if cluster.identity(row).enabled and scope in (*row.hypershift.scopes, *row.builtin.scopes)
-    ]
-    users += [row.field for row in cluster.optional_rows if any(scope in grant.scopes for grant in row.grants)]
-    if users:
+    if users := cluster.users_of(scope):
         at.refuse(
             None,
             rule="optional-resource-missing",

@@ -365,6 +365,17 @@ class HostedClusterSettings(Model):
         return settings.get(field, DataPlaneIdentitySettings())
 
     @property
+    def enabled_rows(self) -> tuple[ControlPlaneIdentity, ...]:
+        """The rows of the enabled control-plane identities, in the catalogue's order."""
+        return tuple(row for row in CONTROL_PLANE if self.identity(row).enabled)
+
+    def users_of(self, scope: Scope) -> list[str]:
+        """The fields of the identities that have a role at the resource of an optional scope."""
+        fields = [row.field for row in self.enabled_rows if scope in (*row.hypershift.scopes, *row.builtin.scopes)]
+        fields += [row.field for row in self.optional_rows if any(scope in grant.scopes for grant in row.grants)]
+        return fields
+
+    @property
     def federated_key(self) -> str:
         """The key under which the configuration has the settings of `federated_rows`."""
         return "dataPlaneIdentities" if self.has_credentials else "workloadIdentities"
