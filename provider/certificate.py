@@ -9,7 +9,7 @@ from typing import Any, Final
 from identity.azure.registered_certificates import withdraw
 from identity.credentials import rfc3339
 from identity.credentials.certificate import issue, key_id
-from identity.credentials.certificate_rules import KEY_SIZES
+from identity.credentials.certificate_rules import KEY_SIZES, LONGEST_COMMON_NAME
 from identity.plugin_schema import CertificateInputs, CertificateOutputs
 from plugin import PluginError, Props, contains_unknown, pause
 from provider import cloud, keys
@@ -19,7 +19,6 @@ from provider.resource import TypedResource, explained
 # What a certificate was issued for; a change of the others waits for the next issue.
 _ISSUE: Final = frozenset({"generation", "notBefore"})
 _AS_ISSUED: Final = frozenset({"commonName", "keySize", "lifetimeDays"})
-_LONGEST_COMMON_NAME: Final = 64
 
 
 class CertificateResource(TypedResource[CertificateInputs[str], CertificateOutputs[str]]):
@@ -39,8 +38,8 @@ class CertificateResource(TypedResource[CertificateInputs[str], CertificateOutpu
         if inputs.get("keySize") not in KEY_SIZES:
             report.refuse("keySize", ", ".join(map(str, KEY_SIZES)))
         common_name = inputs.get("commonName")
-        if isinstance(common_name, str) and len(common_name) > _LONGEST_COMMON_NAME:
-            report.refuse("commonName", f"at most {_LONGEST_COMMON_NAME} characters (RFC 5280)")
+        if isinstance(common_name, str) and len(common_name) > LONGEST_COMMON_NAME:
+            report.refuse("commonName", f"at most {LONGEST_COMMON_NAME} characters (RFC 5280)")
         not_before = inputs.get("notBefore")
         start = _timestamp(not_before) if isinstance(not_before, str) and not_before else None
         if start is not None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from identity.clouds import LOCAL_CLOUD
 from identity.credentials import rfc3339
+from identity.credentials.certificate_rules import CLOCK_SKEW
 from plugin import PluginError
 
 # RFC 3339; stops the clock of a local stack at that moment, for tests of renewals.
 CLOCK_VARIABLE: Final = "IDSTACK_CLOCK"
-# Entra ID accepts assertions from a clock that is off by this; a certificate begins this long before its issue.
-TOLERANCE: Final = timedelta(minutes=5)
 
 
 def now(cloud: str) -> datetime:
@@ -39,7 +38,7 @@ def require_right(here: datetime, azure: datetime | None, left_out: str = "no ce
     """
     if azure is None:
         return
-    if abs(here - azure) > TOLERANCE:
+    if abs(here - azure) > CLOCK_SKEW:
         raise PluginError(
             f"{left_out}, as this machine's clock is wrong: it shows {rfc3339.render(here)}, Azure "
             f"{rfc3339.render(azure)}; set it right, then run the command again"

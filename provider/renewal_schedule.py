@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 from identity.azure.errors import AccessError
 from identity.azure.records import SecretMetadata
-from identity.azure.registered_certificates import begins_of_ours, withdraw_all, withdraw_all_but
+from identity.azure.registered_certificates import registered_at, withdraw_all, withdraw_all_but
 from identity.credentials import renewal_request, rfc3339, schedule
 from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (
@@ -125,9 +125,10 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         if not inputs:
             return {}
         with explained("which certificates are registered at Entra ID cannot be seen"):
-            begins = begins_of_ours(cloud.client(inputs["cloud"], inputs["tenantId"]), _application(inputs))
-        if begins is None:
+            registered = registered_at(cloud.client(inputs["cloud"], inputs["tenantId"]), _application(inputs))
+        if registered is None:
             return {}
+        begins = {key.begins for key in registered if key.is_ours}
         slots, now = _slots(inputs), clock.now(inputs["cloud"])
         shown = slots.shown_by(_vault(self._read(inputs).metadata))
         in_vault = None if shown is None else shown.slot

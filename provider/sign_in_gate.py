@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
+from identity.credentials.certificate_rules import CLOCK_SKEW
 from identity.credentials.sign_in import SignInFailedError, prove
 from identity.plugin_schema import SignInGateInputs, SignInGateOutputs
 from plugin import PluginError, pause
-from provider import clock, keys
+from provider import keys
 from provider.resource import TypedResource, name_of
 
 
@@ -45,7 +46,7 @@ class SignInGateResource(TypedResource[SignInGateInputs[str], SignInGateOutputs[
 def _require_valid(issued: IssuedCertificate) -> None:
     """Raises PluginError for a certificate that Entra ID would refuse as expired until the time-out."""
     now = datetime.now(UTC)
-    if issued.not_before > now + clock.TOLERANCE:
+    if issued.not_before > now + CLOCK_SKEW:
         wrong = f"begins at {rfc3339.render(issued.not_before)}"
     elif issued.not_after <= now:
         wrong = f"ended at {rfc3339.render(issued.not_after)}"

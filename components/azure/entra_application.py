@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import pulumi
 import pulumi_azuread as azuread
@@ -22,14 +22,11 @@ from components.plugin.resources import Certificate, RenewalSchedule, SignInGate
 from identity import resource_types
 from identity.credentials import rfc3339
 from identity.credentials.certificate import thumbprint
+from identity.credentials.certificate_rules import LONGEST_COMMON_NAME
 from identity.credentials.renewal_date import age_when_due
+from identity.credentials.schedule import SLOTS
 from identity.plugin_schema import CertificateSlot, CredentialDocument, RegistrableCertificate
 from identity.settings import Settings
-
-SLOTS: Final = ("a", "b")
-
-# RFC 5280 appendix A, ub-common-name.
-_COMMON_NAME_LENGTH: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +123,7 @@ class EntraApplication(pulumi.ComponentResource):
         number = int(issue["generation"])  # the engine knows numbers with a fraction only
         certificate = Certificate(
             f"{self._name}-certificate-{slot}",
-            commonName=args.display_name[:_COMMON_NAME_LENGTH],
+            commonName=args.display_name[:LONGEST_COMMON_NAME],
             keySize=credentials.key_size,
             lifetimeDays=credentials.lifetime_days,
             generation=number,

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.errors import AzureRefusedError
@@ -47,20 +47,27 @@ def thumbprint(credential: AzureObject) -> str | None:
     return raw.hex().upper() if len(raw) == _SHA1_BYTES else str(identifier).upper()
 
 
-def thumbprint_of_ours(credential: AzureObject) -> str | None:
-    """The thumbprint of a certificate under the key id that this program gives it; None for any other credential."""
-    digest = thumbprint(credential)
-    return digest if digest and str(credential.get("keyId", "")).lower() == key_id(digest) else None
-
-
 @dataclass(frozen=True)
 class RegisteredKey:
-    """A certificate at an application or a service principal; `thumbprint` is None if Graph does not have it."""
+    """A certificate at an application or a service principal; `thumbprint` is None if Graph does not have it.
+
+    Both dates are in UTC, `begins` in whole seconds.
+    """
 
     key_id: str
     thumbprint: str | None
     begins: datetime
     ends: datetime
+
+    @classmethod
+    def of(cls, credential: AzureObject) -> Self:
+        """A `keyCredential` of Graph."""
+        return cls(
+            str(credential["keyId"]),
+            thumbprint(credential),
+            rfc3339.parse(credential["startDateTime"]).replace(microsecond=0),
+            rfc3339.parse(credential["endDateTime"]),
+        )
 
     @property
     def is_ours(self) -> bool:
@@ -70,34 +77,13 @@ class RegisteredKey:
 
 def registered(holder: AzureObject) -> list[RegisteredKey]:
     """The certificates of an application or a service principal, as Graph returns it."""
-    return [
-        RegisteredKey(
-            str(credential["keyId"]),
-            thumbprint(credential),
-            rfc3339.parse(credential["startDateTime"]),
-            rfc3339.parse(credential["endDateTime"]),
-        )
-        for credential in holder.get("keyCredentials") or ()
-    ]
+    return [RegisteredKey.of(credential) for credential in holder.get("keyCredentials") or ()]
 
 
 def registered_at(azure: AzureClient, application: str) -> list[RegisteredKey] | None:
     """The certificates of an application (its path in Graph), None if it does not exist. Raises AzureRefusedError."""
     holder = azure.directory_object(f"{application}?$select=keyCredentials")
     return None if holder is None else registered(holder)
-
-
-def begins_of_ours(azure: AzureClient, application: str) -> frozenset[datetime] | None:
-    """The start dates (UTC, whole seconds) of this program's certificates at an application (its path in Graph).
-
-    None if the application does not exist. Raises AzureRefusedError.
-    """
-    registered_keys = registered_at(azure, application)
-    return (
-        None
-        if registered_keys is None
-        else frozenset(key.begins.replace(microsecond=0) for key in registered_keys if key.is_ours)
-    )
 
 
 def withdraw(
@@ -131,12 +117,16 @@ def withdraw_all_but(
     if current is None:
         raise AzureRefusedError("the secret has no tag `thumbprint`: somebody else wrote it. Nothing was removed")
 
+    def is_meant(credential: AzureObject) -> bool:
+        key = RegisteredKey.of(credential)
+        return key.is_ours and key.thumbprint != current
+
     def is_whole(listed: Sequence[AzureObject]) -> bool:
-        current_ones = [credential for credential in listed if thumbprint_of_ours(credential) == current]
-        for credential in current_ones:
-            if (start := rfc3339.parse(credential["startDateTime"])) != begins:
+        current_ones = [key for key in map(RegisteredKey.of, listed) if key.is_ours and key.thumbprint == current]
+        for key in current_ones:
+            if key.begins != begins:
                 raise AzureRefusedError(
-                    f"{current}, which the secret's tag `thumbprint` names, begins at {rfc3339.render(start)} at "
+                    f"{current}, which the secret's tag `thumbprint` names, begins at {rfc3339.render(key.begins)} at "
                     f"{application}, and the current certificate at {rfc3339.render(begins)}: somebody edited the tag. "
                     "Nothing was removed"
                 )
@@ -146,14 +136,7 @@ def withdraw_all_but(
         f"{application} did not have {current}, which the secret's tag `thumbprint` names: Entra ID's replicas are "
         "late, somebody took it out, or edited the tag"
     )
-    _remove(
-        azure,
-        application,
-        lambda credential: thumbprint_of_ours(credential) not in (None, current),
-        is_whole,
-        missing,
-        pause,
-    )
+    _remove(azure, application, is_meant, is_whole, missing, pause)
 
 
 def withdraw_all(azure: AzureClient, application: str, pause: Pause = time.sleep) -> None:

@@ -12,10 +12,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from identity.credentials.certificate_rules import KEY_SIZES
+from identity.credentials.certificate_rules import KEY_SIZES, LONGEST_COMMON_NAME
 
-# RFC 5280 appendix A, ub-common-name.
-_COMMON_NAME_LENGTH: Final = 64
 # A certificate is registered under an id derived from it. So a registration whose answer got lost can be found.
 _REGISTRATIONS: Final = uuid.UUID("5b4e1e36-0d7f-5b0c-9a55-1f0d7c3c6f2a")
 
@@ -44,8 +42,8 @@ def issue(common_name: str, *, key_size: int = 2048, not_before: datetime, lifet
     """
     if key_size not in KEY_SIZES:
         raise ValueError(f"key size {key_size}: accepted are {', '.join(map(str, KEY_SIZES))} bits")
-    if not 1 <= len(common_name) <= _COMMON_NAME_LENGTH:
-        raise ValueError(f"common name {common_name!r}: accepted are 1 to {_COMMON_NAME_LENGTH} characters (RFC 5280)")
+    if not 1 <= len(common_name) <= LONGEST_COMMON_NAME:
+        raise ValueError(f"common name {common_name!r}: accepted are 1 to {LONGEST_COMMON_NAME} characters (RFC 5280)")
     if not_before.tzinfo is None:
         raise ValueError(f"not_before {not_before.isoformat()}: a time zone is required")
     if lifetime < timedelta(seconds=1):

@@ -104,6 +104,12 @@ class RecordedGraph:
         self.registered = body["keyCredentials"]
 
 
+def registered(byte: str) -> dict[str, Any]:
+    """A certificate as Graph lists it; its thumbprint is the byte, repeated."""
+    dates = {"startDateTime": B2["notBefore"], "endDateTime": "2026-06-16T09:25:15Z"}
+    return {"customKeyIdentifier": byte * 20, "keyId": key_id(byte * 20), **dates}
+
+
 def _updated(old: Props, new: Props, *, preview: bool = False) -> Props:
     urn = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress-schedule"
     return schedule.update(urn, "", old, old, new, preview=preview)
@@ -135,10 +141,7 @@ def test_a_withdrawal_takes_out_what_no_state_knows_and_nobody_elses(
     seen = schedule._read(new)
     graph = RecordedGraph(monkeypatch)
     monkeypatch.setattr(schedule, "_read", lambda _: seen)
-    current, before, unknown = (
-        {"customKeyIdentifier": byte * 20, "keyId": key_id(byte * 20), "startDateTime": B2["notBefore"]}
-        for byte in ("AB", "CD", "EF")
-    )
+    current, before, unknown = map(registered, ("AB", "CD", "EF"))
     somebody_elses = {**unknown, "keyId": "11111111-1111-4111-8111-111111111111"}
     graph.registered = [before, current, unknown, somebody_elses]
 
@@ -170,13 +173,7 @@ def test_a_tag_that_contradicts_what_is_registered_withdraws_nothing(
     kept = {name: value for name, value in {**seen.metadata.tags, **tags}.items() if value is not None}
     monkeypatch.setattr(schedule, "_read", lambda _: replace(seen, metadata=replace(seen.metadata, tags=kept)))
     graph = RecordedGraph(monkeypatch)
-    named: dict[str, Any] = {
-        "customKeyIdentifier": "AB" * 20,
-        "keyId": key_id("AB" * 20),
-        "startDateTime": B2["notBefore"],
-    }
-    leaked = {**named, "customKeyIdentifier": "EF" * 20, "keyId": key_id("EF" * 20)}
-    graph.registered = [{**named, **changes}, leaked]
+    graph.registered = [{**registered("AB"), **changes}, registered("EF")]
 
     with pytest.raises(
         PluginError, match=rf"may still be registered: .*{reason}.* Nothing was removed\. Run the command"
