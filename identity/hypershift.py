@@ -6,6 +6,8 @@ from typing import Final
 
 API_VERSION: Final = "hypershift.openshift.io/v1beta1"
 KIND: Final = "HostedCluster"
+# Of a HostedCluster, by namespace and name.
+HOSTED_CLUSTER_PATH: Final = f"/apis/{API_VERSION}/namespaces/{{}}/hostedclusters/{{}}"
 # The hypershift-operator annotates each object of the control plane's namespace that it writes with the HostedCluster,
 # as `<namespace>/<name>` (support/k8sutil/constants.go:14,
 # hypershift-operator/controllers/hostedcluster/createorupdate_annotation_enforcer.go:31).

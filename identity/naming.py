@@ -146,6 +146,11 @@ def node_resource_group(resource_group: str, cluster: str, location: str) -> str
     return f"MC_{resource_group}_{cluster}_{location}"[:80].rstrip(".")
 
 
+def cluster_id(subscription: str, resource_group: str, cluster: str) -> str:
+    """ARM id of an AKS cluster."""
+    return resource_id(subscription, resource_group, "Microsoft.ContainerService/managedClusters", cluster)
+
+
 def dns_prefix(cluster: str) -> str:
     """DNS prefix of an AKS cluster: 1-54 letters, digits and hyphens, no hyphen at an end."""
     return cluster.replace("_", "-")[:54].rstrip("-")
@@ -154,6 +159,11 @@ def dns_prefix(cluster: str) -> str:
 def vault_id(subscription: str, resource_group: str, vault: str) -> str:
     """ARM id of a key vault."""
     return resource_id(subscription, resource_group, VAULT_TYPE, vault)
+
+
+def storage_account_id(subscription: str, resource_group: str, account: str) -> str:
+    """ARM id of a storage account."""
+    return resource_id(subscription, resource_group, "Microsoft.Storage/storageAccounts", account)
 
 
 def vault_topic_name(vault: str) -> str:

@@ -10,10 +10,9 @@ import pulumi
 from pulumi_azure_native import containerservice
 
 from components.azure.deployer import Deployer
-from components.azure.providers import Providers
+from components.azure.providers import Providers, management_cluster_id
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity import resource_types
-from identity.aks.clusters import cluster_id
 from identity.naming import DEPLOYER_COMPONENT, dns_prefix, node_resource_group
 from identity.roles import AKS_RBAC_CLUSTER_ADMIN_ROLE
 from identity.secrets_store import ADD_ON
@@ -56,7 +55,7 @@ class ManagementCluster(pulumi.ComponentResource):
     def __init__(self, name: str, args: ManagementClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(resource_types.MANAGEMENT_CLUSTER, name, None, opts)
         settings, group = args.settings, args.cluster.resource_group
-        self.cluster_id = cluster_id(settings.subscription_id, group, args.cluster.name)
+        self.cluster_id = management_cluster_id(settings, args.cluster)
         self.has_azure_rbac = args.creation.azure_rbac
         self.node_resource_group = node_resource_group(group, args.cluster.name, settings.location)
         cluster = self._cluster(name, args)

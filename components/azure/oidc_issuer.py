@@ -13,7 +13,7 @@ from components.azure.deployer import Deployer
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.plugin.resources import IssuerDocuments, SigningKey
 from identity import resource_types
-from identity.naming import DEPLOYER_COMPONENT, resource_id, signing_key_vault_secret
+from identity.naming import DEPLOYER_COMPONENT, signing_key_vault_secret, storage_account_id
 from identity.roles import STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE
 from identity.settings import HostedClusterSettings, Settings, SigningKeySettings
 
@@ -76,9 +76,7 @@ class OidcIssuer(pulumi.ComponentResource):
             public_access=storage.PublicAccess.CONTAINER,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[account]),
         )
-        account_id = resource_id(
-            settings.subscription_id, settings.resource_group, "Microsoft.Storage/storageAccounts", args.name
-        )
+        account_id = storage_account_id(settings.subscription_id, settings.resource_group, args.name)
         role = RoleGrants(
             f"{name}-deployer",
             RoleGrantsArgs(

@@ -12,7 +12,7 @@ from pulumi_azure_native.provider import Provider as AzureProvider
 from pulumi_azuread.provider import Provider as EntraProvider
 from pulumi_kubernetes.provider import Provider as KubernetesProvider
 
-from identity.aks.clusters import cluster_id
+from identity.naming import cluster_id
 from identity.settings import ManagementClusterSettings, Settings
 
 

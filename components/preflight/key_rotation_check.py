@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import pulumi
 
 from components.preflight.cluster_reader import ClusterReader
 from identity.aks.api_server import ApiServer
 from identity.azure.errors import AccessError
+from identity.hypershift import HOSTED_CLUSTER_PATH
 from identity.outputs import StackOutputs, encryption_keys
 from identity.settings import ConfigurationError, HostedClusterSettings, Settings
 from identity.settings.rules.key_rotation import dropped_keys, dropped_places, finished, moved_keys, unfinished
-
-_PATH: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedclusters/{}"
 
 
 async def check_key_rotations(settings: Settings, last: StackOutputs[Any], reader: ClusterReader | None) -> None:
@@ -66,7 +65,8 @@ async def _fetch_hosted_clusters(
 
     def read(server: ApiServer) -> dict[int, Mapping[str, Any]]:
         documents = {
-            index: server.read(_PATH.format(cluster.namespace, cluster.name)) for index, cluster in clusters.items()
+            index: server.read(HOSTED_CLUSTER_PATH.format(cluster.namespace, cluster.name))
+            for index, cluster in clusters.items()
         }
         return {index: document for index, document in documents.items() if document is not None}
 

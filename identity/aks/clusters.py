@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from identity import resource_types
 from identity.aks.azure_rbac import AksCluster
 from identity.aks.kubeconfig import Kubeconfig
-from identity.naming import resource_id
 
 if TYPE_CHECKING:
     from identity.azure.client import AzureClient
-
-_TYPE: Final = "Microsoft.ContainerService/managedClusters"
-
-
-def cluster_id(subscription: str, resource_group: str, cluster: str) -> str:
-    """ARM id of an AKS cluster."""
-    return resource_id(subscription, resource_group, _TYPE, cluster)
 
 
 def look_at(azure: AzureClient, full_id: str) -> AksCluster | None:

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from identity.aks.api_server import ApiServer
+from identity.hypershift import API_VERSION
 from identity.naming import control_plane_namespace
 
-_PATH: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedcontrolplanes"
+_PATH: Final = f"/apis/{API_VERSION}/namespaces/{{}}/hostedcontrolplanes"
 
 
 def control_planes(server: ApiServer, namespaces: Iterable[str]) -> dict[str, str]:

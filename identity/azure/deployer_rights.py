@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
-from identity.naming import parse_arm_id, resource_group_id, resource_id, subscription_id
+from identity.naming import cluster_id, parse_arm_id, resource_group_id, subscription_id
 from identity.roles import (
     AKS_CLUSTER_USER_ROLE,
     AKS_RBAC_CLUSTER_ADMIN_ROLE,
@@ -33,7 +33,6 @@ from identity.settings.scopes import grants_of, outermost, scope_ids
 
 CONDITION_VERSION: Final = "2.0"
 _ASSIGNMENTS: Final = "Microsoft.Authorization/roleAssignments"
-_CLUSTERS: Final = "Microsoft.ContainerService/managedClusters"
 
 
 @dataclass(frozen=True)
@@ -199,7 +198,7 @@ def _monitoring_grants(settings: Settings) -> Iterator[AzureGrant]:
 def _cluster_grants(settings: Settings) -> Iterator[AzureGrant]:
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is None and settings.writes_to_management_cluster:
-        full_id = resource_id(settings.subscription_id, cluster.resource_group, _CLUSTERS, cluster.name)
+        full_id = cluster_id(settings.subscription_id, cluster.resource_group, cluster.name)
         yield AzureGrant(AKS_CLUSTER_USER_ROLE, full_id, "reads the address of the management cluster")
 
 

@@ -11,13 +11,14 @@ from pydantic import ValidationError
 
 from identity.aks.api_server import ApiServer
 from identity.aks.azure_rbac import AksCluster
-from identity.aks.clusters import cluster_id, look_at, skeleton
+from identity.aks.clusters import look_at, skeleton
 from identity.aks.exec_user import exec_user
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.legacy_login import LegacyLogin
 from identity.aks.login import Login
 from identity.aks.login_from_settings import login_of
 from identity.login_kinds import Flavour, LoginKind
+from identity.naming import cluster_id
 from identity.settings import AccessSettings
 from ops.access.azure import deployer
 from ops.stack import local_cloud

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 from identity.aks.api_server import ApiServer
 from identity.azure.errors import AccessError
+from identity.hypershift import HOSTED_CLUSTER_PATH
 from identity.naming import control_plane_namespace
 from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side
 from ops.access.management_cluster import api_server
@@ -21,7 +22,6 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world.seen import Unread
 
-_HOSTED_CLUSTER: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/{}/hostedclusters/{}"
 _POD_STATUSES: Final = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{}/secretproviderclasspodstatuses"
 # The conditions that are False on a running cluster; every other one is True.
 _EXPECTED_FALSE: Final = frozenset(
@@ -175,7 +175,7 @@ def read(server: ApiServer, outputs: StackOutputs[str], versions: Mapping[str, s
 
 def hosted_cluster(server: ApiServer, name: str, namespace: str) -> dict[str, Any] | None:
     """A HostedCluster by its name and namespace, None without one. Raises AccessError."""
-    return server.read(_HOSTED_CLUSTER.format(namespace, name))
+    return server.read(HOSTED_CLUSTER_PATH.format(namespace, name))
 
 
 def mounts_in(server: ApiServer, namespace: str) -> tuple[SeenMount, ...]:

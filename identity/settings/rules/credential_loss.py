@@ -13,7 +13,7 @@ from typing import Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
-from identity.naming import managed_identity_id, resource_id, secret_id
+from identity.naming import managed_identity_id, secret_id, storage_account_id
 from identity.outputs import CredentialAddress, HostedClusterOutput, StackOutputs
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.managed_identities import managed_identity_of
@@ -62,8 +62,7 @@ def addresses(settings: Settings, cluster: HostedClusterSettings, vault_id: str)
             "location": cluster.federated_identity(managed_row.field).location or settings.location,
         }
     if cluster.issuer == "create" and cluster.issuer_name is not None:
-        account = ("Microsoft.Storage/storageAccounts", cluster.issuer_name)
-        issuer = resource_id(settings.subscription_id, settings.resource_group, *account)
+        issuer = storage_account_id(settings.subscription_id, settings.resource_group, cluster.issuer_name)
         by_field[_ISSUER] = {"principal": issuer, "location": settings.location}
     return by_field
 
