@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from identity.hypershift import POD_SECURITY
+from identity.hypershift import POD_NETWORK, POD_SECURITY, SERVICE_NETWORK
 from identity.settings import HostedClusterSettings
 
 # First words of the host names by service, in the CLI's order. All are Routes: a public cluster with managed identities
@@ -24,9 +24,7 @@ _SERVICES: Final = {
 }
 # `cmd/cluster/azure/create.go:507-520`
 _FOR_NODES: Final = ("Ignition", "Konnectivity")
-# support/globalconfig/network.go and api/hypershift/v1beta1/hostedcluster_types.go.
-_POD_NETWORK: Final = "10.132.0.0/14"
-_SERVICE_NETWORK: Final = "172.31.0.0/16"
+# api/hypershift/v1beta1/hostedcluster_types.go.
 _ETCD_VOLUME: Final = "8Gi"
 
 
@@ -57,8 +55,8 @@ def defaults(cluster: HostedClusterSettings) -> dict[str, Any]:
         "fips": False,
         "networking": {
             "networkType": "OVNKubernetes",
-            "clusterNetwork": [{"cidr": _POD_NETWORK}],
-            "serviceNetwork": [{"cidr": _SERVICE_NETWORK}],
+            "clusterNetwork": [{"cidr": POD_NETWORK}],
+            "serviceNetwork": [{"cidr": SERVICE_NETWORK}],
         },
         "olmCatalogPlacement": "management",
     }

@@ -1,4 +1,4 @@
-"""The reference of the configuration, written from the settings: `docs/reference/configuration.md`, Pulumi.s schema.
+"""The reference of the configuration, written from the settings: `docs/reference/configuration.md` and `Pulumi.yaml`.
 
 `python -m identity.settings.reference` (`make generate`) writes both; a test compares them with the models.
 """

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
+from identity.hypershift import POD_NETWORK, SERVICE_NETWORK
 from identity.naming import parse_arm_id
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
-from identity.settings.schema.problems import ReportedPlace
+from identity.settings.schema.problems import ReportedPlace, value_at
 
 # Of a virtual network's name, which is shorter than all the others (azure-docs `resource-name-rules`).
 LONGEST_STEM: Final = 64
@@ -21,7 +22,13 @@ def validate_infrastructure(settings: Settings, cluster: HostedClusterSettings, 
     if cluster.infrastructure == "existing":
         _nothing_is_said_of_an_existing_network(cluster, place)
         return
-    rules = (_names_are_short_enough, _zones_are_known, _subnet_is_inside, _nothing_else_is_named)
+    rules = (
+        _names_are_short_enough,
+        _zones_are_known,
+        _subnet_is_inside,
+        _nodes_are_apart_from_pods_and_services,
+        _nothing_else_is_named,
+    )
     apply(rules, settings, cluster, place)
 
 
@@ -125,6 +132,26 @@ def _subnet_is_inside(settings: Settings, cluster: HostedClusterSettings, place:
             accepted=f"a range inside of {place / 'network' / 'addressPrefix'}, {network.address_prefix}",
             fix=at.to_set("<range>"),
         )
+
+
+def _nodes_are_apart_from_pods_and_services(
+    settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace
+) -> None:
+    """Of a HostedCluster that the stack applies; the one in a file may have other networks."""
+    network, applied = cluster.network, cluster.hosted_cluster
+    if network is None or applied is None or applied.file is not None:
+        return
+    for key, taken in (("clusterNetwork", POD_NETWORK), ("serviceNetwork", SERVICE_NETWORK)):
+        is_default = value_at(applied.manifest or {}, ("spec", "networking", key)) is None
+        if is_default and IPv4Network(network.address_prefix).overlaps(IPv4Network(taken)):
+            at = place / "network" / "addressPrefix"
+            at.refuse(
+                network.address_prefix,
+                rule="network-of-pods-or-services",
+                accepted=f"a range apart from {taken}, the default of spec.networking.{key} of the HostedCluster: its "
+                "addresses mean pods or services, and never nodes",
+                fix=f"{at.to_set('<range>')}, or set spec.networking.{key} in the HostedCluster",
+            )
 
 
 def _nothing_else_is_named(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from identity.infrastructure import ADDRESS_PREFIX, SUBNET_ADDRESS_PREFIX
+from identity.settings.schema import types
 from identity.settings.schema.base import Model
 from identity.settings.schema.value_spec import ValueSpec
 
@@ -23,7 +24,7 @@ def _range(text: str) -> str:
         raise ValueError from None
     if "/" not in text or not _LARGEST <= network.prefixlen <= _SMALLEST:
         raise ValueError
-    if not network.is_private:
+    if not any(map(network.subnet_of, types.PRIVATE_NETWORKS)):
         raise ValueError("not a range for private networks")
     return str(network)
 
@@ -32,7 +33,8 @@ AddressPrefix = Annotated[
     str,
     ValueSpec(
         rule="address-prefix",
-        accepted=f"a private IPv4 range of /{_LARGEST} to /{_SMALLEST} by its first address, such as 10.0.0.0/16",
+        accepted=f"a private IPv4 range (RFC 1918) of /{_LARGEST} to /{_SMALLEST} by its first address, "
+        "such as 10.0.0.0/16",
         blank="<range>",
         check=_range,
     ),

@@ -299,8 +299,10 @@ IssuerUrl = Annotated[
     ),
 ]
 
-# RFC 1918: Key Vault takes public addresses only.
-_PRIVATE: Final = tuple(ipaddress.IPv4Network(prefix) for prefix in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+# RFC 1918. Key Vault takes public addresses only.
+PRIVATE_NETWORKS: Final = tuple(
+    ipaddress.IPv4Network(prefix) for prefix in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+)
 
 
 def _ip_range(text: str) -> str:
@@ -311,8 +313,10 @@ def _ip_range(text: str) -> str:
     network = interface.network
     if interface.ip != network.network_address:
         raise ValueError("bits of the host are set")
-    if any(network.overlaps(private) for private in _PRIVATE):
+    if any(map(network.subnet_of, PRIVATE_NETWORKS)):
         raise ValueError("a private network, which Key Vault refuses: allow its subnet in allowedSubnetIds")
+    if any(map(network.overlaps, PRIVATE_NETWORKS)):
+        raise ValueError("private networks are in it, and Key Vault takes public addresses only")
     return text
 
 

@@ -64,7 +64,7 @@ CLUSTER_CASES: Final[Mapping[str, ValueCase]] = {
     "address ranges": ValueCase(
         paths=(f"{CLUSTER}network__addressPrefix", f"{CLUSTER}network__subnetAddressPrefix"),
         rule="address-prefix",
-        bad=("10.0.0.1/16", "10.0.0.0", "10.0.0.0/7", "10.0.0.0/30", "20.0.0.0/16", "fd00::/64", 10),
+        bad=("10.0.0.1/16", "10.0.0.0", "10.0.0.0/7", "10.0.0.0/30", "20.0.0.0/16", "169.254.0.0/16", "fd00::/64", 10),
         good=("10.0.0.0/16",),
         also={
             **{f"{CLUSTER}{key}": ABSENT for key in ("resourceGroup", "vnetID", "subnetID", "securityGroupID")},

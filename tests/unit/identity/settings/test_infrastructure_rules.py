@@ -94,6 +94,24 @@ def test_a_subnet_is_inside_of_its_network() -> None:
     assert refused(network={**given, "subnetAddressPrefix": "10.4.8.0/22"}) == []
 
 
+@pytest.mark.parametrize(
+    ("prefix", "key", "other"),
+    [("10.128.0.0/9", "clusterNetwork", [{"cidr": "10.0.0.0/14"}]), ("172.31.0.0/16", "serviceNetwork", [])],
+)
+def test_nodes_are_not_in_the_networks_of_pods_and_services(prefix: str, key: str, other: Any) -> None:
+    ranges = {"addressPrefix": prefix, "subnetAddressPrefix": prefix}
+    expected = [("hostedClusters[0].network.addressPrefix", "network-of-pods-or-services")]
+    spec: dict[str, Any] = {"serviceAccountSigningKey": {"name": "key"}}
+
+    def refused_with(spec: dict[str, Any]) -> list[tuple[str, str]]:
+        cluster = created(network=ranges, hostedCluster={"manifest": {"spec": spec}})
+        return refusals(configuration(clusterSide="hypershift", hostedClusters=[cluster]))
+
+    assert refused_with(spec) == expected
+    assert refused_with({**spec, "networking": {key: other}}) == []
+    assert refused(network=ranges) == [], "the tool that applies the HostedCluster may give others"
+
+
 def test_an_existing_network_has_its_ranges() -> None:
     given = hosted_cluster(network={"addressPrefix": "10.0.0.0/16"})
     expected = [("hostedClusters[0].network", "ranges-of-existing-network")]
