@@ -1,4 +1,4 @@
-"""One identity of the control plane: from its credential source to its secret and its roles."""
+"""One identity of the control plane: from its credential source to its secret, as the plugin gets it, and its roles."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from components.azure.vault import Vault
 from identity.catalogue_rows import RoleGrant, Scope
 from identity.roles import IMAGE_REGISTRY_ROLE
 from tests.unit.components.recorder import RecordingMonitor, run
-from tests.unit.components.simulation import RENEWED, a_uuid, issued
+from tests.unit.components.simulation import PROVEN_AT, RENEWED, a_uuid, issued
 from tests.unit.components.world import (
     DOCUMENT,
     GROUPS,
     REGISTRY,
+    TENANT,
+    VAULT,
     entra_application_args,
     grants,
     imported_credential,
@@ -34,6 +36,15 @@ ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 GATE = "idstack:index:SignInGate"
 CERTIFICATE = "idstack:index:Certificate"
 GUID = "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5"
+PLACE = {
+    "cloud": "AzurePublicCloud",
+    "tenantId": TENANT,
+    "vaultId": VAULT,
+    "secretName": "ciro-hc1-json",
+    "objectEncoding": "utf-8",
+    "tags": {"cost_center": "1", "tenant_id": "2"},
+    "ownerId": "an-owner-id",
+}
 # With a second scope, which the catalogue's row does not have.
 ROW = replace(row("imageRegistry"), hypershift=RoleGrant(IMAGE_REGISTRY_ROLE, (Scope.MANAGED, Scope.VNET)))
 
@@ -41,7 +52,7 @@ ROW = replace(row("imageRegistry"), hypershift=RoleGrant(IMAGE_REGISTRY_ROLE, (S
 def built(
     source: EntraApplicationArgs | ImportedCredential, outputs: Mapping[str, Mapping[str, Any]] | None = None
 ) -> RecordingMonitor:
-    configured = settings()
+    configured = settings(tags=PLACE["tags"])
 
     def build() -> None:
         args = ControlPlaneIdentityArgs(
@@ -65,9 +76,21 @@ def application() -> RecordingMonitor:
 def test_an_applications_credential_is_in_its_secret(application: RecordingMonitor) -> None:
     secret = application.one(SECRET, "ciro-credential-secret")
 
-    assert secret.inputs["secretName"] == "ciro-hc1-json"
-    assert secret.inputs["clientId"] == a_uuid("ciro-entra-application", "client")
-    assert (secret.inputs["thumbprint"], secret.inputs["generation"]) == (issued("a").thumbprint, "a1")
+    assert secret.inputs == {
+        **PLACE,
+        "authorityHost": "https://login.microsoftonline.com/",
+        "clientId": a_uuid("ciro-entra-application", "client"),
+        "objectId": a_uuid("ciro-entra-principal"),
+        "thumbprint": issued("a").thumbprint,
+        "generation": "a1",
+        "provenAt": PROVEN_AT,
+        "notBefore": "2026-11-21T08:55:00Z",
+        "notAfter": "2027-02-19T08:55:00Z",
+        "renewAfter": "2027-01-02T18:24:08Z",
+        "cannotRenewAfter": "2027-02-19T08:55:00Z",
+    }
+    assert secret.secrets == frozenset()
+    assert application.waits_for(secret, application.one("azure-native:keyvault:Vault"))
 
 
 @pytest.mark.parametrize(("current", "spare"), [("a", "b"), ("b", "a")])
@@ -96,9 +119,8 @@ def test_a_role_needs_no_proven_sign_in(application: RecordingMonitor) -> None:
 def test_an_imported_credential_is_stored_in_the_same_form() -> None:
     secret = built(imported_credential(DOCUMENT)).one(SECRET, "ciro-credential-secret")
 
-    assert secret.inputs["file"] == "ciro.json"
-    assert secret.inputs["renewAfter"] == "2027-01-05T00:00:00Z"
-    assert "generation" not in secret.inputs
+    assert secret.inputs == {**PLACE, **DOCUMENT}
+    assert secret.secrets == frozenset()
 
 
 def test_a_credential_that_is_in_the_vault_already_is_left_alone() -> None:

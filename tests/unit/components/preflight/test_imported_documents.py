@@ -25,6 +25,7 @@ _FIELD: Final = "imageRegistry"
 _PLACE: Final = f"idstack:hostedClusters[0].identities.{_FIELD}.credential"
 _DAY: Final = timedelta(days=1)
 MARKER: Final = "MARKERMARKERMARKER"
+_OF_ANY_SECRET: Final = {"cloud", "tenantId", "vaultId", "secretName", "tags", "ownerId"}
 OTHER: Final = "cccccccc-0000-4000-8000-000000000001"
 
 
@@ -225,16 +226,32 @@ def test_problems_of_several_credentials_and_clusters_are_in_one_report(
     ]
 
 
+@pytest.mark.parametrize("object_encoding", ["utf-8", "base64", "hex"])
 def test_a_good_document_is_named_by_its_path_and_copied_nowhere(
-    program: Program, tmp_path: Path, issued: IssuedCertificate
+    program: Program, tmp_path: Path, issued: IssuedCertificate, object_encoding: str
 ) -> None:
+    """It is JSON whatever form it will be stored in."""
     text = changed(issued)
+    known = json.loads(text)
     path = tmp_path / "document.json"
-    clusters = [hosted_cluster(identities={_FIELD: identity(credential(text, path))})]
+    configured = {**identity(credential(text, path)), "objectEncoding": object_encoding}
 
-    recorder = program(hostedClusters=clusters)
+    recorder = program(hostedClusters=[hosted_cluster(identities={_FIELD: configured})])
 
-    secret = recorder.one("idstack:index:CredentialSecret", "hc1-image-registry-credential-secret")
-    assert (secret.inputs["file"], secret.inputs["thumbprint"]) == (str(path), issued.thumbprint)
+    secret = recorder.one("idstack:index:CredentialSecret", "hc1-image-registry-credential-secret").inputs
+    shown = recorder.stack_outputs.values["hostedClusters"]["hc1"]["controlPlane"][_FIELD]
+    of_the_document = {
+        "file": str(path),
+        "clientId": REGISTRY["clientId"],
+        "thumbprint": issued.thumbprint,
+        "notBefore": known["not_before"],
+        "notAfter": known["not_after"],
+        "renewAfter": known["renew_after"],
+        "cannotRenewAfter": known["cannot_renew_after"],
+        "objectEncoding": object_encoding,
+    }
+    assert {key: value for key, value in secret.items() if key not in _OF_ANY_SECRET} == of_the_document
+    assert shown.items() >= {key: of_the_document[key] for key in ("notAfter", "renewAfter", "thumbprint")}.items()
+    assert shown["generation"] is None
     everything = "\n".join(recorder.strings())
     assert [line for line in secret_lines(text) if line in everything] == []
