@@ -9,7 +9,7 @@ import yaml
 
 from identity import yaml_text
 from identity.settings import ConfigurationError, Settings
-from identity.settings.problems import report_for
+from identity.settings.problems import for_stack
 from identity.settings.stack_file import written
 from ops.first_stack.template import SAMPLE, Answers, stack_text
 from ops.stack import files, recorded_backend
@@ -49,7 +49,7 @@ def write(file: Path, answers: Answers) -> bool:
         validated(written(text), None)
     except ConfigurationError as error:
         raise CommandError(
-            f"these options contradict each other; nothing was written. {report_for(error, answers.stack)}"
+            f"these options contradict each other; nothing was written. {for_stack(str(error), answers.stack)}"
         ) from None
     if not has_own(file):
         files.replace(file, text, mode=_READABLE)

@@ -14,7 +14,7 @@ from identity.aks.permissions import Permission, needed, permissions
 from identity.aks.stack_rights import rights_of
 from identity.clouds import LOCAL_CLOUD, LocalEnvironment
 from identity.settings import ConfigurationError, Settings, load_settings
-from identity.settings.problems import for_stack, report_for
+from identity.settings.problems import for_stack
 from identity.settings.schema.problems import NAMESPACE
 from ops.stack import local_cloud
 from ops.stack.configuration import has_secret, require_local_cloud
@@ -49,7 +49,7 @@ def require_sound_configuration(engine: Engine) -> None:
         with chdir(engine.root):  # as the program, to which paths in the file are relative
             validated(written, local_cloud.for_validation(engine.stack))
     except ConfigurationError as error:
-        raise CommandError(report_for(error, engine.stack)) from None
+        raise CommandError(for_stack(str(error), engine.stack)) from None
 
 
 def rights_on_cluster(engine: Engine) -> tuple[Permission, ...]:

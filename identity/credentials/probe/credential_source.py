@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 Kind: TypeAlias = Literal["file", "env", "cloud-config", "token"]
 
-# The key by which cloud-provider-azure and the KMS plugin name the file (HyperShift documents of 1.4 in CCM, CSI, KMS).
+# The key by which cloud-provider-azure, the CSI drivers and the KMS plugin name the file.
 _CLOUD_CONFIG_KEY: Final = "aadMSIDataPlaneIdentityPath"
 
 

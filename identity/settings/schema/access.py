@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Annotated
 
 from pydantic import Field, StrictBool
@@ -12,6 +11,7 @@ from identity.settings.schema import types
 from identity.settings.schema.base import Model
 from identity.settings.schema.problems import enumerate_words
 from identity.settings.schema.value_spec import ValueSpec
+from identity.similar import similar
 
 
 def _unattended(kind: LoginKind) -> LoginKind:
@@ -27,7 +27,7 @@ StackLogin = Annotated[
         accepted=enumerate_words(UNATTENDED, last="or"),
         blank=f"<{'|'.join(UNATTENDED)}>",
         check=_unattended,
-        guess=lambda text: next(iter(get_close_matches(text.lower(), UNATTENDED, n=1)), text),
+        guess=lambda text: similar(text, UNATTENDED) or text,
     ),
 ]
 

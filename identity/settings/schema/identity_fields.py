@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Annotated
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.settings.schema.problems import enumerate_words
 from identity.settings.schema.value_spec import ValueSpec
+from identity.similar import similar
 
 
 def one_of(fields: tuple[str, ...], rule: str) -> ValueSpec:
@@ -23,7 +23,7 @@ def one_of(fields: tuple[str, ...], rule: str) -> ValueSpec:
         accepted=f"one of {enumerate_words(fields, last='or')}",
         blank=fields[0],
         check=check,
-        guess=lambda text: next(iter(get_close_matches(text, fields, n=1)), text),
+        guess=lambda text: similar(text, fields) or text,
     )
 
 

@@ -95,7 +95,7 @@ def test_where_no_kind_is_needed_only_permissions_count(world: World) -> None:
     assert world.pauses == []
 
 
-def test_what_is_missing_at_the_end_is_named_with_its_mend(world: World) -> None:
+def test_what_is_missing_at_the_end_is_named_with_its_fix(world: World) -> None:
     world.api.absent = {CLASSES}
     with pytest.raises(PluginError) as refused:
         world.create(timeoutSeconds=1)
@@ -104,7 +104,7 @@ def test_what_is_missing_at_the_end_is_named_with_its_mend(world: World) -> None
     assert str(refused.value).endswith("The cluster stays; bring the stack up again when that is fixed")
 
 
-def test_where_azure_rbac_decides_the_mend_is_a_role_assignment(world: World) -> None:
+def test_where_azure_rbac_decides_the_fix_is_a_role_assignment(world: World) -> None:
     world.api.denied = {"create namespaces"}
     with pytest.raises(PluginError, match=r"`az role assignment create .*managedClusters/mgmt .*deployer-object-id"):
         world.create(timeoutSeconds=1, hasAzureRbac=True)
