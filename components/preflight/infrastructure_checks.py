@@ -18,6 +18,7 @@ from components.preflight.azure_objects import (
 )
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings, Problem, Settings
+from identity.settings.rules.infrastructure import apart_from, default_networks_in
 from identity.settings.schema.problems import Place, path_of, to_remove, to_set
 
 
@@ -41,6 +42,7 @@ def compare_infrastructure(
             yield different_location((*place, key), lookup, answer, cluster, (*place, "location"))
     yield from _security_group_of_the_subnet(cluster, place, answers)
     yield from _attached_to_the_subnet(cluster, place, answers, settings.roles)
+    yield from _subnet_apart_from_pods_and_services(cluster, place, answers)
     yield from _outbound_rule(cluster, place, answers)
     yield from _linked_zone(cluster, place, answers, settings.subscription_id)
 
@@ -114,6 +116,22 @@ def _attached_to_the_subnet(
             else f"nothing: {lookup.description} has no {what}",
             fix=to_set(at, attached) if attached else to_remove(at),
         )
+
+
+def _subnet_apart_from_pods_and_services(
+    cluster: HostedClusterSettings, place: Place, answers: Answers
+) -> Iterator[Problem]:
+    lookup = subnet(cluster.subnet_id)
+    answer = answers.get(lookup) or {}
+    for nodes in answer.get("addressPrefixes") or filter(None, [answer.get("addressPrefix")]):
+        for key, taken in default_networks_in(nodes, cluster):
+            yield Problem(
+                place=(*place, "subnetID"),
+                rule="network-of-pods-or-services",
+                found=f"{lookup.description}, which is {nodes}",
+                accepted=apart_from(key, taken),
+                fix=f"name another subnet, or set spec.networking.{key} in the HostedCluster",
+            )
 
 
 def _outbound_rule(cluster: HostedClusterSettings, place: Place, answers: Answers) -> Iterator[Problem]:

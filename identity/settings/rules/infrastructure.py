@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, ip_network
 from typing import Final
 
 from identity.hypershift import POD_NETWORK, SERVICE_NETWORK
@@ -137,21 +137,38 @@ def _subnet_is_inside(settings: Settings, cluster: HostedClusterSettings, place:
 def _nodes_are_apart_from_pods_and_services(
     settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace
 ) -> None:
-    """Of a HostedCluster that the stack applies; the one in a file may have other networks."""
-    network, applied = cluster.network, cluster.hosted_cluster
-    if network is None or applied is None or applied.file is not None:
+    if cluster.network is None:
+        return
+    for key, taken in default_networks_in(cluster.network.address_prefix, cluster):
+        at = place / "network" / "addressPrefix"
+        at.refuse(
+            cluster.network.address_prefix,
+            rule="network-of-pods-or-services",
+            accepted=apart_from(key, taken),
+            fix=f"{at.to_set('<range>')}, or set spec.networking.{key} in the HostedCluster",
+        )
+
+
+def default_networks_in(nodes: str, cluster: HostedClusterSettings) -> Iterator[tuple[str, str]]:
+    """Key of `spec.networking` and range of HyperShift's default networks that the range `nodes` meets.
+
+    Of a HostedCluster that the stack applies, and that names no other; the one in a file may.
+    """
+    applied = cluster.hosted_cluster
+    if applied is None or applied.file is not None:
         return
     for key, taken in (("clusterNetwork", POD_NETWORK), ("serviceNetwork", SERVICE_NETWORK)):
         is_default = value_at(applied.manifest or {}, ("spec", "networking", key)) is None
-        if is_default and IPv4Network(network.address_prefix).overlaps(IPv4Network(taken)):
-            at = place / "network" / "addressPrefix"
-            at.refuse(
-                network.address_prefix,
-                rule="network-of-pods-or-services",
-                accepted=f"a range apart from {taken}, the default of spec.networking.{key} of the HostedCluster: its "
-                "addresses mean pods or services, and never nodes",
-                fix=f"{at.to_set('<range>')}, or set spec.networking.{key} in the HostedCluster",
-            )
+        if is_default and ip_network(nodes).overlaps(ip_network(taken)):
+            yield key, taken
+
+
+def apart_from(key: str, taken: str) -> str:
+    """What is accepted instead of a range of nodes that meets a default of `spec.networking`."""
+    return (
+        f"a range apart from {taken}, the default of spec.networking.{key} of the HostedCluster: its addresses mean "
+        "pods or services, and never nodes"
+    )
 
 
 def _nothing_else_is_named(settings: Settings, cluster: HostedClusterSettings, place: ReportedPlace) -> None:

@@ -108,6 +108,35 @@ def test_what_the_subnet_refers_to_is_named_where_a_role_is_at_it(
     assert (found or []) == expected
 
 
+@pytest.mark.parametrize(
+    ("ranges", "networking", "refusals"),
+    [
+        ({"addressPrefix": "10.0.0.0/24"}, {}, 0),
+        ({"addressPrefix": "10.134.8.0/24"}, {}, 1),
+        ({"addressPrefix": "10.134.8.0/24"}, {"clusterNetwork": [{"cidr": "10.64.0.0/14"}]}, 0),
+        ({"addressPrefixes": ["172.31.0.0/20", "fd00::/64"]}, {}, 1),
+    ],
+    ids=["apart", "of pods", "of pods elsewhere", "of services"],
+)
+def test_the_nodes_of_an_applied_cluster_are_apart_from_its_pods_and_services(
+    program: Program, ranges: dict[str, Any], networking: dict[str, Any], refusals: int
+) -> None:
+    manifest = {"manifest": {"spec": {**MANIFEST["manifest"]["spec"], "networking": networking}}}
+    clusters = [hosted_cluster(hostedCluster=manifest, dns=ZONES)]
+    answers = lookups(getSubnet={"networkSecurityGroup": {"id": SECURITY_GROUP}, **ranges})
+
+    recorder = program(
+        invokes=answers,
+        clusterSide="hypershift",
+        hostedClusters=clusters,
+        lookups_only=True,
+        options={"refused": True},
+    )
+
+    expected = [("hostedClusters[0].subnetID", "network-of-pods-or-services")] * refusals
+    assert recorder.problems == expected
+
+
 def test_what_is_missing_is_not_called_unequal_too(program: Program) -> None:
     assert refused(program, invokes=lookups(getNetworkSecurityGroup=GONE, getVirtualNetwork=WEST)) == [
         ("hostedClusters[0].securityGroupID", "resource-missing"),
