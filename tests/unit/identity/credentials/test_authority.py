@@ -13,11 +13,8 @@ from hypothesis import strategies as st
 from identity.credentials import sign_in
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.document import InvalidCredentialError, decode, validate
-from identity.credentials.events import EventKind
-from identity.credentials.token_credential import MountedCredential
 from tests.unit.identity.credentials.documents import changed, now
-from tests.unit.identity.credentials.watching import Events
-from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra
+from tests.unit.identity.credentials.world import ARM_SCOPE
 
 GOOD = (
     *(
@@ -105,14 +102,3 @@ def test_a_client_can_be_made_and_asked_for_whatever_is_accepted(
         pytest.raises(AzureError),
     ):
         client.get_token_info(ARM_SCOPE)
-
-
-def test_such_a_document_in_the_mount_is_refused_and_the_next_one_is_taken(
-    served: MountedCredential, mount: CsiMount, entra: Entra, following: IssuedCertificate, events: Events
-) -> None:
-    entra.registered.append(following.certificate_pem)
-    mount.write(changed(following, authentication_endpoint="https://[::::::]/"))
-    assert "authentication_endpoint: found a string of 17 characters" in str(events.next().problem)
-    mount.write(changed(following, authentication_endpoint=entra.url))
-    events.until(EventKind.SERVED)
-    assert served.is_watching

@@ -57,22 +57,6 @@ class TestSignIn:
         assert first.token == second.token
         assert entra.attempts == 1
 
-    def test_many_threads_ask_entra_once(self, served: MountedCredential, entra: Entra) -> None:
-        start = threading.Barrier(8)
-        tokens = []
-
-        def ask() -> None:
-            start.wait(PATIENCE)
-            tokens.append(served.get_token(ARM_SCOPE).token)
-
-        threads = [threading.Thread(target=ask) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE)
-        assert len(tokens) == 8
-        assert entra.attempts == 1
-
     def test_a_certificate_entra_does_not_know_is_refused_with_its_code(
         self, mount: CsiMount, entra: Entra, issued: IssuedCertificate
     ) -> None:

@@ -165,15 +165,6 @@ def test_an_expired_file_never_replaces_a_good_one(
     assert "found a credential that expired at" in str(event.problem)
 
 
-def test_after_a_bad_file_a_good_one_is_taken(
-    served: MountedCredential, mount: CsiMount, entra: Entra, issued: IssuedCertificate, events: Events
-) -> None:
-    mount.write("{")
-    assert events.next().problem
-    mount.write(document(issued, entra.url, not_before=issued.not_before + timedelta(seconds=1)))
-    events.until(EventKind.SERVED)
-
-
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
 def test_a_half_written_file_is_refused_and_taken_once_it_is_whole(
     served: MountedCredential,
