@@ -6,6 +6,7 @@ each): `716064e0` and `0o17` are numbers to Go alone, `y` is a boolean to v2 alo
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
@@ -100,8 +101,13 @@ def load(data: str | bytes) -> Any:
 
 
 def load_all_as_go(data: str | bytes) -> Iterator[Any]:
-    """The documents as JSON's values, as sigs.k8s.io/yaml reads them. Raises YAMLError."""
-    return yaml.load_all(data, _V2Loader)
+    """The documents as JSON's values, as sigs.k8s.io/yaml reads them: a key is a string. Raises YAMLError."""
+    try:
+        for document in yaml.load_all(data, _V2Loader):
+            yield json.loads(json.dumps(document, allow_nan=False))
+    # The first two are PyYAML's own, for a text that does not fit its explicit tag.
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise yaml.YAMLError(f"JSON cannot hold it: {error}") from None
 
 
 def load_as_go(data: str | bytes) -> Any:

@@ -93,7 +93,7 @@ class Kubeconfig:
         """Parse YAML or JSON; raises MalformedKubeconfigError."""
         try:
             document = load_as_go(data)
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
             raise MalformedKubeconfigError(f"{name} is not YAML{place}; {_FIX}") from None

@@ -83,6 +83,23 @@ def test_what_go_reads(text: str, value: object) -> None:
     assert (found, type(found)) == (value, type(value))
 
 
+@pytest.mark.parametrize(("key", "name"), [("on", "true"), ("1", "1"), ("1.5", "1.5"), ("a", "a")])
+def test_a_key_is_a_string(key: str, name: str) -> None:
+    assert load_as_go(f"labels: {{{key}: x}}") == {"labels": {name: "x"}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a: .inf", "a: .nan", "a: !!binary aGk=", "a: !!set {b}", "a: !!timestamp 2001-01-01", "a: &b [*b]"),
+        *("a: !!timestamp x", "a: !!bool x", "a: !b c", pytest.param("[" * 5000, id="nested deeply")),
+    ],
+)
+def test_what_json_cannot_hold_is_no_yaml(text: str) -> None:
+    with pytest.raises(yaml.YAMLError):
+        load_as_go(text)
+
+
 @pytest.mark.parametrize("text", ["a: on", "a: N", "a: 12:30", "a: 2001-01-01"])
 def test_what_is_a_text_to_pulumi(text: str) -> None:
     assert load(text) == {"a": text.removeprefix("a: ")}
