@@ -6,11 +6,13 @@ import argparse
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Final, NoReturn
@@ -30,6 +32,8 @@ _LOG: Final = logging.getLogger("identity.credentials.probe")
 _PROGRAM: Final = "python -m identity.credentials.probe"
 # How long the current round may take to end; a pod is killed 30 s after it was asked to end.
 _GRACE_SECONDS: Final = 5
+_LONGEST_INTERVAL: Final = 86_400
+_LAST_PORT: Final = 65_535
 
 
 def start(program: str) -> NoReturn:
@@ -69,7 +73,7 @@ def main(arguments: Sequence[str] | None = None, *, program: str = _PROGRAM) -> 
 
 def _serve(prober: Prober, metrics: Metrics, address: tuple[str, int], interval: timedelta) -> int:
     try:
-        listener = socket.create_server(address)
+        listener = socket.create_server(address, family=socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
     except OSError as error:
         _LOG.error("cannot listen on %s:%d (%s); give another --listen", *address, error.strerror)
         return 1
@@ -111,14 +115,23 @@ def _parser(program: str) -> argparse.ArgumentParser:
         metavar="DIR",
         help="put before absolute paths, for processes without a mount namespace (default: $PROBE_MOUNT_ROOT)",
     )
-    parser.add_argument("--interval", type=float, default=60, metavar="SECONDS", help="between proofs (default: 60)")
+    parser.add_argument("--interval", type=_seconds, default=60, metavar="SECONDS", help="between proofs (default: 60)")
     parser.add_argument("--once", action="store_true", help="prove once, print the report, exit 0 or 1")
     return parser
 
 
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    return host, int(port)
+    if not re.fullmatch("[0-9]{1,5}", port) or int(port) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"found {text!r}; accepted: HOST:PORT, such as :8080")
+    return host.strip("[]"), int(port)
+
+
+def _seconds(text: str) -> float:
+    with suppress(ValueError):
+        if 0 < (seconds := float(text)) <= _LONGEST_INTERVAL:
+            return seconds
+    raise argparse.ArgumentTypeError(f"found {text!r}; accepted: more than 0 and at most {_LONGEST_INTERVAL} seconds")
 
 
 if __name__ == "__main__":

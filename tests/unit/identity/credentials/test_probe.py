@@ -119,6 +119,14 @@ class TestOnce:
                 ["--credential", "file:x", "--proof", '{"method": "GET", "url": "http://x/", "scope": "s"}'],
                 "--proof: url: found 'http://x/'; accepted: https only, for the request carries a token",
             ),
+            *(
+                (["--credential", "file:x", "--interval", interval], f"--interval: found '{interval}'; accepted: more")
+                for interval in ("0", "nan", "inf", "soon")
+            ),
+            *(
+                (["--credential", "file:x", "--listen", address], f"--listen: found '{address}'; accepted: HOST:PORT")
+                for address in (":x", ":65536", "localhost")
+            ),
         ],
     )
     def test_wrong_arguments_exit_with_2(
