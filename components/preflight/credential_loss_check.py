@@ -17,7 +17,7 @@ def check_credential_losses(settings: Settings, shared: CredentialStore | None, 
     """Compare the configuration with the outputs of the `last` complete run, which name the credentials in use.
 
     Raises ConfigurationError with every loss that the configuration does not allow, and with every cluster that would
-    sign in in another way.
+    sign in another way.
     """
     refuse_changed_authentication(settings, last)
     losses = find_losses(settings, vault_of(settings, shared), last)

@@ -84,7 +84,7 @@ async def _outputs(reference: pulumi.StackReference, name: str) -> StackOutputs[
     if missing:
         raise _refused(
             rule="shared-stack-output-missing",
-            found=f'"{name}", which has no output {enumerate_words(missing)}',
+            found=f'"{name}", whose outputs lack {enumerate_words(missing)}',
             accepted="a stack of this program with a vault of its own, brought up to the end",
             fix=f"`idstack up --stack {name.rpartition('/')[2]}`, then try again",
         )

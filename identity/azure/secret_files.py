@@ -26,8 +26,8 @@ def content(path: Path) -> bytes:
         ) from None
     if encoding := foreign_encoding(data):
         raise LoginRefusedError(
-            f"{path} is in {encoding}; accepted is UTF-8 without one: `{_COMMANDS[encoding]} {shlex.quote(str(path))}` "
-            "prints it so"
+            f"{path} is in {encoding}; accepted is UTF-8 without a byte-order mark: `{_COMMANDS[encoding]} "
+            f"{shlex.quote(str(path))}` prints it so"
         )
     return data
 

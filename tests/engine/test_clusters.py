@@ -203,7 +203,7 @@ def test_preview_and_up_refuse_every_loss_of_a_credential_in_one_report(scenario
 
 
 def test_a_cluster_with_its_infra_id_is_not_renamed_in_one_run(scenario: ClusterScenario) -> None:
-    assert 'found:    "hc3" in the place of hc2, whose infraID it has' in scenario.renamed
+    assert 'found:    "hc3" in place of hc2, whose infraID it has' in scenario.renamed
 
 
 def test_other_roles_replace_assignments_and_nothing_else(scenario: ClusterScenario) -> None:

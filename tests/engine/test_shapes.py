@@ -84,7 +84,7 @@ def test_a_shared_stack_that_does_not_exist_is_refused_before_anything(shapes: S
 
 def test_a_shared_stack_without_outputs_is_refused_with_their_names(shapes: Shapes) -> None:
     missing = "keyVaultId, keyVaultUri, keyVaultUserClientId and tenantId"
-    assert f'found:    "{SHARED}", which has no output {missing}' in shapes.shared_unfinished
+    assert f'found:    "{SHARED}", whose outputs lack {missing}' in shapes.shared_unfinished
 
 
 def test_the_shared_stack_is_the_vault_and_the_role_of_its_user(shapes: Shapes) -> None:

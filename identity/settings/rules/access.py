@@ -42,7 +42,7 @@ def login_is_described(settings: Settings, root: ReportedPlace) -> None:
         at, value = place / str(field.alias), getattr(access, name)
         if value is None and name in row.needs:
             blank = "<uuid>" if name == "client_id" else "<path>"
-            accepted = f"given with login: {access.login}"
+            accepted = f"a value with login: {access.login}"
             at.refuse(None, rule="login-key-missing", accepted=accepted, fix=at.to_set(blank))
         if value is not None and name not in row.needs | row.takes:
             at.refuse(value, rule="login-key-unused", accepted=f"nothing with login: {access.login}")

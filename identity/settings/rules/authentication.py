@@ -73,8 +73,8 @@ def refuse_changed_authentication(settings: Settings, last: StackOutputs[Any]) -
                     rule="authentication-changed",
                     found=f"{cluster.authentication}, but {cluster.name} was made with {was}",
                     accepted=f"{was}: HyperShift never changes the way in which a HostedCluster signs in",
-                    fix=f"{to_set(place, was)}; a new cluster of another name and infraID may sign in in the other "
-                    "way (docs/guides/self-managed.md)",
+                    fix=f"{to_set(place, was)}; a new cluster of another name and infraID may have the other way "
+                    "(docs/guides/self-managed.md)",
                 )
             )
     if problems:

@@ -31,7 +31,7 @@ def _one_authority(create: CreationSettings, place: ReportedPlace) -> None:
         groups_at.refuse(
             groups,
             rule="two-cluster-authorities",
-            accepted="nothing with managementCluster.create.azureRBAC, by which role assignments decide alone",
+            accepted="nothing with managementCluster.create.azureRBAC: role assignments alone decide",
             fix=f"{groups_at.to_remove()}, or {roles_at.to_remove()}",
         )
     if not by_roles and not groups:

@@ -71,7 +71,7 @@ def _host_names_are_short_enough(cluster: HostedClusterSettings, place: Reported
             accepted="with externalDnsDomain, a name with which each label of the host name "
             f"{_LONGEST_SERVICE}-<name> has at most {_LONGEST_LABEL} characters",
             fix=at.to_set("<cluster>"),
-            reason=f"the label has {len(label)}",
+            reason=f"the label has {len(label)} characters",
         )
 
 

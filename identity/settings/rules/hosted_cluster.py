@@ -62,7 +62,7 @@ def _namespace_is_short_enough(cluster: HostedClusterSettings, place: ReportedPl
             rule="namespace-too-long",
             accepted=f"a name with which the namespace <namespace>-<name> has at most {_LONGEST_NAMESPACE} characters",
             fix=f"{name.to_set('<cluster>')}, or a shorter {place / 'namespace'}",
-            reason=f"the namespace has {length}",
+            reason=f"the namespace has {length} characters",
         )
 
 
@@ -118,7 +118,7 @@ def _identity_has_its_setting(row: ControlPlaneIdentity, cluster: HostedClusterS
 def _needed_identity_is_on(row: ControlPlaneIdentity, cluster: HostedClusterSettings, place: ReportedPlace) -> None:
     if not cluster.identity(row).enabled and not row.optional and row.setting is None:
         at = place / "identities" / row.field / "enabled"
-        optional = enumerate_words((row.field for row in CONTROL_PLANE if row.optional), last="or")
+        optional = enumerate_words(row.field for row in CONTROL_PLANE if row.optional)
         accepted = f"true: a HostedCluster needs this identity; only {optional} may be switched off"
         at.refuse(False, rule="identity-required", accepted=accepted)
 

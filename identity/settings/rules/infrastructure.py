@@ -94,7 +94,7 @@ def _names_are_short_enough(settings: Settings, cluster: HostedClusterSettings, 
             accepted="an id with which the network's name <name>-<infraID> has at most "
             f"{LONGEST_STEM} characters, as Azure demands",
             fix=at.to_set("<infra-id>"),
-            reason=f"the name has {length}",
+            reason=f"the name has {length} characters",
         )
 
 

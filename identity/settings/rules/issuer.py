@@ -102,7 +102,7 @@ def _leaked_key_is_not_published(key: SigningKeySettings, place: ReportedPlace) 
             rule="leaked-key-published",
             accepted=f"numbers that are not in {place / 'leaked'}: the holder of such a key signs tokens of "
             "any service account with it, and takes the roles of the cluster's identities",
-            fix=f"publish a key that is new in the place of {enumerate_words(map(str, sorted(both)))}, and let it sign",
+            fix=f"publish a new key in place of {enumerate_words(map(str, sorted(both)))}, and let it sign",
         )
 
 

@@ -54,6 +54,7 @@ def _alerts_tell_somebody(alerts: ExpiryAlertSettings | None, place: ReportedPla
             [],
             rule="action-group-missing",
             accepted="one action group or more",
+            reason="it is empty",
             fix=f"{(at / 0).to_set('<resource id>')}, or {place.to_remove()}",
         )
 

@@ -118,7 +118,7 @@ StateBackend = Annotated[
         "with a path, or https:// for Pulumi Cloud",
         blank="azblob://<container>?storage_account=<account>",
         check=without_credentials(r"(azblob|s3|gs|file|https)://[^\s/?#][^\s]*|file:///[^\s]*"),
-        hint="a key or a signature does not belong into the file: sign in to the storage account with `az login`",
+        hint="a key or a signature does not belong in the file: sign in to the storage account with `az login`",
     ),
 ]
 
@@ -127,7 +127,7 @@ VaultName = Annotated[
     str,
     ValueSpec(
         rule="vault-name",
-        accepted="the name of a key vault: 3-24 letters, digits and single hyphens, from a letter to a letter or digit",
+        accepted="the name of a key vault: 3-24 letters, digits and single hyphens, a letter first and no hyphen last",
         blank="<vault>",
         check=matching(VAULT_NAME_PATTERN),
         guess=_with_hyphens,
@@ -163,7 +163,7 @@ ManagedClusterName = Annotated[
     str,
     ValueSpec(
         rule="managed-cluster-name",
-        accepted='the name of an AKS cluster: 1-63 letters, digits, "-" and "_", neither mark at an end',
+        accepted='the name of an AKS cluster: 1-63 letters, digits, "-" and "_", a letter or digit first and last',
         blank="<aks-cluster>",
         check=matching(r"[a-zA-Z0-9]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9])?"),
         guess=_with_hyphens,
@@ -177,7 +177,7 @@ def label_spec(what: str, blank: str, longest: int = 63, *, rule: str) -> ValueS
     """A label of the DNS, as Kubernetes and HyperShift take it for many names."""
     return ValueSpec(
         rule=rule,
-        accepted=f'{what}: 1-{longest} lower-case letters, digits and "-", which is not at an end',
+        accepted=f'{what}: 1-{longest} lower-case letters, digits and "-", not beginning or ending with "-"',
         blank=blank,
         check=matching(rf"(?=.{{1,{longest}}}$){LABEL}"),
         guess=lambda text: _with_hyphens(text.lower()),

@@ -162,7 +162,7 @@ def test_a_missing_output_is_named(program: Program, names: tuple[str, ...], lis
     recorder = program(invokes=exporting(without(*names)), options={"refused": True}, **CLUSTER_STACK)
 
     assert recorder.problems == [("sharedStack", "shared-stack-output-missing")]
-    assert f"which has no output {listed}\n" in str(recorder.failure)
+    assert f"whose outputs lack {listed}\n" in str(recorder.failure)
 
 
 def test_a_secret_output_does_not_cross(program: Program) -> None:

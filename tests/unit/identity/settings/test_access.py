@@ -38,7 +38,7 @@ def test_what_a_login_needs_is_asked_for(login: str, key: str) -> None:
     path = f"managementCluster.access.{key}"
     config = configuration(managementCluster=cluster(**access))
     assert refusals(config) == [(path, "login-key-missing")]
-    assert f"given with login: {login}\n" in report(config)
+    assert f"a value with login: {login}\n" in report(config)
 
 
 @pytest.mark.parametrize(
