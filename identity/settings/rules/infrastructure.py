@@ -139,10 +139,11 @@ def _nodes_are_apart_from_pods_and_services(
 ) -> None:
     if cluster.network is None:
         return
-    for key, taken in default_networks_in(cluster.network.address_prefix, cluster):
-        at = place / "network" / "addressPrefix"
+    nodes = cluster.network.subnet_address_prefix
+    for key, taken in default_networks_in(nodes, cluster):
+        at = place / "network" / "subnetAddressPrefix"
         at.refuse(
-            cluster.network.address_prefix,
+            nodes,
             rule="network-of-pods-or-services",
             accepted=apart_from(key, taken),
             fix=f"{at.to_set('<range>')}, or set spec.networking.{key} in the HostedCluster",
@@ -166,8 +167,8 @@ def default_networks_in(nodes: str, cluster: HostedClusterSettings) -> Iterator[
 def apart_from(key: str, taken: str) -> str:
     """What is accepted instead of a range of nodes that meets a default of `spec.networking`."""
     return (
-        f"a range apart from {taken}, the default of spec.networking.{key} of the HostedCluster: its addresses mean "
-        "pods or services, and never nodes"
+        f"a range apart from {taken}, the default of spec.networking.{key} of the HostedCluster, which cannot reach "
+        "nodes in it"
     )
 
 

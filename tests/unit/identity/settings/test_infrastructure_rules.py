@@ -100,7 +100,7 @@ def test_a_subnet_is_inside_of_its_network() -> None:
 )
 def test_nodes_are_not_in_the_networks_of_pods_and_services(prefix: str, key: str, other: Any) -> None:
     ranges = {"addressPrefix": prefix, "subnetAddressPrefix": prefix}
-    expected = [("hostedClusters[0].network.addressPrefix", "network-of-pods-or-services")]
+    expected = [("hostedClusters[0].network.subnetAddressPrefix", "network-of-pods-or-services")]
     spec: dict[str, Any] = {"serviceAccountSigningKey": {"name": "key"}}
 
     def refused_with(spec: dict[str, Any]) -> list[tuple[str, str]]:
@@ -110,6 +110,8 @@ def test_nodes_are_not_in_the_networks_of_pods_and_services(prefix: str, key: st
     assert refused_with(spec) == expected
     assert refused_with({**spec, "networking": {key: other}}) == []
     assert refused(network=ranges) == [], "the tool that applies the HostedCluster may give others"
+    ranges |= {"addressPrefix": "10.0.0.0/8", "subnetAddressPrefix": "10.200.0.0/16"}
+    assert refused_with(spec) == [], "the rest of the network has no nodes"
 
 
 def test_an_existing_network_has_its_ranges() -> None:
