@@ -36,7 +36,7 @@ help: ## Show this list
 setup: ## Prepare this checkout: virtual environment, packages, Pulumi CLI (a second run takes a moment)
 	@tools/setup $(if $(filter apiserver,$(CLUSTER)),cluster)
 
-up: setup ## Bring the stack up; the local one ends with a table of nine proven sign-ins
+up: setup ## Bring the stack up; the local one ends with a table of proven sign-ins
 	@$(IDSTACK) up $(if $(STACK),--stack $(STACK)) $(if $(POLICIES),--policies) $(ARGS)
 
 preview: setup ## Show what `make up` would change
@@ -48,7 +48,7 @@ renew: setup ## Renew the certificates that are due, and change nothing else
 recover: setup ## After a killed run: release the lock, settle what was under way, and go on with `make up`
 	@$(IDSTACK) recover $(if $(STACK),--stack $(STACK)) $(ARGS)
 
-down: setup ## Destroy the stack; of the local one nothing is left
+down: setup ## Destroy the stack; the local cloud ends with its last stack
 	@$(IDSTACK) down $(if $(STACK),--stack $(STACK)) $(ARGS)
 
 # Side by side on as many cores as there are, four at most. Tests that share a stack are a group, which one worker runs.

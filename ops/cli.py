@@ -125,7 +125,7 @@ def application() -> typer.Typer:
     cli = typer.Typer(
         name="idstack",
         cls=_Commands,
-        help="Azure identities of managed HostedClusters: deploy a stack, check its credentials, destroy it.",
+        help="Azure identities of HostedClusters: deploy a stack, check its credentials, destroy it.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

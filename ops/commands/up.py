@@ -173,11 +173,12 @@ def _wait_until_green(read: Callable[[], ProbeRows], console: Console) -> ProbeR
 
 
 def _next_steps(stack: str, environment: LocalEnvironment) -> str:
-    return (
-        f"\nFiles: {environment.mounts_dir}/<namespace>/<workload>/<path>\n\n"
-        "Try next:\n"
-        f"  make preview                  after an edit of Pulumi.{stack}.yaml: exactly that change\n"
-        "  .venv/bin/idstack status      expiry, renewal, live sign-ins\n"
-        "  .venv/bin/idstack local env   the endpoints of the local Azure and Kubernetes\n"
-        "  make down                     end every process and remove the state"
+    steps = (
+        (f"make preview STACK={stack}", f"after an edit of Pulumi.{stack}.yaml: exactly that change"),
+        (f".venv/bin/idstack status --stack {stack}", "expiry, renewal, live sign-ins"),
+        (".venv/bin/idstack local env", "the endpoints of the local Azure and Kubernetes"),
+        (f"make down STACK={stack}", "destroy the stack; the local cloud ends with its last stack"),
     )
+    width = max(len(command) for command, _ in steps)
+    lines = (f"  {command:{width}}  {shown}" for command, shown in steps)
+    return "\n".join([f"\nFiles: {environment.mounts_dir}/<namespace>/<workload>/<path>\n", "Try next:", *lines])

@@ -271,7 +271,7 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
         "Microsoft.Network/virtualNetworks/subnets/read",
     ]
     assert "\nprovider plugins: emulated\n" in printed.output
-    assert "Try next:" in printed.output
+    assert "  make down STACK=local  " in printed.output.partition("Try next:\n")[2]
 
 
 @pytest.mark.parametrize("command", ["up", "preview"])
