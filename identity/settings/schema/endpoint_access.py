@@ -41,7 +41,7 @@ class PrivateSettings(Model):
     """How the API server is reached privately."""
 
     type: Literal["PrivateLink", "Swift"] = Field(
-        description="The way, Swift for a managed cluster (`docs/guides/hypershift.md`); a HostedCluster never "
+        description="`Swift` for a managed cluster (`docs/reference/hosted-clusters.md`); a HostedCluster never "
         "changes it."
     )
     private_link: PrivateLinkSettings | None = Field(None, description="Keys of `PrivateLink`.")

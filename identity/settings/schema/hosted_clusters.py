@@ -119,7 +119,7 @@ class HostedClusterObjectSettings(Model):
         Field(
             None,
             description="With `releaseImage` and without `kms`: how etcd is encrypted, `aescbc` with a key that the "
-            "stack makes, or `none`. Once etcd is encrypted, that stays (`docs/guides/hypershift.md`).",
+            "stack makes, or `none`. Once etcd is encrypted, that stays (`docs/reference/hosted-clusters.md`).",
         )
     )
     manifest: dict[str, Any] | None = Field(None, description="Your part of the HostedCluster as a mapping.")
@@ -255,7 +255,7 @@ class HostedClusterSettings(Model):
     workloads: tuple[WorkloadSettings, ...] = Field(
         (),
         description="With `clusterSide: stack`: Deployments of your own that mount identities "
-        "(`docs/guides/hypershift.md`).",
+        "(`docs/reference/hosted-clusters.md`).",
     )
     hosted_cluster: HostedClusterObjectSettings | None = Field(
         None,
