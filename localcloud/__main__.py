@@ -73,7 +73,7 @@ SeedOption = Annotated[
         "--seed",
         envvar=SEED_VARIABLE,
         metavar="FILE",
-        help="What exists from the start, YAML. Default: the seed it was last given, else the package's own.",
+        help="The seed, YAML. Default: the seed of the last start, else the package's own.",
     ),
 ]
 
@@ -81,7 +81,7 @@ SeedOption = Annotated[
 @cli.callback()
 def main(
     context: typer.Context,
-    state_dir: Annotated[Path, typer.Option(envvar=STATE_DIRECTORY_VARIABLE, help="Where its files are.")] = DEFAULT,
+    state_dir: Annotated[Path, typer.Option(envvar=STATE_DIRECTORY_VARIABLE, help="Directory of its files.")] = DEFAULT,
 ) -> None:
     """Take the options that all commands share: the state directory."""
     context.obj = StateDirectory(state_dir.absolute())
@@ -92,11 +92,13 @@ def start(
     context: typer.Context,
     cluster: Annotated[
         ClusterKind | None,
-        typer.Option(envvar=CLUSTER_VARIABLE, help="Who answers for Kubernetes; chosen once. Default: builtin."),
+        typer.Option(
+            envvar=CLUSTER_VARIABLE, help="Which Kubernetes API to run; fixed at the first start. Default: builtin."
+        ),
     ] = None,
     seed_file: SeedOption = None,
 ) -> None:
-    """Start every process, wait until every service answers, and create what the seed has."""
+    """Start every process, wait until every service answers, and create the resources of the seed."""
     state: StateDirectory = context.obj
     wanted = _seed(seed_file)
     try:
@@ -120,7 +122,7 @@ def stop(
     context: typer.Context,
     remove: Annotated[bool, typer.Option("--remove", help="Delete the state directory, too.")] = False,
 ) -> None:
-    """End every process, those that the kubelet started first."""
+    """End every process, first those that the kubelet started."""
     state: StateDirectory = context.obj
     if not state.exists():
         typer.echo(f"no local cloud in {state.root}")
@@ -169,7 +171,7 @@ def env(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
 ) -> None:
-    """Print where the local cloud answers."""
+    """Print the addresses of the local cloud."""
     environment = _environment(context)
     if as_json:
         typer.echo(environment.to_json(), nl=False)
@@ -182,7 +184,7 @@ def env(
 
 @cli.command()
 def seed(context: typer.Context, seed_file: SeedOption = None) -> None:
-    """Create what the seed has and is missing, as `start` does."""
+    """Create the resources of the seed that are missing, as `start` does."""
     _create(context.obj, _seed(seed_file))
 
 
@@ -215,11 +217,11 @@ def faults(
     context: typer.Context,
     hold: Annotated[
         typer.FileText | None,
-        typer.Option(metavar="FILE", help="Hold these instead, YAML or JSON; - is standard input."),
+        typer.Option(metavar="FILE", help="Hold the faults of this file, YAML or JSON; - is standard input."),
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Hold none.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Hold no faults.")] = False,
 ) -> None:
-    """Print the faults that are held now, or hold others: what services answer instead of their own answers."""
+    """Print the faults that are held now, or hold others: what services do instead of an ordinary answer."""
     from localcloud.azure.shared.held import FaultHolder, HeldFaults
     from localcloud.core.files import write_private
 
@@ -241,13 +243,13 @@ def exec_(
     command: Annotated[list[str], typer.Argument(help="Command with its arguments.")],
     secret: SecretOption = None,
 ) -> None:
-    """Run a command that finds Azure's public names here, signed in: `az`, an SDK, Terraform, a script."""
+    """Run a command (`az`, an SDK, Terraform, a script), signed in, for which Azure's names lead here."""
     raise typer.Exit(_run(context, command, secret))
 
 
 @cli.command()
 def shell(context: typer.Context, secret: SecretOption = None) -> None:
-    """Open a shell in which every command does as with `exec`."""
+    """Open a shell in which every command runs as with `exec`."""
     typer.echo("Azure's names lead to the local cloud in this shell; `exit` ends it.", err=True)
     raise typer.Exit(_run(context, [os.environ.get("SHELL", "/bin/sh")], secret))
 
@@ -255,12 +257,12 @@ def shell(context: typer.Context, secret: SecretOption = None) -> None:
 @cli.command()
 def requests(
     context: typer.Context,
-    service: Annotated[str, typer.Option(help="Of this service alone, such as `arm`.")] = "",
-    client: Annotated[str, typer.Option(help="Of clients alone whose User-Agent has this text, in any case.")] = "",
-    last: Annotated[int, typer.Option(min=1, help="At most so many, the newest.")] = 20,
+    service: Annotated[str, typer.Option(help="Only requests to this service, such as `arm`.")] = "",
+    client: Annotated[str, typer.Option(help="Only clients whose User-Agent contains this text, in any case.")] = "",
+    last: Annotated[int, typer.Option(min=1, help="The newest requests, at most this many.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print each as a line of JSON.")] = False,
 ) -> None:
-    """Print what clients asked of Azure's services: not Kubernetes' requests, and no query, header or body."""
+    """Print the requests of clients to Azure's services, without query, header or body; Kubernetes' are not logged."""
     from localcloud.core import request_log
 
     _environment(context)
@@ -281,7 +283,7 @@ def requests(
 
 @cli.command()
 def contents(context: typer.Context) -> None:
-    """Print kind and key of everything there is, deleted things that Azure keeps included: a line of JSON for each."""
+    """Print kind and key of every resource as a line of JSON, also of deleted ones that Azure keeps."""
     _environment(context)
     with closing(context.obj.open_store()) as store:
         for kind, key in store.listed():

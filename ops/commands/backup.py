@@ -16,7 +16,7 @@ from ops.stack.errors import writing
 
 def backup(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file; backup.<stack>.<date>.json by default.")
+        Path | None, typer.Option("--output", "-o", help="File to write; backup.<stack>.<date>.json by default.")
     ] = None,
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,

@@ -50,7 +50,7 @@ def github_(
     resource_group: GroupOption = "idstack-pipelines",
     apply: ApplyOption = False,
 ) -> None:
-    """Print a script of `az` and `gh` that prepares a GitHub repository for the workflows; it may run again.
+    """Print a script of `az` and `gh` that prepares a GitHub repository for the workflows; it can be repeated.
 
     It creates for each stack a deployer and a preview identity with their rights, and the environments, with the
     reviewers (users, or teams as <organization>/<team>) in those that approve. Last comes the variable IDSTACK_STACKS,
@@ -68,7 +68,7 @@ def azure_devops_(
     resource_group: GroupOption = "idstack-pipelines",
     apply: ApplyOption = False,
 ) -> None:
-    """Print a script of `az` that prepares an Azure DevOps project for the pipeline; it may run again.
+    """Print a script of `az` that prepares an Azure DevOps project for the pipeline; it can be repeated.
 
     It creates for each stack a deployer and a preview identity with their rights and service connections, and the
     environment that asks for approval (by users, as mail addresses) before a change.

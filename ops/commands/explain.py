@@ -17,13 +17,13 @@ from ops.commands.options import JsonOption, Screen
 def explain(
     words: Annotated[
         list[str] | None,
-        typer.Argument(help="A code, reason or condition, or a whole message between quotes. Default: list all."),
+        typer.Argument(help="A code, reason or condition, or a whole message in quotes. Default: list all."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Explain a code of Entra ID, a refusal of the vault, an event of a mount or a condition: cause, evidence, fix.
 
-    It needs no stack and no network. Replace words in angle brackets by your names; `idstack doctor` prints the same
+    It needs no stack and no network. Replace words in angle brackets with your names; `idstack doctor` prints the same
     fixes with the names of your stack.
     """
     screen, text = Screen(as_json), " ".join(words or ())

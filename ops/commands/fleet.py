@@ -65,7 +65,7 @@ def matrix(
 ) -> None:
     """Print the matrix of each wave, a line `<job>=<JSON>` for each job, as a step writes its outputs.
 
-    The line of a job without stacks ends with the `=`, so that the workflow skips the job.
+    The line of a job without stacks ends with `=`, so that the workflow skips the job.
     """
     [environment] = chosen(file, name)
     for job, stacks in matrices(environment).items():

@@ -30,7 +30,7 @@ _STACKED: Final = (
 def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: JsonOption = False) -> None:
     """Show each stack: wave, last run and its commit, nearest expiry, overdue renewals, the last failed sign-in.
 
-    Exits with 1 if a stack is not up, if a certificate has expired or if a sign-in fails, and with 3 if all is
+    Exits with 1 if a stack is not deployed, a certificate has expired or a sign-in fails, and with 3 if all is
     well but a renewal is overdue by two days, as `idstack status` does.
     """
     screen = Screen(as_json)

@@ -22,16 +22,16 @@ _YES: Final = "--yes"
 def up(
     file: FileOption = DEFAULT,
     name: EnvironmentOption = None,
-    parallel: Annotated[int, typer.Option(help="How many stacks of a wave are brought up at once.", min=1)] = _PARALLEL,
+    parallel: Annotated[int, typer.Option(help="How many stacks of a wave are deployed at once.", min=1)] = _PARALLEL,
     yes: Annotated[
-        bool, typer.Option(_YES, "-y", help="Do not ask: parallel runs cannot. Required for stacks on Azure.")
+        bool, typer.Option(_YES, "-y", help="Do not ask, because parallel runs cannot. Required for stacks on Azure.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring a fleet up: shared stacks, canaries, then wave after wave, each stack by `idstack up`.
+    """Deploy a fleet: shared stacks, canaries, then wave after wave, each stack by `idstack up`.
 
-    After the first stack that fails, or that cannot sign in, no other begins; runs in progress end. The next call
-    resumes: it skips the stacks that this machine has brought up and that are unchanged since.
+    After the first stack that fails, or that cannot sign in, no other starts; runs in progress end normally. Run it
+    again to continue: it skips the stacks that this machine has deployed and that are unchanged since.
     """
     screen = Screen(as_json)
     environments = chosen(file, name)

@@ -35,7 +35,7 @@ def forecast(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how much of Azure's limits the stacks use, and which limit is met first as clusters are added.
+    """Show how much of Azure's limits the stacks use, and which limit is reached first as clusters are added.
 
     The usage is counted from the stacks' configuration files, without a sign-in. It does not include other owners in
     the same subscription and tenant. The exit code is 1 if a limit is exceeded.

@@ -18,7 +18,7 @@ _OF_A_RUNNING_CLOUD: Final = (["env"], ["exec"], ["shell"], ["seed"], ["requests
 
 
 def local(context: typer.Context) -> None:
-    """Run a command of the local cloud: start, stop, env, seed, exec, shell, requests, contents, issue-msi, recover.
+    """Run a command of the local cloud: start, stop, env, seed, faults, exec, shell and others.
 
     In `exec -- <command>` and `shell` any client of Azure reaches it by Azure's names, signed in as the deployer, as a
     local stack's identity with `--as <cluster>/<identity>` before `--`, or as the subscription's owner with `--as

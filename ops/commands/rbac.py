@@ -56,10 +56,10 @@ def rbac(
 ) -> None:
     """Print the rights of a deployer: on the management cluster, or with `--azure` in Azure.
 
-    On a management cluster with Azure RBAC, this is a line of `az role assignment create`. Otherwise these are
+    On a management cluster with Azure RBAC, the output is a line of `az role assignment create`. Otherwise it is
     manifests for `kubectl apply -f -`: Roles in the namespaces of the stack's hosted clusters, with exactly the verbs
     that its configuration needs and Secrets by their names, and a ClusterRole for resources without a namespace. With
-    `--cluster-wide` there is one ClusterRole. In Azure this is a line of `az role assignment create` for each role and
+    `--cluster-wide` there is one ClusterRole. In Azure it is a line of `az role assignment create` for each role and
     scope, including the right to assign roles under a condition.
     """
     _check_usage(azure=azure, kubernetes=kubernetes or cluster_wide, purpose=purpose, as_json=as_json)

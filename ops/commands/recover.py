@@ -43,9 +43,9 @@ def recover(
     time_limit: TimeLimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Settle the interrupted operations of a killed or failed `up` or `destroy`, then run `up` with other options.
+    """Settle the interrupted operations of a killed or failed `up` or `destroy`, then run `up`.
 
-    Refuses while another process works on the stack.
+    Other options go to `up`. Refuses while another process works on the stack.
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)

@@ -30,7 +30,7 @@ def renew(
 ) -> None:
     """Renew the certificates that are due, and change nothing else. Other options go to `pulumi up`.
 
-    It runs the commit that was last brought up, not the checkout.
+    It runs the commit that was last deployed, not the checkout.
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)

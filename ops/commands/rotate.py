@@ -35,10 +35,10 @@ ForceOption = Annotated[
     bool, typer.Option("--force", help="Renew even while pods may still need the replaced certificate, and name them.")
 ]
 RevokeOption = Annotated[
-    bool, typer.Option("--revoke", help="After a leak: deliver a new certificate, then withdraw the leaked one.")
+    bool, typer.Option("--revoke", help="After a leak: deliver a new certificate, then revoke the leaked one.")
 ]
 NowOption = Annotated[
-    bool, typer.Option("--now", help="With --revoke: withdraw the leaked certificate first, before there is a new one.")
+    bool, typer.Option("--now", help="With --revoke: revoke all certificates first, before there is a new one.")
 ]
 
 

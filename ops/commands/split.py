@@ -23,7 +23,7 @@ def split(
 ) -> None:
     """Move a hosted cluster's part of the state to a stack of its own, which shares the vault of the first one.
 
-    A second run finishes an interrupted move. Write both configurations before, and bring both stacks up afterwards
+    A second run finishes an interrupted move. Write both configurations before, and deploy both stacks afterwards
     (`docs/guides/stacks.md`).
     """
     screen = Screen(as_json)

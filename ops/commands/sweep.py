@@ -34,9 +34,9 @@ def sweep(
     stack: StackOption = DEFAULT_STACK,
 ) -> None:
     """List leftover resources in the scope of the stack's configuration: role assignments of deleted principals,
-    applications, secrets and managed identities with our tags that belong to no stack, and credentials of the stacks'
-    applications, service principals and managed identities that no stack has. Storage accounts of OIDC issuers without
-    a stack are only listed, and HyperShift's remains of hosted clusters: machines, disks and load balancers.
+    applications, secrets and managed identities with idstack's tags that belong to no stack, and credentials of the
+    stacks' applications, service principals and managed identities that no stack has. Storage accounts of OIDC issuers
+    without a stack are only listed, as is what HyperShift left of hosted clusters: machines, disks and load balancers.
 
     Resources of any stack in the backend are left out. `--yes` deletes the resources that idstack owns; it refuses
     while a stack cannot be read. Deleted secrets and applications can be recovered for some time.

@@ -57,7 +57,7 @@ def up(
     providers: ProvidersOption = None,
     policies: PoliciesOption = False,
 ) -> None:
-    """Bring a stack up; a local one with its cloud, its probes and their table. Other options go to `pulumi up`."""
+    """Deploy a stack; start the cloud of a local one, and show its sign-ins. Other options go to `pulumi up`."""
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     require_known(engine, "up", context.args, own_options(context))
