@@ -16,7 +16,7 @@ from identity.credentials.schedule import LONGEST_POLL
 
 # The name in the AKS API; `az` calls the add-on azure-keyvault-secrets-provider.
 ADD_ON: Final = "azureKeyvaultSecretsProvider"
-ACCEPTED: Final = "secret rotation that is on, and polls every hour or more often"
+ACCEPTED: Final = "secret rotation that is on and polls at least once an hour"
 _POLL: Final = "rotationPollInterval"
 _DEFAULT_POLL: Final = "2m"
 # As the driver reads it: Go's time.ParseDuration, down to milliseconds.
@@ -34,14 +34,14 @@ def rotation_fault(add_on: Mapping[str, Any]) -> str | None:
         return None
     config = add_on.get("config") or {}
     if str(config.get("enableSecretRotation")).lower() != "true":
-        return "secret rotation is off, so that no pod that runs ever sees a renewed certificate"
+        return "secret rotation is off, so running pods never see a renewed certificate"
     poll = str(config.get(_POLL) or _DEFAULT_POLL)
     try:
         interval = poll_interval(config)
     except ValueError:
         return f'rotationPollInterval is "{poll}", which is not a duration'
     if interval > LONGEST_POLL:
-        return f"rotationPollInterval is {poll}, and a renewal counts on every pod's mount being new within the hour"
+        return f"rotationPollInterval is {poll}, and a renewal relies on a refresh of every mount within an hour"
     return None
 
 

@@ -75,7 +75,7 @@ def _problems(settings: Settings, owned: Mapping[str, str], found: Mapping[str, 
                 place=("hostedClusters", index, "name"),
                 rule="namespace-in-use",
                 found=f'"{cluster.name}" with clusterSide: stack, but {holds}',
-                accepted="a hosted cluster of which HyperShift has no control plane, or clusterSide: hypershift",
+                accepted="a hosted cluster for which HyperShift has no control plane, or clusterSide: hypershift",
                 fix=f"{to_set(('clusterSide',), 'hypershift')}. {_LEAVE_IT}",
             )
     for name, namespace in owned.items():
@@ -84,7 +84,7 @@ def _problems(settings: Settings, owned: Mapping[str, str], found: Mapping[str, 
                 place=("hostedClusters",),
                 rule="namespace-left-behind",
                 found=f'no "{name}" in {namespace} any more, but {described({namespace: found[namespace]})}',
-                accepted="every hosted cluster whose namespace the stack has made and HyperShift uses",
+                accepted="every hosted cluster whose namespace the stack created and HyperShift uses",
                 fix=f'put "{name}" back with clusterSide: hypershift for one run. {_LEAVE_IT}, and "{name}" may go',
             )
 

@@ -57,7 +57,7 @@ def different_location(
         found=f'{lookup.description}, which is in "{answer.get("location")}"',
         accepted=f'one in "{cluster.location}": the hosted cluster, its network, its security group and its managed '
         "resource group have one location",
-        fix=f"name one that is there, or correct {path_of(location)}",
+        fix=f"name an existing one, or correct {path_of(location)}",
     )
 
 

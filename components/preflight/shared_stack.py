@@ -63,7 +63,7 @@ async def _must_exist(name: str) -> None:
         raise _refused(
             rule="shared-stack-missing" if is_missing else "shared-stack-unreadable",
             found=f'"{name}", which {"does not exist" if is_missing else f"cannot be read: {reason}"}',
-            accepted="a stack in the same backend that has been brought up",
+            accepted="a stack in the same backend that has been deployed",
             fix=f"`idstack pulumi -- stack ls --all` lists them; {to_set(_PLACE, '<organization>/<project>/<stack>')}, "
             f"or bring it up with `idstack up --stack {name.rpartition('/')[2]}`",
         ) from None

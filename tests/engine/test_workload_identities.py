@@ -225,7 +225,7 @@ def test_another_way_is_refused_and_nothing_is_changed(both: BothWays) -> None:
         printed = both.stack.pulumi("preview", check=False)
 
     assert printed.returncode != 0
-    assert "HyperShift never changes the way in which a HostedCluster signs in" in printed.stdout + printed.stderr
+    assert "HyperShift never changes how a HostedCluster signs in" in printed.stdout + printed.stderr
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ def cluster_is_reached_in_one_way(settings: Settings, root: ReportedPlace) -> No
         return
     place = root / "managementCluster" / "kubeconfig"
     if cluster.kubeconfig is not None and "access" in cluster.model_fields_set:
-        accepted = "nothing with managementCluster.access, by which the stack makes a kubeconfig of its own"
+        accepted = "nothing with managementCluster.access, with which the stack makes a kubeconfig of its own"
         place.refuse(cluster.kubeconfig, rule="kubeconfig-beside-access", accepted=accepted)
     if cluster.context is not None and cluster.kubeconfig is None:
         at = root / "managementCluster" / "context"

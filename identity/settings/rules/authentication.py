@@ -50,14 +50,14 @@ def applied_clusters_sign_in_in_one_way(settings: Settings, root: ReportedPlace)
                 place.refuse(
                     {},
                     rule="hosted-clusters-of-both-ways",
-                    accepted=f"nothing with authentication: {cluster.authentication}: the HyperShift of a management "
-                    f"cluster has one way for all, and {root / 'hostedClusters' / first[0]} has {first[1]}",
+                    accepted=f"nothing with authentication: {cluster.authentication}: on one management cluster "
+                    f"all HostedClusters sign in the same way, and {root / 'hostedClusters' / first[0]} has {first[1]}",
                     fix=f"{place.to_remove()}, and apply it on a management cluster of its own",
                 )
 
 
 def refuse_changed_authentication(settings: Settings, last: StackOutputs[Any]) -> None:
-    """Raise ConfigurationError for every hosted cluster that signed in in the other way in the `last` complete run."""
+    """Raise ConfigurationError for every hosted cluster that signed in the other way in the `last` complete run."""
     before = last.get("hostedClusters") or {}
     problems = []
     for index, cluster in enumerate(settings.hosted_clusters):
@@ -72,9 +72,9 @@ def refuse_changed_authentication(settings: Settings, last: StackOutputs[Any]) -
                     place=place,
                     rule="authentication-changed",
                     found=f"{cluster.authentication}, but {cluster.name} was made with {was}",
-                    accepted=f"{was}: HyperShift never changes the way in which a HostedCluster signs in",
-                    fix=f"{to_set(place, was)}; a new cluster of another name and infraID may have the other way "
-                    "(docs/guides/self-managed.md)",
+                    accepted=f"{was}: HyperShift never changes how a HostedCluster signs in",
+                    fix=f"{to_set(place, was)}; a new cluster with another name and infraID can sign in the other "
+                    "way (docs/guides/self-managed.md)",
                 )
             )
     if problems:

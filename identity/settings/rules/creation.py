@@ -31,7 +31,7 @@ def _one_authority(create: CreationSettings, place: ReportedPlace) -> None:
         groups_at.refuse(
             groups,
             rule="two-cluster-authorities",
-            accepted="nothing with managementCluster.create.azureRBAC: role assignments alone decide",
+            accepted="nothing with managementCluster.create.azureRBAC, with which role assignments alone decide",
             fix=f"{groups_at.to_remove()}, or {roles_at.to_remove()}",
         )
     if not by_roles and not groups:
@@ -71,7 +71,7 @@ def _every_pod_has_an_address(create: CreationSettings, place: ReportedPlace) ->
 def _no_kubeconfig(cluster: ManagementClusterSettings, place: ReportedPlace) -> None:
     """A cluster that does not exist yet has none."""
     if cluster.kubeconfig is not None:
-        accepted = "nothing with managementCluster.create: AKS gives one out when the cluster is there"
+        accepted = "nothing with managementCluster.create: AKS assigns one when it creates the cluster"
         (place / "kubeconfig").refuse(cluster.kubeconfig, rule="kubeconfig-of-created-cluster", accepted=accepted)
 
 

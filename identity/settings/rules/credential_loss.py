@@ -192,6 +192,6 @@ def _two_runs(cluster: str, successor: int, settings: Settings) -> Problem:
         place=place,
         found=f'"{settings.hosted_clusters[successor].name}" in place of {cluster}, whose infraID it has',
         rule="cluster-replaced-in-one-run",
-        accepted=f'"{cluster}": names of role assignments are made of infraID, so the old ones must be gone before',
+        accepted=f'"{cluster}": names of role assignments derive from infraID, so the old ones must be gone first',
         fix=f"{to_set(place, cluster)}; or take {cluster} out, run `idstack up`, and only then add the new name",
     )

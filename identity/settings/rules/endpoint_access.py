@@ -72,7 +72,7 @@ def _private_link_is_whole(private: PrivateSettings, place: ReportedPlace) -> No
         place.refuse(
             {},
             rule="private-link-empty",
-            accepted="natSubnetID, additionalAllowedSubscriptions or both: the API takes no empty one",
+            accepted="natSubnetID, additionalAllowedSubscriptions or both: the API refuses an empty privateLink",
             fix=(place / "natSubnetID").to_set("<resource id>"),
             reason="it is empty",
         )

@@ -84,7 +84,7 @@ def _failed_renewals_have_time(settings: Settings, root: ReportedPlace) -> None:
             before,
             rule="renewal-date",
             accepted=f"{days} with credentials.lifetimeDays {lifetime}: a third of the lifetime, or "
-            "30 days of a long one, is the time in which renewals may fail and pods may load late",
+            "30 days of a long one, has to remain for renewals that fail and pods that load late",
             fix=f"{place.to_set(value)}, or change credentials.lifetimeDays",
         )
 
@@ -169,7 +169,7 @@ def _vault_admits_somebody(settings: Settings, root: ReportedPlace) -> None:
             "neither the deployer nor the nodes reach the vault",
             fix=f"{(ranges / 0).to_set('<range of the deployer>')} and "
             f"{(subnets / 0).to_set('<subnet of the nodes>')}, or {action.to_set('Allow')}, "
-            "which leaves it to roles alone who reads a secret",
+            "with which roles alone decide who reads a secret",
         )
 
 
@@ -275,7 +275,7 @@ def _clusters_have_names_of_their_own(settings: Settings, root: ReportedPlace) -
                 continue  # whatever follows from the name is equal as well
             first = infra_ids.setdefault(cluster.infra_id, infra_id)
             if first != infra_id:
-                accepted = f"an id other than {first}: the names of role assignments are made of it"
+                accepted = f"an id other than {first}: the names of role assignments derive from it"
                 fix = infra_id.to_set("<infra-id>")
                 infra_id.refuse(cluster.infra_id, rule="duplicate-infra-id", accepted=accepted, fix=fix)
 

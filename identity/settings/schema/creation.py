@@ -24,7 +24,7 @@ def _poll_interval(text: str) -> str:
     hours, minutes, seconds = (int(part or 0) for part in match.groups())
     interval = timedelta(hours=hours, minutes=minutes, seconds=seconds)
     if interval > LONGEST_POLL:
-        raise ValueError("a renewal counts on every pod's mount being new within the hour")
+        raise ValueError("a renewal relies on a refresh of every mount within an hour")
     if interval < _SHORTEST_POLL:
         raise ValueError("each poll reads every mounted secret, and Key Vault limits how often")
     return text

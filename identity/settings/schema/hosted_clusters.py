@@ -134,7 +134,7 @@ class HostedClusterSettings(Model):
     infra_id: Annotated[types.InfraId, FilledIn("the cluster's name, a hyphen for each dot")] = Field(
         alias="infraID",
         description="Infrastructure id of the HostedCluster, which must be the same there: the names of the role "
-        "assignments are made of it.",
+        "assignments derive from it.",
     )
     authentication: Authentication = Field(
         "managed-identities",

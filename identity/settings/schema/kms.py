@@ -108,7 +108,7 @@ class KmsSettings(Model):
             return KmsKey.model_validate({"keyVaultName": vault, "keyName": name, "keyVersion": version})
         except ValidationError as error:
             part = error.errors()[0]
-            raise refused(f"{part['loc'][0]}: {part['ctx']['reason'] or 'not of the form for one'}") from None
+            raise refused(f"{part['loc'][0]}: {part['ctx']['reason'] or 'not a valid value'}") from None
 
 
 def _check_suffix(suffix: str, cloud: Cloud, key_vault_type: Any) -> None:

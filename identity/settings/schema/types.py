@@ -163,7 +163,7 @@ ManagedClusterName = Annotated[
     str,
     ValueSpec(
         rule="managed-cluster-name",
-        accepted='the name of an AKS cluster: 1-63 letters, digits, "-" and "_", a letter or digit first and last',
+        accepted='the name of an AKS cluster: 1-63 letters, digits, "-" and "_", with a letter or digit at both ends',
         blank="<aks-cluster>",
         check=matching(r"[a-zA-Z0-9]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9])?"),
         guess=_with_hyphens,
@@ -177,7 +177,7 @@ def label_spec(what: str, blank: str, longest: int = 63, *, rule: str) -> ValueS
     """A label of the DNS, as Kubernetes and HyperShift take it for many names."""
     return ValueSpec(
         rule=rule,
-        accepted=f'{what}: 1-{longest} lower-case letters, digits and "-", not beginning or ending with "-"',
+        accepted=f'{what}: 1-{longest} lower-case letters, digits and "-", with a letter or digit at both ends',
         blank=blank,
         check=matching(rf"(?=.{{1,{longest}}}$){LABEL}"),
         guess=lambda text: _with_hyphens(text.lower()),
@@ -312,7 +312,7 @@ def _ip_range(text: str) -> str:
         raise ValueError from None
     network = interface.network
     if interface.ip != network.network_address:
-        raise ValueError("bits of the host are set")
+        raise ValueError("host bits are set")
     if any(map(network.subnet_of, PRIVATE_NETWORKS)):
         raise ValueError("a private network, which Key Vault refuses: allow its subnet in allowedSubnetIds")
     if any(map(network.overlaps, PRIVATE_NETWORKS)):
