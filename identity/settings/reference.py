@@ -166,6 +166,8 @@ def _default(field: FieldInfo) -> str:
             return f"`{value.value}`"
         case str() | int() as value:
             return f"`{value}`"
+        case (_, *_) as values:
+            return f"`[{', '.join(map(str, values))}]`"
     return "none"
 
 

@@ -90,6 +90,15 @@ def test_the_default_of_a_key_is_the_models_own() -> None:
     }
 
 
+def test_the_page_shows_a_list_that_is_a_default() -> None:
+    shown = {row.path: row.default for row in references() if row.default.startswith("`[")}
+
+    assert shown == {
+        "managementCluster.create.nodePool.zones": "`[1, 2, 3]`",
+        "hostedClusters[].serviceAccountSigningKey.published": "`[1]`",
+    }
+
+
 def test_a_project_file_without_a_schema_is_refused() -> None:
     with pytest.raises(ValueError, match='no line "config:"'):
         project_file("name: idstack\n")
