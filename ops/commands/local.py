@@ -14,7 +14,9 @@ from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, ROOT, local_paths
 from ops.stack.errors import CommandError
 
-_OF_A_RUNNING_CLOUD: Final = (["env"], ["exec"], ["shell"], ["seed"], ["requests"], ["contents"], ["issue-msi"])
+_OF_A_RUNNING_CLOUD: Final = frozenset(
+    {"env", "exec", "shell", "seed", "faults", "requests", "contents", "issue-msi", "recover"}
+)
 
 
 def local(context: typer.Context) -> None:
@@ -25,7 +27,8 @@ def local(context: typer.Context) -> None:
     owner`.
     """
     # Pods run in the directory where the local cloud was started, with this checkout's programs.
-    if context.args[:1] in _OF_A_RUNNING_CLOUD and "--help" not in context.args and local_cloud.record() is None:
+    needs_cloud = not _OF_A_RUNNING_CLOUD.isdisjoint(context.args[:1]) and "--help" not in context.args
+    if needs_cloud and local_cloud.record() is None:
         raise CommandError("there is no local cloud: `make up` creates one")
     directory = ROOT if context.args[:1] in (["start"], ["kubelet"]) else Path.cwd()
     raise typer.Exit(local_cloud.run(_with_secret(context.args), directory=directory))

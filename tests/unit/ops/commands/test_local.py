@@ -129,7 +129,7 @@ def test_what_a_command_is_given_belongs_to_it(
     assert ran[0][0][-5:] == ["kubectl", "--as", "hc1/disk", "get", "pods"]
 
 
-@pytest.mark.parametrize("command", ["env", "exec", "shell", "requests", "contents"])
+@pytest.mark.parametrize("command", ["env", "exec", "shell", "faults", "requests", "contents", "recover"])
 def test_without_a_local_cloud_the_way_to_one_is_told(
     engine: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]], command: str
 ) -> None:
