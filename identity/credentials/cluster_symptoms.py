@@ -44,7 +44,7 @@ ROWS: Final = (
         name="SecretNotYetValid",
         cause="the secret is before its `nbf`. Azure documents that a read still works; nobody signs in with it yet",
         evidence="`az keyvault secret list --vault-name <vault>`, member `attributes.notBefore`, and the clocks",
-        fix="set the clock right, or wait; if somebody edited `nbf`: {renewal}",
+        fix="correct the clock, or wait; if somebody edited `nbf`: {renewal}",
         words=("SecretNotYetValid", "secret that is not yet valid"),
     ),
     _vault(
@@ -70,7 +70,7 @@ ROWS: Final = (
     ),
     _vault(
         name="AccessDenied",
-        cause="the vault decides by access policies, so that no role counts",
+        cause="the vault uses access policies, so roles have no effect",
         evidence="`az keyvault show --name <vault> --query properties.enableRbacAuthorization`",
         fix="`az keyvault update --name <vault> --enable-rbac-authorization true`",
         words=("AccessDenied", "does not have secrets get permission"),
@@ -112,7 +112,7 @@ ROWS: Final = (
         name="NoSecretProviderClass",
         cause="the SecretProviderClass that the volume names does not exist in the pod's namespace",
         evidence="`kubectl get secretproviderclass --namespace <namespace>`",
-        fix="have it made: {objects}",
+        fix="create it: {objects}",
         words=("failed to get secretproviderclass",),
     ),
     _mount(
@@ -131,21 +131,21 @@ ROWS: Final = (
     ),
     _mount(
         name="VaultNotResolved",
-        cause="the nodes do not resolve the vault's name",
+        cause="the nodes cannot resolve the vault's name",
         evidence="`nslookup <vault>.vault.azure.net` in a pod of that node",
         fix=_NODE_NETWORK,
         words=("no such host",),
     ),
     _mount(
         name="VaultNotReached",
-        cause="the nodes do not reach the vault",
+        cause="the nodes cannot reach the vault",
         evidence="the network policies and routes of the nodes, and `kubectl logs` of the driver's Azure provider",
         fix=_NODE_NETWORK,
         words=("i/o timeout", "connection refused", "context deadline exceeded"),
     ),
     _mount(
         name="VolumeNotReadOnly",
-        cause="the pod's csi volume is not read-only, which the driver demands",
+        cause="the pod's csi volume is not read-only, which the driver requires",
         evidence=_POD,
         fix="set `readOnly: true` on the pod's csi volume",
         words=("Readonly is not true",),
@@ -178,7 +178,7 @@ ROWS: Final = (
     ),
     _pod(
         name="CrashLoopBackOff",
-        cause="the container ends again and again; its credential is mounted, or it would not have started",
+        cause="the container keeps exiting; its credential is mounted, or it would not have started",
         evidence="`kubectl logs --namespace <namespace> <pod> --previous`",
         fix="`idstack explain` with the AADSTS code or refusal in its log",
     ),
@@ -193,7 +193,7 @@ ROWS: Final = (
         name="CreateContainerConfigError",
         cause="a Secret or ConfigMap that the container's variables name does not exist",
         evidence=_POD,
-        fix="have it made: {objects}",
+        fix="create it: {objects}",
     ),
     _condition(
         name="ValidConfiguration",

@@ -35,7 +35,7 @@ ROWS: Final = (
     _symptom(
         name="AADSTS700016",
         cause="the tenant has no such application",
-        evidence="`az ad app show --id <client id>`; elsewhere `az ad app list --filter \"appId eq '<client id>'\"`",
+        evidence="`az ad app show --id <client id>`, signed in to this tenant and to others",
         fix="{recover} makes another application, with a new credential and its roles",
         login="correct the client id, or the tenant: the application is not in this one",
     ),
@@ -57,7 +57,7 @@ ROWS: Final = (
         name="AADSTS700024",
         cause="the assertion is not valid yet, or no longer: a clock is wrong, or a federated token is too old",
         evidence="`date -u` on the node and here",
-        fix="set the clock of the node right",
+        fix="correct the clock of the node",
         login="the federated token is too old: have it renewed, and check this machine's clock",
     ),
     _symptom(
@@ -78,14 +78,14 @@ ROWS: Final = (
         name="AADSTS53003",
         cause="a Conditional Access policy refuses the sign-in",
         evidence=f"{_SIGN_INS}, which name the policy",
-        fix="have the policy for workload identities let the identity in from the nodes' addresses",
+        fix="change the policy for workload identities so that it admits the identity from the nodes' addresses",
         login="Conditional Access forbids this way to sign in: use a service principal or `--login azure-cli`",
     ),
     _symptom(
         name="AADSTS7000215",
         cause="the client secret is wrong",
-        evidence="where the value comes from: the portal shows the secret's id beside it",
-        fix="put the value of the secret there, not its id",
+        evidence="the value that the client sends, beside the secret's id in the portal",
+        fix="configure the value of the secret, not its id",
     ),
     _symptom(
         name="AADSTS70021",
@@ -138,7 +138,7 @@ ROWS: Final = (
     ),
     _symptom(
         name="AADSTS90061",
-        cause="Entra ID does not reach the issuer's documents",
+        cause="Entra ID cannot reach the issuer's documents",
         evidence="`curl <issuerURL>/.well-known/openid-configuration` from outside of your network",
         fix="open the issuer's storage account to the public, then {repair}",
         login="make the issuer's metadata public: Entra ID does not reach it",

@@ -102,7 +102,7 @@ def examine(seen: Namespace, ask: AskProbe) -> Iterator[Examined]:
 def _mounting(seen: Namespace, pod: Document, name: str, result: Callable[..., Examined]) -> Examined | None:
     """What is broken until the pod has the file."""
     if name not in seen.classes:
-        return result("class", f"there is no SecretProviderClass {name}", f"have it made: {ON_PAPER['objects']}")
+        return result("class", f"there is no SecretProviderClass {name}", f"create it: {ON_PAPER['objects']}")
     if wrong := _wrong(seen.classes[name]["spec"]):
         return result("class", f"of {name}, {wrong}", f"have it written again: {ON_PAPER['objects']}")
     status = seen.statuses.get((_name(pod), name))

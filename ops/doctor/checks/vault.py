@@ -35,7 +35,7 @@ def _find_vault(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         )
     if not vault.uses_roles:
         yield Fault(
-            evidence=f"the vault {name} uses access policies, so that no role assignment counts",
+            evidence=f"the vault {name} uses access policies, so role assignments have no effect",
             fix=f"`az keyvault update --name {name} --enable-rbac-authorization true`",
         )
     if (own := state.own_vault) is None:

@@ -117,7 +117,7 @@ def test_a_client_secret_signs_in_and_a_wrong_or_expired_one_does_not(
     assert object_id_of(sign_in(f"{value}\n")) == pipeline.object_id
     wrong = refused(sign_in("wrong"), 7000215)
     expired = refused(sign_in(old), 7000222)
-    assert "put the value of the secret there, not its id" in wrong
+    assert "configure the value of the secret, not its id" in wrong
     assert "the secret has expired: make a new one" in expired
     assert old not in expired
 
