@@ -88,7 +88,7 @@ class NodePoolSettings(Model):
         "cannot be changed later.",
     )
     max_pods: Annotated[StrictInt, integer(10, 250, "pods")] = Field(
-        250, description="Most pods of a machine. It cannot be changed later."
+        250, description="Largest number of pods on a machine. It cannot be changed later."
     )
     os_sku: Literal["AzureLinux", "Ubuntu"] = Field(
         "AzureLinux", alias="osSKU", description="Operating system of the machines."

@@ -119,7 +119,7 @@ class HostedClusterObjectSettings(Model):
         Field(
             None,
             description="With `releaseImage` and without `kms`: how etcd is encrypted, `aescbc` with a key that the "
-            "stack makes, or `none`. Once etcd is encrypted, that stays (`docs/reference/hosted-clusters.md`).",
+            "stack makes, or `none`. Once encrypted, etcd stays encrypted (`docs/reference/hosted-clusters.md`).",
         )
     )
     manifest: dict[str, Any] | None = Field(None, description="Your part of the HostedCluster as a mapping.")
@@ -220,7 +220,8 @@ class HostedClusterSettings(Model):
     )
     topology: Topology | None = Field(
         None,
-        description="Where the API server is reached; a HostedCluster never changes between `Public` and the others.",
+        description="From where the API server can be reached; a HostedCluster never changes between `Public` and "
+        "the others.",
     )
     private: PrivateSettings | None = Field(
         None, description="Private access to the API server, with `PublicAndPrivate` and `Private`."

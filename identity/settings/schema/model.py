@@ -123,12 +123,12 @@ class CredentialSettings(Model):
     """Lifetime and renewal of the certificates that the stack issues."""
 
     lifetime_days: Annotated[StrictInt, integer(2, 730, "days")] = Field(
-        90, description="Lifetime of a certificate; a change counts from each certificate's next renewal on."
+        90, description="Lifetime of a certificate; a change applies from each certificate's next renewal."
     )
     renew_before_days: Annotated[StrictInt, integer(1, 729, "days")] = Field(
         45,
         description="How long before its end a certificate is renewed at the latest: at least a third of "
-        "`lifetimeDays`, of which 30 days are enough. Each identity is due at a time of its own, earlier by up to a "
+        "`lifetimeDays`, or 30 days if that is less. Each identity is due at a time of its own, earlier by up to a "
         "sixth of the time until then.",
     )
     key_size: Annotated[
@@ -139,7 +139,7 @@ class CredentialSettings(Model):
             blank=str(KEY_SIZES[0]),
             check=_key_size,
         ),
-    ] = Field(KEY_SIZES[0], description="Bits of a certificate's RSA key; a change counts from its next renewal on.")
+    ] = Field(KEY_SIZES[0], description="Bits of a certificate's RSA key; a change applies from its next renewal.")
     renewal: Literal["auto", "hold"] = Field(
         "auto", description="`hold` keeps the certificates that exist, for previews of pull requests."
     )

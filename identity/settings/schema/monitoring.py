@@ -25,7 +25,7 @@ class ExpiryAlertSettings(Model):
     """Alerts of Azure Monitor when a secret of the vault has 30 days left, and when it has expired."""
 
     action_group_ids: tuple[arm_ids.ActionGroupId, ...] = Field(
-        description="Action groups that are told, which exist already, by their resource ids."
+        description="Action groups that are notified, which exist already, by their resource ids."
     )
     severity: Literal["Sev0", "Sev1", "Sev2", "Sev3", "Sev4"] = Field(
         "Sev1", description="Severity of the alerts; `Sev0` is critical."
@@ -40,5 +40,5 @@ class MonitoringSettings(Model):
     )
     expiry_alerts: ExpiryAlertSettings | None = Field(
         None,
-        description="Azure Monitor alerts of secrets whose renewal did not come, also if nobody runs `idstack`.",
+        description="Azure Monitor alerts about secrets that were not renewed, even if nobody runs `idstack`.",
     )
