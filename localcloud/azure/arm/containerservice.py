@@ -28,7 +28,7 @@ from localcloud.azure.arm.node_group import NodeGroup
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, WrittenType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
-from localcloud.azure.shared.understood import Understood
+from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.arm_ids import in_lower_case
 from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
 from localcloud.core.cluster import ADMINISTRATOR, token
@@ -48,7 +48,7 @@ class ManagedClusters(WrittenType):
     reads = MappingProxyType(
         {
             "PUT": Understood.of(
-                body={**TRACKED, "sku": None, "kind": None, "identity": None, "properties": PROPERTIES}
+                body={**TRACKED, "sku": None, "kind": None, "identity": {ANY: None}, "properties": PROPERTIES}
             ),
             f"POST {_USER}": Understood.of("format server-fqdn"),
             f"POST {_ADMIN}": Understood.of("server-fqdn"),

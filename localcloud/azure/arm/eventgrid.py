@@ -19,7 +19,7 @@ from localcloud.azure.arm.insights import ACTION_GROUPS
 from localcloud.azure.arm.network_rules import subscription_resources
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, WrittenType, enumerated
 from localcloud.azure.shared.http import ServiceError
-from localcloud.azure.shared.understood import Understood
+from localcloud.azure.shared.understood import ANY, Understood
 from localcloud.core.store import Document
 
 SYSTEM_TOPICS: Final = "Microsoft.EventGrid/systemTopics"
@@ -99,7 +99,7 @@ class EventSubscriptions(WrittenType):
                     "properties": {
                         "eventDeliverySchema": None,
                         "filter": dict.fromkeys((*_FILTER, "includedEventTypes")),
-                        "destination": {"endpointType": None, "properties": None},
+                        "destination": {"endpointType": None, "properties": {ANY: None}},
                     }
                 }
             )

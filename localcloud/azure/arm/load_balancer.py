@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from localcloud.azure.arm.network_rules import (
 from localcloud.azure.arm.resource_type import TRACKED, Call, WrittenType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
-from localcloud.azure.shared.understood import Understood
+from localcloud.azure.shared.understood import ANY, Members, Understood
 from localcloud.core.store import Document
 
 _FRONTENDS: Final = "frontendIPConfigurations"
@@ -44,8 +44,11 @@ _ANSWERED: Final = ("provisioningState", "resourceGuid", "ipAddress", "ipConfigu
 _MINUTES: Final = range(4, 31)
 
 
-def _reads(properties: Iterable[str]) -> Understood:
-    members = dict.fromkeys((*properties, *_ANSWERED))
+_PART: Final[Members] = {ANY: None, "properties": {ANY: None}}
+
+
+def _reads(properties: Members) -> Understood:
+    members = {**dict.fromkeys(_ANSWERED), **properties}
     return Understood.of(body={**TRACKED, "sku": dict.fromkeys(_SKU), "properties": members})
 
 
@@ -53,7 +56,7 @@ class PublicIPAddresses(WrittenType):
     """Public addresses; a static one has its address from the start."""
 
     name = PUBLIC_ADDRESSES
-    reads = MappingProxyType({"PUT": _reads(_OF_AN_ADDRESS)})
+    reads = MappingProxyType({"PUT": _reads(dict.fromkeys(_OF_AN_ADDRESS))})
 
     async def put(self, call: Call) -> Response:
         resource, current = self.envelope(call, tracked=True), call.current
@@ -102,7 +105,7 @@ class LoadBalancers(WrittenType):
     """Load balancers, written as a whole: a PUT removes what it leaves out."""
 
     name = LOAD_BALANCERS
-    reads = MappingProxyType({"PUT": _reads(_PARTS)})
+    reads = MappingProxyType({"PUT": _reads(dict.fromkeys(_PARTS, _PART))})
 
     async def put(self, call: Call) -> Response:
         resource = self.envelope(call, tracked=True)

@@ -15,14 +15,16 @@ from typing import Any, Final
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import enumerated
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.understood import ANY, Members
 
 ADD_ON: Final = "azureKeyvaultSecretsProvider"
 DEFAULT_VERSION: Final = "1.35"
 _PATCH: Final = "4"  # the newest patch of each minor version
 # ManagedClusterProperties of `managedClusters.json` 2025-09-01: what a PUT may set is kept, and what the service
-# answers may come back.
-PROPERTIES: Final = dict.fromkeys(
-    (
+# answers may come back. A profile is an object, or several of them.
+PROPERTIES: Final[Members] = {
+    name: {ANY: None} if name.endswith(("Profile", "Profiles")) else None
+    for name in (
         *("aadProfile", "addonProfiles", "agentPoolProfiles", "aiToolchainOperatorProfile", "apiServerAccessProfile"),
         *("autoScalerProfile", "autoUpgradeProfile", "azureMonitorProfile", "azurePortalFQDN", "bootstrapProfile"),
         *("currentKubernetesVersion", "disableLocalAccounts", "diskEncryptionSetID", "dnsPrefix", "enableRBAC"),
@@ -34,7 +36,7 @@ PROPERTIES: Final = dict.fromkeys(
         *("status", "storageProfile", "supportPlan", "upgradeSettings", "windowsProfile"),
         "workloadAutoScalerProfile",
     )
-)
+}
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 _PREFIX: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?")
 _VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?")

@@ -162,8 +162,10 @@ class StoredType(ResourceType):
         """`id`, `name`, `type` of what a PUT writes; of a tracked type also `location` and `tags`.
 
         Raises:
-            ServiceError: no location, or another location than the existing resource has.
+            ServiceError: no resource group; no location, or another location than the existing resource has.
         """
+        if call.path.group_id is None:
+            raise errors.not_emulated(f"{self.name} outside of a resource group")
         resource = {"id": self.canonical_id(call.path), "name": call.path.name, "type": self.name}
         if not tracked:
             return resource
@@ -219,8 +221,8 @@ def collection(resources: Iterable[Mapping[str, Any]]) -> JSONResponse:
 def page(call: Call, resources: Iterable[Mapping[str, Any]]) -> JSONResponse:
     """The answer to a list request, as many as `$top` asks for, with the link to those after them; raises 400."""
     entries, asked, begin = list(resources), call.query.get("$top", ""), call.query.get("$skiptoken", "0")
-    for name, text in (("$top", asked or "1"), ("$skiptoken", begin)):
-        if not text.isdecimal():
+    for name, text, least in (("$top", asked or "1", 1), ("$skiptoken", begin, 0)):
+        if not text.isdecimal() or int(text) < least:
             raise errors.bad_request(f"The value '{text}' of the query parameter '{name}' is not valid.")
     end = int(begin) + int(asked) if asked else len(entries)
     link = {"nextLink": str(call.url.include_query_params(**{"$skiptoken": str(end)}))} if end < len(entries) else {}

@@ -164,9 +164,7 @@ class NetworkSecurityGroups(WrittenType):
 
 def write_subnet(call: Call, network_id: str, name: str, wanted: dict[str, Any]) -> None:
     """Write one subnet of a network; raises 400 for a range that does not fit, or a dangling reference."""
-    owner = call.resources.get(network_id)
-    if owner is None:  # of a path outside a resource group
-        raise errors.parent_not_found(call.path, SUBNETS, "write")
+    owner = call.resources.get(network_id) or {}
     check_name(name, NAME)
     full_id = f"{owner['id']}/subnets/{name}"
     prefix = wanted.get("addressPrefix") or next(iter(wanted.get("addressPrefixes") or []), None)

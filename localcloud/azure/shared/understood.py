@@ -119,6 +119,20 @@ def first_unknown(body: Mapping[str, Any], known: Members) -> Sequence[str] | No
     return None
 
 
+def first_ill_typed(body: Mapping[str, Any], known: Members) -> Sequence[str] | None:
+    """The path of the first member that should have members and is neither a JSON object nor a list of them."""
+    for name, value in body.items():
+        below = known.get(name)
+        if below is None or value is None:
+            continue
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(item, Mapping):
+                return (name,)
+            if (path := first_ill_typed(item, below)) is not None:
+                return (name, *path)
+    return None
+
+
 def without_nulls(body: dict[str, Any]) -> dict[str, Any]:
     """A JSON object without the members that are null, at any depth."""
     return {name: _without_nulls(value) for name, value in body.items() if value is not None}

@@ -106,6 +106,23 @@ def test_a_member_of_a_body_that_it_does_not_know_is_refused(operation: Operatio
     _assert_refused(_sent(cloud, operation, data=form))
 
 
+# These are at any scope, or name a scope themselves.
+_ANYWHERE: Final = ("Microsoft.Authorization", "Microsoft.Insights", "Microsoft.Resources")
+_IN_A_GROUP: Final = [
+    operation.path
+    for operation in _ALL
+    if (operation.service, operation.method) == ("arm", "PUT") and not operation.path.startswith(_ANYWHERE)
+]
+
+
+@pytest.mark.parametrize("type_name", [name for name in _IN_A_GROUP if name != "Microsoft.KeyVault/vaults/secrets"])
+def test_nothing_is_written_outside_of_a_resource_group(type_name: str, cloud: CoverageCloud) -> None:
+    namespace, *types = type_name.split("/")
+    path = f"{SUBSCRIPTION}/providers/{namespace}" + "".join(f"/{name}/one" for name in types)
+    answer = cloud.call("PUT", path, {"location": "eastus"} if len(types) == 1 else {})
+    assert (answer.status_code, f"{type_name} outside of a resource group" in answer.text) == (501, True), answer.text
+
+
 def test_what_clients_send_for_diagnostics_is_taken(cloud: CoverageCloud) -> None:
     operation = Operation("keyvault", "GET", "/secrets")
     sent = {

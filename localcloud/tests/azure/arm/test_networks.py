@@ -73,11 +73,6 @@ def test_a_put_of_a_network_replaces_its_subnets(world: ArmWorld) -> None:
     assert world.call("GET", SUBNET).status_code == 404
 
 
-def test_a_subnet_outside_a_resource_group_has_no_network(world: ArmWorld) -> None:
-    path = f"{SUBSCRIPTION}/providers/Microsoft.Network/virtualNetworks/hc1-vnet/subnets/default"
-    assert error(world.call("PUT", path, subnet_body()))[:2] == (404, "ParentResourceNotFound")
-
-
 def test_a_deleted_network_takes_its_links_along(world: ArmWorld) -> None:
     make(world)
     assert world.call("DELETE", VNET).status_code == 200
