@@ -37,7 +37,7 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
 from localcloud.azure.shared.http import ServiceError, bearer, json_object, service_app
-from localcloud.azure.shared.understood import check_headers, check_query, first_ill_typed, first_unknown, without_nulls
+from localcloud.azure.shared.understood import check_headers, check_objects, check_query, first_unknown, without_nulls
 from localcloud.azure.tenant.resources import audiences
 from localcloud.azure.tenant.tokens import Caller, InvalidTokenError
 
@@ -130,8 +130,7 @@ async def _understood(request: Request, resource_type: ResourceType, path: ArmPa
     known = {**ANSWERED, **(reads.body or {})}
     if (unknown := first_unknown(body, known)) is not None:
         raise unknown_member(resource_type, operation, unknown)
-    if (ill_typed := first_ill_typed(body, known)) is not None:
-        raise errors.invalid_content(f"{'.'.join(ill_typed)}: a JSON object is expected")
+    check_objects(body, known)
     return without_nulls(body) if method == "PUT" else body
 
 

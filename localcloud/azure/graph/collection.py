@@ -184,7 +184,7 @@ class Collection(ABC):
         entry = self.owned(request)
         wanted = (await json_object(request)).get("passwordCredential") or {}
         start, end = representation.password_dates(wanted)
-        password, value = PasswordCredential.issue(wanted.get("displayName"), end)
+        password, value = PasswordCredential.issue(representation.text(wanted, "displayName"), end)
         password = replace(password, start=start)
         self.directory.update(replace(entry, passwords=(*entry.passwords, password)))
         answer = {**representation.password_json(password), "secretText": value}

@@ -28,7 +28,7 @@ from localcloud.azure.shared.odata_filter import (
     Path,
     Value,
 )
-from localcloud.azure.shared.understood import Understood, check_headers, check_query, first_unknown
+from localcloud.azure.shared.understood import Understood, check_headers, check_objects, check_query, first_unknown
 
 _FILTERABLE = frozenset(
     {"id", "appId", "displayName", "uniqueName", "servicePrincipalType", "signInAudience", "accountEnabled"}
@@ -64,9 +64,10 @@ def route(
     async def checked(request: Request) -> Response:
         check_query(request, understood.query, refusal)
         check_headers(request.headers, understood.headers, refusal)
-        body = representation.without_annotations(await json_object(request))
-        if isinstance(body, dict) and (unknown := first_unknown(body, understood.body or {})) is not None:
+        body, known = representation.without_annotations(await json_object(request)), understood.body or {}
+        if (unknown := first_unknown(body, known)) is not None:
             raise representation.invalid_property(unknown[-1])
+        check_objects(body, known)
         return await handler(request)
 
     return Route(path, checked, methods=[method])

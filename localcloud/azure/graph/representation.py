@@ -66,6 +66,7 @@ _PRINCIPAL_DEFAULTS: Mapping[str, Any] = {
     "preferredSingleSignOnMode": None,
     "samlSingleSignOnSettings": None,
 }
+_TEXTS = frozenset({"alternativeNames", "identifierUris", "notificationEmailAddresses", "tags"})
 # Further members that Graph has and the local cloud does not (Graph v1.0 reference).
 _NOT_EMULATED: Mapping[type[Application | ServicePrincipal], frozenset[str]] = {
     Application: frozenset(
@@ -136,7 +137,11 @@ def writable(body: Mapping[str, Any], kind: type[Application | ServicePrincipal]
             raise not_emulated("graph", f"the property {name} of {TYPES[kind].rpartition('.')[2]}")
         if name not in known and name not in structural:
             raise invalid_property(name)
-    return {name: value for name, value in body.items() if name in known}
+    properties = {name: value for name, value in body.items() if name in known}
+    for name in _TEXTS & properties.keys():
+        if not isinstance(properties[name], list) or not all(isinstance(item, str) for item in properties[name]):
+            raise _ill_typed("Collection(Edm.String)")
+    return properties
 
 
 def members(kind: type[Application | ServicePrincipal]) -> Members:
@@ -146,12 +151,25 @@ def members(kind: type[Application | ServicePrincipal]) -> Members:
     return {**dict.fromkeys((*known, *structural, *_NOT_EMULATED[kind])), "keyCredentials": _KEY}
 
 
+def text(body: Mapping[str, Any], name: str) -> str | None:
+    """A member that is a text or null; raises 400."""
+    value = body.get(name)
+    if value is not None and not isinstance(value, str):
+        raise _ill_typed("Edm.String")
+    return value
+
+
+def _ill_typed(expected: str) -> ServiceError:
+    message = f"Cannot convert a value to the expected type '{expected}'."
+    return ServiceError(400, "Request_BadRequest", message)
+
+
 def invalid_property(name: str) -> ServiceError:
     """400 for a property that Graph does not know there."""
     return ServiceError(400, "Request_BadRequest", f"Invalid property '{name}'.")
 
 
-def without_annotations(value: object) -> object:
+def without_annotations(value: Any) -> Any:
     """A JSON value without the annotations of OData (`@odata.type`), which may stand at any object of a request."""
     if isinstance(value, Mapping):
         return {name: without_annotations(member) for name, member in value.items() if not _is_annotation(name)}
@@ -164,7 +182,10 @@ def _is_annotation(name: str) -> bool:
 
 def owners(body: Mapping[str, Any]) -> tuple[str, ...]:
     """Object ids from `owners@odata.bind`, whose entries are URLs of directory objects."""
-    return tuple(str(url).rstrip("/").rpartition("/")[2] for url in body.get(OWNERS, ()))
+    bound = body.get(OWNERS) or []
+    if not isinstance(bound, list):
+        raise _ill_typed("Collection(Edm.String)")
+    return tuple(str(url).rstrip("/").rpartition("/")[2] for url in bound)
 
 
 def key_credentials(body: list[dict[str, Any]], existing: tuple[KeyCredential, ...]) -> list[KeyCredential]:
@@ -199,7 +220,7 @@ def _key_credential(body: dict[str, Any], existing: Mapping[str, KeyCredential])
             400, "Request_BadRequest", f"Cannot convert the literal '{key_id}' to the expected type 'Edm.Guid'."
         )
     certificate = _certificate(content)
-    key = KeyCredential.of(certificate, key_id=key_id, display_name=body.get("displayName"))
+    key = KeyCredential.of(certificate, key_id=key_id, display_name=text(body, "displayName"))
     start, end = _date(body, "startDateTime", key.start), _date(body, "endDateTime", key.end)
     if not key.start <= start:
         raise ServiceError(400, "KeyCredentialsInvalidStartDate", "Key credential start date is invalid.")

@@ -174,17 +174,20 @@ def _ekus(properties: Mapping[str, Any]) -> Sequence[x509.ObjectIdentifier]:
 
 def _usage(properties: Mapping[str, Any]) -> x509.KeyUsage:
     asked = properties.get("key_usage") or _USAGE
-    if not isinstance(asked, (list, tuple)) or not set(asked) <= _USAGES.keys():
+    if not isinstance(asked, (list, tuple)) or any(name not in tuple(_USAGES) for name in asked):
         raise errors.bad_parameter(f"Property policy.x509_props.key_usage has invalid value: {', '.join(_USAGES)}.")
     return x509.KeyUsage(**{keyword: name in asked for name, keyword in _USAGES.items()})
 
 
 def _names(sans: Mapping[str, Any]) -> list[x509.GeneralName]:
-    return [
-        *(x509.DNSName(str(name)) for name in sans.get("dns_names") or ()),
-        *(x509.RFC822Name(str(address)) for address in sans.get("emails") or ()),
-        *(_user_name(str(name)) for name in sans.get("upns") or ()),
-    ]
+    try:
+        return [
+            *(x509.DNSName(str(name)) for name in sans.get("dns_names") or ()),
+            *(x509.RFC822Name(str(address)) for address in sans.get("emails") or ()),
+            *(_user_name(str(name)) for name in sans.get("upns") or ()),
+        ]
+    except (TypeError, ValueError):
+        raise errors.bad_parameter("Property policy.x509_props.sans has invalid value: lists of names.") from None
 
 
 def _user_name(name: str) -> x509.OtherName:

@@ -65,8 +65,12 @@ class Understood:
         """Refuse the request if it has anything else; the body is checked if it is JSON."""
         check_query(request, self.query, refusal)
         check_headers(request.headers, self.headers, refusal)
-        if self.body is not None and (path := first_unknown(await json_object(request), self.body)) is not None:
+        if self.body is None:
+            return
+        body = await json_object(request)
+        if (path := first_unknown(body, self.body)) is not None:
             raise refusal(f"the member {'.'.join(path)} of the body")
+        check_objects(body, self.body)
 
 
 def operation(service: str, path: str, handler: Handler, *methods: str, reads: Understood | None = None) -> Route:
@@ -119,18 +123,21 @@ def first_unknown(body: Mapping[str, Any], known: Members) -> Sequence[str] | No
     return None
 
 
-def first_ill_typed(body: Mapping[str, Any], known: Members) -> Sequence[str] | None:
-    """The path of the first member that should have members and is neither a JSON object nor a list of them."""
+def check_objects(body: Mapping[str, Any], known: Members, *path: str) -> None:
+    """Refuse a member, at `path` or below, that should have members and has none; raises 400."""
     for name, value in body.items():
         below = known.get(name)
         if below is None or value is None:
             continue
         for item in value if isinstance(value, list) else [value]:
             if not isinstance(item, Mapping):
-                return (name,)
-            if (path := first_ill_typed(item, below)) is not None:
-                return (name, *path)
-    return None
+                raise ServiceError(
+                    400,
+                    "InvalidRequestContent",
+                    "The request content was invalid and could not be deserialized: "
+                    f"'{'.'.join((*path, name))}: a JSON object is expected'.",
+                )
+            check_objects(item, below, *path, name)
 
 
 def without_nulls(body: dict[str, Any]) -> dict[str, Any]:

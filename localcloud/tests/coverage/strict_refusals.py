@@ -92,6 +92,7 @@ def _trusting(cloud: CoverageCloud, *bodies: Mapping[str, Any]) -> httpx.Respons
 
 
 STRICT_GRAPH: Final[Mapping[str, Provoke]] = {
+    "value of another type": lambda cloud: cloud.graph("POST", "/applications", {"displayName": "a", "tags": "one"}),
     "query option that is not emulated": lambda cloud: cloud.graph("GET", "/applications", expand="extensions"),
     "count without the header": lambda cloud: cloud.graph("GET", "/applications/$count"),
     "page of no size": lambda cloud: cloud.graph("GET", "/applications", top="1000"),

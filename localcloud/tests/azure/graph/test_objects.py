@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ssl
 import uuid
+from typing import Any
 
 import httpx
+import pytest
 
 from identity.aks.login import AKS_CLIENT_APP_ID
 from identity.clouds import LOCAL_TENANT_ID
@@ -13,7 +15,7 @@ from localcloud.azure.graph.api import app
 from localcloud.azure.graph.permissions import WRITE_ALL, WRITE_OWNED
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.tests.azure.graph.world import GRAPH, As, code, created, signed_in, values
+from localcloud.tests.azure.graph.world import GRAPH, As, code, created, key, signed_in, values
 from localcloud.tests.hosts import Certificates, Serve
 
 
@@ -159,6 +161,22 @@ def test_what_clients_of_graph_send_beside_the_reference_is_taken(graph: httpx.C
     assert changed.status_code == httpx.codes.NO_CONTENT
     assert (found["displayName"], found["web"]) == ("b", {"homePageUrl": "h"})
     assert "/beta/$metadata" in found["@odata.context"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"tags": "one"},
+        {"identifierUris": [7]},
+        {"owners@odata.bind": 7},
+        {"keyCredentials": ["one"]},
+        {"keyCredentials": [key(displayName=7)]},
+    ],
+    ids=lambda body: next(iter(body)),
+)
+def test_a_value_of_another_type_is_refused_and_not_kept(graph: httpx.Client, body: dict[str, Any]) -> None:
+    assert graph.post("/applications", json={"displayName": "a", **body}).status_code == 400
+    assert values(graph.get("/applications", params={"$filter": "displayName eq 'a'"})) == []
 
 
 def test_a_property_of_beta_alone_is_null_there_and_unknown_elsewhere(graph: httpx.Client) -> None:

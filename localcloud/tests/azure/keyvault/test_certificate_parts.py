@@ -137,6 +137,15 @@ def test_a_member_of_a_policy_that_is_not_known_is_refused(ask: Any) -> None:
     assert "policy.x509_props.colour" in refused.text
 
 
+@pytest.mark.parametrize("sans", [{"dns_names": 7}, {"dns_names": ["ä"]}, {"emails": "ä"}, {"upns": ["a" * 300]}])
+def test_other_names_that_no_certificate_can_have_are_refused(ask: Any, sans: dict[str, Any]) -> None:
+    asked = {"subject": "CN=disk", "sans": sans}
+    refused = ask("POST", "/certificates/two/create", {"policy": {**POLICY, "x509_props": asked}})
+
+    assert error(refused)[:2] == (400, "BadParameter")
+    assert "policy.x509_props.sans" in refused.text
+
+
 def test_a_key_keeps_what_it_was_made_with(ask: Any) -> None:
     body = {
         "kty": "RSA",

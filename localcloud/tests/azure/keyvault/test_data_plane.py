@@ -274,6 +274,9 @@ def test_a_key_is_made_and_used(vault: ArmWorld) -> None:
     assert len(second.json()["key"]["n"]) == 512, "3072 bits in base64url"
     used = vault.vault("POST", f"{kid.removeprefix(URI)}/encrypt", ALGORITHMS, caller=officer)
     assert used.json()["kid"] == kid
+    for wrong in ({"attributes": "enabled"}, {"key_ops": [["encrypt"]]}):
+        refused = vault.vault("POST", "/keys/etcd/create", {"kty": "RSA", **wrong}, caller=officer)
+        assert error(refused)[:2] == (400, "BadParameter")
     elliptic = vault.vault("POST", "/keys/etcd/create", {"kty": "EC"}, caller=officer)
     assert error(elliptic)[:2] == (501, "NotEmulated")
 
