@@ -3,5 +3,5 @@
 `python -m localcloud start --cluster apiserver` chooses it, once per local cloud. Admission, RBAC, custom
 resource definitions with their CEL rules, strict validation, namespace deletion, service accounts and garbage
 collection are then the real ones. Two things stay the local kubelet's: it has no scheduler beside it, because there is
-one node, and it keeps the pods of Deployments itself, without ReplicaSets.
+one node, and it keeps Deployments, their ReplicaSets and pods itself.
 """

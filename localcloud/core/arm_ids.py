@@ -36,5 +36,5 @@ def in_lower_case(full_id: str) -> str:
 
 
 def role_definition_id(subscription: str, guid: str) -> str:
-    """ARM id of a built-in role."""
+    """ARM id of a role definition, built in or custom."""
     return f"{subscription_id(subscription)}/providers/Microsoft.Authorization/roleDefinitions/{guid}"

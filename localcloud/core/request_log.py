@@ -25,7 +25,7 @@ class LoggedRequest:
     time: str
     """RFC 3339, UTC."""
     service: str
-    """As in `LocalEnvironment.ports`: entra, arm, graph, keyvault, blob, imds, aks-webhooks."""
+    """As in `localcloud.azure.shared.matching.SERVICES`: entra, arm, graph, keyvault, blob, imds, aks-webhooks."""
     method: str
     host: str
     path: str

@@ -46,7 +46,7 @@ class StateDirectory:
 
     @property
     def environment_file(self) -> Path:
-        """The record of the endpoints, `identity.clouds.LocalEnvironment` as JSON."""
+        """The record of the endpoints, `localcloud.core.clouds.LocalEnvironment` as JSON."""
         return self.root / "environment.json"
 
     @property

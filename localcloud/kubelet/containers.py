@@ -116,10 +116,8 @@ class Container:
             await asyncio.sleep(next(waits))
 
     async def _run_once(self) -> int:
-        if probe := probes.unsupported(self._spec):
-            raise commands.ConfigError(
-                f"{probe}: the local kubelet probes by httpGet in readinessProbe and livenessProbe only"
-            )
+        if problem := probes.problem_of(self._spec):
+            raise commands.ConfigError(problem)
         node = self._node
         command = await commands.build(self._pod, self._spec, self._tree, node.machine, node.cluster)
         namespace, pod, name = self._pod["metadata"]["namespace"], self._pod["metadata"]["name"], self._spec["name"]

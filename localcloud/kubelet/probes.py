@@ -75,17 +75,20 @@ class HttpProbe:
         return HttpGet.of(self.url, self.headers)
 
 
-def unsupported(container: dict[str, Any]) -> str | None:
-    """The name of a probe that this kubelet cannot run, None if there is none."""
-    names = ("readinessProbe", "livenessProbe", "startupProbe")
-    return next(
-        (name for name in names if name in container and (name == "startupProbe" or "httpGet" not in container[name])),
-        None,
-    )
+def problem_of(container: dict[str, Any]) -> str | None:
+    """Why a probe of the container cannot run here, None if each can."""
+    for name in ("readinessProbe", "livenessProbe", "startupProbe"):
+        probe = container.get(name)
+        if probe is not None and (name == "startupProbe" or "httpGet" not in probe):
+            return f"{name}: the local kubelet probes by httpGet in readinessProbe and livenessProbe only"
+        if probe is not None and _port(container, probe["httpGet"]["port"]) is None:
+            return f"{name}: the container has no port named {probe['httpGet']['port']}"
+    return None
 
 
-def _port(container: dict[str, Any], port: int | str) -> int:
+def _port(container: dict[str, Any], port: int | str) -> int | None:
+    """A port by its number, or by a name that the container declares; None for another name."""
     if isinstance(port, int) or port.isdecimal():
         return int(port)
     ports: dict[str, int] = {port.get("name", ""): port["containerPort"] for port in container.get("ports", [])}
-    return ports[port]
+    return ports.get(port)

@@ -189,16 +189,16 @@ class Volumes:
         secret = await self._cluster.secret(self._pod["metadata"]["namespace"], name)
         if secret is None:
             return _absent(f'secret "{name}" not found', source)
-        return _items({key: base64.b64decode(value) for key, value in secret.get("data", {}).items()}, name, source)
+        data = {key: base64.b64decode(value) for key, value in secret.get("data", {}).items()}
+        return _items(data, "secret", name, source)
 
     async def _config_map(self, name: str, source: Mapping[str, Any]) -> Payload:
         config_map = await self._cluster.config_map(self._pod["metadata"]["namespace"], name)
         if config_map is None:
             return _absent(f'configmap "{name}" not found', source)
-        binary = {key: base64.b64decode(value) for key, value in config_map.get("binaryData", {}).items()}
-        return _items(
-            {**{key: text.encode() for key, text in config_map.get("data", {}).items()}, **binary}, name, source
-        )
+        data = {key: text.encode() for key, text in config_map.get("data", {}).items()}
+        data |= {key: base64.b64decode(value) for key, value in config_map.get("binaryData", {}).items()}
+        return _items(data, "config", name, source)
 
 
 def _absent(reason: str, source: Mapping[str, Any]) -> Payload:
@@ -207,8 +207,8 @@ def _absent(reason: str, source: Mapping[str, Any]) -> Payload:
     raise MountError(reason)
 
 
-def _items(data: Mapping[str, bytes], name: str, source: Mapping[str, Any]) -> Payload:
-    """All keys as files, or the chosen `items` at their paths and modes."""
+def _items(data: Mapping[str, bytes], kind: str, name: str, source: Mapping[str, Any]) -> Payload:
+    """All keys as files, or the chosen `items` at their paths and modes; `kind` is Kubernetes' word for the keys."""
     mode = source.get("defaultMode", _DEFAULT_MODE)
     if "items" not in source:
         return {key: File(content, mode) for key, content in data.items()}
@@ -217,7 +217,7 @@ def _items(data: Mapping[str, bytes], name: str, source: Mapping[str, Any]) -> P
         if item["key"] in data:
             payload[item["path"]] = File(data[item["key"]], item.get("mode", mode))
         elif not source.get("optional"):
-            raise MountError(f"references non-existent secret key: {item['key']} of {name}")
+            raise MountError(f"references non-existent {kind} key: {item['key']} of {name}")
     return payload
 
 

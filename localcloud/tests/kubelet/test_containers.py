@@ -145,6 +145,10 @@ def test_variables_come_from_the_pod_from_objects_and_from_each_other(cluster: C
             {"startupProbe": {"httpGet": {"port": 1}}},
             "startupProbe: the local kubelet probes by httpGet in readinessProbe and livenessProbe only",
         ),
+        (
+            {"livenessProbe": {"httpGet": {"port": "web"}}, "ports": [{"name": "metrics", "containerPort": 80}]},
+            "livenessProbe: the container has no port named web",
+        ),
     ],
 )
 def test_a_container_that_cannot_be_configured_reports_why(

@@ -117,6 +117,10 @@ def test_a_pod_waits_for_its_secret_and_follows_its_changes(cluster: ClusterApi,
             "references non-existent secret key: none of azure-cloud-config",
         ),
         (
+            {"configMap": {"name": "settings", "items": [{"key": "none", "path": "p"}]}},
+            "references non-existent config key: none of settings",
+        ),
+        (
             {"secret": {"secretName": "azure-cloud-config", "items": [{"key": "cloud", "path": "../p"}]}},
             "invalid path: must not contain '..': ../p",
         ),
@@ -149,6 +153,7 @@ def test_a_volume_that_can_not_be_had_holds_the_pod_up(
     cluster: ClusterApi, kubelet: Kubelet, source: Object, message: str
 ) -> None:
     cluster.create(SECRETS, SECRET)
+    cluster.create(CONFIG_MAPS, config_map("settings", {"key": "value"}))
 
     cluster.create(PODS, pod("web", {"name": "v", **source}))
 
