@@ -18,7 +18,7 @@ import pulumi_azuread
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from emulated.azuread import application
+from emulated.azuread.application import PREFIX, ApplicationResource
 from emulated.azuread.resource import GraphResource, OpenSession, exists_already, failed
 from emulated.azuread.schema import APPLICATION_ID, RFC3339, UUID, Argument, Schema, one_of
 from emulated.client import RefusalError
@@ -57,7 +57,7 @@ class ApplicationCertificateResource(GraphResource):
         plain = unwrap(inputs)
         key_id = plain.get("keyId") or str(uuid.uuid4())
         path = plain["applicationId"]
-        object_id = path.removeprefix(application.PREFIX)
+        object_id = path.removeprefix(PREFIX)
         id = f"{object_id}/{_KIND}/{key_id}"
         credential = {
             "keyId": key_id,
@@ -72,7 +72,7 @@ class ApplicationCertificateResource(GraphResource):
             if any(certificate["keyId"].lower() == key_id.lower() for certificate in current):
                 raise exists_already("azuread_application_certificate", id)
             added = {name: value for name, value in credential.items() if value is not None}
-            self._write(path, [*current, added], f"Adding certificate for {application.printed_id(path)}")
+            self._write(path, [*current, added], f"Adding certificate for {ApplicationResource.printed(path)}")
             # It is registered. It must be in the state even if the wait for the replicas is interrupted.
             with suppress(PluginInterruptedError):
                 self.session().graph.wait(
@@ -82,7 +82,7 @@ class ApplicationCertificateResource(GraphResource):
 
     def live(self, id: str, state: Props) -> Props | None:
         object_id, key_id = _parsed(id)
-        path = f"{application.PREFIX}{object_id}"
+        path = f"{PREFIX}{object_id}"
         credential = self._find(path, key_id)
         if credential is None:
             return None
@@ -99,7 +99,7 @@ class ApplicationCertificateResource(GraphResource):
 
     def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
         object_id, key_id = _parsed(id)
-        path = f"{application.PREFIX}{object_id}"
+        path = f"{PREFIX}{object_id}"
         with self._locks[object_id]:
             kept = [
                 credential for credential in self._credentials(path) if credential["keyId"].lower() != key_id.lower()
@@ -121,7 +121,7 @@ class ApplicationCertificateResource(GraphResource):
         try:
             credentials: list[dict[str, Any]] = self.session().graph.get(path)["keyCredentials"]
         except RefusalError as error:
-            raise failed(f"Retrieving {application.printed_id(path)}", error) from None
+            raise failed(f"Retrieving {ApplicationResource.printed(path)}", error) from None
         return credentials
 
     def _write(self, path: str, credentials: list[dict[str, Any]], doing: str) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import metadata
-from typing import Any, Final
+from typing import Final
 
-from emulated.azuread.application import PREFIX as APPLICATION_PREFIX
-from emulated.azuread.application import ApplicationResource, application_state
+from emulated.azuread.application import ApplicationResource
 from emulated.azuread.application_certificate import ApplicationCertificateResource
 from emulated.azuread.graph import RETRY, GraphClient
-from emulated.azuread.resource import GraphSession, OpenSession
-from emulated.azuread.service_principal import PREFIX as PRINCIPAL_PREFIX
-from emulated.azuread.service_principal import ServicePrincipalResource, principal_state
+from emulated.azuread.resource import GraphSession, OpenSession, OwnedResource
+from emulated.azuread.service_principal import ServicePrincipalResource
 from emulated.client import DeployerCredential, RestClient
 from emulated.settings import AzureProviderSettings, check_settings, not_emulated
 from plugin import Checked, PluginError, Props, Provider, Resource, unwrap
@@ -39,9 +38,11 @@ class AzureAd(Provider):
         self._session: GraphSession | None = None
         self._resources = {token: factory(self._open_session) for token, factory in RESOURCES.items()}
         self._functions: Mapping[str, Callable[[Props], Props]] = {
-            "azuread:index/getApplication:getApplication": self._get_application,
+            "azuread:index/getApplication:getApplication": partial(self._only, "application", ApplicationResource),
             "azuread:index/getClientConfig:getClientConfig": self._get_client_config,
-            "azuread:index/getServicePrincipal:getServicePrincipal": self._get_service_principal,
+            "azuread:index/getServicePrincipal:getServicePrincipal": partial(
+                self._only, "service principal", ServicePrincipalResource
+            ),
         }
 
     def check_config(self, urn: str, old: Props | None, new: Props) -> Checked:
@@ -76,27 +77,19 @@ class AzureAd(Provider):
             "objectId": session.object_id,
         }
 
-    def _get_application(self, args: Props) -> Props:
-        application = self._only("application", "/applications", args)
-        return {"id": f"{APPLICATION_PREFIX}{application['id']}", **application_state(application)}
-
-    def _get_service_principal(self, args: Props) -> Props:
-        principal = self._only("service principal", "/servicePrincipals", args)
-        return {"id": f"{PRINCIPAL_PREFIX}{principal['id']}", **principal_state(principal)}
-
-    def _only(self, kind: str, path: str, args: Props) -> dict[str, Any]:
-        """The one object that the arguments select; raises PluginError for none or several."""
+    def _only(self, kind: str, resource: type[OwnedResource], args: Props) -> Props:
+        """The state of the one object that the arguments select; raises PluginError for none or several."""
         selectors = [name for name in args if name in _SELECTORS]
         if len(selectors) != 1 or len(args) != 1:
             raise PluginError(f"looking up an {kind}: give exactly one of {', '.join(_SELECTORS)}")
         name = selectors[0]
         quoted = str(args[name]).replace("'", "''")
-        objects = self._open_session().graph.matching(path, f"{_SELECTORS[name]} eq '{quoted}'")
+        objects = self._open_session().graph.matching(resource.prefix.rstrip("/"), f"{_SELECTORS[name]} eq '{quoted}'")
         if not objects:
             raise PluginError(f"No {kind} found with {name}: {args[name]}")
         if len(objects) > 1:
             raise PluginError(f"Found multiple {kind}s with {name}: {args[name]}")
-        return objects[0]
+        return {"id": f"{resource.prefix}{objects[0]['id']}", **resource.state_of(objects[0])}
 
     def _open_session(self) -> GraphSession:
         if self._session is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from emulated import sdk_types
 from emulated.azuread.graph import GraphClient
@@ -88,6 +88,73 @@ class GraphResource(Resource):
 
     def _marked(self, state: Props, inputs: Props) -> Props:
         return self.schema.sealed(mark_secrets(state, inputs))
+
+
+class OwnedResource(GraphResource):
+    """An application or a service principal: it has owners, and its id is its path at Graph, `prefix<object id>`."""
+
+    prefix: ClassVar[str]
+    title: ClassVar[str]
+    deleting: ClassVar[str]
+    """The provider's word for a deletion in an error."""
+    not_in_graph: ClassVar[str]
+    """The argument that only the state has."""
+
+    @classmethod
+    @abstractmethod
+    def state_of(cls, found: dict[str, Any]) -> Props:
+        """The provider's state of an object, from Graph's JSON: null becomes the empty string."""
+
+    @classmethod
+    def printed(cls, id: str) -> str:
+        """The id as go-azure-sdk prints it in errors."""
+        return f'{cls.title} ({cls.title}: "{id.removeprefix(cls.prefix)}")'
+
+    def live(self, id: str, state: Props) -> Props | None:
+        if not id.startswith(self.prefix) or "/" in id.removeprefix(self.prefix):
+            raise PluginError(f'parsing "{id}": expected an ID of the form {self.prefix}<object id>')
+        graph, kept = self.session().graph, {self.not_in_graph: self.schema.value(state, self.not_in_graph)}
+        found = graph.find(id)
+        return None if found is None else {**self.state_of(found), "owners": graph.owner_ids(id), **kept}
+
+    def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
+        graph = self.session().graph
+        try:
+            graph.delete(id)
+        except RefusalError as error:
+            if self.may_stay(state):
+                return
+            raise failed(f"{self.deleting} {self.printed(id)}", error) from None
+        graph.wait(f"deletion of {id}", lambda: graph.find(id) is None)
+
+    def may_stay(self, state: Props) -> bool:
+        """Whether it is no error if Graph refuses the deletion."""
+        return False
+
+    def new_body(self, inputs: Props) -> dict[str, Any]:
+        """The body of a POST. The caller is the first owner, which `written` takes away unless it is in `owners`."""
+        session = self.session()
+        owners = dict.fromkeys((session.object_id, *(self.schema.value(inputs, "owners") or [])))
+        bound = [session.graph.reference(owner) for owner in owners]
+        return {"tags": [], **self.schema.graph_body(inputs), "owners@odata.bind": bound}
+
+    def written(self, path: str, inputs: Props) -> tuple[str, Props]:
+        """Id and state of a new object."""
+        session = self.session()
+        if session.object_id not in (self.schema.value(inputs, "owners") or []):
+            session.graph.remove_owner(path, session.object_id)
+        return path, self.existing(path, inputs)
+
+    def patched(self, id: str, state: Props, inputs: Props, summary: str) -> Props:
+        """The state after an update in place; `summary` begins the error of a refused one."""
+        graph = self.session().graph
+        try:
+            graph.patch(id, {name: value for name, value in self.schema.graph_body(inputs).items() if name != "appId"})
+        except RefusalError as error:
+            raise failed(summary, error) from None
+        if "owners" in self.schema.changes(state, inputs):
+            graph.change_owners(id, self.schema.value(inputs, "owners") or [])
+        return self.existing(id, inputs)
 
 
 def failed(summary: str, error: RefusalError) -> PluginError:

@@ -9,8 +9,8 @@ from typing import Any, Final
 import httpx
 import pulumi_azuread
 
-from emulated.azuread.application import NAMED_IDS, checked_id
-from emulated.azuread.resource import GraphResource, exists_already, failed
+from emulated.azuread.application import NAMED_IDS
+from emulated.azuread.resource import OwnedResource, exists_already, failed
 from emulated.azuread.schema import AT_MOST_1024, UUID, Argument, Schema
 from emulated.client import RefusalError, error_of
 from plugin import Props
@@ -23,10 +23,11 @@ _NOT_REPLICATED: Final = {
 }
 
 
-class ServicePrincipalResource(GraphResource):
+class ServicePrincipalResource(OwnedResource):
     """The service principal of an application. Its id is `/servicePrincipals/<object id>`."""
 
     arguments_type = pulumi_azuread.ServicePrincipalArgs
+    prefix, title, deleting, not_in_graph = PREFIX, "Service Principal", "Deleting", "useExisting"
     schema = Schema(
         {
             "clientId": Argument(graph="appId", force_new=True, rule=UUID),
@@ -49,94 +50,53 @@ class ServicePrincipalResource(GraphResource):
         ),
     )
 
+    @classmethod
+    def state_of(cls, found: dict[str, Any]) -> Props:
+        return {
+            "clientId": found["appId"],
+            "objectId": found["id"],
+            "displayName": found["displayName"],
+            "accountEnabled": bool(found.get("accountEnabled")),
+            "appRoleAssignmentRequired": bool(found.get("appRoleAssignmentRequired")),
+            "applicationTenantId": found.get("appOwnerOrganizationId") or "",
+            "description": found.get("description") or "",
+            "notes": found.get("notes") or "",
+            # The application's own id is left out, as the provider does.
+            "servicePrincipalNames": [
+                name for name in found.get("servicePrincipalNames") or [] if name != found["appId"]
+            ],
+            "signInAudience": found.get("signInAudience") or "",
+            "tags": found.get("tags") or [],
+            "type": found.get("servicePrincipalType") or "",
+            **{name: {} for name in NAMED_IDS},
+        }
+
     def created(self, inputs: Props) -> tuple[str, Props]:
-        session = self.session()
-        client_id = self.schema.value(inputs, "clientId")
-        current = session.graph.matching("/servicePrincipals", f"appId eq '{client_id}'")
+        graph, client_id = self.session().graph, self.schema.value(inputs, "clientId")
+        current = graph.matching("/servicePrincipals", f"appId eq '{client_id}'")
         if current and self.schema.value(inputs, "useExisting"):
             path = f"{PREFIX}{current[0]['id']}"
             return path, self.changed(path, inputs, inputs)
         if current:
             raise exists_already("azuread_service_principal", current[0]["id"])
-        owners = self.schema.value(inputs, "owners") or []
-        others = [owner for owner in owners if owner != session.object_id]
-        body = {
-            "tags": [],
-            **self.schema.graph_body(inputs),
-            "description": f"TERRAFORM_UPDATE_{uuid.uuid4()}",
-            "owners@odata.bind": [session.graph.reference(owner) for owner in (session.object_id, *others)],
-        }
+        body = self.new_body(inputs)
+        described = {**body, "description": f"TERRAFORM_UPDATE_{uuid.uuid4()}"}
         try:
-            principal = session.graph.post("/servicePrincipals", body, retry_if=_not_replicated)
+            principal = graph.post("/servicePrincipals", described, retry_if=_not_replicated)
         except RefusalError as error:
             raise failed("Could not create service principal", error) from None
         path = f"{PREFIX}{principal['id']}"
         try:
-            session.graph.patch(path, {"description": self.schema.graph_body(inputs)["description"]})
+            graph.patch(path, {"description": body["description"]})
         except RefusalError as error:
             raise failed("Failed to patch service principal after creating", error) from None
-        if session.object_id not in owners:
-            session.graph.remove_owner(path, session.object_id)
-        return path, self.existing(path, inputs)
-
-    def live(self, id: str, state: Props) -> Props | None:
-        session = self.session()
-        principal = session.graph.find(checked_id(id, PREFIX))
-        if principal is None:
-            return None
-        return {
-            **principal_state(principal),
-            "owners": session.graph.owner_ids(id),
-            "useExisting": self.schema.value(state, "useExisting"),
-        }
+        return self.written(path, inputs)
 
     def changed(self, id: str, state: Props, inputs: Props) -> Props:
-        session = self.session()
-        body = {name: value for name, value in self.schema.graph_body(inputs).items() if name != "appId"}
-        try:
-            session.graph.patch(id, body)
-        except RefusalError as error:
-            raise failed(f"Updating {_printed(id)}", error) from None
-        if "owners" in self.schema.changes(state, inputs):
-            session.graph.change_owners(id, self.schema.value(inputs, "owners") or [])
-        return self.existing(id, inputs)
+        return self.patched(id, state, inputs, f"Updating {self.printed(id)}")
 
-    def delete(self, urn: str, id: str, inputs: Props, state: Props) -> None:
-        graph = self.session().graph
-        try:
-            graph.delete(id)
-        except RefusalError as error:
-            if self.schema.value(state, "useExisting"):
-                return
-            raise failed(f"Deleting {_printed(id)}", error) from None
-        graph.wait(f"deletion of {id}", lambda: graph.find(id) is None)
-
-
-def principal_state(principal: dict[str, Any]) -> Props:
-    """The provider's state of a service principal, from Graph's JSON: null becomes the empty string."""
-    return {
-        "clientId": principal["appId"],
-        "objectId": principal["id"],
-        "displayName": principal["displayName"],
-        "accountEnabled": bool(principal.get("accountEnabled")),
-        "appRoleAssignmentRequired": bool(principal.get("appRoleAssignmentRequired")),
-        "applicationTenantId": principal.get("appOwnerOrganizationId") or "",
-        "description": principal.get("description") or "",
-        "notes": principal.get("notes") or "",
-        # The application's own id is left out, as the provider does.
-        "servicePrincipalNames": [
-            name for name in principal.get("servicePrincipalNames") or [] if name != principal["appId"]
-        ],
-        "signInAudience": principal.get("signInAudience") or "",
-        "tags": principal.get("tags") or [],
-        "type": principal.get("servicePrincipalType") or "",
-        **{name: {} for name in NAMED_IDS},
-    }
-
-
-def _printed(id: str) -> str:
-    """The id as go-azure-sdk prints it in errors."""
-    return f'Service Principal (Service Principal: "{id.removeprefix(PREFIX)}")'
+    def may_stay(self, state: Props) -> bool:
+        return bool(self.schema.value(state, "useExisting"))
 
 
 def _not_replicated(response: httpx.Response) -> bool:
