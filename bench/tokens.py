@@ -12,7 +12,8 @@ from azure.core.credentials import TokenCredential
 from bench.arithmetic import MIDDLE, of_the_middle_round
 from bench.figures import Figure, Limit
 from bench.measure import in_turn
-from bench.world import SignedInLoaders
+from bench.world import signed_in_loaders
+from tests.unit.identity.credentials.world import ARM_SCOPE
 
 _BATCH: Final = 100
 _ROUNDS: Final = 500
@@ -20,8 +21,8 @@ _ROUNDS: Final = 500
 
 def tokens() -> Figure:
     """Tokens for each second of CPU."""
-    with TemporaryDirectory(prefix="bench-") as directory, SignedInLoaders(Path(directory)) as world:
-        ours, bare = in_turn(_ROUNDS, lambda: _rate(world.ours), lambda: _rate(world.bare))
+    with TemporaryDirectory(prefix="bench-") as directory, signed_in_loaders(Path(directory)) as (mounted, client):
+        ours, bare = in_turn(_ROUNDS, lambda: _rate(mounted), lambda: _rate(client))
     our_rate, bare_rate = of_the_middle_round(ours, bare)
     return Figure(
         name="tokens from the cache, for each second of CPU",
@@ -37,5 +38,5 @@ def tokens() -> Figure:
 def _rate(credential: TokenCredential) -> float:
     begun = time.thread_time()
     for _ in range(_BATCH):
-        credential.get_token(SignedInLoaders.scope)
+        credential.get_token(ARM_SCOPE)
     return _BATCH / (time.thread_time() - begun)
