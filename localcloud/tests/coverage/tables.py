@@ -6,10 +6,19 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 FILE = Path(__file__).resolve().parents[2] / "COVERAGE.md"
 PLUGINS = FILE.parents[1] / "emulated/COVERAGE.md"
+OPERATIONS: Final = {
+    "entra": "### Entra ID",
+    "graph": "### Microsoft Graph",
+    "keyvault": "### Key Vault data plane",
+    "blob": "### Blob Storage data plane",
+    "imds": "### Instance metadata (IMDS)",
+    "aks-webhooks": "### AKS's webhooks",
+}
+"""The heading of each service's table of operations; ARM's table has resource types."""
 
 Row = dict[str, str]
 

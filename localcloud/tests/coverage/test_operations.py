@@ -15,7 +15,7 @@ from localcloud.azure.arm.resource_type import ResourceType
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.held import HeldFaults
 from localcloud.tests.coverage.cloud import CoverageCloud
-from localcloud.tests.coverage.tables import Row, code, codes, table
+from localcloud.tests.coverage.tables import OPERATIONS, Row, code, codes, table
 
 _METHODS: Final = {
     "GET": "get",
@@ -25,21 +25,13 @@ _METHODS: Final = {
     "DELETE": "delete",
     "POST": "action",
 }
-_HEADINGS: Final = {
-    "entra": "### Entra ID",
-    "graph": "### Microsoft Graph",
-    "keyvault": "### Key Vault data plane",
-    "blob": "### Blob Storage data plane",
-    "imds": "### Instance metadata (IMDS)",
-    "aks-webhooks": "### AKS's webhooks",
-}
 # Other keys of the same objects in Graph.
 _KEYS: Final = {
     "(appId='{app_id}')": "/{id}",
     "(uniqueName='{unique_name}')": "/{id}",
     "(name='{credential}')": "/{credential}",
 }
-_KEY_VAULT: Final = table(_HEADINGS["keyvault"])
+_KEY_VAULT: Final = table(OPERATIONS["keyvault"])
 
 
 def test_arm_answers_the_methods_of_each_row_and_no_other() -> None:
@@ -54,11 +46,11 @@ def _answered(resource_type: ResourceType) -> list[str]:
     return [name for name, method in _METHODS.items() if getattr(own, method) is not getattr(ResourceType, method)]
 
 
-@pytest.mark.parametrize("service", _HEADINGS)
+@pytest.mark.parametrize("service", OPERATIONS)
 def test_a_service_has_the_routes_of_its_table_and_no_other(service: str, cloud: CoverageCloud) -> None:
     routes = [route for route in cloud.services()[service].routes if isinstance(route, Route)]
     served = {(method, _by_object_id(route.path)) for route in routes for method in (route.methods or set()) - {"HEAD"}}
-    assert served == set(_operations(table(_HEADINGS[service])))
+    assert served == set(_operations(table(OPERATIONS[service])))
 
 
 def _by_object_id(path: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT
 from localcloud.tests.coverage.cloud import AUTHORITY, CoverageCloud
-from localcloud.tests.coverage.tables import code, table
+from localcloud.tests.coverage.tables import OPERATIONS, code, table
 from localcloud.tests.in_process import ask
 
 _NAME: Final = "colour"
@@ -24,14 +24,6 @@ _BASES: Final = {
     "blob": "https://staccount.blob.core.windows.net",
     "imds": "http://169.254.169.254",
     "aks-webhooks": "https://localhost",
-}
-_HEADINGS: Final = {
-    "entra": "### Entra ID",
-    "graph": "### Microsoft Graph",
-    "keyvault": "### Key Vault data plane",
-    "blob": "### Blob Storage data plane",
-    "imds": "### Instance metadata (IMDS)",
-    "aks-webhooks": "### AKS's webhooks",
 }
 # Roles that may do everything which ARM and the data planes emulate.
 _ROLES: Final = ("Contributor", "User Access Administrator", "Key Vault Administrator", "Storage Blob Data Contributor")
@@ -56,7 +48,7 @@ def _operations() -> Iterator[Operation]:
     for row in table("### Azure Resource Manager"):
         for method in row["answers"].split(", "):
             yield Operation("arm", method, code(row["type"]))
-    for service, heading in _HEADINGS.items():
+    for service, heading in OPERATIONS.items():
         for row in table(heading):
             for method in row["methods"].split(", "):
                 yield Operation(service, method, code(row["path"]))
