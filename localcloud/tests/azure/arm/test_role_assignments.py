@@ -175,8 +175,9 @@ def test_a_list_holds_what_lies_at_above_and_below_its_scope(world: ArmWorld) ->
 
     assert listed(**{"$filter": f"principalId eq '{principal.object_id}'"}) == set(names)
     assert listed(**{"$filter": "atScope()"}) == set(names[:2])
-    at_scope = f"atScope() and assignedTo('{principal.object_id}')"
-    assert listed(**{"$filter": at_scope}) == set(names[:2])
+    mine, upper = (f"assignedTo('{written}')" for written in (principal.object_id, principal.object_id.upper()))
+    for text in (f"atScope() and {mine}", f"atScope() and {upper}", f"{mine} and atScope()"):
+        assert listed(**{"$filter": text}) == set(names[:2])
     assert listed(**{"$filter": f"atScope() and assignedTo('{uuid.uuid4()}')"}) == set()
     assert listed() == set(names)
     assert listed(**{"$filter": f"principalId eq '{uuid.uuid4()}'"}) == set()

@@ -65,6 +65,11 @@ def test_a_resource_is_listed_without_its_properties(filled: ArmWorld) -> None:
         ("resourcetype eq 'microsoft.keyvault/VAULTS' and name eq 'kv-idstack-local'", ["kv-idstack-local"]),
         ("resourceGroup eq 'other'", ["one"]),
         ("location eq 'westus'", []),
+        ("resourceType eq 'microsoft.keyvault/vaults' or name eq 'x'", ["kv-idstack-local"]),
+        ("resourceType ne 'Microsoft.KeyVault/vaults'", ["one"]),
+        ("substringof('idstack', name)", ["kv-idstack-local"]),
+        ("startswith(name, 'x')", []),
+        ("tagName eq 'a' and tagValue eq 'b'", []),
         ("", ["kv-idstack-local", "one"]),
     ],
 )
