@@ -28,6 +28,8 @@ from localcloud.tests.stores import open_store
 SUBSCRIPTION = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}"
 GROUP = f"{SUBSCRIPTION}/resourceGroups/identity-local"
 VAULT = f"{GROUP}/providers/Microsoft.KeyVault/vaults/kv-idstack-local"
+READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 OWNER_ROLES = ("Contributor", "User Access Administrator", "Key Vault Secrets Officer")
 
 
@@ -72,6 +74,27 @@ class ArmWorld:
         }
         self.put(assignment_id, "Microsoft.Authorization/roleAssignments", properties)
         return assignment_id
+
+    def assign(
+        self,
+        name: str = ONE,
+        principal_id: str | None = None,
+        role: str = READER,
+        scope: str = GROUP,
+        *,
+        caller: ServicePrincipal | None = None,
+        **properties: Any,
+    ) -> httpx.Response:
+        """A role assignment through ARM, to a new principal if none is named; a property given as None is left out."""
+        wanted = {
+            "principalId": principal_id or self.principal().object_id,
+            "principalType": "ServicePrincipal",
+            "roleDefinitionId": f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{role}",
+            **properties,
+        }
+        kept = {key: value for key, value in wanted.items() if value is not None}
+        path = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
+        return self.call("PUT", path, {"properties": kept}, caller=caller)
 
     def managed_identity(self, name: str) -> ServicePrincipal:
         """A user-assigned identity, put there behind ARM's back."""

@@ -12,7 +12,9 @@ from localcloud.core.cluster import ClusterKind
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.tests.arm_world import (
     GROUP,
+    ONE,
     SUBSCRIPTION,
+    TWO,
     VAULT,
     cluster_body,
     storage_account_body,
@@ -25,8 +27,6 @@ from localcloud.tests.in_process import ask
 
 ARM: Final = "https://management.azure.com"
 IDENTITY: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-disk"
-READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
-ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 ACCOUNTS: Final = "providers/Microsoft.Storage/storageAccounts"
 DEFINITIONS: Final = "providers/Microsoft.Authorization/roleDefinitions"
 LOCATION: Final = {"location": "eastus"}
@@ -38,23 +38,12 @@ def _assignment(name: str, scope: str = GROUP) -> str:
     return f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
 
 
-def _grant(cloud: CoverageCloud, name: str = ONE, principal: str | None = None, **properties: Any) -> httpx.Response:
-    wanted = {
-        "principalId": principal or cloud.nobody().object_id,
-        "principalType": "ServicePrincipal",
-        "roleDefinitionId": f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{READER}",
-        **properties,
-    }
-    kept = {key: value for key, value in wanted.items() if value is not None}
-    return cloud.call("PUT", _assignment(name), {"properties": kept})
-
-
 def _not_met(cloud: CoverageCloud) -> httpx.Response:
     """A write by somebody who may assign no role."""
     somebody = cloud.nobody()
     never = "!(ActionMatches{'Microsoft.Authorization/roleAssignments/*'})"
     rights = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/f58310d9-a9f6-439a-9e8d-f62e7b41a168"
-    made = _grant(cloud, TWO, somebody.object_id, roleDefinitionId=rights, condition=never)
+    made = cloud.assign(TWO, somebody.object_id, roleDefinitionId=rights, condition=never)
     assert made.status_code == 201, made.text
     return cloud.call("PUT", _assignment(ONE), {"properties": {}}, caller=somebody)
 
@@ -66,13 +55,13 @@ def _written_during_failover(cloud: CoverageCloud) -> httpx.Response:
 
 def _granted_twice(cloud: CoverageCloud) -> httpx.Response:
     principal = cloud.nobody().object_id
-    _grant(cloud, ONE, principal)
-    return _grant(cloud, TWO, principal)
+    cloud.assign(ONE, principal)
+    return cloud.assign(TWO, principal)
 
 
 def _granted_again(cloud: CoverageCloud) -> httpx.Response:
-    _grant(cloud)
-    return _grant(cloud)
+    cloud.assign()
+    return cloud.assign()
 
 
 def _role(cloud: CoverageCloud, guid: str = TWO, **properties: Any) -> httpx.Response:
@@ -84,13 +73,13 @@ def _role(cloud: CoverageCloud, guid: str = TWO, **properties: Any) -> httpx.Res
 
 def _assigned_role(cloud: CoverageCloud) -> httpx.Response:
     _role(cloud)
-    assert _grant(cloud, roleDefinitionId=f"{SUBSCRIPTION}/{DEFINITIONS}/{TWO}").status_code == 201
+    assert cloud.assign(roleDefinitionId=f"{SUBSCRIPTION}/{DEFINITIONS}/{TWO}").status_code == 201
     return cloud.call("DELETE", f"{SUBSCRIPTION}/{DEFINITIONS}/{TWO}")
 
 
 def _assigned_elsewhere(cloud: CoverageCloud) -> httpx.Response:
     _role(cloud, assignableScopes=[f"{GROUP}-2"])
-    return _grant(cloud, roleDefinitionId=f"{SUBSCRIPTION}/{DEFINITIONS}/{TWO}")
+    return cloud.assign(roleDefinitionId=f"{SUBSCRIPTION}/{DEFINITIONS}/{TWO}")
 
 
 def _vault(cloud: CoverageCloud, **properties: Any) -> httpx.Response:
@@ -221,7 +210,7 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "write to a collection": lambda cloud: cloud.call("PUT", VAULT.rpartition("/")[0], LOCATION),
     "no role": lambda cloud: cloud.call("GET", VAULT, caller=cloud.nobody()),
     "condition that is not met": _not_met,
-    "condition that is none": lambda cloud: _grant(cloud, condition="Exists @Request[x:y]"),
+    "condition that is none": lambda cloud: cloud.assign(condition="Exists @Request[x:y]"),
     "no role on a linked resource": _subnet,
     "absent group": lambda cloud: cloud.call("GET", f"{SUBSCRIPTION}/resourceGroups/nowhere"),
     "absent resource": lambda cloud: cloud.call("GET", IDENTITY),
@@ -259,9 +248,9 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "several audiences": lambda cloud: _credential(cloud, "one", audiences=["a", "b"]),
     "absent federated credential": _absent_credential,
     "absent role assignment": lambda cloud: cloud.call("GET", _assignment(ONE)),
-    "assignment name that is not a GUID": lambda cloud: _grant(cloud, "reader"),
-    "principal that is not a GUID": lambda cloud: _grant(cloud, principal="me"),
-    "role that is not an id": lambda cloud: _grant(cloud, roleDefinitionId="Reader"),
+    "assignment name that is not a GUID": lambda cloud: cloud.assign("reader"),
+    "principal that is not a GUID": lambda cloud: cloud.assign(principal_id="me"),
+    "role that is not an id": lambda cloud: cloud.assign(roleDefinitionId="Reader"),
     "absent role": lambda cloud: cloud.call(
         "GET", f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{ONE}"
     ),
@@ -269,9 +258,9 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     "name of another role": lambda cloud: _role(cloud, roleName="Reader"),
     "custom role deleted while it is assigned": _assigned_role,
     "custom role with a part missing": lambda cloud: _role(cloud, assignableScopes=[]),
-    "unknown principal type": lambda cloud: _grant(cloud, principalType="Robot"),
-    "principal not found": lambda cloud: _grant(cloud, principal=ONE, principalType=None),
-    "wrong principal type": lambda cloud: _grant(cloud, principalType="User"),
+    "unknown principal type": lambda cloud: cloud.assign(principalType="Robot"),
+    "principal not found": lambda cloud: cloud.assign(principal_id=ONE, principalType=None),
+    "wrong principal type": lambda cloud: cloud.assign(principalType="User"),
     "same grant, another name": _granted_twice,
     "same name, another grant": _granted_again,
     "managed cluster's name": lambda cloud: _cluster(cloud, "mgmt-"),

@@ -19,14 +19,13 @@ from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.tenant.objects import PasswordCredential, ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.clock import rfc3339
-from localcloud.tests.arm_world import SUBSCRIPTION
+from localcloud.tests.arm_world import ONE, SUBSCRIPTION
 from localcloud.tests.coverage.cloud import AUTHORITY, USER, CoverageCloud
 from localcloud.tests.in_process import ask
 from localcloud.tests.token_client import assertion, form_with, registration, shared_certificate
 
 Provoke: TypeAlias = Callable[[CoverageCloud], httpx.Response]
 
-ONE: Final = "11111111-1111-4111-8111-111111111111"
 _VAULT: Final = "https://kv-idstack-local.vault.azure.net"
 METADATA: Final = {"Metadata": "true"}
 ASKED: Final = {"api-version": "2018-02-01", "resource": "https://vault.azure.net"}

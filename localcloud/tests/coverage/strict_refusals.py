@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from identity.credentials.certificate import issue
 from localcloud.core import clock
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, vault_body
+from localcloud.tests.arm_world import GROUP, ONE, SUBSCRIPTION, VAULT, vault_body
 from localcloud.tests.coverage.blob_refusals import issuer, request
 from localcloud.tests.coverage.cloud import AUTHORITY, CoverageCloud
-from localcloud.tests.coverage.refusals import ASKED, METADATA, ONE, Provoke, application, federated
+from localcloud.tests.coverage.refusals import ASKED, METADATA, Provoke, application, federated
 from localcloud.tests.in_process import ask
 
 _TRUST: Final[Mapping[str, Any]] = {

@@ -9,13 +9,12 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT
+from localcloud.tests.arm_world import GROUP, ONE, SUBSCRIPTION, VAULT
 from localcloud.tests.coverage.cloud import AUTHORITY, CoverageCloud
 from localcloud.tests.coverage.tables import OPERATIONS, code, table
 from localcloud.tests.in_process import ask
 
 _NAME: Final = "colour"
-_GUID: Final = "11111111-1111-4111-8111-111111111111"
 _BASES: Final = {
     "arm": "https://management.azure.com",
     "entra": AUTHORITY,
@@ -90,7 +89,7 @@ def test_a_member_of_a_body_that_it_does_not_know_is_refused(operation: Operatio
         answer = _sent(cloud, operation, json={_NAME: "red"})
         _assert_refused(answer, "body" if operation.service == "blob" else _NAME)
         return
-    form = {"grant_type": "client_credentials", "client_id": _GUID, "scope": "x/.default", _NAME: "red"}
+    form = {"grant_type": "client_credentials", "client_id": ONE, "scope": "x/.default", _NAME: "red"}
     if operation.path.endswith("/oauth2/token"):
         form["resource"] = form.pop("scope")
     if operation.path.endswith("/devicecode"):
@@ -118,9 +117,9 @@ def test_nothing_is_written_outside_of_a_resource_group(type_name: str, cloud: C
 def test_what_clients_send_for_diagnostics_is_taken(cloud: CoverageCloud) -> None:
     operation = Operation("keyvault", "GET", "/secrets")
     sent = {
-        **{"User-Agent": "azsdk", "traceparent": "00-1-1-01", "x-ms-client-request-id": _GUID, "Accept": "*/*"},
+        **{"User-Agent": "azsdk", "traceparent": "00-1-1-01", "x-ms-client-request-id": ONE, "Accept": "*/*"},
         **{"x-ms-return-client-request-id": "true", "x-client-SKU": "MSAL.Python", "CommandName": "keyvault list"},
-        **{"x-ms-correlation-request-id": _GUID, "SdkVersion": "graph-go", "If-Match": ""},
+        **{"x-ms-correlation-request-id": ONE, "SdkVersion": "graph-go", "If-Match": ""},
     }
 
     assert _sent(cloud, operation, headers=sent).status_code == 200
@@ -176,9 +175,9 @@ def _path(cloud: CoverageCloud, operation: Operation) -> str:
     if operation.service == "arm":
         return _arm_path(operation)
     parts = {
-        **{"{tenant}": cloud.cloud.tenant_id, "<collection>": "applications", "{id}": _GUID, "{name}": "one"},
+        **{"{tenant}": cloud.cloud.tenant_id, "<collection>": "applications", "{id}": ONE, "{name}": "one"},
         **{"{version:path}": "0" * 32, "{operation}": "encrypt", "{container}": "one", "{name:path}": "one"},
-        **{"{owner}": _GUID, "{credential}": "ci", "{user}": _GUID, "{type}": "application", "{issuer}": "one"},
+        **{"{owner}": ONE, "{credential}": "ci", "{user}": ONE, "{type}": "application", "{issuer}": "one"},
     }
     path = operation.path
     for part, value in parts.items():
@@ -196,7 +195,7 @@ def _arm_path(operation: Operation) -> str:
     }
     verb = f"/{verbs[operation.path]}" if operation.method == "POST" else ""
     names = {"subscriptions": SUBSCRIPTION.split("/")[2], "locations": "eastus", "providers": "Microsoft.KeyVault"}
-    pairs = "".join(f"/{type_name}/{names.get(type_name, _GUID)}" for type_name in types)
+    pairs = "".join(f"/{type_name}/{names.get(type_name, ONE)}" for type_name in types)
     path = pairs.rpartition("/")[0] if is_list else pairs
     if namespace == "Microsoft.Resources":
         return path
@@ -224,7 +223,7 @@ def test_every_path_that_is_not_served_is_not_emulated(cloud: CoverageCloud) -> 
 
 
 def _unserved(cloud: CoverageCloud, operation: Operation) -> httpx.Response:
-    path, _, query = operation.path.replace("{s}", SUBSCRIPTION.split("/")[2]).replace("{id}", _GUID).partition("?")
+    path, _, query = operation.path.replace("{s}", SUBSCRIPTION.split("/")[2]).replace("{id}", ONE).partition("?")
     headers, params = _headers(cloud, operation), {**dict(httpx.QueryParams(query)), **_options(operation)}
     app, base = cloud.services()[operation.service], _BASES[operation.service]
     return ask(app, base, "GET", path, params=params, headers=headers)

@@ -7,9 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, error, vault_body
+from localcloud.tests.arm_world import GROUP, ONE, READER, SUBSCRIPTION, TWO, VAULT, ArmWorld, error, vault_body
 
-ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 ROLES = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
 READ = {"actions": ["*/read"], "notActions": ["Microsoft.KeyVault/*"], "dataActions": []}
 
@@ -19,16 +18,6 @@ def write(
 ) -> httpx.Response:
     whole = {"roleName": "mine", "permissions": [READ], "assignableScopes": [GROUP], **properties}
     return world.call("PUT", f"{roles}/{guid}", {"properties": whole}, caller=caller)
-
-
-def assign(world: ArmWorld, scope: str, principal_id: str) -> httpx.Response:
-    properties = {
-        "principalId": principal_id,
-        "principalType": "ServicePrincipal",
-        "roleDefinitionId": f"{ROLES}/{ONE}",
-    }
-    path = f"{scope}/providers/Microsoft.Authorization/roleAssignments/{TWO}"
-    return world.call("PUT", path, {"properties": properties})
 
 
 def names(world: ArmWorld, scope: str, **query: str) -> list[str]:
@@ -66,7 +55,7 @@ def test_a_custom_role_grants_its_actions_and_not_those_it_excludes(world: ArmWo
     world.create_vault()
     write(world)
 
-    assert assign(world, GROUP, principal.object_id).status_code == 201
+    assert world.assign(TWO, principal.object_id, ONE, GROUP).status_code == 201
 
     assert world.call("GET", GROUP, caller=principal).status_code == 200
     assert error(world.call("GET", VAULT, caller=principal))[:2] == (403, "AuthorizationFailed")
@@ -79,7 +68,7 @@ def test_data_actions_of_a_custom_role_reach_the_vault(world: ArmWorld) -> None:
     world.vault("PUT", "/secrets/one", {"value": "v"})
     metadata = ["Microsoft.KeyVault/vaults/secrets/readMetadata/action"]
     write(world, permissions=[{"actions": ["*/read"], "dataActions": metadata}])
-    assign(world, GROUP, principal.object_id)
+    world.assign(TWO, principal.object_id, ONE, GROUP)
 
     assert world.vault("GET", "/secrets", caller=principal).status_code == 200
     assert world.vault("GET", "/secrets/one", caller=principal).status_code == 403
@@ -94,7 +83,7 @@ def test_a_custom_role_is_assigned_at_its_scopes_and_below(world: ArmWorld, scop
     world.create_vault()
     write(world)
 
-    assert assign(world, scope, world.principal().object_id).status_code == status
+    assert world.assign(TWO, world.principal().object_id, ONE, scope).status_code == status
     assert ("mine" in names(world, scope)) == (status == 201)
 
 
@@ -119,6 +108,4 @@ def test_two_custom_roles_have_two_names(world: ArmWorld) -> None:
 
 
 def test_a_built_in_role_stays_as_it_is(world: ArmWorld) -> None:
-    reader = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
-
-    assert error(write(world, ROLES, reader))[:2] == (501, "NotEmulated")
+    assert error(write(world, ROLES, READER))[:2] == (501, "NotEmulated")

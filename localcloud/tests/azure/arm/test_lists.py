@@ -6,9 +6,8 @@ import uuid
 
 import pytest
 
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, error
+from localcloud.tests.arm_world import GROUP, READER, SUBSCRIPTION, VAULT, ArmWorld, error
 
-READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 GROUPS = f"{SUBSCRIPTION}/resourceGroups"
 
 

@@ -8,16 +8,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from localcloud.azure.shared.faults import NO_DELAYS
 from localcloud.core import clock
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, error
+from localcloud.tests.arm_world import GROUP, ONE, READER, SUBSCRIPTION, TWO, VAULT, ArmWorld, error
 
-READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
-ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 
 
 def definition(guid: str) -> str:
@@ -28,22 +25,9 @@ def path(name: str, scope: str = GROUP) -> str:
     return f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
 
 
-def assign(
-    world: ArmWorld, name: str, principal_id: str, role: str = READER, scope: str = GROUP, **more: Any
-) -> httpx.Response:
-    properties = {
-        "principalId": principal_id,
-        "roleDefinitionId": definition(role),
-        "principalType": "ServicePrincipal",
-        **more,
-    }
-    kept = {key: value for key, value in properties.items() if value is not None}
-    return world.call("PUT", path(name, scope), {"properties": kept})
-
-
 def test_an_assignment_is_created_read_and_deleted(world: ArmWorld) -> None:
     principal = world.principal().object_id
-    created = assign(world, ONE, principal)
+    created = world.assign(ONE, principal)
     read = world.call("GET", path(ONE))
     deleted = world.call("DELETE", path(ONE))
     assert [answer.status_code for answer in (created, read, deleted)] == [201, 200, 200]
@@ -57,8 +41,8 @@ def test_an_assignment_is_created_read_and_deleted(world: ArmWorld) -> None:
 
 def test_the_same_grant_under_another_name_is_refused(world: ArmWorld) -> None:
     principal = world.principal().object_id
-    assign(world, ONE, principal)
-    assert error(assign(world, TWO, principal)) == (
+    world.assign(ONE, principal)
+    assert error(world.assign(TWO, principal)) == (
         409,
         "RoleAssignmentExists",
         f"The role assignment already exists. The ID of the existing role assignment is {ONE.replace('-', '')}.",
@@ -67,8 +51,8 @@ def test_the_same_grant_under_another_name_is_refused(world: ArmWorld) -> None:
 
 def test_writing_an_assignment_again_changes_nothing_but_its_description(world: ArmWorld) -> None:
     principal = world.principal().object_id
-    first = assign(world, ONE, principal)
-    second = assign(world, ONE, principal, description="why")
+    first = world.assign(ONE, principal)
+    second = world.assign(ONE, principal, description="why")
     assert (first.status_code, second.status_code) == (201, 200)
     assert second.json()["properties"]["description"] == "why"
 
@@ -76,10 +60,9 @@ def test_writing_an_assignment_again_changes_nothing_but_its_description(world: 
 @pytest.mark.parametrize("change", ["principal", "role", "scope"])
 def test_an_assignments_principal_and_role_cannot_change(world: ArmWorld, change: str) -> None:
     principal = world.principal().object_id
-    assign(world, ONE, principal)
+    world.assign(ONE, principal)
     world.group("other")
-    answer = assign(
-        world,
+    answer = world.assign(
         ONE,
         world.principal().object_id if change == "principal" else principal,
         CONTRIBUTOR if change == "role" else READER,
@@ -95,10 +78,10 @@ def test_an_assignments_principal_and_role_cannot_change(world: ArmWorld, change
 def test_a_new_principal_is_not_found_unless_its_type_is_sent(tmp_path: Path) -> None:
     world = ArmWorld(tmp_path, replace(NO_DELAYS, principal_delay=60))
     principal = world.principal().object_id
-    early = assign(world, ONE, principal, principalType=None)
-    with_type = assign(world, TWO, principal, role=CONTRIBUTOR)
+    early = world.assign(ONE, principal, principalType=None)
+    with_type = world.assign(TWO, principal, role=CONTRIBUTOR)
     with clock.moved_ahead(timedelta(seconds=61)):
-        late = assign(world, ONE, principal, principalType=None)
+        late = world.assign(ONE, principal, principalType=None)
     assert error(early)[:2] == (400, "PrincipalNotFound")
     assert error(early)[2].startswith(
         f"Principal {principal.replace('-', '')} does not exist in the directory {world.cloud.tenant_id}. "
@@ -109,7 +92,7 @@ def test_a_new_principal_is_not_found_unless_its_type_is_sent(tmp_path: Path) ->
 
 def test_a_wrong_principal_type_is_refused(world: ArmWorld) -> None:
     principal = world.principal().object_id
-    answer = assign(world, ONE, principal, principalType="User")
+    answer = world.assign(ONE, principal, principalType="User")
     assert error(answer) == (
         400,
         "UnmatchedPrincipalType",
@@ -125,8 +108,8 @@ def test_a_wrong_principal_type_is_refused(world: ArmWorld) -> None:
         ({"principalTyp": "User"}, "InvalidRequestContent"),
     ],
 )
-def test_a_malformed_assignment_is_refused(world: ArmWorld, properties: dict[str, str], code: str) -> None:
-    assert error(assign(world, ONE, world.principal().object_id, **properties))[1] == code
+def test_a_malformed_assignment_is_refused(world: ArmWorld, properties: dict[str, Any], code: str) -> None:
+    assert error(world.assign(ONE, **properties))[1] == code
 
 
 def test_a_contributor_cannot_assign_roles(world: ArmWorld) -> None:
@@ -138,15 +121,15 @@ def test_a_contributor_cannot_assign_roles(world: ArmWorld) -> None:
 
 def test_an_assignment_outlives_its_principal_and_keeps_its_name(world: ArmWorld) -> None:
     gone = world.principal()
-    assign(world, ONE, gone.object_id)
+    world.assign(ONE, gone.object_id)
     world.cloud.directory.delete_service_principal(gone.object_id)
     assert world.call("GET", path(ONE)).status_code == 200
-    assert error(assign(world, ONE, world.principal().object_id))[1] == "RoleAssignmentUpdateNotPermitted"
+    assert error(world.assign())[1] == "RoleAssignmentUpdateNotPermitted"
 
 
 def test_deleting_a_resource_deletes_its_assignments(world: ArmWorld) -> None:
     world.create_vault()
-    assign(world, ONE, world.principal().object_id, scope=VAULT)
+    world.assign(ONE, scope=VAULT)
     world.call("DELETE", VAULT)
     world.call("PUT", VAULT, {"location": "eastus", "properties": {"createMode": "recover"}})
     assert error(world.call("GET", path(ONE, VAULT)))[1] == "RoleAssignmentNotFound"
@@ -155,8 +138,8 @@ def test_deleting_a_resource_deletes_its_assignments(world: ArmWorld) -> None:
 def test_an_assignment_may_lie_on_a_key_but_not_in_an_absent_vault(world: ArmWorld) -> None:
     world.create_vault()
     principal = world.principal().object_id
-    on_key = assign(world, ONE, principal, scope=f"{VAULT}/keys/etcd")
-    on_absent = assign(world, TWO, principal, scope=f"{VAULT}-2")
+    on_key = world.assign(ONE, principal, scope=f"{VAULT}/keys/etcd")
+    on_absent = world.assign(TWO, principal, scope=f"{VAULT}-2")
     assert (on_key.status_code, error(on_absent)[1]) == (201, "ResourceNotFound")
 
 
@@ -165,9 +148,9 @@ def test_a_list_holds_what_lies_at_above_and_below_its_scope(world: ArmWorld) ->
     principal = world.principal()
     names = [str(uuid.uuid4()) for _ in range(3)]
     for name, scope in zip(names, (SUBSCRIPTION, GROUP, VAULT), strict=True):
-        assign(world, name, principal.object_id, scope=scope)
+        world.assign(name, principal.object_id, scope=scope)
     world.group("other")
-    assign(world, ONE, principal.object_id, scope=f"{SUBSCRIPTION}/resourceGroups/other")
+    world.assign(ONE, principal.object_id, scope=f"{SUBSCRIPTION}/resourceGroups/other")
 
     def listed(**query: str) -> set[str]:
         answer = world.call("GET", f"{GROUP}/providers/Microsoft.Authorization/roleAssignments", **query)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,13 +21,12 @@ from localcloud.azure.conditions import (
     parse,
 )
 from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, ArmWorld, error
+from localcloud.tests.arm_world import GROUP, ONE, SUBSCRIPTION, TWO, ArmWorld, error
 
 ASSIGNMENTS: Final = "Microsoft.Authorization/roleAssignments"
 WRITE, DELETE = f"{ASSIGNMENTS}/write", f"{ASSIGNMENTS}/delete"
 BACKUP_CONTRIBUTOR, BACKUP_READER = "5e467623-bb1f-42f4-a55d-6e525e11384b", "a795c7a0-d4a2-40c1-ae25-d81f01202912"
 OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
-ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 # "Constrain roles and principal types" of learn.microsoft.com/azure/role-based-access-control/
 # delegate-role-assignments-examples, with its line breaks.
 DOCUMENTED: Final = f"""
@@ -209,19 +207,8 @@ def limited(world: ArmWorld) -> ServicePrincipal:
     return deployer
 
 
-def assign(world: ArmWorld, caller: ServicePrincipal, role: str, name: str = ONE, **properties: Any) -> httpx.Response:
-    wanted = {
-        "principalId": world.principal().object_id,
-        "principalType": "ServicePrincipal",
-        "roleDefinitionId": f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{role}",
-        **properties,
-    }
-    kept = {key: value for key, value in wanted.items() if value is not None}
-    return world.call("PUT", f"{GROUP}/providers/{ASSIGNMENTS}/{name}", {"properties": kept}, caller=caller)
-
-
 def test_the_deployer_assigns_and_removes_a_role_of_the_catalogue(world: ArmWorld, limited: ServicePrincipal) -> None:
-    made = assign(world, limited, ACR_PULL_ROLE.guid)
+    made = world.assign(role=ACR_PULL_ROLE.guid, caller=limited)
     removed = world.call("DELETE", f"{GROUP}/providers/{ASSIGNMENTS}/{ONE}", caller=limited)
     assert (made.status_code, removed.status_code) == (201, 200)
 
@@ -250,7 +237,7 @@ def test_the_deployer_assigns_and_removes_a_role_of_the_catalogue(world: ArmWorl
 def test_the_deployer_assigns_nothing_else(
     world: ArmWorld, limited: ServicePrincipal, role: str, properties: dict[str, Any]
 ) -> None:
-    assert error(assign(world, limited, role, **properties)) == (
+    assert error(world.assign(role=role, caller=limited, **properties)) == (
         403,
         "AuthorizationFailed",
         f"The client '{limited.object_id}' with object id '{limited.object_id}' does not have authorization or an "
@@ -258,7 +245,7 @@ def test_the_deployer_assigns_nothing_else(
         f"'{GROUP}/providers/{ASSIGNMENTS}/{ONE}' or the scope is invalid. If access was recently granted, please "
         "refresh your credentials.",
     )
-    assert assign(world, world.deployer, role).status_code == 201, "a caller without a condition may"
+    assert world.assign(role=role).status_code == 201, "a caller without a condition may"
 
 
 def test_the_deployer_takes_nothing_else_away(world: ArmWorld, limited: ServicePrincipal) -> None:
@@ -289,14 +276,14 @@ def test_the_deployer_cannot_free_itself_of_its_condition(world: ArmWorld, limit
 
 def test_another_role_without_a_condition_lifts_the_limit(world: ArmWorld, limited: ServicePrincipal) -> None:
     world.grant(limited, "User Access Administrator", GROUP)
-    assert assign(world, limited, OWNER).status_code == 201
+    assert world.assign(role=OWNER, caller=limited).status_code == 201
 
 
 def test_a_condition_is_kept_and_can_be_changed(world: ArmWorld) -> None:
     principal = world.principal().object_id
-    first = assign(world, world.deployer, OWNER, principalId=principal, condition=DOCUMENTED)
-    second = assign(world, world.deployer, OWNER, principalId=principal, condition=_EQUALS, conditionVersion="2.0")
-    third = assign(world, world.deployer, OWNER, principalId=principal)
+    first = world.assign(ONE, principal, OWNER, condition=DOCUMENTED)
+    second = world.assign(ONE, principal, OWNER, condition=_EQUALS, conditionVersion="2.0")
+    third = world.assign(ONE, principal, OWNER)
 
     properties = [answer.json()["properties"] for answer in (first, second, third)]
     kept = [(property_["condition"], property_["conditionVersion"]) for property_ in properties]
@@ -313,7 +300,7 @@ def test_a_condition_is_kept_and_can_be_changed(world: ArmWorld) -> None:
     ids=["an unknown attribute", "the first version", "no text"],
 )
 def test_what_is_no_condition_is_refused_without_a_reason(world: ArmWorld, properties: dict[str, Any]) -> None:
-    assert error(assign(world, world.deployer, OWNER, **properties)) == (
+    assert error(world.assign(role=OWNER, **properties)) == (
         400,
         "InvalidRoleAssignmentCondition",
         "The given role assignment condition is invalid.",
