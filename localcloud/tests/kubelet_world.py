@@ -90,6 +90,11 @@ class ClusterApi:
         """The pod, once it is ready."""
         return self.once_pod(name, is_ready)
 
+    def run(self, document: Object) -> Object:
+        """A new pod, once it is ready."""
+        self.create(PODS, document)
+        return self.ready(_name(document))
+
     def finished(self, name: str) -> Object:
         """The pod, once its containers have ended for good."""
         return self.once_pod(name, lambda pod: pod.get("status", {}).get("phase") in {"Succeeded", "Failed"})

@@ -103,29 +103,13 @@ def test_the_only_identity_of_a_node_needs_no_name(node_azure: Azure, user: str,
     assert "client_id" not in provider.requests[1].url.params
 
 
-def test_alias_and_permission_shape_the_file(node_azure: Azure, user: str, provider: RecordedProvider) -> None:
-    node_azure.secret("s", "v")
-    fields = {"objectName": "s", "objectAlias": "tls/key.pem", "filePermission": "0400"}
+def test_alias_permission_and_encoding_shape_the_file(node_azure: Azure, user: str, provider: RecordedProvider) -> None:
+    node_azure.secret("s", "aGk=")
+    fields = {"objectName": "s", "objectAlias": "tls/key.pem", "filePermission": "0400", "objectEncoding": "base64"}
 
     (found,) = provider.mount(provider_parameters(user, fields))
 
-    assert (found.path, found.file.mode, found.uid) == ("tls/key.pem", 0o400, "secret/s")
-
-
-def test_a_value_is_decoded_as_the_class_says(node_azure: Azure, user: str, provider: RecordedProvider) -> None:
-    node_azure.secret("text", "aGk=")
-    node_azure.secret("digits", "6869")
-
-    found = provider.mount(
-        provider_parameters(
-            user,
-            {"objectName": "text", "objectEncoding": "utf-8", "objectAlias": "a"},
-            {"objectName": "text", "objectEncoding": "base64", "objectAlias": "b"},
-            {"objectName": "digits", "objectEncoding": "hex", "objectAlias": "c"},
-        )
-    )
-
-    assert {mounted.path: mounted.file.data for mounted in found} == {"a": b"aGk=", "b": b"hi", "c": b"hi"}
+    assert (found.path, found.file, found.uid) == ("tls/key.pem", File(b"hi", 0o400), "secret/s")
 
 
 def test_a_pinned_version_stays_and_any_other_mount_follows(
@@ -193,23 +177,19 @@ def test_a_challenge_for_another_resource_gets_no_token(user: str, environment: 
     assert len(provider.requests) == 1
 
 
-def test_a_node_without_a_metadata_service_gets_no_token(
-    node_azure: Azure, user: str, environment: LocalEnvironment
+@pytest.mark.parametrize(
+    ("endpoint", "url", "message"),
+    [
+        ("imds_endpoint", "http://127.0.0.1:1", "ManagedIdentityCredential: failed to request token: "),
+        ("key_vault_endpoint", "https://127.0.0.1:1", 'Get "https://kv-idstack-local.vault.azure.net/secrets/s/": '),
+    ],
+)
+def test_a_service_that_does_not_answer_is_named(
+    user: str, environment: LocalEnvironment, endpoint: str, url: str, message: str
 ) -> None:
-    node_azure.secret("s", "v")
-    without = RecordedProvider(environment.model_copy(update={"imds_endpoint": "http://127.0.0.1:1"}))
+    without = RecordedProvider(environment.model_copy(update={endpoint: url}))
 
-    message = without.refusal(provider_parameters(user, {"objectName": "s"}))
-
-    assert "ManagedIdentityCredential: failed to request token: " in message
-
-
-def test_a_vault_that_does_not_answer_is_named(user: str, environment: LocalEnvironment) -> None:
-    without = RecordedProvider(environment.model_copy(update={"key_vault_endpoint": "https://127.0.0.1:1"}))
-
-    message = without.refusal(provider_parameters(user, {"objectName": "s"}))
-
-    assert 'Get "https://kv-idstack-local.vault.azure.net/secrets/s/": ' in message
+    assert message in without.refusal(provider_parameters(user, {"objectName": "s"}))
 
 
 @pytest.mark.parametrize("kind", ["application/x-pkcs12", "application/x-pem-file"])

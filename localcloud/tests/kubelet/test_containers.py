@@ -274,8 +274,7 @@ def test_a_container_is_asked_to_end_before_it_is_forced(cluster: ClusterApi, ku
 
 
 def test_a_kubelet_that_stops_leaves_no_process_and_no_mount_and_says_so(cluster: ClusterApi, kubelet: Kubelet) -> None:
-    cluster.create(PODS, pod("web", SCRATCH))
-    cluster.ready("web")
+    cluster.run(pod("web", SCRATCH))
     (process,) = kubelet.processes()
 
     kubelet.stop()

@@ -35,6 +35,12 @@ def rolled_out(cluster: ClusterApi, name: str = "web") -> Object:
     return cluster.once(DEPLOYMENTS, complete)
 
 
+def deployed(cluster: ClusterApi, document: Object) -> Object:
+    """A new Deployment, once it is complete."""
+    cluster.create(DEPLOYMENTS, document)
+    return rolled_out(cluster)
+
+
 def versions(cluster: ClusterApi) -> list[str]:
     """Version of each pod's template."""
     return sorted(_version(pod) for pod in cluster.all(PODS))
@@ -87,8 +93,7 @@ def test_a_deployment_gets_its_pods(cluster: ClusterApi, kubelet: Kubelet) -> No
 
 
 def test_a_deleted_pod_is_replaced(cluster: ClusterApi, kubelet: Kubelet) -> None:
-    cluster.create(DEPLOYMENTS, web())
-    rolled_out(cluster)
+    deployed(cluster, web())
     (pod,) = cluster.all(PODS)
     name = pod["metadata"]["name"]
 
@@ -101,8 +106,7 @@ def test_a_deleted_pod_is_replaced(cluster: ClusterApi, kubelet: Kubelet) -> Non
 
 
 def test_scaling_takes_pods_away(cluster: ClusterApi, kubelet: Kubelet) -> None:
-    cluster.create(DEPLOYMENTS, web(3))
-    rolled_out(cluster)
+    deployed(cluster, web(3))
 
     cluster.merge(DEPLOYMENTS, "web", {"spec": {"replicas": 1}})
 
@@ -111,8 +115,7 @@ def test_scaling_takes_pods_away(cluster: ClusterApi, kubelet: Kubelet) -> None:
 
 
 def test_a_roll_out_starts_the_new_pod_before_it_ends_the_old_one(cluster: ClusterApi, kubelet: Kubelet) -> None:
-    cluster.create(DEPLOYMENTS, web())
-    rolled_out(cluster)
+    deployed(cluster, web())
     old = kubelet.tree("web").resolve()
     counts: list[int] = []
 
@@ -130,8 +133,7 @@ def test_a_roll_out_starts_the_new_pod_before_it_ends_the_old_one(cluster: Clust
 
 
 def test_a_new_template_gets_a_replica_set_and_the_next_revision(cluster: ClusterApi, kubelet: Kubelet) -> None:
-    cluster.create(DEPLOYMENTS, web())
-    rolled_out(cluster)
+    deployed(cluster, web())
 
     cluster.merge(DEPLOYMENTS, "web", web(version="2"))
     second = rolled_out(cluster)
@@ -151,8 +153,7 @@ def test_a_new_template_gets_a_replica_set_and_the_next_revision(cluster: Cluste
 
 
 def test_a_pod_of_a_kubelet_without_replica_sets_is_replaced(cluster: ClusterApi, kubelet: Kubelet) -> None:
-    made = cluster.create(DEPLOYMENTS, web())
-    rolled_out(cluster)
+    made = deployed(cluster, web())
     (pod,) = cluster.all(PODS)
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": made["metadata"]["uid"]}
     metadata = {**pod["metadata"], "name": "web-earlier-12345", "ownerReferences": [{**owner, "controller": True}]}
@@ -163,8 +164,7 @@ def test_a_pod_of_a_kubelet_without_replica_sets_is_replaced(cluster: ClusterApi
 
 
 def test_recreate_ends_the_old_pod_first(cluster: ClusterApi, kubelet: Kubelet) -> None:
-    cluster.create(DEPLOYMENTS, web(strategy="Recreate"))
-    rolled_out(cluster)
+    deployed(cluster, web(strategy="Recreate"))
     counts: list[int] = []
 
     def replaced(pods: list[Object]) -> bool:
@@ -180,8 +180,7 @@ def test_recreate_ends_the_old_pod_first(cluster: ClusterApi, kubelet: Kubelet) 
 def test_a_roll_out_to_a_pod_that_can_not_start_leaves_the_old_one_at_work(
     cluster: ClusterApi, kubelet: Kubelet
 ) -> None:
-    cluster.create(DEPLOYMENTS, web())
-    rolled_out(cluster)
+    deployed(cluster, web())
     (process,) = kubelet.processes()
 
     cluster.merge(DEPLOYMENTS, "web", web(version="2", volumes=[csi_volume("none")]))
@@ -215,8 +214,7 @@ def test_a_deployment_whose_pod_is_not_ready_is_not_available(cluster: ClusterAp
 
 
 def test_a_deleted_deployment_leaves_nothing(cluster: ClusterApi, kubelet: Kubelet) -> None:
-    cluster.create(DEPLOYMENTS, web(2))
-    rolled_out(cluster)
+    deployed(cluster, web(2))
     processes = kubelet.processes()
     assert len(processes) == 2
 
@@ -232,8 +230,7 @@ def test_a_deleted_deployment_leaves_nothing(cluster: ClusterApi, kubelet: Kubel
 def test_pods_end_with_their_deployment_where_the_api_collects_no_garbage(
     cluster: ClusterApi, kubelet: Kubelet
 ) -> None:
-    cluster.create(DEPLOYMENTS, web())
-    rolled_out(cluster)
+    deployed(cluster, web())
     (process,) = kubelet.processes()
 
     cluster.delete(DEPLOYMENTS, "web", propagationPolicy="Orphan")
@@ -246,8 +243,7 @@ def test_pods_end_with_their_deployment_where_the_api_collects_no_garbage(
 def test_a_kubelet_that_starts_again_runs_the_deployments_it_left_unready(
     cluster: ClusterApi, kubelet: Kubelet
 ) -> None:
-    cluster.create(DEPLOYMENTS, web())
-    rolled_out(cluster)
+    deployed(cluster, web())
     (before,) = cluster.all(PODS)
 
     kubelet.stop()

@@ -16,7 +16,6 @@ from localcloud.azure.resource_store import Resources
 from localcloud.core import clock
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
-from localcloud.kubelet.client import PODS
 from localcloud.kubelet.csi import MountError
 from localcloud.kubelet.hosted_tokens import DRIVER, HostedClusterTokens
 from localcloud.tests.arm_world import GROUP
@@ -62,8 +61,7 @@ def test_a_pod_finds_the_token_where_the_sidecar_writes_it(
     cluster: ClusterApi, kubelet: Kubelet, state: StateDirectory
 ) -> None:
     volume = {"name": "token", "csi": {"driver": DRIVER, "readOnly": True, "volumeAttributes": ATTRIBUTES}}
-    cluster.create(PODS, pod("capi", volume))
-    cluster.ready("capi")
+    cluster.run(pod("capi", volume))
 
     token = (kubelet.tree("capi") / "mnt/token/token").read_text()
 

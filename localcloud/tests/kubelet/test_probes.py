@@ -114,8 +114,7 @@ def test_a_container_whose_liveness_probe_fails_is_restarted(
     cluster: ClusterApi, kubelet: Kubelet, serve_plain: Serve
 ) -> None:
     answers = ProbeAnswers()
-    cluster.create(PODS, probed(serve_plain(answers.app()), "livenessProbe"))
-    cluster.ready("web")
+    cluster.run(probed(serve_plain(answers.app()), "livenessProbe"))
     (process,) = kubelet.processes()
 
     answers.status = 500

@@ -56,8 +56,7 @@ def test_the_secret_follows_the_vault_and_goes_with_the_last_pod(
     cluster.create(SECRET_PROVIDER_CLASSES, synced(user, labels={"a": "b"}))
     first = cluster.create(PODS, pod("web", csi_volume("cpo")))
     secret = made(cluster, b"first")
-    cluster.create(PODS, pod("other", csi_volume("cpo")))
-    cluster.ready("other")
+    cluster.run(pod("other", csi_volume("cpo")))
     node_azure.secret("cpo-hc1-json", "second")
     made(cluster, b"second")
 
@@ -98,8 +97,7 @@ def test_what_cannot_be_made_is_an_event_and_the_pod_runs(
 def test_a_secret_of_others_is_left_alone(cluster: ClusterApi, user: str, kubelet: Kubelet) -> None:
     cluster.create(SECRETS, {"metadata": {"name": NAME}, "data": {"a": "Yg=="}})
     cluster.create(SECRET_PROVIDER_CLASSES, synced(user))
-    cluster.create(PODS, pod("web", csi_volume("cpo")))
-    cluster.ready("web")
+    cluster.run(pod("web", csi_volume("cpo")))
 
     assert cluster.get(SECRETS, NAME)["data"] == {"a": "Yg=="}
 

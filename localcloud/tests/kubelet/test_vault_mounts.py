@@ -59,8 +59,7 @@ def test_a_container_starts_with_its_secret_in_a_closed_directory(
 
 
 def test_the_cluster_is_told_which_versions_are_mounted(cluster: ClusterApi, version: str, kubelet: Kubelet) -> None:
-    made = cluster.create(PODS, pod("web", csi_volume("cpo")))
-    cluster.ready("web")
+    made = cluster.run(pod("web", csi_volume("cpo")))
 
     found = cluster.get(POD_STATUSES, STATUS)
 
@@ -79,8 +78,7 @@ def test_the_cluster_is_told_which_versions_are_mounted(cluster: ClusterApi, ver
 def test_a_new_version_is_swapped_in_while_the_container_runs(
     node_azure: Azure, cluster: ClusterApi, version: str, kubelet: Kubelet
 ) -> None:
-    cluster.create(PODS, pod("web", csi_volume("cpo")))
-    cluster.ready("web")
+    cluster.run(pod("web", csi_volume("cpo")))
     (process,) = kubelet.processes()
     directory = (credential(kubelet).parent / "..data").readlink()
 
@@ -100,8 +98,7 @@ def test_a_write_to_the_local_cloud_ends_the_wait_for_the_next_rotation(
     state.create()
     slow = replace(QUICK, rotation=600, change=0.05)
     with closing(state.open_store()) as store, running(environment, slow) as kubelet:
-        cluster.create(PODS, pod("web", csi_volume("cpo")))
-        cluster.ready("web")
+        cluster.run(pod("web", csi_volume("cpo")))
         node_azure.secret("cpo-hc1-json", "second")
 
         store.put("anything", "else", {})
@@ -113,8 +110,7 @@ def test_a_write_to_the_local_cloud_ends_the_wait_for_the_next_rotation(
 def test_a_failed_rotation_keeps_the_old_files_and_the_pod_ready(
     node_azure: Azure, cluster: ClusterApi, version: str, kubelet: Kubelet
 ) -> None:
-    cluster.create(PODS, pod("web", csi_volume("cpo")))
-    cluster.ready("web")
+    cluster.run(pod("web", csi_volume("cpo")))
 
     assert node_azure.world.vault("DELETE", "/secrets/cpo-hc1-json").is_success
     failed = cluster.event("web", "MountRotationFailed")
@@ -128,8 +124,7 @@ def test_a_failed_rotation_keeps_the_old_files_and_the_pod_ready(
 def test_a_changed_class_is_followed(
     node_azure: Azure, cluster: ClusterApi, version: str, user: str, kubelet: Kubelet
 ) -> None:
-    cluster.create(PODS, pod("web", csi_volume("cpo")))
-    cluster.ready("web")
+    cluster.run(pod("web", csi_volume("cpo")))
     node_azure.secret("other", "v")
 
     cluster.merge(SECRET_PROVIDER_CLASSES, "cpo", provider_class("cpo", user, {"objectName": "other"}))
@@ -150,15 +145,22 @@ def is_waiting(web: Object) -> bool:
     )
 
 
-def test_an_unattached_identity_holds_the_pod_up_until_it_is_attached(
-    node_azure: Azure, cluster: ClusterApi, kubelet: Kubelet
+@pytest.mark.parametrize(
+    ("lacking", "message"),
+    [
+        ("attached", "ManagedIdentityCredential authentication failed. the requested identity isn't assigned to this"),
+        ("role", "RESPONSE 403: 403 Forbidden\nERROR CODE: Forbidden"),
+    ],
+)
+def test_an_identity_that_cannot_read_holds_the_pod_up_until_it_can(
+    node_azure: Azure, cluster: ClusterApi, kubelet: Kubelet, lacking: str, message: str
 ) -> None:
     node_azure.secret("cpo-hc1-json", "first")
-    user = node_azure.identity(attached=False)
+    user = node_azure.identity(attached=lacking != "attached", role=lacking != "role")
     cluster.create(SECRET_PROVIDER_CLASSES, provider_class("cpo", user.app_id, {"objectName": "cpo-hc1-json"}))
     cluster.create(PODS, pod("web", csi_volume("cpo")))
 
-    failed = cluster.event("web", "FailedMount")
+    failed = cluster.event("web", "FailedMount", message)
     cluster.once_pod("web", is_waiting)
 
     assert failed["type"] == "Warning"
@@ -166,28 +168,13 @@ def test_an_unattached_identity_holds_the_pod_up_until_it_is_attached(
     assert failed["message"].startswith(
         'MountVolume.SetUp failed for volume "credential" : rpc error: code = Unknown desc = failed to mount secrets '
         f"store objects for pod {NAMESPACE}/web, err: rpc error: code = Unknown desc = failed to mount objects, error: "
-        "failed to get objectType:secret, objectName:cpo-hc1-json, objectVersion:: ManagedIdentityCredential "
-        "authentication failed. the requested identity isn't assigned to this resource"
+        "failed to get objectType:secret, objectName:cpo-hc1-json, objectVersion:: "
     )
-    assert "RESPONSE 400: 400 Bad Request" in failed["message"]
     assert kubelet.processes() == []
-    node_azure.world.attach(user)
-    cluster.ready("web")
-
-
-def test_an_identity_without_the_role_holds_the_pod_up_until_it_has_it(
-    node_azure: Azure, cluster: ClusterApi, kubelet: Kubelet
-) -> None:
-    node_azure.secret("cpo-hc1-json", "first")
-    user = node_azure.identity(role=False)
-    cluster.create(SECRET_PROVIDER_CLASSES, provider_class("cpo", user.app_id, {"objectName": "cpo-hc1-json"}))
-    cluster.create(PODS, pod("web", csi_volume("cpo")))
-
-    failed = cluster.event("web", "FailedMount")
-    cluster.once_pod("web", is_waiting)
-
-    assert "RESPONSE 403: 403 Forbidden\nERROR CODE: Forbidden" in failed["message"]
-    node_azure.grant(user)
+    if lacking == "role":
+        node_azure.grant(user)
+    else:
+        node_azure.world.attach(user)
     cluster.ready("web")
 
 
@@ -255,8 +242,7 @@ def test_a_class_that_the_driver_does_not_take_holds_the_pod_up(
 def test_a_deleted_pod_takes_its_files_and_its_status_along(
     cluster: ClusterApi, version: str, kubelet: Kubelet
 ) -> None:
-    cluster.create(PODS, pod("web", csi_volume("cpo")))
-    cluster.ready("web")
+    cluster.run(pod("web", csi_volume("cpo")))
     tree = kubelet.tree("web").resolve()
 
     cluster.delete(PODS, "web")
@@ -270,8 +256,7 @@ def test_a_deleted_pod_takes_its_files_and_its_status_along(
 def test_a_kubelet_that_stops_takes_every_mount_away_and_says_so(
     cluster: ClusterApi, version: str, kubelet: Kubelet
 ) -> None:
-    cluster.create(PODS, pod("web", csi_volume("cpo")))
-    cluster.ready("web")
+    cluster.run(pod("web", csi_volume("cpo")))
 
     kubelet.stop()
 
@@ -282,8 +267,7 @@ def test_a_kubelet_that_stops_takes_every_mount_away_and_says_so(
 def test_no_secret_is_in_any_object_of_the_cluster(
     node_azure: Azure, cluster: ClusterApi, version: str, kubelet: Kubelet, kubernetes_store: Store
 ) -> None:
-    cluster.create(PODS, pod("web", csi_volume("cpo")))
-    cluster.ready("web")
+    cluster.run(pod("web", csi_volume("cpo")))
     node_azure.secret("cpo-hc1-json", "marker-7c1e")
     cluster.event("web", "MountRotationComplete")
 

@@ -26,8 +26,7 @@ def files(directory: Path) -> dict[str, tuple[str, int]]:
 
 def mounted(cluster: ClusterApi, kubelet: Kubelet, source: Object) -> dict[str, tuple[str, int]]:
     """What a pod finds in a volume of this source."""
-    cluster.create(PODS, pod("web", {"name": "v", **source}))
-    cluster.ready("web")
+    cluster.run(pod("web", {"name": "v", **source}))
     return files(kubelet.tree("web") / "mnt/v")
 
 
@@ -79,8 +78,7 @@ def test_a_pods_own_fields_become_files(cluster: ClusterApi, kubelet: Kubelet) -
     projected = {"sources": [{"downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}}]}}]}
     volumes = [{"name": "a", "downwardAPI": fields}, {"name": "b", "projected": projected}]
 
-    cluster.create(PODS, pod("web", *volumes))
-    cluster.ready("web")
+    cluster.run(pod("web", *volumes))
 
     assert files(kubelet.tree("web") / "mnt/a") == {"n": (NAMESPACE, 0o600)}
     assert files(kubelet.tree("web") / "mnt/b") == {"p": ("web", 0o644)}
