@@ -14,7 +14,7 @@ from emulated.azure_native.session import ArmSession
 from emulated.azuread.provider import AzureAd
 from emulated.settings import AzureProviderSettings
 from emulated.tests.conftest import provider_inputs
-from emulated.tests.plugin_calls import checked, create, delete, read, urn
+from emulated.tests.plugin_calls import changes, checked, create, delete, import_by_id, read, refresh, update, urn
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from localcloud.core.clouds import LocalEnvironment
 from plugin import UNKNOWN, Created, PluginError, PropertyChange, Props, Secret, contains_secret, unwrap
@@ -69,11 +69,9 @@ def test_the_state_is_what_a_read_answers_and_a_refresh_then_changes_nothing(
     inputs, created = create(azure_native, VAULT, vault_inputs(unique("kv")))
     assert created.state["properties"]["vaultUri"] == f"https://{inputs['vaultName']}.vault.azure.net/"
     assert created.state["azureApiVersion"] == inputs["azureApiVersion"] == "2024-11-01"
-    refreshed = read(azure_native, VAULT, inputs, created)
-    assert refreshed is not None
+    refreshed = refresh(azure_native, VAULT, inputs, created)
     assert (refreshed.inputs, refreshed.state) == (inputs, created.state)
-    diff = azure_native.resource(VAULT).diff(urn(VAULT), created.id, inputs, created.state, inputs)
-    assert not diff.changes
+    assert not changes(azure_native, VAULT, inputs, created, inputs)
     delete(azure_native, VAULT, inputs, created)
     assert read(azure_native, VAULT, inputs, created) is None
     delete(azure_native, VAULT, inputs, created)  # gone already is deleted
@@ -85,8 +83,7 @@ def test_a_secrets_value_stays_in_the_inputs_and_never_comes_back(azure_native: 
     assert "value" not in created.state["properties"]
     assert not contains_secret(created.state)
     assert created.state["properties"]["attributes"]["notBefore"] == 1
-    refreshed = read(azure_native, SECRET, inputs, created)
-    assert refreshed is not None
+    refreshed = refresh(azure_native, SECRET, inputs, created)
     assert refreshed.inputs["properties"]["value"] == Secret("marker")
     delete(azure_native, SECRET, inputs, created)
     assert read(azure_native, SECRET, inputs, created) is None
@@ -134,7 +131,7 @@ def test_access_policies_that_are_not_given_are_left_alone(azure_native: AzureNa
     inputs, created = create(azure_native, VAULT, vault_inputs(unique("kv"), accessPolicies=[_policy()]))
     assert len(created.state["properties"]["accessPolicies"]) == 1
     without = checked(azure_native, VAULT, {**vault_inputs(inputs["vaultName"]), "tags": {"a": "b"}})
-    state = azure_native.resource(VAULT).update(urn(VAULT), created.id, inputs, created.state, without, preview=False)
+    state = update(azure_native, VAULT, inputs, created, without)
     assert len(state["properties"]["accessPolicies"]) == 1
     delete(azure_native, VAULT, inputs, created)
 
@@ -147,11 +144,9 @@ def test_drift_is_seen_in_the_inputs(azure_native: AzureNative, environment: Loc
     inputs, created = create(azure_native, IDENTITY, {**identity_inputs(unique("mi")), "tags": {"a": "b"}})
     session = ArmSession.open(AzureProviderSettings.load("azure-native", provider_inputs(environment)))
     session.arm.put(created.id, "2023-01-31", {"location": "eastus", "tags": {"a": "by hand"}})
-    refreshed = read(azure_native, IDENTITY, inputs, created)
-    assert refreshed is not None
+    refreshed = refresh(azure_native, IDENTITY, inputs, created)
     assert refreshed.inputs == {**inputs, "tags": {"a": "by hand"}}
-    diff = azure_native.resource(IDENTITY).diff(urn(IDENTITY), created.id, refreshed.inputs, refreshed.state, inputs)
-    assert diff.changes == {"tags.a": PropertyChange("update")}
+    assert changes(azure_native, IDENTITY, refreshed.inputs, refreshed, inputs) == {"tags.a": PropertyChange("update")}
     delete(azure_native, IDENTITY, inputs, created)
 
 
@@ -166,25 +161,22 @@ def test_an_import_rebuilds_the_inputs(azure_native: AzureNative, unique: Unique
         "audiences": ["openshift"],
     }
     inputs, created = create(azure_native, CREDENTIAL, wanted)
-    imported = azure_native.resource(CREDENTIAL).read(urn(CREDENTIAL), created.id, {}, {})
-    assert imported is not None
+    imported = import_by_id(azure_native, CREDENTIAL, created.id)
     assert imported.inputs == wanted
-    diff = azure_native.resource(CREDENTIAL).diff(urn(CREDENTIAL), imported.id, imported.inputs, imported.state, inputs)
-    assert not diff.changes, "the version that Check adds is no difference"
-    again = azure_native.resource(CREDENTIAL).diff(
-        urn(CREDENTIAL), imported.id, imported.inputs, imported.state, imported.inputs
+    assert not changes(azure_native, CREDENTIAL, imported.inputs, imported, inputs), (
+        "the version that Check adds is no difference"
     )
-    assert not again.changes, "neither is its absence, when a refresh follows the import"
+    assert not changes(azure_native, CREDENTIAL, imported.inputs, imported, imported.inputs), (
+        "neither is its absence, when a refresh follows the import"
+    )
     delete(azure_native, IDENTITY, identity, made_identity)
 
 
 def test_an_imported_role_assignment_has_the_scope_with_its_first_slash(azure_native: AzureNative) -> None:
     identity, made_identity = create(azure_native, IDENTITY, identity_inputs("mi-imported"))
     inputs, created = create(azure_native, ASSIGNMENT, assignment_inputs(made_identity.state["principalId"]))
-    imported = azure_native.resource(ASSIGNMENT).read(urn(ASSIGNMENT), created.id, {}, {})
-    assert imported is not None
-    diff = azure_native.resource(ASSIGNMENT).diff(urn(ASSIGNMENT), imported.id, imported.inputs, imported.state, inputs)
-    assert not diff.changes
+    imported = import_by_id(azure_native, ASSIGNMENT, created.id)
+    assert not changes(azure_native, ASSIGNMENT, imported.inputs, imported, inputs)
     delete(azure_native, ASSIGNMENT, inputs, created)
     delete(azure_native, IDENTITY, identity, made_identity)
 
@@ -217,9 +209,7 @@ def test_azure_refuses_the_update_of_a_role(azure_native: AzureNative, azuread: 
     inputs, created = create(azure_native, ASSIGNMENT, assignment_inputs(principal))
     changed = {**inputs, "roleDefinitionId": _CONTRIBUTOR}
     with pytest.raises(PluginError, match='Status=400 Code="RoleAssignmentUpdateNotPermitted" Message="'):
-        azure_native.resource(ASSIGNMENT).update(
-            urn(ASSIGNMENT), created.id, inputs, created.state, changed, preview=False
-        )
+        update(azure_native, ASSIGNMENT, inputs, created, changed)
     delete(azure_native, ASSIGNMENT, inputs, created)
     assert read(azure_native, ASSIGNMENT, inputs, created) is None
 
@@ -278,9 +268,7 @@ def test_an_accounts_firewall_that_is_no_longer_given_is_opened_again(
     inputs, created = create(azure_native, ACCOUNT, {**given, "networkRuleSet": {"defaultAction": "Deny"}})
     assert created.state["networkRuleSet"]["defaultAction"] == "Deny"
     wanted = checked(azure_native, ACCOUNT, given, old=inputs)
-    account = azure_native.resource(ACCOUNT)
-    updated = account.update(urn(ACCOUNT), created.id, inputs, created.state, wanted, preview=False)
-    assert updated["networkRuleSet"] == {
+    assert update(azure_native, ACCOUNT, inputs, created, wanted)["networkRuleSet"] == {
         "bypass": "AzureServices",
         "defaultAction": "Allow",
         "ipRules": [],

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from emulated.azuread.graph import GraphClient
 from emulated.azuread.provider import AzureAd
-from emulated.tests.plugin_calls import checked, create, delete, read, urn
+from emulated.tests.plugin_calls import changes, checked, create, delete, import_by_id, read, refresh, update, urn
 from identity.credentials.certificate import issue
 from localcloud.azure.shared.held import HeldFaults, HeldLag
 from localcloud.core import clock
@@ -102,11 +102,10 @@ def test_a_certificate_that_is_there_already_must_be_imported(
 
 def test_a_refresh_right_after_a_create_changes_nothing(azuread: AzureAd, application: tuple[Props, Created]) -> None:
     inputs, created = application
-    refreshed = read(azuread, APPLICATION, inputs, created)
-    assert refreshed is not None
+    refreshed = refresh(azuread, APPLICATION, inputs, created)
     assert (refreshed.inputs, refreshed.state) == (inputs, created.state)
     assert created.state["displayName"] == inputs["displayName"], "the name of the replication test is gone"
-    assert not azuread.resource(APPLICATION).diff(urn(APPLICATION), created.id, inputs, created.state, inputs).changes
+    assert not changes(azuread, APPLICATION, inputs, created, inputs)
 
 
 def test_graph_creates_duplicates_unless_they_are_prevented(azuread: AzureAd, me: str, unique: Unique) -> None:
@@ -123,26 +122,20 @@ def test_a_creator_that_is_not_a_listed_owner_is_removed(azuread: AzureAd, uniqu
     inputs, created = create(azuread, APPLICATION, {"displayName": unique("app")})
     assert created.state["owners"] == []
     with pytest.raises(PluginError, match=r"Could not update .*unexpected status 403 .*Authorization_RequestDenied"):
-        azuread.resource(APPLICATION).update(
-            urn(APPLICATION), created.id, inputs, created.state, {**inputs, "notes": "x"}, preview=False
-        )
+        update(azuread, APPLICATION, inputs, created, {**inputs, "notes": "x"})
 
 
 def test_drift_is_detected_and_corrected(azuread: AzureAd, application: tuple[Props, Created]) -> None:
     inputs, created = application
     _graph(azuread).patch(created.id, {"displayName": "by hand", "notes": "by hand", "tags": ["x"]})
-    refreshed = read(azuread, APPLICATION, inputs, created)
-    assert refreshed is not None
+    refreshed = refresh(azuread, APPLICATION, inputs, created)
     assert refreshed.inputs == {**inputs, "displayName": "by hand", "tags": ["x"]}
-    resource = azuread.resource(APPLICATION)
-    diff = resource.diff(urn(APPLICATION), created.id, refreshed.inputs, refreshed.state, inputs)
-    assert diff.changes == {
+    assert changes(azuread, APPLICATION, refreshed.inputs, refreshed, inputs) == {
         "displayName": PropertyChange("update", input=False),
         "tags": PropertyChange("update", input=False),
         "notes": PropertyChange("delete", input=False),
     }
-    corrected = resource.update(urn(APPLICATION), created.id, refreshed.inputs, refreshed.state, inputs, preview=False)
-    assert corrected == created.state
+    assert update(azuread, APPLICATION, refreshed.inputs, refreshed, inputs) == created.state
 
 
 def test_the_order_of_a_set_is_not_a_difference(azuread: AzureAd) -> None:
@@ -192,8 +185,7 @@ def test_a_certificate_is_registered_in_any_encoding(
     value = {"pem": certificate, "base64": base64_text, "hex": der.hex()}[encoding]
     inputs, created = create(azuread, CERTIFICATE, _registration(application[1], value, encoding=encoding))
     assert created.state["value"] == Secret(value), "secret in the state"
-    refreshed = read(azuread, CERTIFICATE, inputs, created)
-    assert refreshed is not None
+    refreshed = refresh(azuread, CERTIFICATE, inputs, created)
     assert refreshed.state == created.state
 
 
@@ -232,8 +224,7 @@ def test_a_second_service_principal_is_refused_or_adopted_on_request(
 
 def test_an_import_rebuilds_the_inputs(azuread: AzureAd, application: tuple[Props, Created]) -> None:
     inputs, created = application
-    imported = azuread.resource(APPLICATION).read(urn(APPLICATION), created.id, {}, {})
-    assert imported is not None
+    imported = import_by_id(azuread, APPLICATION, created.id)
     assert imported.inputs == {name: inputs[name] for name in ("displayName", "owners", "tags")}
 
 
@@ -265,12 +256,10 @@ def test_a_default_that_was_changed_by_hand_is_none_any_more(
 ) -> None:
     inputs, created = application
     assert inputs["__defaults"] == ["signInAudience"]
-    unchanged = read(azuread, APPLICATION, inputs, created)
+    unchanged = refresh(azuread, APPLICATION, inputs, created)
     _graph(azuread).patch(created.id, {"signInAudience": "AzureADMultipleOrgs"})
-    changed = read(azuread, APPLICATION, inputs, created)
+    changed = refresh(azuread, APPLICATION, inputs, created)
 
-    assert unchanged is not None
-    assert changed is not None
     assert unchanged.inputs["__defaults"] == ["signInAudience"]
     assert changed.inputs["__defaults"] == []
     assert changed.inputs["signInAudience"] == "AzureADMultipleOrgs"

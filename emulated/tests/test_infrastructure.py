@@ -16,7 +16,7 @@ from emulated.tests.infrastructure import (
     SUBNET,
     infrastructure_inputs,
 )
-from emulated.tests.plugin_calls import checked, create, delete, read, urn
+from emulated.tests.plugin_calls import checked, create, delete, read, refresh, update, urn
 from plugin import PluginError
 
 Unique = Callable[[str], str]
@@ -26,9 +26,8 @@ Unique = Callable[[str], str]
 def test_a_read_right_after_the_creation_changes_nothing(azure_native: AzureNative, token: str, unique: Unique) -> None:
     inputs, created = create(azure_native, token, infrastructure_inputs(azure_native, token, unique))
 
-    found = read(azure_native, token, inputs, created)
+    found = refresh(azure_native, token, inputs, created)
 
-    assert found is not None
     assert found.inputs == inputs
     assert found.state == created.state
     delete(azure_native, token, inputs, created)
@@ -52,9 +51,7 @@ def test_an_update_of_a_network_leaves_its_subnets_alone(azure_native: AzureNati
     subnet = create(azure_native, SUBNET, {**name, "subnetName": "default", "addressPrefix": "10.0.0.0/24"})
     tagged = checked(azure_native, NETWORK, {**inputs, "tags": {"a": "b"}})
 
-    updated = azure_native.resource(NETWORK).update(
-        urn(NETWORK), created.id, inputs, created.state, tagged, preview=False
-    )
+    updated = update(azure_native, NETWORK, inputs, created, tagged)
 
     assert [listed["name"] for listed in updated["subnets"]] == ["default"]
     assert read(azure_native, SUBNET, *subnet) is not None
@@ -65,9 +62,8 @@ def test_a_refresh_of_a_network_does_not_take_its_subnets_over(azure_native: Azu
     name = {"resourceGroupName": "identity-local", "virtualNetworkName": inputs["virtualNetworkName"]}
     create(azure_native, SUBNET, {**name, "subnetName": "default", "addressPrefix": "10.0.0.0/24"})
 
-    found = read(azure_native, NETWORK, inputs, created)
+    found = refresh(azure_native, NETWORK, inputs, created)
 
-    assert found is not None
     assert found.inputs == inputs
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from emulated.kubernetes import resource
 from emulated.kubernetes.provider import Kubernetes
-from emulated.tests.plugin_calls import checked, create, delete, read, urn
+from emulated.tests.plugin_calls import checked, create, delete, import_by_id, read, refresh, update, urn
 from localcloud.kubelet.client import CONFIG_MAPS, DEPLOYMENTS
 from localcloud.tests.kubelet_world import NAMESPACE, ClusterApi
 from localcloud.tests.kubernetes_world import deployment
@@ -69,9 +69,8 @@ def test_the_state_is_the_live_object(kubernetes: Kubernetes, cluster: ClusterAp
 def test_a_refresh_right_after_a_create_changes_nothing(kubernetes: Kubernetes) -> None:
     inputs, created = create(kubernetes, CONFIG_MAP, SETTINGS)
 
-    refreshed = read(kubernetes, CONFIG_MAP, inputs, created)
+    refreshed = refresh(kubernetes, CONFIG_MAP, inputs, created)
 
-    assert refreshed is not None
     assert (refreshed.id, refreshed.inputs, refreshed.state) == (created.id, inputs, created.state)
 
 
@@ -129,12 +128,9 @@ def test_drift_is_detected_in_the_inputs_and_corrected(kubernetes: Kubernetes, c
     inputs, created = create(kubernetes, CONFIG_MAP, {**SETTINGS, "data": {"a": "1", "b": "2"}})
     cluster.merge(CONFIG_MAPS, "settings", {"data": {"a": "by hand", "b": None, "c": "3"}})
 
-    refreshed = read(kubernetes, CONFIG_MAP, inputs, created)
-    assert refreshed is not None
+    refreshed = refresh(kubernetes, CONFIG_MAP, inputs, created)
     assert refreshed.inputs["data"] == {"a": "by hand"}, "what the program does not write is no drift"
-    corrected = kubernetes.resource(CONFIG_MAP).update(
-        urn(CONFIG_MAP), created.id, refreshed.inputs, refreshed.state, inputs, preview=False
-    )
+    corrected = update(kubernetes, CONFIG_MAP, refreshed.inputs, refreshed, inputs)
 
     assert corrected["data"] == {"a": "1", "b": "2", "c": "3"}
     assert cluster.get(CONFIG_MAPS, "settings")["data"] == {"a": "1", "b": "2", "c": "3"}
@@ -177,9 +173,8 @@ def test_an_import_rebuilds_the_inputs(kubernetes: Kubernetes, cluster: ClusterA
     applied = {"kubectl.kubernetes.io/last-applied-configuration": "{}", revision: "1", "kept": "yes"}
     cluster.create(CONFIG_MAPS, {"metadata": {"name": "settings", "annotations": applied}, "data": {"a": "1"}})
 
-    imported = kubernetes.resource(CONFIG_MAP).read(urn(CONFIG_MAP), f"{NAMESPACE}/settings", {}, {})
+    imported = import_by_id(kubernetes, CONFIG_MAP, f"{NAMESPACE}/settings")
 
-    assert imported is not None
     assert imported.inputs == {
         "apiVersion": "v1",
         "kind": "ConfigMap",

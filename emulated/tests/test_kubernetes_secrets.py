@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulated.kubernetes.provider import Kubernetes
-from emulated.tests.plugin_calls import checked, create, read, urn
+from emulated.tests.plugin_calls import checked, create, import_by_id, refresh, update, urn
 from localcloud.kubelet.client import SECRETS
 from localcloud.tests.kubelet_world import NAMESPACE, ClusterApi
 from localcloud.tests.kubernetes_world import deployment
@@ -19,14 +19,13 @@ MARKER = "marker-4f1b"
 
 def test_a_secrets_data_is_secret_whether_the_program_marks_it_or_not(kubernetes: Kubernetes) -> None:
     inputs, created = create(kubernetes, SECRET, {"metadata": {"name": "pull"}, "stringData": {"key": MARKER}})
-    refreshed = read(kubernetes, SECRET, inputs, created)
+    refreshed = refresh(kubernetes, SECRET, inputs, created)
     preview = kubernetes.resource(SECRET).create(
         urn(SECRET),
         checked(kubernetes, SECRET, {"metadata": {"name": "p"}, "stringData": {"key": MARKER}}),
         preview=True,
     )
 
-    assert refreshed is not None
     encoded = Secret({"key": "bWFya2VyLTRmMWI="})
     for document in (inputs, created.state, refreshed.inputs, refreshed.state, preview.state):
         assert document["data"] == encoded
@@ -36,9 +35,8 @@ def test_a_secrets_data_is_secret_whether_the_program_marks_it_or_not(kubernetes
 def test_an_imported_secret_is_secret(kubernetes: Kubernetes, cluster: ClusterApi) -> None:
     cluster.create(SECRETS, {"metadata": {"name": "pull"}, "stringData": {"key": MARKER}})
 
-    imported = kubernetes.resource(SECRET).read(urn(SECRET), f"{NAMESPACE}/pull", {}, {})
+    imported = import_by_id(kubernetes, SECRET, f"{NAMESPACE}/pull")
 
-    assert imported is not None
     assert imported.inputs["data"] == imported.state["data"] == Secret({"key": "bWFya2VyLTRmMWI="})
 
 
@@ -46,17 +44,9 @@ def test_a_value_that_the_program_marks_stays_marked_in_any_kind(kubernetes: Kub
     inputs, created = create(
         kubernetes, CONFIG_MAP, {"metadata": {"name": "c"}, "data": {"a": Secret(MARKER), "b": "1"}}
     )
-    refreshed = read(kubernetes, CONFIG_MAP, inputs, created)
-    updated = kubernetes.resource(CONFIG_MAP).update(
-        urn(CONFIG_MAP),
-        created.id,
-        inputs,
-        created.state,
-        {**inputs, "data": {"a": Secret(f"{MARKER}2")}},
-        preview=False,
-    )
+    refreshed = refresh(kubernetes, CONFIG_MAP, inputs, created)
+    updated = update(kubernetes, CONFIG_MAP, inputs, created, {**inputs, "data": {"a": Secret(f"{MARKER}2")}})
 
-    assert refreshed is not None
     for document in (created.state, refreshed.inputs, refreshed.state, updated):
         assert MARKER not in repr(document)
     assert refreshed.state["data"]["b"] == "1"

@@ -12,7 +12,7 @@ from emulated.kubernetes import waiting
 from emulated.kubernetes.client import Api, Collection
 from emulated.kubernetes.provider import Kubernetes
 from emulated.kubernetes.waiting import AwaitError, is_ready, wait_until_gone
-from emulated.tests.plugin_calls import checked, create, urn
+from emulated.tests.plugin_calls import checked, create, update, urn
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.kubelet.client import DEPLOYMENTS, EVENTS, PODS
 from localcloud.tests.kubelet_world import NAMESPACE, ClusterApi, csi_volume, running, states
@@ -52,9 +52,7 @@ def test_an_updated_deployment_is_rolled_out(kubernetes: Kubernetes, cluster_env
     with running(cluster_environment):
         inputs, created = create(kubernetes, DEPLOYMENT, deployment())
         newer = checked(kubernetes, DEPLOYMENT, deployment(command=["sleep", "601"]), inputs)
-        state = kubernetes.resource(DEPLOYMENT).update(
-            urn(DEPLOYMENT), created.id, inputs, created.state, newer, preview=False
-        )
+        state = update(kubernetes, DEPLOYMENT, inputs, created, newer)
 
     assert state["metadata"]["generation"] == state["status"]["observedGeneration"] == 2
     assert is_ready(state)

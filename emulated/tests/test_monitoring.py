@@ -8,7 +8,7 @@ import pytest
 
 from emulated.azure_native.provider import AzureNative
 from emulated.tests.monitoring import ACTION_GROUP, ALERTS, MONITORING, SETTING, WORKSPACE, monitoring_inputs
-from emulated.tests.plugin_calls import create, read, urn
+from emulated.tests.plugin_calls import create, import_by_id, refresh, urn
 from plugin import PluginError
 
 Unique = Callable[[str], str]
@@ -27,9 +27,8 @@ def test_the_destination_of_a_subscription_is_on_one_level(azure_native: AzureNa
 @pytest.mark.parametrize("token", MONITORING)
 def test_a_refresh_finds_what_was_made(azure_native: AzureNative, unique: Unique, token: str) -> None:
     inputs, created = create(azure_native, token, monitoring_inputs(azure_native, token, unique))
-    found = read(azure_native, token, inputs, created)
+    found = refresh(azure_native, token, inputs, created)
 
-    assert found is not None
     assert (found.inputs, found.state) == (inputs, created.state)
 
 
@@ -38,9 +37,8 @@ def test_what_is_imported_has_the_inputs_it_was_made_with(
     azure_native: AzureNative, unique: Unique, token: str
 ) -> None:
     inputs, created = create(azure_native, token, monitoring_inputs(azure_native, token, unique))
-    found = azure_native.resource(token).read(urn(token), created.id, {}, {})
+    found = import_by_id(azure_native, token, created.id)
 
-    assert found is not None
     for name in set(inputs) - {"azureApiVersion", "filter"}:
         assert found.inputs[name] == inputs[name], name
 
