@@ -30,6 +30,7 @@ GROUP = f"{SUBSCRIPTION}/resourceGroups/identity-local"
 VAULT = f"{GROUP}/providers/Microsoft.KeyVault/vaults/kv-idstack-local"
 READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 ONE, TWO = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
 OWNER_ROLES = ("Contributor", "User Access Administrator", "Key Vault Secrets Officer")
 
 
@@ -201,6 +202,13 @@ def world(tmp_path: Path) -> Iterator[ArmWorld]:
     built = ArmWorld(tmp_path)
     yield built
     built.store.close()
+
+
+@pytest.fixture
+def vault(world: ArmWorld) -> ArmWorld:
+    """A world with the stack's vault."""
+    world.create_vault()
+    return world
 
 
 def error(answer: httpx.Response) -> tuple[int, str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.tests.arm_world import world
+from localcloud.tests.arm_world import vault, world
 from localcloud.tests.coverage.cloud import cloud
 
-__all__ = ["cloud", "world"]
+__all__ = ["cloud", "vault", "world"]

@@ -11,6 +11,7 @@ import httpx
 from localcloud.core.cluster import ClusterKind
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.tests.arm_world import (
+    CLUSTER,
     GROUP,
     ONE,
     SUBSCRIPTION,
@@ -30,7 +31,6 @@ IDENTITY: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIden
 ACCOUNTS: Final = "providers/Microsoft.Storage/storageAccounts"
 DEFINITIONS: Final = "providers/Microsoft.Authorization/roleDefinitions"
 LOCATION: Final = {"location": "eastus"}
-CLUSTER: Final = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
 POOL: Final = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5"}
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, ArmWorld, cluster_body, error
+from localcloud.tests.arm_world import CLUSTER, GROUP, SUBSCRIPTION, ArmWorld, cluster_body, error
 
-CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
 NODES = f"{SUBSCRIPTION}/resourceGroups/MC_identity-local_mgmt_eastus"
 ADD_ON = "azureKeyvaultSecretsProvider"
 POOL = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 3}

@@ -9,9 +9,8 @@ import pytest
 
 from localcloud.azure.aks_webhooks.access import AccessReviews
 from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.tests.arm_world import GROUP, ArmWorld
+from localcloud.tests.arm_world import CLUSTER, ArmWorld
 
-CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
 READER = "Azure Kubernetes Service RBAC Reader"
 WRITER = "Azure Kubernetes Service RBAC Writer"
 ADMIN = "Azure Kubernetes Service RBAC Admin"

@@ -12,9 +12,8 @@ import yaml
 from localcloud.core.cluster import ClusterKind
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.yaml_text import load_as_go
-from localcloud.tests.arm_world import GROUP, ArmWorld, error
+from localcloud.tests.arm_world import CLUSTER, GROUP, ArmWorld, error
 
-CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/mgmt"
 TENANT = "10ca1000-0000-4000-8000-000000000001"
 
 

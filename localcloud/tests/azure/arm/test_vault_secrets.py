@@ -10,13 +10,6 @@ from localcloud.tests.arm_world import GROUP, VAULT, ArmWorld, error
 SECRET = f"{VAULT}/secrets/cpo-hc1-json"
 
 
-@pytest.fixture
-def vault(world: ArmWorld) -> ArmWorld:
-    """A world with the stack's vault."""
-    world.create_vault()
-    return world
-
-
 def put(world: ArmWorld, value: str = "marker-value", **more: object) -> httpx.Response:
     return world.call("PUT", SECRET, {"tags": {"a": "b"}, "properties": {"value": value, **more}})
 

@@ -130,21 +130,3 @@ def test_a_client_secret_is_shown_once_and_signs_in_until_it_is_removed(
     assert http.get(path).json()["passwordCredentials"] == []
     with pytest.raises(ClientAuthenticationError, match="AADSTS7000215"):
         sign_in()
-
-
-def test_federated_credentials_are_added_listed_and_removed(caller_as: As, deployer: ServicePrincipal) -> None:
-    http = caller_as(deployer)
-    path = f"/applications/{http.post('/applications', json={'displayName': 'pipeline'}).json()['id']}"
-    wanted = {"name": "ci", "issuer": "https://issuer", "subject": "s", "audiences": ["api://AzureADTokenExchange"]}
-    federated = f"{path}/federatedIdentityCredentials"
-
-    made = http.post(federated, json=wanted)
-
-    assert made.status_code == 201
-    assert wanted.items() <= made.json().items()
-    assert [credential["name"] for credential in http.get(federated).json()["value"]] == ["ci"]
-    assert http.post(federated, json={**wanted, "subject": ""}).status_code == 400
-    assert http.post(federated, json={**wanted, "claims": "x"}).status_code == 400
-    assert http.delete(f"{federated}/ci").status_code == 204
-    assert http.delete(f"{federated}/ci").status_code == 404
-    assert http.get(federated).json()["value"] == []

@@ -22,12 +22,16 @@ def path(graph: httpx.Client) -> str:
     return f"/applications/{application['id']}/federatedIdentityCredentials"
 
 
-def test_a_credential_is_read_by_id_and_by_name(graph: httpx.Client, path: str) -> None:
+def test_a_credential_is_read_by_id_and_by_name_until_it_is_removed(graph: httpx.Client, path: str) -> None:
     made = graph.post(path, json=TRUST).json()
 
+    assert TRUST.items() <= made.items()
+    assert [credential["name"] for credential in graph.get(path).json()["value"]] == ["ci"]
     for key in (f"/{made['id']}", f"/{made['id'].upper()}", "/ci", "(name='ci')"):
         assert TRUST.items() <= graph.get(f"{path}{key}").json().items()
     assert code(graph.get(f"{path}/nobody")) == (404, "Request_ResourceNotFound")
+    assert [graph.delete(f"{path}/ci").status_code for _ in range(2)] == [204, 404]
+    assert graph.get(path).json()["value"] == []
 
 
 def test_a_credential_is_changed_but_for_its_name(graph: httpx.Client, path: str) -> None:
@@ -64,6 +68,10 @@ def test_an_upsert_makes_the_credential_once(graph: httpx.Client, path: str) -> 
 )
 def test_a_wrong_credential_is_refused(graph: httpx.Client, path: str, changed: dict[str, Any]) -> None:
     assert code(graph.post(path, json={**TRUST, **changed})) == (400, "InvalidFederatedIdentityCredentialValue")
+
+
+def test_a_credential_needs_a_subject(graph: httpx.Client, path: str) -> None:
+    assert code(graph.post(path, json={**TRUST, "subject": ""})) == (400, "Request_BadRequest")
 
 
 def test_there_are_twenty_at_most(graph: httpx.Client, path: str) -> None:

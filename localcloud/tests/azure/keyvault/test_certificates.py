@@ -122,14 +122,5 @@ def test_certificate_and_secret_are_deleted_recovered_and_purged_together(
     assert made(world, officer).is_success
 
 
-def test_another_issuer_is_not_emulated(world: ArmWorld, officer: ServicePrincipal) -> None:
-    assert error(made(world, officer, issuer={"name": "DigiCert"}))[:2] == (501, "NotEmulated")
-
-
-def test_an_odd_key_is_refused(world: ArmWorld, officer: ServicePrincipal) -> None:
-    assert error(made(world, officer, key_props={"kty": "EC"}))[:2] == (501, "NotEmulated")
-    assert error(made(world, officer, key_props={"key_size": 1024}))[:2] == (400, "BadParameter")
-
-
 def _bare(key: KeyMaterial) -> bytes:
     return pkcs12.serialize_key_and_certificates(None, key.private_key, key.chain[0], None, NoEncryption())

@@ -18,13 +18,6 @@ URI = "https://kv-idstack-local.vault.azure.net"
 ALGORITHMS = {"alg": "RSA-OAEP-256", "value": "dGV4dA"}
 
 
-@pytest.fixture
-def vault(world: ArmWorld) -> ArmWorld:
-    """A world with the stack's vault."""
-    world.create_vault()
-    return world
-
-
 def inner(answer: httpx.Response) -> str:
     return str(answer.json()["error"]["innererror"]["code"])
 
@@ -167,9 +160,7 @@ def test_purge_protection_keeps_a_deleted_secret_until_its_time(world: ArmWorld)
     world.vault("PUT", "/secrets/one", {"value": "v"})
     world.vault("DELETE", "/secrets/one")
     # Officers may purge where the vault lets them; here the vault does not.
-    answer = world.vault("DELETE", "/deletedsecrets/one")
-    assert error(answer)[:2] == (403, "Forbidden")
-    assert error(answer)[2].startswith('Operation "purge" is not allowed because purge protection is enabled')
+    assert world.vault("DELETE", "/deletedsecrets/one").status_code == 403
     with clock.moved_ahead(timedelta(days=7)):
         assert error(world.vault("GET", "/deletedsecrets/one"))[1] == "SecretNotFound"
         assert world.vault("PUT", "/secrets/one", {"value": "v"}).status_code == 200
