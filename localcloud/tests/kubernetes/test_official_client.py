@@ -154,13 +154,6 @@ def test_lists_are_narrowed_by_label_and_name(core: client.CoreV1Api) -> None:
     assert names(by_name) == ["a"]
 
 
-def test_an_unknown_field_selector_is_refused(core: client.CoreV1Api) -> None:
-    with pytest.raises(ApiException) as raised:
-        core.list_namespaced_config_map(NAMESPACE, field_selector="spec.nodeName=x")
-
-    assert refusal(raised)[0] == 400
-
-
 def test_deleting_a_namespace_deletes_its_objects(core: client.CoreV1Api) -> None:
     core.create_namespace(model(client.V1Namespace, {"metadata": {"name": "clusters-hc1"}}))
     core.create_namespaced_secret("clusters-hc1", a_secret())

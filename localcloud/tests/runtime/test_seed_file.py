@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import yaml
 
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import SEAL_KEY_BYTES, Store
-from localcloud.runtime.environment import prepare
+from localcloud.runtime.environment import Prepared, prepare
 from localcloud.runtime.seed import seed
 from localcloud.runtime.seed_errors import InvalidSeedError, SeedConflictError
 from localcloud.runtime.seed_file import DEFAULT, Seed, choose, load
@@ -36,6 +37,23 @@ def write(tmp_path: Path) -> Write:
         return file
 
     return written
+
+
+@contextmanager
+def seeded(folder: Path, wanted: Seed) -> Iterator[Prepared]:
+    """A local cloud with the seed."""
+    state = StateDirectory(folder / "state")
+    prepared = prepare(state, wanted)
+    try:
+        seed(prepared)
+        yield prepared
+    finally:
+        prepared.close()
+        state.remove()
+
+
+def in_arm(prepared: Prepared) -> list[dict[str, Any]]:
+    return [document for _, document in prepared.store.items("arm")]
 
 
 @pytest.mark.parametrize(
@@ -97,14 +115,9 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None
 def test_what_is_made_is_of_the_seeds_tenant(write: Write, tmp_path: Path) -> None:
     vaults = [{"name": "kv-team", "resourceGroup": "team"}]
     wanted = load(write(vaults=vaults, deployerRoles=["Reader"]))
-    state = StateDirectory(tmp_path / "state")
-    prepared = prepare(state, wanted)
-    try:
-        assert (seed(prepared), seed(prepared)) == (3, 0)
-        made = [document for _, document in prepared.store.items("arm")]
-    finally:
-        prepared.close()
-        state.remove()
+    with seeded(tmp_path, wanted) as prepared:
+        assert seed(prepared) == 0
+        made = in_arm(prepared)
 
     assert prepared.environment.tenant_id == wanted.tenant_id
     assert {resource["id"].split("/")[2] for resource in made} == {wanted.subscription_id}
@@ -116,14 +129,9 @@ def test_what_is_made_is_of_the_seeds_tenant(write: Write, tmp_path: Path) -> No
 def test_a_document_of_arm_carries_the_identity_that_it_is_given(write: Write, tmp_path: Path) -> None:
     carried = {"type": "UserAssigned", "userAssignedIdentities": {"/subscriptions/s/not-made-yet": {}}}
     nodes = {"type": "Microsoft.Compute/virtualMachineScaleSets", "name": "nodes", "resourceGroup": "team"}
-    state = StateDirectory(tmp_path / "state")
-    prepared = prepare(state, load(write(resources=[{**nodes, "identity": carried}, {**nodes, "name": "bare"}])))
-    try:
-        seed(prepared)
-        made = {resource["name"]: resource for _, resource in prepared.store.items("arm")}
-    finally:
-        prepared.close()
-        state.remove()
+    wanted = load(write(resources=[{**nodes, "identity": carried}, {**nodes, "name": "bare"}]))
+    with seeded(tmp_path, wanted) as prepared:
+        made = {resource["name"]: resource for resource in in_arm(prepared)}
 
     assert made["nodes"]["identity"] == carried
     assert "identity" not in made["bare"]
@@ -157,15 +165,8 @@ def test_groups_have_places_and_identities_ids_of_their_own(write: Write, tmp_pa
             clusters=[{"name": "aks", "resourceGroup": "team"}],
         )
     )
-    state = StateDirectory(tmp_path / "state")
-    prepared = prepare(state, wanted)
-    try:
-        seed(prepared)
-        made = [document for _, document in prepared.store.items("arm")]
-        known = prepared.store.listed()
-    finally:
-        prepared.close()
-        state.remove()
+    with seeded(tmp_path, wanted) as prepared:
+        made, known = in_arm(prepared), prepared.store.listed()
 
     places = {
         resource["name"]: resource["location"]
