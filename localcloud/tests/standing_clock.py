@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from azure.core.pipeline.transport import RequestsTransport
 
 from localcloud.core import clock
 
@@ -20,6 +21,17 @@ class StandingClock:
     def advance(self, seconds: float) -> None:
         """Let time pass."""
         self.instant += timedelta(seconds=seconds)
+
+    def pauses(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        """The pauses that Azure's clients make from now on, each of which lets time pass."""
+        made: list[float] = []
+
+        def sleep(_: object, seconds: float) -> None:
+            made.append(seconds)
+            self.advance(seconds)
+
+        monkeypatch.setattr(RequestsTransport, "sleep", sleep)
+        return made
 
 
 @pytest.fixture

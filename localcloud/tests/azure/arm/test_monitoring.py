@@ -19,12 +19,8 @@ from localcloud.tests.monitoring_world import (
     topic_body,
 )
 
+pytestmark = pytest.mark.usefixtures("vault")
 KEY_OPERATOR = "Storage Account Key Operator Service Role"
-
-
-@pytest.fixture(autouse=True)
-def vault(world: ArmWorld) -> None:
-    world.create_vault()
 
 
 def test_a_second_put_of_each_is_an_update(world: ArmWorld) -> None:

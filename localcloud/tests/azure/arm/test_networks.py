@@ -33,6 +33,13 @@ from localcloud.tests.network_world import (
 )
 
 
+@pytest.fixture
+def world(world: ArmWorld) -> ArmWorld:
+    """With the whole infrastructure of a cluster."""
+    make(world)
+    return world
+
+
 def properties(world: ArmWorld, path: str) -> dict[str, Any]:
     """The properties that a GET answers."""
     answer = world.call("GET", path)
@@ -42,13 +49,11 @@ def properties(world: ArmWorld, path: str) -> dict[str, Any]:
 
 
 def test_a_second_put_of_each_is_an_update(world: ArmWorld) -> None:
-    make(world)
     whole = {**dict(ORDERED), VNET: vnet_body(subnets=[{"name": "default", **subnet_body()}])}
     assert {world.call("PUT", path, body).status_code for path, body in whole.items()} == {200}
 
 
 def test_each_knows_what_uses_it(world: ArmWorld) -> None:
-    make(world)
     frontend = f"{BALANCER}/frontendIPConfigurations/infra"
 
     assert properties(world, SECURITY_GROUP)["subnets"] == [{"id": SUBNET}]
@@ -60,28 +65,24 @@ def test_each_knows_what_uses_it(world: ArmWorld) -> None:
 
 
 def test_all_of_it_can_be_deleted_from_the_last_to_the_first(world: ArmWorld) -> None:
-    make(world)
     codes = [world.call("DELETE", path).status_code for path, _ in reversed(ORDERED)]
     assert codes == [200] * (len(ORDERED) - 1) + [202]
     assert error(world.call("GET", MANAGED))[1] == "ResourceGroupNotFound"
 
 
 def test_a_put_of_a_network_replaces_its_subnets(world: ArmWorld) -> None:
-    make(world)
     world.call("PUT", VNET, vnet_body(subnets=[{"name": "other", **subnet_body("10.0.1.0/24")}]))
     assert [subnet["name"] for subnet in properties(world, VNET)["subnets"]] == ["other"]
     assert world.call("GET", SUBNET).status_code == 404
 
 
 def test_a_deleted_network_takes_its_links_along(world: ArmWorld) -> None:
-    make(world)
     assert world.call("DELETE", VNET).status_code == 200
     assert world.call("GET", LINK).status_code == 404
     assert world.call("DELETE", ZONE).status_code == 200
 
 
 def test_a_part_that_a_put_of_a_load_balancer_leaves_out_is_gone(world: ArmWorld) -> None:
-    make(world)
     rule = {
         "name": "added",
         "properties": {"frontendIPConfiguration": {"id": f"{BALANCER}/frontendIPConfigurations/infra"}},
@@ -98,7 +99,6 @@ def test_a_part_that_a_put_of_a_load_balancer_leaves_out_is_gone(world: ArmWorld
 
 def test_a_reference_may_lack_its_first_slash(world: ArmWorld) -> None:
     """HyperShift's CLI writes the outbound rule's references so (cmd/infra/azure/networking.go)."""
-    make(world)
     outbound = {
         "backendAddressPool": {"id": f"{BALANCER[1:]}/backendAddressPools/infra"},
         "frontendIPConfigurations": [{"id": f"{BALANCER[1:]}/frontendIPConfigurations/infra"}],
@@ -119,7 +119,6 @@ def test_a_reference_may_lack_its_first_slash(world: ArmWorld) -> None:
 def test_a_writer_must_be_allowed_to_join_what_it_refers_to(
     world: ArmWorld, path: str, body: dict[str, Any], action: str
 ) -> None:
-    make(world)
     owner = world.principal(("Contributor", path))
 
     status, code, message = error(world.call("PUT", path, body, caller=owner))
@@ -130,7 +129,6 @@ def test_a_writer_must_be_allowed_to_join_what_it_refers_to(
 
 @pytest.mark.parametrize("path", [path for path, _ in ORDERED], ids=lambda path: path.rpartition("/")[0][-24:])
 def test_a_reader_writes_and_deletes_nothing(world: ArmWorld, path: str) -> None:
-    make(world)
     reader = world.principal(("Reader", SUBSCRIPTION))
     body = dict(ORDERED)[path]
 
@@ -140,7 +138,6 @@ def test_a_reader_writes_and_deletes_nothing(world: ArmWorld, path: str) -> None
 
 
 def test_a_contributor_of_one_group_makes_no_other(world: ArmWorld) -> None:
-    make(world)
     inside = world.principal(("Contributor", MANAGED))
     assert world.call("PUT", MANAGED, {"location": "eastus"}, caller=inside).status_code == 200
     other = f"{SUBSCRIPTION}/resourceGroups/other"
@@ -170,7 +167,6 @@ def test_the_deletion_of_a_group_ends_later_with_all_that_is_in_it(tmp_path: Pat
 
 
 def test_a_deleted_group_takes_the_principals_of_its_identities_along(world: ArmWorld) -> None:
-    make(world)
     identity = f"{MANAGED}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/one"
     principal = world.call("PUT", identity, {"location": "eastus"}).json()["properties"]["principalId"]
 
@@ -181,7 +177,6 @@ def test_a_deleted_group_takes_the_principals_of_its_identities_along(world: Arm
 
 
 def test_a_group_with_a_vault_is_not_deleted_here(world: ArmWorld) -> None:
-    make(world)
     vault = f"{MANAGED}/providers/Microsoft.KeyVault/vaults/kv-one"
     assert world.call("PUT", vault, vault_body()).status_code == 201
     assert error(world.call("DELETE", MANAGED))[1] == "NotEmulated"
@@ -189,7 +184,6 @@ def test_a_group_with_a_vault_is_not_deleted_here(world: ArmWorld) -> None:
 
 
 def test_a_group_that_another_one_needs_stays_whole(world: ArmWorld) -> None:
-    make(world)
     world.group("elsewhere")
     network = VNET.replace("hc1-infra/providers", "elsewhere/providers")
     world.call("PUT", network, vnet_body())
@@ -202,7 +196,6 @@ def test_a_group_that_another_one_needs_stays_whole(world: ArmWorld) -> None:
 
 
 def test_a_property_that_is_not_emulated_is_refused_by_name(world: ArmWorld) -> None:
-    make(world)
     answer = world.call("PUT", VNET, vnet_body(dhcpOptions={"dnsServers": ["10.0.0.4"]}))
     assert error(answer)[:2] == (501, "NotEmulated")
     assert "dhcpOptions" in error(answer)[2]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from azure.core.pipeline.transport import RequestsTransport
 from starlette.requests import Request
 
 from identity.azure.client import AzureClient
@@ -168,13 +167,7 @@ def test_the_deployers_client_waits_as_long_as_graph_says(
     standing: StandingClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world, waits = writes_one, list[float]()
-
-    def sleep(_: object, seconds: float) -> None:
-        waits.append(seconds)
-        standing.advance(seconds)
-
-    monkeypatch.setattr(RequestsTransport, "sleep", sleep)
+    world, waits = writes_one, standing.pauses(monkeypatch)
     made = [world.graph("POST", "/applications", {"displayName": "app"}).json()["id"]]
     standing.advance(10)
     made += [world.graph("POST", "/applications", {"displayName": "app"}).json()["id"]]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from azure.core.exceptions import HttpResponseError
-from azure.core.pipeline.transport import RequestsTransport
 from azure.keyvault.secrets import SecretClient
 
 from localcloud.azure.keyvault.errors import VaultError
@@ -112,13 +111,7 @@ def test_azures_client_gets_through_by_its_own_pauses(
     retries: int,
     passes: bool,
 ) -> None:
-    waits: list[float] = []
-
-    def sleep(_: object, seconds: float) -> None:
-        waits.append(seconds)
-        standing.advance(seconds)
-
-    monkeypatch.setattr(RequestsTransport, "sleep", sleep)
+    waits = standing.pauses(monkeypatch)
     options: dict[str, Any] = {
         "verify_challenge_resource": False,
         "connection_verify": str(certificates.ca_file),
