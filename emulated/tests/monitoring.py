@@ -1,9 +1,9 @@
-"""Inputs of the types that monitor a vault, as the program gives them."""
+"""Inputs of a vault, and of the types that monitor it, as the program gives them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from emulated.azure_native.provider import AzureNative
 from emulated.tests.plugin_calls import create
@@ -21,6 +21,16 @@ WORKSPACE: Final = f"{_GROUP}/providers/Microsoft.OperationalInsights/workspaces
 ACTION_GROUP: Final = f"{_GROUP}/providers/Microsoft.Insights/actionGroups/on-call"
 
 
+def vault_inputs(name: str, **properties: Any) -> Props:
+    wanted = {
+        "tenantId": LOCAL_TENANT_ID,
+        "sku": {"family": "A", "name": "standard"},
+        "enableRbacAuthorization": True,
+        **properties,
+    }
+    return {"resourceGroupName": "identity-local", "vaultName": name, "location": "eastus", "properties": wanted}
+
+
 def monitoring_inputs(plugin: AzureNative, token: str, unique: Callable[[str], str]) -> Props:
     """The least that the type needs; the vault, and the topic of a subscription, are made on the way."""
     here: Props = {"resourceGroupName": "identity-local"}
@@ -35,13 +45,7 @@ def monitoring_inputs(plugin: AzureNative, token: str, unique: Callable[[str], s
             "eventDeliverySchema": "CloudEventSchemaV1_0",
             "filter": {"includedEventTypes": ["Microsoft.KeyVault.SecretNearExpiry"]},
         }
-    properties = {
-        "tenantId": LOCAL_TENANT_ID,
-        "sku": {"family": "A", "name": "standard"},
-        "enableRbacAuthorization": True,
-    }
-    wanted = {**here, "vaultName": unique("kv"), "location": "eastus", "properties": properties}
-    _, vault = create(plugin, "azure-native:keyvault:Vault", wanted)
+    _, vault = create(plugin, "azure-native:keyvault:Vault", vault_inputs(unique("kv")))
     if token == SETTING:
         logs = [{"categoryGroup": "audit", "enabled": True}]
         return {"resourceUri": vault.id, "name": "audit", "workspaceId": WORKSPACE, "logs": logs}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from emulated.azure_native.session import ArmSession
 from emulated.azuread.provider import AzureAd
 from emulated.settings import AzureProviderSettings
 from emulated.tests.conftest import provider_inputs
+from emulated.tests.monitoring import vault_inputs
 from emulated.tests.plugin_calls import changes, checked, create, delete, import_by_id, read, refresh, update, urn
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from localcloud.core.clouds import LocalEnvironment
@@ -32,16 +32,6 @@ _READER = f"{_ROLES}/acdd72a7-3385-48ef-bd42-f606fba81ae7"
 _GROUP = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/resourceGroups/identity-local"
 
 Unique = Callable[[str], str]
-
-
-def vault_inputs(name: str, **properties: Any) -> Props:
-    wanted = {
-        "tenantId": LOCAL_TENANT_ID,
-        "sku": {"family": "A", "name": "standard"},
-        "enableRbacAuthorization": True,
-        **properties,
-    }
-    return {"resourceGroupName": "identity-local", "vaultName": name, "location": "eastus", "properties": wanted}
 
 
 def secret_inputs(vault: str, name: str, value: str) -> Props:

@@ -16,9 +16,9 @@ from emulated.kubernetes.provider import Kubernetes
 from emulated.kubernetes.replacements import EVERY_KIND
 from emulated.sdk_types import PropertyType, properties
 from emulated.tests.infrastructure import INFRASTRUCTURE, infrastructure_inputs
-from emulated.tests.monitoring import MONITORING, monitoring_inputs
+from emulated.tests.monitoring import MONITORING, monitoring_inputs, vault_inputs
 from emulated.tests.plugin_calls import checked, create, read, urn
-from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
+from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from identity.credentials.certificate import issue
 from localcloud.core import clock
 from localcloud.kubernetes.kinds import KINDS
@@ -34,33 +34,22 @@ _KINDS: Final = table("## kubernetes: kinds", PLUGINS)
 _SERVED: Final = {row["kind"]: row["filled in by the server"] for row in table("### Kubernetes API")}
 _GROUP: Final = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/resourceGroups/hc1-managed"
 _READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
-_OTHERS: Final[dict[str, Any]] = {
-    "object": {"a": "2"},
-    "union": {"a": "2"},
-    "map": {"a": "2"},
-    "list": ["2"],
-    "scalar": "2",
-    "any": "2",
-}
-_SOME: Final[dict[str, Any]] = {
-    "object": {"a": "1"},
-    "union": {"a": "1"},
-    "map": {"a": "1"},
-    "list": ["1"],
-    "scalar": "1",
-    "any": "1",
-}
 
 
 def _by(column: str) -> Callable[[Row], str]:
     return lambda row: codes(row[column])[-1].rpartition(":")[2]
 
 
+def _some(kind: str, text: str) -> Any:
+    """A value of a property of this kind."""
+    return {"list": [text], "scalar": text, "any": text}.get(kind, {"a": text})
+
+
 def _replacing(provider: Provider, token: str, shapes: dict[str, PropertyType]) -> set[str]:
     """The arguments whose change replaces."""
     found = set()
     for name, shape in shapes.items():
-        old, new = {name: _SOME[shape.kind]}, {name: _OTHERS[shape.kind]}
+        old, new = ({name: _some(shape.kind, text)} for text in ("1", "2"))
         changes = provider.resource(token).diff(urn(token), "id", old, old, new).changes
         assert changes, f"a change of {name} is no difference"
         found |= {name for change in changes.values() if change.replace}
@@ -101,9 +90,7 @@ def _azure_native_inputs(plugin: AzureNative, token: str, unique: Unique) -> Pro
         return monitoring_inputs(plugin, token, unique)
     match token.rpartition(":")[2]:
         case "Vault":
-            sku = {"family": "A", "name": "standard"}
-            wanted = {"tenantId": LOCAL_TENANT_ID, "sku": sku, "enableRbacAuthorization": True}
-            return {**group, "vaultName": unique("kv"), "location": "eastus", "properties": wanted}
+            return vault_inputs(unique("kv"))
         case "Secret":
             vault = "azure-native:keyvault:Vault"
             inputs, _ = create(plugin, vault, _azure_native_inputs(plugin, vault, unique))

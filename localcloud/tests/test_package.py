@@ -38,6 +38,12 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
+def rows(header: str) -> list[list[str]]:
+    """The cells of each row of the README's table below this header."""
+    text = (SOURCE / "README.md").read_text(encoding="utf-8").partition(header)[2]
+    return [row.split("|") for row in text.partition("\n\n")[0].splitlines()[2:]]
+
+
 @dataclass(frozen=True)
 class Package:
     """The package on a search path of its own, and a working directory without anything of this project."""
@@ -126,36 +132,25 @@ def test_what_is_no_fault_is_refused_by_its_place(package: Package) -> None:
 
 
 def test_each_member_of_held_faults_is_in_the_readme() -> None:
-    text = (SOURCE / "README.md").read_text(encoding="utf-8").partition("| member | meaning |")[2]
-    rows = [row.split("|") for row in text.partition("\n\n")[0].splitlines()[2:]]
+    members = rows("| member | meaning |")
 
-    assert [code(row[1]) for row in rows] == [field.name for field in fields(HeldFaults)]
+    assert [code(row[1]) for row in members] == [field.name for field in fields(HeldFaults)]
     shared = {field.name for field in fields(Match)}
     kinds = {"answers": HeldAnswer, "deliveries": HeldDelivery, "replication": HeldReplication}
-    for row in rows:
+    for row in members:
         own = {field.name for field in fields(kinds[code(row[1])])} if code(row[1]) in kinds else set()
         assert own - shared <= set(codes(row[2]))
 
 
 def test_what_a_fault_can_be_about_is_in_the_readme() -> None:
-    text = (SOURCE / "README.md").read_text(encoding="utf-8")
-    rows = [
-        row.split("|")
-        for row in text.partition("| which requests | meaning |")[2].partition("\n\n")[0].splitlines()[2:]
-    ]
-    table = text.partition("| service | operations |")[2].partition("\n\n")[0].splitlines()[2:]
-
-    assert [code(row[1]) for row in rows] == [field.name for field in fields(Match)]
-    assert {code(row.split("|")[1]): codes(row.split("|")[2]) for row in table} == {
+    assert [code(row[1]) for row in rows("| which requests | meaning |")] == [field.name for field in fields(Match)]
+    assert {code(row[1]): codes(row[2]) for row in rows("| service | operations |")} == {
         service: list(operations) for service, operations in OPERATIONS.items()
     }
 
 
 def test_each_key_of_a_seed_is_in_the_readme() -> None:
-    text = (SOURCE / "README.md").read_text(encoding="utf-8").partition("| key | what it makes |")[2]
-    rows = [row.split("|")[1] for row in text.partition("\n\n")[0].splitlines()[2:]]
-
-    assert [code for row in rows for code in codes(row)] == [
+    assert [code for row in rows("| key | what it makes |") for code in codes(row[1])] == [
         str(model_field.alias) for model_field in Seed.model_fields.values()
     ]
 
