@@ -147,6 +147,8 @@ def _printed(
         token = status.get("token") or ""
         pair = (status.get("clientCertificateData") or "", status.get("clientKeyData") or "")
         version = answer["apiVersion"]
+        if not all(isinstance(text, str) for text in (token, *pair)):
+            raise TypeError
     except (ValueError, TypeError, KeyError, AttributeError):
         raise AccessError(f"{program} printed no ExecCredential; is it the right program of that name?") from None
     if version != block["apiVersion"]:

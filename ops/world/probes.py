@@ -133,8 +133,9 @@ def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:
     if "podIP" not in status:
         return ProbeResult(name, None, f"the pod is {status.get('phase', 'Pending').lower()}: {_why(status)}")
     port = pod["spec"]["containers"][0]["ports"][0]["containerPort"]
+    address = httpx.URL(scheme="http", host=status["podIP"], port=port, path="/readyz")
     try:
-        return ProbeResult(name, http.get(f"http://{status['podIP']}:{port}/readyz").json())
+        return ProbeResult(name, http.get(address).json())
     except httpx.TransportError:
         return ProbeResult(name, None, f"the pod's probe does not answer: {_why(status)}")
     except ValueError:

@@ -100,6 +100,7 @@ def test_a_program_that_asks_a_person_ends_with_what_it_has_asked(tmp_path: Path
     [
         ("{}", "printed no ExecCredential"),
         ("[]", "printed no ExecCredential"),
+        ('{"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": 1}}', "printed no ExecCredential"),
         ('{"apiVersion": "client.authentication.k8s.io/v1", "status": {}}', "neither a token nor a certificate"),
         ('{"apiVersion": "client.authentication.k8s.io/v1", "status": {"clientKeyData": "k"}}', "both are needed"),
         ('{"apiVersion": "client.authentication.k8s.io/v1beta1", "status": {"token": "t"}}', "answers in .*v1beta1"),

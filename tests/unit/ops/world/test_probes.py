@@ -103,10 +103,13 @@ def test_a_pod_without_a_status_is_pending(cluster: FakeCluster, answers: Read) 
     assert answers().of(*INGRESS).problem == "the pod is pending: the kubelet reports no reason"
 
 
-def test_a_probe_that_does_not_answer_is_a_problem_of_its_row(cluster: FakeCluster, answers: Read) -> None:
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_a_probe_that_does_not_answer_is_a_problem_of_its_row(
+    cluster: FakeCluster, answers: Read, address: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    cluster.add_pod("probe-ingress", {"phase": "Running", "podIP": "127.0.0.1"}, port=port)
+    cluster.add_pod("probe-ingress", {"phase": "Running", "podIP": address}, port=port)
     found = answers().of(*INGRESS)
     assert found.report is None
     assert found.problem == "the pod's probe does not answer: the kubelet reports no reason"
