@@ -24,7 +24,7 @@ from ops.outputs.rows import rows
 from ops.outputs.token_rows import read_probes, running_token_rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, writing
 from ops.world.cluster_state import read_cluster_state
 from ops.world.compared_identities import read_managed_identities
 from ops.world.probes import ProbesUnreachableError
@@ -77,10 +77,8 @@ def graph(
     if output is None:
         sys.stdout.write(document)
     else:
-        try:
+        with writing("the graph"):
             output.write_text(document, encoding="utf-8")
-        except OSError as error:
-            raise CommandError(f"{output} cannot be written: {error.strerror}") from None
         print(output.absolute())
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     for finding in findings(examination.results):

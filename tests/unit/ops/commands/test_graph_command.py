@@ -83,7 +83,7 @@ def test_a_file_that_cannot_be_written_is_named(idstack: Idstack, tmp_path: Path
     printed = idstack("graph", "--stack", "dev", "--output", str(file))
 
     assert printed.code == 1
-    assert f"{file} cannot be written: No such file or directory" in printed.error
+    assert f"idstack: the graph cannot be written: [Errno 2] No such file or directory: '{file}'" in printed.error
 
 
 def test_a_stack_that_does_not_exist_is_an_error(idstack: Idstack, engine: FakeEngine) -> None:
