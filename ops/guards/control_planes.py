@@ -21,7 +21,7 @@ def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> Non
     """Raise CommandError if `destroy` would harm a control plane, or if that is unknown.
 
     It would delete a namespace with a control plane, or the identities of a hosted cluster that another tool applied.
-    `destroy` does not run the program, which has its own check. `warn` first gets a warning about hosted clusters that
+    `destroy` does not run the program, which has its own check. `warn` gets a warning about hosted clusters that
     HyperShift has to delete with credentials that no longer sign in.
     """
     resources = engine.resources()
@@ -31,26 +31,28 @@ def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> Non
         for resource in resources
         if resource["type"] == resource_types.HOSTED_CLUSTER_OBJECT
     ]
-    if warning := ended_credentials(engine, applied):
-        warn(warning)
-    deleted, served = _deleted_namespaces(resources), _served_namespaces(outputs, applied)
-    namespaces = [*deleted, *served]
-    if not namespaces:
-        return
-    try:
-        with api_server(engine) as server:
-            existing = control_planes(server, namespaces)
-    except (AccessError, CommandError) as error:
-        raise CommandError(
-            f"{unreadable(namespaces, error)}. If the management cluster itself does not exist any more, `idstack "
-            f"pulumi --stack {engine.stack} -- destroy` runs without the check of identities"
-        ) from None
-    if warning := ended_credentials(engine, set(existing.values()).difference(applied)):
+    deleted = _deleted_namespaces(resources)
+    existing = _existing(engine, [*deleted, *_served_namespaces(outputs, applied)])
+    if warning := ended_credentials(engine, sorted({*applied, *existing.values()})):
         warn(warning)
     if losing := {namespace: existing[namespace] for namespace in deleted if namespace in existing}:
         raise CommandError(refusal(losing, engine.stack))
     if existing:
         raise CommandError(identities_in_use(existing))
+
+
+def _existing(engine: Engine, namespaces: Collection[str]) -> dict[str, str]:
+    """The hosted clusters with a control plane, by its namespace."""
+    if not namespaces:
+        return {}
+    try:
+        with api_server(engine) as server:
+            return control_planes(server, namespaces)
+    except (AccessError, CommandError) as error:
+        raise CommandError(
+            f"{unreadable(namespaces, error)}. If the management cluster itself does not exist any more, `idstack "
+            f"pulumi --stack {engine.stack} -- destroy` runs without the check of identities"
+        ) from None
 
 
 def _deleted_namespaces(resources: Iterable[StateResource]) -> list[str]:

@@ -170,4 +170,4 @@ def test_ended_credentials_are_named_where_a_control_plane_holds_back(
 
     assert "warning: credentials of ['hc1'] have ended" in printed.output
     assert printed.code == 1
-    assert ended == [[], ["hc1"]]
+    assert ended == [["hc1"]]
