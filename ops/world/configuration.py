@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.problems import for_stack
 from identity.settings.schema.problems import NAMESPACE, path_of, value_at
+from identity.settings.schema.value_spec import PLACEHOLDER
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_in_the_file_of
 from ops.world.seen import Unread
 from ops.world.stack_world import RefusedValue, SeenConfiguration
+
+# The keys by which backend, Azure and the management cluster are reached.
+_FOR_SIGN_IN: Final = frozenset({"backend", "tenantId", "subscriptionId", "managementCluster"})
 
 
 def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
@@ -44,4 +49,5 @@ def _refused(engine: Engine, problems: tuple[Problem, ...]) -> Iterator[RefusedV
             found=problem.found,
             accepted=problem.accepted,
             fix=for_stack(problem.fix, engine.stack),
+            prevents_sign_in=PLACEHOLDER in problem.found and not _FOR_SIGN_IN.isdisjoint(problem.place[:1]),
         )

@@ -25,7 +25,7 @@ from ops.world.expected import StackState
 from ops.world.parts import Part
 from ops.world.seen import NOT_READ, Unread
 from ops.world.selection import EVERYTHING, Selection
-from ops.world.stack_world import AzureView, SeenAccess, SeenControlPlane, StackWorld
+from ops.world.stack_world import AzureView, SeenAccess, SeenConfiguration, SeenControlPlane, StackWorld
 from ops.world.state import expected
 
 _CLUSTER: Final = frozenset({Part.ACCESS, Part.CONTROL_PLANES, Part.REPORTS})
@@ -40,15 +40,19 @@ def look(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHING) ->
     Raises CommandError for a selected name that the stack does not have, and for a local stack without a local cloud.
     """
     local = local_cloud.of(engine.stack)
+    configuration = read_configuration(engine) if Part.CONFIGURATION in parts else NOT_READ
+    placeholders = _placeholders(engine, configuration)
     state = _state(engine) if Part.STATE in parts else NOT_READ
     if isinstance(state, Unread) and Part.STATE in parts:
         # Mostly because of the backend: other reads would fail in the same way.
-        everything = ("state", "locks", "last_run", "decryption", "configuration", "access", "vault", "add_on")
-        unread: dict[str, Any] = dict.fromkeys(everything, state)
+        everything = ("state", "locks", "last_run", "decryption", "access", "vault", "add_on")
+        unread: dict[str, Any] = dict.fromkeys(everything, placeholders or state)
+        unread["configuration"] = configuration if placeholders else state
         return StackWorld(stack=engine.stack, now=datetime.now(UTC), control_planes={}, **unread)
     if isinstance(state, StackState):
         state = selection.of_state(state)
-    access, control_planes = _cluster(engine, state, parts, Path(local.mounts_dir) if local else None)
+    mounts = Path(local.mounts_dir) if local else None
+    access, control_planes = (placeholders, {}) if placeholders else _cluster(engine, state, parts, mounts)
     if isinstance(state, StackState):
         state, control_planes = _selected(selection, state, control_planes)
     return StackWorld(
@@ -58,7 +62,7 @@ def look(engine: Engine, parts: Set[Part], selection: Selection = EVERYTHING) ->
         locks=read_locks(engine, partial(deployer, engine)) if Part.LOCKS in parts else NOT_READ,
         last_run=read_last_run(engine) if Part.HISTORY in parts else NOT_READ,
         decryption=read_decryption(engine) if Part.DECRYPTION in parts else NOT_READ,
-        configuration=read_configuration(engine) if Part.CONFIGURATION in parts else NOT_READ,
+        configuration=configuration,
         access=access,
         control_planes=control_planes,
         **vars(_azure(engine, state, parts)),
@@ -70,6 +74,13 @@ def _state(engine: Engine) -> StackState | Unread:
         return expected(engine.state())
     except CommandError as error:
         return Unread.because(error)
+
+
+def _placeholders(engine: Engine, configuration: SeenConfiguration | Unread) -> Unread | None:
+    """Why nothing is signed in to with this configuration; None if it is filled in."""
+    if isinstance(configuration, Unread) or not configuration.prevents_sign_in:
+        return None
+    return Unread(f"{engine.file.name} still has placeholders, with which no sign-in works")
 
 
 def _selected(

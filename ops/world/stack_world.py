@@ -36,13 +36,17 @@ class SeenRun:
 
 @dataclass(frozen=True, kw_only=True)
 class RefusedValue:
-    """A refused value of the configuration; `cluster` is its hosted cluster."""
+    """A refused value of the configuration; `cluster` is its hosted cluster.
+
+    `prevents_sign_in`: it is a placeholder in a key that a sign-in needs.
+    """
 
     cluster: str | None
     path: str
     found: str
     accepted: str
     fix: str
+    prevents_sign_in: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +55,11 @@ class SeenConfiguration:
 
     refused: tuple[RefusedValue, ...]
     identities: Mapping[str, tuple[str, ...]]
+
+    @property
+    def prevents_sign_in(self) -> bool:
+        """Whether no sign-in can work before the placeholders are filled in."""
+        return any(value.prevents_sign_in for value in self.refused)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,5 +23,11 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
 
 
 CHECKS: Final[tuple[Check, ...]] = (
-    of_stack(Stage.ACCESS, "permissions", (Part.ACCESS,), _find, hides=(Part.CONTROL_PLANES, Part.REPORTS)),
+    of_stack(
+        Stage.ACCESS,
+        "permissions",
+        (Part.ACCESS, Part.CONFIGURATION),
+        _find,
+        hides=(Part.CONTROL_PLANES, Part.REPORTS),
+    ),
 )

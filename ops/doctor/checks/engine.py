@@ -8,7 +8,7 @@ from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
 from ops.world.parts import Part
-from ops.world.seen import Unread
+from ops.world.seen import NotReadError, Unread
 from ops.world.stack_world import StackWorld
 
 # The engine's own error may list every sign-in that it has tried.
@@ -17,9 +17,11 @@ _MAX_LENGTH: Final = 800
 
 def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
     if isinstance(world.state, Unread):
+        if not isinstance(world.configuration, Unread) and world.configuration.prevents_sign_in:
+            raise NotReadError(world.state.why)
         why = textwrap.shorten(world.state.why, _MAX_LENGTH, placeholder=" ...")
         # The commands' errors name the remedy (`ops/stack/backend_failures.py`, `ops/stack/state_file.py`).
         yield Fault(evidence=why, fix="correct what the error names, then run the doctor again")
 
 
-CHECKS: Final[tuple[Check, ...]] = (of_stack(Stage.ENGINE, "state", (Part.STATE,), _find),)
+CHECKS: Final[tuple[Check, ...]] = (of_stack(Stage.ENGINE, "state", (Part.STATE, Part.CONFIGURATION), _find),)

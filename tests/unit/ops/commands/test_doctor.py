@@ -11,6 +11,7 @@ from identity.aks.kinds import AZURE_CLUSTER_IDENTITIES, HOSTED_CLUSTERS, SECRET
 from identity.aks.permissions import permissions
 from ops.doctor import watching
 from tests.unit.access_world import FakeApiServer
+from tests.unit.identity.settings.world import ABSENT, configuration
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 KEYS = ["cluster", "identity", "stage", "check", "status", "evidence", "fix"]
@@ -114,6 +115,33 @@ def test_a_configuration_that_is_refused_is_named(engine: FakeEngine, idstack: I
 
     assert printed.code == 1
     assert "broken  configuration (settings)" in printed.output
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_with_placeholders_no_sign_in_is_blamed(engine: FakeEngine, idstack: Idstack, is_read: bool) -> None:
+    engine.configures(**configuration(tenantId="00000000-0000-0000-0000-000000000000"))
+    if not is_read:
+        engine.has_no_stack()
+
+    printed = idstack("doctor", "--stack", "dev")
+
+    broken, *_, unread, _ = printed.output.split("\n\n")
+    checks = ("lock", "abandoned-lock", "pending-operations", "last-run", "decryption")
+    of_state = [] if is_read else ["engine (state)", *(f"backend ({check})" for check in checks)]
+    why = "Pulumi.dev.yaml still has placeholders, with which no sign-in works"
+    assert (printed.code, printed.output.count("broken  ")) == (1, 1)
+    assert broken.startswith("broken  configuration (settings)\n    found  idstack:tenantId: found ")
+    assert unread == f"not checked  {', '.join([*of_state, 'access (permissions)'])}\n    why    {why}"
+
+
+def test_a_placeholder_of_one_cluster_prevents_no_sign_in(
+    engine: FakeEngine, idstack: Idstack, api: FakeApiServer
+) -> None:
+    engine.configures(**configuration(managementCluster__kubeconfig=ABSENT, hostedClusters__0__infraID="example-hc1"))
+
+    printed = idstack("doctor", "--stage", "access", "--stack", "dev")
+
+    assert (printed.code, printed.output) == (0, "dev: nothing is broken; 1 check\n")
 
 
 def test_a_report_that_moves_is_no_document(engine: FakeEngine, idstack: Idstack) -> None:
