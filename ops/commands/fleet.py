@@ -12,10 +12,9 @@ from ops.commands.fleet_options import DEFAULT, EnvironmentOption, FileOption, c
 from ops.commands.fleet_status import status
 from ops.commands.fleet_up import up
 from ops.commands.options import JsonOption, Screen
-from ops.fleet.engine_stacks import backend_of
 from ops.fleet.file import load_fleet
 from ops.fleet.matrix import matrices
-from ops.fleet.stack_files import require_one_backend, write_file
+from ops.fleet.stack_files import write_file
 from ops.fleet.tree import differences, tree, write
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT
@@ -34,19 +33,15 @@ def prepare(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json:
     screen = Screen(as_json)
     written: list[str] = []
     created: list[str] = []
-    environments = chosen(file, name)
-    for environment in environments:
-        require_one_backend(environment, ROOT)
-    for environment in environments:
+    for environment in chosen(file, name):
         written += [stack.file_name for stack in environment.stacks if write_file(stack, ROOT)]
         if environment.is_local:
             continue
-        with backend_of(environment):
-            known = set(Engine(environment.stacks[0].name, ROOT, screen.output).stacks())
-            for stack in environment.stacks:
-                if stack.name not in known:
-                    Engine(stack.name, ROOT, screen.output).create()
-                    created.append(stack.name)
+        known = set(Engine(environment.stacks[0].name, ROOT, screen.output).stacks())
+        for stack in environment.stacks:
+            if stack.name not in known:
+                Engine(stack.name, ROOT, screen.output).create()
+                created.append(stack.name)
     if as_json:
         screen.document({"written": written, "created": created})
     else:

@@ -11,7 +11,6 @@ from ops.commands.fleet_options import DEFAULT, EnvironmentOption, FileOption, c
 from ops.commands.options import JsonOption, Screen
 from ops.commands.status import RenewalOverdueError, judged_by
 from ops.fleet.overview import StackStatus, read
-from ops.fleet.stack_files import require_one_backend
 from ops.outputs.tables import Line, fitted
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError
@@ -34,10 +33,7 @@ def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: 
     well but a renewal is overdue by two days, as `idstack status` does.
     """
     screen = Screen(as_json)
-    environments = chosen(file, name)
-    for environment in environments:
-        require_one_backend(environment, ROOT)
-    statuses = [stack for environment in environments for stack in read(environment, ROOT, screen.output)]
+    statuses = [stack for environment in chosen(file, name) for stack in read(environment, ROOT, screen.output)]
     if as_json:
         screen.document({"stacks": [stack.to_json() for stack in statuses]})
     else:

@@ -11,7 +11,7 @@ from ops.commands.options import JsonOption, Screen
 from ops.fleet.board import Board, summary
 from ops.fleet.engine_stacks import EngineStacks
 from ops.fleet.rollout import DONE, Rollout, RolloutOutcome
-from ops.fleet.stack_files import require_files, require_one_backend
+from ops.fleet.stack_files import require_files
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, RunInterruptedError
 
@@ -41,7 +41,6 @@ def up(
                 f"the stacks of {environment.name} are on Azure, and parallel runs cannot prompt: read the `idstack "
                 f"preview` of each, then pass {_YES}"
             )
-        require_one_backend(environment, ROOT)
         require_files(environment, ROOT)
     rollouts: list[Rollout] = []
     board = Board(screen.console)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +14,6 @@ from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.outputs.rows import rows
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
-from ops.stack.recorded_backend import VARIABLE as BACKEND
 from ops.stack.state import State, outputs_of
 
 
@@ -41,8 +38,7 @@ class EngineStacks:
         """Begin its run."""
         self._records.forget(stack.name)
         self._programs[stack.name] = self._program(stack)
-        log = self._records.log(stack.name)
-        return StackRun(stack, self._environment, self._arguments, root=self._root, log=log)
+        return StackRun(stack, self._arguments, root=self._root, log=self._records.log(stack.name))
 
     def ended(self, stack: FleetStack, *, is_up: bool, reason: str) -> None:
         """Note how its run ended; `reason` is its last line."""
@@ -50,8 +46,7 @@ class EngineStacks:
         if not is_up:
             self._records.write(stack.name, Record(outcome="failed", at=now, reason=reason))
             return
-        with backend_of(self._environment):
-            state = Engine(stack.name, self._root).state()
+        state = Engine(stack.name, self._root).state()
         written = time_of(state)
         if written is not None:
             self._updated[stack.name] = whole(written)
@@ -81,24 +76,8 @@ class EngineStacks:
         """The time of each stack's state; none if the local cloud was removed."""
         if self._environment.is_local and not local_paths().engine.exists():
             return {}
-        with backend_of(self._environment):
-            listed = Engine(self._environment.stacks[0].name, self._root).updated()
+        listed = Engine(self._environment.stacks[0].name, self._root).updated()
         return {name: whole(moment) for name, moment in listed.items()}
-
-
-@contextmanager
-def backend_of(environment: FleetEnvironment) -> Iterator[None]:
-    """Within the block engines that this process starts use the environment's backend."""
-    before = os.environ.get(BACKEND)
-    if environment.backend is not None:
-        os.environ[BACKEND] = environment.backend
-    try:
-        yield
-    finally:
-        if environment.backend is not None:
-            os.environ.pop(BACKEND)
-            if before is not None:
-                os.environ[BACKEND] = before
 
 
 def time_of(state: State) -> datetime | None:

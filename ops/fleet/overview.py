@@ -6,13 +6,16 @@ the probes' metrics (docs/guides/monitoring.md).
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from ops.fleet.engine_stacks import backend_of, time_of
+from ops.fleet.engine_stacks import time_of
 from ops.fleet.records import Record, Records
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.outputs.rows import rendered, rows
@@ -20,6 +23,7 @@ from ops.outputs.token_rows import read_probes, running_token_rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
+from ops.stack.recorded_backend import VARIABLE
 from ops.stack.state import State, outputs_of
 from ops.world.probes import ProbeResult, ProbeResults
 
@@ -92,7 +96,7 @@ def read(environment: FleetEnvironment, root: Path, output: int) -> list[StackSt
     if environment.is_local and not local_paths().engine.exists():
         states: dict[str, State] = {}
     else:
-        with backend_of(environment), ThreadPoolExecutor(_MAX_WORKERS) as threads:
+        with _backend_of(environment), ThreadPoolExecutor(_MAX_WORKERS) as threads:
             known = set(Engine(environment.stacks[0].name, root, output).stacks())
             names = [stack.name for _, stack in waves if stack.name in known]
             states = dict(zip(names, threads.map(lambda name: Engine(name, root, output).state(), names), strict=True))
@@ -100,6 +104,20 @@ def read(environment: FleetEnvironment, root: Path, output: int) -> list[StackSt
     results = read_probes(cloud, *map(outputs_of, states.values()))
     now = datetime.now(UTC)
     return [_status(stack, wave, states.get(stack.name), results, records, now) for wave, stack in waves]
+
+
+@contextmanager
+def _backend_of(environment: FleetEnvironment) -> Iterator[None]:
+    """Within the block engines use the environment's backend, also for stacks without a file, which would record it."""
+    before = os.environ.get(VARIABLE)
+    if environment.backend is not None:
+        os.environ[VARIABLE] = environment.backend
+    try:
+        yield
+    finally:
+        os.environ.pop(VARIABLE, None)
+        if before is not None:
+            os.environ[VARIABLE] = before
 
 
 def _status(

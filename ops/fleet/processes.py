@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ops.fleet.stacks import FleetEnvironment, FleetStack
-from ops.stack.recorded_backend import VARIABLE as BACKEND
+from ops.fleet.stacks import FleetStack
 
 # Of the log, for its last line.
 _END: Final = 4096
@@ -21,16 +19,12 @@ _TAIL_LINES: Final = 20
 class StackRun:
     """`idstack up --stack <name>` in the project `root`, without prompts; its output goes to `log`."""
 
-    def __init__(
-        self, stack: FleetStack, environment: FleetEnvironment, arguments: Sequence[str], *, root: Path, log: Path
-    ) -> None:
+    def __init__(self, stack: FleetStack, arguments: Sequence[str], *, root: Path, log: Path) -> None:
         self._log = log
-        backend = {BACKEND: environment.backend} if environment.backend else {}
         with log.open("wb") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "ops", "up", "--stack", stack.name, *arguments],
                 cwd=root,
-                env={**os.environ, **backend},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

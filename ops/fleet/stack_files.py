@@ -6,6 +6,7 @@ configuration out of that commit.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ import yaml
 from identity import yaml_text
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.errors import CommandError
-from ops.stack.recorded_backend import KEY, recorded
+from ops.stack.recorded_backend import KEY, VARIABLE, recorded
 
 _CONFIGURATION: Final = "config"
 _SECRETS_PROVIDER: Final = "secretsprovider"
@@ -59,12 +60,19 @@ def require_files(environment: FleetEnvironment, root: Path) -> None:
 
 
 def require_one_backend(environment: FleetEnvironment, root: Path) -> None:
-    """Raise CommandError for a stack whose file records another backend than the fleet file.
+    """Raise CommandError if PULUMI_BACKEND_URL or a stack's file names another backend than the fleet file.
 
-    The fleet would create it a second time in its own backend.
+    The fleet would create the stacks a second time.
     """
     if environment.backend is None:
         return
+    variable = os.environ.get(VARIABLE)
+    if variable not in (None, "", environment.backend):
+        raise CommandError(
+            f"the fleet file says that the states of {environment.name} are in {environment.backend}, and {VARIABLE} "
+            f"is {variable}. A stack has one backend: `unset {VARIABLE}`, or, if the states have moved there, correct "
+            f"`backend` of {environment.name} in the fleet file. Nothing was started"
+        )
     others = {stack.file_name: recorded(stack.name, root) for stack in environment.stacks}
     lines = [f"- {file}: {backend}" for file, backend in others.items() if backend not in (None, environment.backend)]
     if lines:

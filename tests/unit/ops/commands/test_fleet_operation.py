@@ -28,7 +28,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root.mkdir()
     shutil.copyfile(AZURE, root / "fleet.yaml")
     monkeypatch.chdir(root)
-    for module in ("fleet_up", "fleet_status", "fleet"):
+    for module in ("fleet_up", "fleet_status", "fleet_options", "fleet"):
         monkeypatch.setattr(f"ops.commands.{module}.ROOT", root)
     assert root != environment.ROOT
     return root
@@ -173,6 +173,20 @@ def test_a_file_with_another_backend_is_refused(
     assert printed.code == 1
     assert "- Pulumi.hc1-dev.yaml: azblob://elsewhere?storage_account=older\nIf the states are there" in printed.error
     assert (project / "Pulumi.hc1-dev.yaml").read_text() == text
+    assert not (project / "Pulumi.shared-dev.yaml").exists()
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize("words", [("prepare",), ("up", "--yes"), ("status",)])
+def test_a_variable_with_another_backend_is_refused(
+    project: Path, engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "file:///elsewhere")
+
+    printed = idstack("fleet", *words, "--environment", "dev")
+
+    assert printed.code == 1
+    assert "and PULUMI_BACKEND_URL is file:///elsewhere. A stack has one backend: `unset PULUMI_" in printed.error
     assert not (project / "Pulumi.shared-dev.yaml").exists()
     assert engine.calls == []
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from ops.fleet.processes import StackRun
 from tests.unit.ops.fleet.world import document, fleet
 
 _PRINTS: Final = """\
 import os, sys
-print(*sys.argv[1:], os.environ.get("PULUMI_BACKEND_URL"), os.getpgid(0) == os.getpid(), sys.stdin.read() == "")
+print(*sys.argv[1:], os.getpgid(0) == os.getpid(), sys.stdin.read() == "")
 sys.stderr.write("the reason\\n\\n")
 sys.exit(3)
 """
@@ -31,8 +29,7 @@ def _run(root: Path, program: str) -> StackRun:
     (root / "ops").mkdir()
     (root / "ops/__init__.py").touch()  # or a PYTHONPATH with the project would win
     (root / "ops/__main__.py").write_text(program)
-    environment = fleet(document())[1]
-    return StackRun(environment.stacks[1], environment, ["--yes"], root=root, log=root / "log")
+    return StackRun(fleet(document())[1].stacks[1], ["--yes"], root=root, log=root / "log")
 
 
 def _ended(run: StackRun) -> int:
@@ -41,15 +38,11 @@ def _ended(run: StackRun) -> int:
     return code
 
 
-def test_it_is_the_ordinary_command_with_the_environments_backend(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PULUMI_BACKEND_URL", "file:///elsewhere")
+def test_it_is_the_ordinary_command(tmp_path: Path) -> None:
     run = _run(tmp_path, _PRINTS)
     assert _ended(run) == 3
     assert run.last_line() == "the reason"
-    backend = "azblob://pulumi-state?storage_account=stidstackprod"
-    assert run.tail() == f"up --stack hc3-prod --yes {backend} True True\nthe reason"
+    assert run.tail() == "up --stack hc3-prod --yes True True\nthe reason"
 
 
 def test_an_interruption_reaches_it_and_it_ends_by_itself(tmp_path: Path) -> None:
