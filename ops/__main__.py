@@ -11,7 +11,7 @@ _EXEC: Final = ["token", "--exec"]
 
 
 def main() -> None:
-    """Run a command; a CommandError is printed without a trace, with exit code 1 (2 for wrong usage)."""
+    """Run a command; a CommandError or AccessError is printed without a trace, with exit code 1 (2 for wrong usage)."""
     if sys.argv[1:3] == _EXEC:
         from ops.kept_token import kept_credential
 
@@ -25,6 +25,7 @@ def main() -> None:
     # What a command imports lives to its end, and the collector would look through it a hundred times.
     gc.set_threshold(100_000)
 
+    from identity.azure.errors import AccessError
     from ops.cli import application
     from ops.stack.errors import CommandError
 
@@ -35,6 +36,9 @@ def main() -> None:
     except CommandError as error:
         print(f"idstack: {error.format_message()}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except AccessError as error:
+        print(f"idstack: {error}", file=sys.stderr)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ class StackAccess:
 def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool = False) -> StackAccess:
     """The stack's access to its management cluster; `admin` and `public_fqdn` override its configuration.
 
-    Raises CommandError for a stack without a cluster and for refusals of Azure, AccessError for an invalid kubeconfig
-    or login.
+    Raises CommandError for a stack without a cluster, AccessError for refusals of Azure and an invalid kubeconfig or
+    login.
     """
     local = local_cloud.of(engine.stack)
     configuration = _configuration(engine, "; give a kubeconfig to convert with --from")
@@ -95,7 +95,7 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
 
 
 def stack_cluster(engine: Engine) -> AksCluster:
-    """The stack's management cluster in ARM; raises CommandError if there is none, or Azure refuses."""
+    """The stack's management cluster in ARM; raises CommandError if there is none, AccessError if Azure refuses."""
     full_id = _cluster_id(_configuration(engine))
     with deployer(engine) as clients:
         cluster = look_at(clients, full_id)

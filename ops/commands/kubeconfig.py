@@ -14,7 +14,6 @@ from identity.aks.exec_user import exec_user
 from identity.aks.kubeconfig import Kubeconfig, MalformedKubeconfigError
 from identity.aks.legacy_login import is_convertible, legacy_login_of
 from identity.aks.login import AKS_SERVER_APP_ID, Login
-from identity.azure.errors import AccessError
 from identity.clouds import CLOUDS, is_known_authority
 from identity.login_kinds import Flavour, LoginKind
 from ops.access.management_cluster import StackAccess, stack_access
@@ -49,35 +48,32 @@ def kubeconfig(
 ) -> None:
     """Write a kubeconfig with a sign-in, for the stack's management cluster or converted from another kubeconfig."""
     screen = Screen(as_json=False)
-    try:
-        access = (
-            stack_access(Engine(stack), admin=admin, public_fqdn=public_fqdn)
-            if source is None
-            else _of_file(source, context, authority_host)
-        )
-        name = access.kubeconfig.chosen(context)
-        user = access.kubeconfig.entries("users")[access.kubeconfig.entries("contexts")[name]["user"]]
-        if not admin:
-            hints = access.hints
-            login = access.login
-            if kind is not None or login is None:
-                login = Login(
-                    kind=kind or LoginKind.ARM,
-                    tenant_id=tenant_id or (None if kind is LoginKind.MANAGED_IDENTITY else hints.tenant_id),
-                    client_id=client_id,
-                    certificate=certificate,
-                    certificate_password_file=certificate_password_file,
-                    client_secret_file=client_secret_file,
-                    federated_token_file=federated_token_file,
-                    imds_endpoint=imds_endpoint,
-                    authority_host=authority_host or hints.authority_host or _PUBLIC,
-                    server_id=server_id or hints.server_id or AKS_SERVER_APP_ID,
-                )
-            user = exec_user(login, flavour, access.environment)
-        files = (file,) if file else kubeconfig_files.usual_files()
-        written = kubeconfig_files.add(files, access.kubeconfig.only(name, user=user))
-    except AccessError as error:
-        raise CommandError(str(error)) from None
+    access = (
+        stack_access(Engine(stack), admin=admin, public_fqdn=public_fqdn)
+        if source is None
+        else _of_file(source, context, authority_host)
+    )
+    name = access.kubeconfig.chosen(context)
+    user = access.kubeconfig.entries("users")[access.kubeconfig.entries("contexts")[name]["user"]]
+    if not admin:
+        hints = access.hints
+        login = access.login
+        if kind is not None or login is None:
+            login = Login(
+                kind=kind or LoginKind.ARM,
+                tenant_id=tenant_id or (None if kind is LoginKind.MANAGED_IDENTITY else hints.tenant_id),
+                client_id=client_id,
+                certificate=certificate,
+                certificate_password_file=certificate_password_file,
+                client_secret_file=client_secret_file,
+                federated_token_file=federated_token_file,
+                imds_endpoint=imds_endpoint,
+                authority_host=authority_host or hints.authority_host or _PUBLIC,
+                server_id=server_id or hints.server_id or AKS_SERVER_APP_ID,
+            )
+        user = exec_user(login, flavour, access.environment)
+    files = (file,) if file else kubeconfig_files.usual_files()
+    written = kubeconfig_files.add(files, access.kubeconfig.only(name, user=user))
     if admin:
         screen.console.print(
             "[bold red]This kubeconfig has the administrators' credential: it works without Entra ID, for years, and "

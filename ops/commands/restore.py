@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from identity.azure.errors import AccessError
 from ops.commands.local_start import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, NamedStackOption, Screen
 from ops.recovery import orphans, settle
@@ -48,7 +49,7 @@ def restore(
         lines.append(f"Its configuration has changed since the backup{commit}; it stays as it is.")
     try:
         lines += settle.withdrawn_since(engine, backup.resources)
-    except CommandError as error:
+    except (AccessError, CommandError) as error:
         lines.append(f"Its certificates that were withdrawn since cannot be looked up now: {error}")
     lines.append(f"`make recover STACK={stack}` finds what has changed since, then brings the stack up.")
     lines.append(f"Afterwards: {orphans.certificates_since(stack)}.")

@@ -15,7 +15,6 @@ from identity.aks.exec_credential import ExecRequest, render
 from identity.aks.login import AKS_SERVER_APP_ID, Login, without_strays
 from identity.aks.token_cache import TokenCache
 from identity.azure.claims import claims_of
-from identity.azure.errors import AccessError
 from identity.clouds import CLOUDS
 from identity.credentials import rfc3339
 from identity.login_kinds import LoginKind
@@ -49,25 +48,22 @@ def token(
     as_json: JsonOption = False,
 ) -> None:
     """Sign in to an AKS API server; print the token with --exec, otherwise only its claims."""
-    try:
-        request = ExecRequest(os.environ)
-        login = Login(
-            kind=_kind(kind, device_code),
-            tenant_id=tenant_id,
-            client_id=client_id,
-            certificate=certificate,
-            certificate_password_file=certificate_password_file,
-            client_secret_file=client_secret_file,
-            federated_token_file=federated_token_file,
-            imds_endpoint=imds_endpoint,
-            authority_host=authority_host or _PUBLIC,
-            server_id=server_id or AKS_SERVER_APP_ID,
-        )
-        cache = TokenCache(cache_dir or token_cache.directory())
-        _clear_environment(login)
-        access_token = tokens.token(login, cache, os.environ, show=_prompt(request))
-    except AccessError as error:
-        raise CommandError(str(error)) from None
+    request = ExecRequest(os.environ)
+    login = Login(
+        kind=_kind(kind, device_code),
+        tenant_id=tenant_id,
+        client_id=client_id,
+        certificate=certificate,
+        certificate_password_file=certificate_password_file,
+        client_secret_file=client_secret_file,
+        federated_token_file=federated_token_file,
+        imds_endpoint=imds_endpoint,
+        authority_host=authority_host or _PUBLIC,
+        server_id=server_id or AKS_SERVER_APP_ID,
+    )
+    cache = TokenCache(cache_dir or token_cache.directory())
+    _clear_environment(login)
+    access_token = tokens.token(login, cache, os.environ, show=_prompt(request))
     if for_exec:
         print(render(request.api_version, access_token.value, access_token.renew_at))
         return

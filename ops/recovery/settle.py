@@ -1,6 +1,7 @@
 """The steps that prepare an interrupted stack for the next `up`; each may be repeated.
 
-Every function raises CommandError if the engine, Azure or the management cluster refuses or does not answer.
+Every function raises CommandError if the engine refuses, and AccessError if Azure or the management cluster does, or
+does not answer.
 """
 
 from __future__ import annotations

@@ -16,10 +16,6 @@ class CommandError(typer.TyperException):
     """
 
 
-class MissingRightError(CommandError):
-    """Azure has authenticated the caller, who lacks the right."""
-
-
 class NoManagementClusterError(CommandError):
     """The stack's configuration has no management cluster."""
 

@@ -10,7 +10,7 @@ from identity.aks.kinds import CustomKind, required_kinds
 from identity.aks.permissions import Permission
 from identity.azure.errors import AccessError, AzureRefusedError
 from identity.settings import Settings
-from ops.stack.errors import CommandError, MissingRightError, NoManagementClusterError
+from ops.stack.errors import CommandError, NoManagementClusterError
 from ops.world.seen import Unread
 from ops.world.stack_world import SeenAccess
 
@@ -39,7 +39,7 @@ def refused(error: AccessError | CommandError) -> SeenAccess | Unread:
     """A failed access; unread if the caller lacks the right to try it."""
     text = " ".join(str(error).split())
     is_forbidden = isinstance(error, AzureRefusedError) and error.is_forbidden
-    if is_forbidden or isinstance(error, MissingRightError | NoManagementClusterError):
+    if is_forbidden or isinstance(error, NoManagementClusterError):
         return Unread.because(error, text)
     return SeenAccess(
         server="the management cluster",

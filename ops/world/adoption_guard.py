@@ -106,7 +106,7 @@ def owner_of_application(application: Mapping[str, Any]) -> str | None:
 
 @contextmanager
 def adoption_guard(engine: Engine) -> Iterator[AdoptionGuard]:
-    """A guard with all states of the backend, and the deployer's sign-in to Azure; raises CommandError."""
+    """A guard with all states of the backend, and the deployer's sign-in to Azure; raises as `deployer`."""
     stacks = Stacks.read(engine)
     with deployer(engine) as azure:
         yield AdoptionGuard(azure, stacks, engine.stack)

@@ -94,7 +94,7 @@ def read_managed_identities(engine: Engine, outputs: StackOutputs[str]) -> Manag
     try:
         with deployer(engine) as clients:
             return _read(outputs, clients)
-    except CommandError as error:
+    except (AccessError, CommandError) as error:
         return replace(_read(outputs, None), unread=(Unread.because(error, f"the managed identities: {error}"),))
 
 

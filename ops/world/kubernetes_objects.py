@@ -51,13 +51,10 @@ class KubernetesObjects:
 
 @contextmanager
 def management_cluster(engine: Engine) -> Iterator[KubernetesObjects]:
-    """The objects of the management cluster, with the stack's sign-in; raises CommandError."""
-    try:
-        with api_server(engine) as server:
-            server.check_sign_in()
-            yield KubernetesObjects(server)
-    except AccessError as error:
-        raise CommandError(f"the management cluster cannot be read: {error}") from None
+    """The objects of the management cluster, with the stack's sign-in. Raises as `api_server`, and for a refusal."""
+    with api_server(engine) as server:
+        server.check_sign_in()
+        yield KubernetesObjects(server)
 
 
 def _base(api_version: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from identity.azure.errors import AccessError
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.existing import ObstacleError
@@ -25,7 +26,7 @@ def naming_owners(engine: Engine) -> Iterator[None]:
                     obstacle: guard.objection(obstacle.type, obstacle.id, obstacle.principal)
                     for obstacle in stopped.obstacles
                 }
-        except CommandError as failed:
+        except (AccessError, CommandError) as failed:
             raise CommandError(
                 f"{stopped}\n\nTheir owners could not be found: {failed}. `idstack import` tries again"
             ) from None

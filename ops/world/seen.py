@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final, Self, TypeVar
 
 from identity.azure.errors import AccessError
-from ops.stack.errors import MissingRightError
 
 T = TypeVar("T")
 _MAX_LENGTH: Final = 300  # of a refusal, which ends with the service's JSON
@@ -23,8 +22,7 @@ class Unread:
     @classmethod
     def because(cls, error: Exception, why: str | None = None) -> Self:
         """A read that failed with this error; `why` replaces its message."""
-        is_forbidden = error.is_forbidden if isinstance(error, AccessError) else isinstance(error, MissingRightError)
-        return cls(str(error) if why is None else why, is_forbidden)
+        return cls(str(error) if why is None else why, isinstance(error, AccessError) and error.is_forbidden)
 
 
 NOT_READ: Final = Unread("it was not read")

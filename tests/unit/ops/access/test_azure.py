@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from identity.azure import connection
+from identity.azure.errors import AccessError
 from ops.access import azure, management_cluster
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -62,5 +63,5 @@ def test_an_incomplete_file_is_told_what_to_set(
 def test_an_unknown_cloud_is_refused_with_the_known_ones(engine: FakeEngine) -> None:
     engine.configures(cloud="AzureGermanCloud", tenantId="t")
 
-    with pytest.raises(CommandError, match='cloud: found "AzureGermanCloud"; accepted: AzurePublicCloud, '):
+    with pytest.raises(AccessError, match='cloud: found "AzureGermanCloud"; accepted: AzurePublicCloud, '):
         sign_in(Engine("dev"))

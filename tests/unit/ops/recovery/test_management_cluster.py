@@ -12,10 +12,10 @@ import pytest
 from identity.aks.azure_rbac import AksCluster
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.legacy_login import LegacyLogin
+from identity.azure.errors import AccessError, AzureRefusedError
 from localcloud.tests.hosts import Certificates
 from ops.access.management_cluster import StackAccess
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
 from ops.world.kubernetes_objects import KubernetesObjects, management_cluster
 from tests.unit.ops.conftest import FakeEngine
 
@@ -31,12 +31,18 @@ def by_file(engine: FakeEngine, kubeconfig: Path, **more: str) -> AbstractContex
 def test_a_cluster_that_does_not_answer_is_reported(tmp_path: Path, kubeconfig: Path, engine: FakeEngine) -> None:
     silent = tmp_path / "silent"
     silent.write_text(kubeconfig.read_text().replace("https://127.0.0.1:", "https://127.0.0.2:"))
-    with pytest.raises(CommandError, match=r"management cluster cannot be read.*127\.0\.0\.2"), by_file(engine, silent):
+    reason = r"the API server at https://127\.0\.0\.2.* cannot be reached"
+    with pytest.raises(AccessError, match=reason), by_file(engine, silent):
         pass
 
 
+def test_a_refusal_of_azure_is_not_taken_for_one_of_the_cluster(kubeconfig: Path, engine: FakeEngine) -> None:
+    with pytest.raises(AzureRefusedError, match=r"^no role$"), by_file(engine, kubeconfig):
+        raise AzureRefusedError("no role")
+
+
 def test_a_context_that_the_kubeconfig_does_not_have_is_reported(kubeconfig: Path, engine: FakeEngine) -> None:
-    with pytest.raises(CommandError, match=r"cannot be read.*nowhere"), by_file(engine, kubeconfig, context="nowhere"):
+    with pytest.raises(AccessError, match="nowhere"), by_file(engine, kubeconfig, context="nowhere"):
         pass
 
 
@@ -69,7 +75,7 @@ def test_without_a_kubeconfig_file_recovery_signs_in_as_the_stack_does(
 
     known = known.only(known.chosen(), user={"token": "wrong"})
     with (
-        pytest.raises(CommandError, match="does not accept the token"),
+        pytest.raises(AccessError, match="does not accept the token"),
         management_cluster(Engine("dev")),
     ):
         pass
