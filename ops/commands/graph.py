@@ -28,7 +28,6 @@ from ops.stack.errors import CommandError, writing
 from ops.world.cluster_state import read_cluster_state
 from ops.world.compared_identities import read_managed_identities
 from ops.world.probes import ProbesUnreachableError
-from ops.world.seen import Unread
 
 
 class GraphFormat(StrEnum):
@@ -102,7 +101,7 @@ def read(stack: str) -> tuple[IdentityGraph, Examination]:
     try:
         answers = read_probes(environment, outputs)
     except ProbesUnreachableError as error:
-        unread.append(Unread.because(error, f"the credential probes: {error}"))
+        unread.append(f"the credential probes: {error}")
     graph = build(
         GraphSources(
             stack=stack,

@@ -26,7 +26,6 @@ from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world.cluster_state import ClusterState, read_cluster_state
 from ops.world.compared_identities import ManagedIdentities, read_managed_identities
-from ops.world.seen import Unread
 
 
 def status(
@@ -95,7 +94,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
         if environment is not None:
             document["providers"] = {plugin.name: plugin.kind for plugin in plugins.installed()}
         document["findings"] = [finding.to_json() for finding in examination.findings]
-        document["unread"] = [unread.why for unread in examination.unread]
+        document["unread"] = list(examination.unread)
         screen.document(document)
     else:
         table = credentials(identities, now, screen.console.width)
@@ -166,6 +165,6 @@ def _show_table(table: Table, screen: Screen) -> None:
     screen.console.print(table)
 
 
-def _show_unread(unread: Sequence[Unread], screen: Screen) -> None:
-    for reason in unread:
-        screen.console.print(f"\nnot read: {reason.why}", markup=False)
+def _show_unread(unread: Sequence[str], screen: Screen) -> None:
+    for why in unread:
+        screen.console.print(f"\nnot read: {why}", markup=False)

@@ -46,7 +46,7 @@ def sweep(
     if yes and stacks.unread:
         raise CommandError(
             "nothing was deleted, because these stacks cannot be read and may have the resources: "
-            + "; ".join(f"{name} ({unread.why})" for name, unread in stacks.unread.items())
+            + "; ".join(f"{name} ({why})" for name, why in stacks.unread.items())
         )
     project = project_name(engine.root)
     with deployer(engine) as azure:
@@ -62,13 +62,7 @@ def sweep(
         finally:
             if as_json:
                 listed = [{**left_over.to_json(), "deleted": left_over.id in deleted} for left_over in left_overs]
-                screen.document(
-                    {
-                        "stack": stack,
-                        "leftovers": listed,
-                        "unread": {name: unread.why for name, unread in stacks.unread.items()},
-                    }
-                )
+                screen.document({"stack": stack, "leftovers": listed, "unread": dict(stacks.unread)})
         if own and not yes and not as_json:
             screen.console.print(f"nothing was deleted; `idstack sweep --stack {stack} --yes` deletes the owned ones")
 
@@ -78,8 +72,8 @@ def _vault(engine: Engine, stacks: Stacks) -> str | None:
 
 
 def _show(left_overs: Sequence[LeftOver], stacks: Stacks, screen: Screen) -> None:
-    for name, unread in stacks.unread.items():
-        screen.console.print(f"not read, so that its resources may be listed: {name} ({unread.why})", markup=False)
+    for name, why in stacks.unread.items():
+        screen.console.print(f"not read, so that its resources may be listed: {name} ({why})", markup=False)
     if not left_overs:
         screen.console.print("there are no leftovers")
         return

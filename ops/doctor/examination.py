@@ -11,7 +11,6 @@ from ops.doctor.model.check import Stage
 from ops.doctor.registry import STATUS_CHECKS
 from ops.stack.engine import Engine
 from ops.world.look import look
-from ops.world.seen import Unread
 
 
 @dataclass(frozen=True)
@@ -27,10 +26,10 @@ class Examination:
         return tuple(result for result in self.results if result.status is CheckStatus.BROKEN)
 
     @property
-    def unread(self) -> tuple[Unread, ...]:
+    def unread(self) -> tuple[str, ...]:
         """Why checks were not possible, each reason once."""
         reasons = (result.evidence for result in self.results if result.status is CheckStatus.NOT_CHECKED)
-        return tuple(map(Unread, dict.fromkeys(reasons)))
+        return tuple(dict.fromkeys(reasons))
 
     @property
     def is_complete(self) -> bool:

@@ -19,7 +19,6 @@ from ops.stack.state import StateResource
 from ops.world import ownership
 from ops.world.cluster_state import ClusterState
 from ops.world.compared_identities import ManagedIdentities
-from ops.world.seen import Unread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +37,7 @@ class GraphSources:
     state: ClusterState | None
     resources: Collection[StateResource]
     examination: Examination = field(default_factory=Examination)
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def build(sources: GraphSources) -> IdentityGraph:
@@ -48,7 +47,7 @@ def build(sources: GraphSources) -> IdentityGraph:
     _add_shared(assembly, sources.outputs)
     for name, described in sources.outputs.get("hostedClusters", {}).items():
         _add_cluster(assembly, sources, state, name, described)
-    unread = tuple(unread.why for unread in (*sources.unread, *sources.managed.unread, *state.unread))
+    unread = (*sources.unread, *sources.managed.unread, *state.unread)
     return IdentityGraph(sources.stack, sources.at, tuple(assembly.nodes.values()), tuple(assembly.edges), unread)
 
 

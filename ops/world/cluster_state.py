@@ -20,7 +20,6 @@ from identity.outputs import HostedClusterOutput, StackOutputs, cluster_side
 from ops.access.management_cluster import api_server
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.world.seen import Unread
 
 _POD_STATUSES: Final = "/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{}/secretproviderclasspodstatuses"
 # The conditions that are False on a running cluster; every other one is True.
@@ -123,7 +122,7 @@ class ClusterState:
 
     conditions: tuple[HostedClusterCondition, ...] = ()
     mounts: tuple[MountedVersion, ...] = ()
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Conditions by cluster, mounts by cluster and identity."""
@@ -133,7 +132,7 @@ class ClusterState:
         mounts: dict[str, dict[str, list[dict[str, Any]]]] = {}
         for mount in self.mounts:
             mounts.setdefault(mount.cluster, {}).setdefault(mount.identity, []).append(mount.to_json())
-        return {"conditions": conditions, "mounts": mounts, "unread": [unread.why for unread in self.unread]}
+        return {"conditions": conditions, "mounts": mounts, "unread": list(self.unread)}
 
 
 def read_cluster_state(engine: Engine, outputs: StackOutputs[str], versions: Mapping[str, str]) -> ClusterState | None:
@@ -146,30 +145,29 @@ def read_cluster_state(engine: Engine, outputs: StackOutputs[str], versions: Map
     if "managementClusterId" not in outputs:
         if all(cluster_side(outputs, cluster) == "stack" for cluster in outputs["hostedClusters"].values()):
             return None
-        why = "the management cluster: the stack's configuration has no managementCluster"
-        return ClusterState(unread=(Unread(why),))
+        return ClusterState(unread=("the management cluster: the stack's configuration has no managementCluster",))
     try:
         with api_server(engine) as server:
             return read(server, outputs, versions)
     except (AccessError, CommandError) as error:
-        return ClusterState(unread=(Unread.because(error, f"the management cluster: {error}"),))
+        return ClusterState(unread=(f"the management cluster: {error}",))
 
 
 def read(server: ApiServer, outputs: StackOutputs[str], versions: Mapping[str, str]) -> ClusterState:
     """Read the stack's hosted clusters; conditions only with `clusterSide: hypershift`. Errors are in `unread`."""
     conditions: list[HostedClusterCondition] = []
     mounts: list[MountedVersion] = []
-    unread: list[Unread] = []
+    unread: list[str] = []
     for name, cluster in outputs.get("hostedClusters", {}).items():
         try:
             if cluster_side(outputs, cluster) == "hypershift":
                 conditions += _conditions(server, name, cluster["namespace"])
         except AccessError as error:
-            unread.append(Unread.because(error, f"the conditions of {name}: {error}"))
+            unread.append(f"the conditions of {name}: {error}")
         try:
             mounts += _mounts(server, name, cluster, versions)
         except AccessError as error:
-            unread.append(Unread.because(error, f"the mounts in the pods of {name}: {error}"))
+            unread.append(f"the mounts in the pods of {name}: {error}")
     return ClusterState(tuple(conditions), tuple(mounts), tuple(unread))
 
 

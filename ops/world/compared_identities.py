@@ -20,7 +20,6 @@ from ops.access.azure import deployer
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.world import managed_identities
-from ops.world.seen import Unread
 
 # `replaced`: one of the same name with another client id, for which the stack has no role assignment.
 State: TypeAlias = Literal["exists", "missing", "replaced", "not known"]
@@ -78,11 +77,11 @@ class ManagedIdentities:
     """A row for each such managed identity; `unread` has the reason for each one that could not be read."""
 
     rows: tuple[ManagedIdentityRow, ...] = ()
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The rows and failed reads, for scripts."""
-        return {"rows": [row.to_json() for row in self.rows], "unread": [unread.why for unread in self.unread]}
+        return {"rows": [row.to_json() for row in self.rows], "unread": list(self.unread)}
 
 
 def read_managed_identities(engine: Engine, outputs: StackOutputs[str]) -> ManagedIdentities:
@@ -95,12 +94,12 @@ def read_managed_identities(engine: Engine, outputs: StackOutputs[str]) -> Manag
         with deployer(engine) as clients:
             return _read(outputs, clients)
     except (AccessError, CommandError) as error:
-        return replace(_read(outputs, None), unread=(Unread.because(error, f"the managed identities: {error}"),))
+        return replace(_read(outputs, None), unread=(f"the managed identities: {error}",))
 
 
 def _read(outputs: StackOutputs[str], azure: AzureClient | None) -> ManagedIdentities:
     """Read each from ARM; without a client no state is known."""
-    unread: list[Unread] = []
+    unread: list[str] = []
     rows = [
         _row(cluster, row, output, _issuer(described), azure, unread)
         for cluster, described in outputs.get("hostedClusters", {}).items()
@@ -120,7 +119,7 @@ def _row(
     output: ManagedIdentityOutput[str],
     issuer: str,
     azure: AzureClient | None,
-    unread: list[Unread],
+    unread: list[str],
 ) -> ManagedIdentityRow:
     resource_id = output["resourceID"]
     state: State = "not known"
@@ -135,7 +134,7 @@ def _row(
                 else _trusted(row, issuer, credentials)
             )
         except AccessError as error:
-            unread.append(Unread.because(error, f"{row.field} of {cluster}: {error}"))
+            unread.append(f"{row.field} of {cluster}: {error}")
     return ManagedIdentityRow(cluster, row.field, output["clientID"], resource_id, _roles(row), state, federated)
 
 

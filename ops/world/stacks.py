@@ -106,27 +106,27 @@ class Stacks:
     Attributes:
         names: all of them.
         contents: by name, of those that could be read.
-        unread: by name, of those that could not be read completely.
+        unread: the reason by name, of those that could not be read completely.
     """
 
     names: tuple[str, ...]
     contents: Mapping[str, Contents] = field(default_factory=dict)
-    unread: Mapping[str, Unread] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, engine: Engine) -> Self:
         """Read the states of all stacks in the engine's backend; raises CommandError if they cannot be listed."""
         names = sorted({engine.stack, *engine.stacks()})
         contents: dict[str, Contents] = {}
-        unread: dict[str, Unread] = {}
+        unread: dict[str, str] = {}
         with ThreadPoolExecutor(_MAX_ENGINES) as pool:
             states = list(pool.map(lambda name: _state(engine, name), names))
         for name, state in zip(names, states, strict=True):
             if isinstance(state, Unread):
-                unread[name] = state
+                unread[name] = state.why
                 continue
             if state["deployment"].get("pending_operations"):
-                unread[name] = Unread(f"a run was killed; `make recover STACK={name}` finishes it")
+                unread[name] = f"a run was killed; `make recover STACK={name}` finishes it"
             contents[name] = Contents.of(resources_in(state))
         return cls(tuple(names), contents, unread)
 

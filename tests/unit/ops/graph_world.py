@@ -21,7 +21,6 @@ from ops.outputs.rows import rows
 from ops.outputs.token_rows import TokenRow
 from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion
 from ops.world.compared_identities import FederatedCredential, ManagedIdentities, ManagedIdentityRow
-from ops.world.seen import Unread
 from tests.unit.ops.states import below, grants, identity, with_parents
 
 NOW: Final = datetime(2026, 11, 21, 17, 0, tzinfo=UTC)
@@ -42,7 +41,7 @@ class GraphWorld:
     mounts: list[MountedVersion] = field(default_factory=list)
     conditions: list[HostedClusterCondition] = field(default_factory=list)
     resources: list[Any] = field(default_factory=list)
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[str, ...] = ()
 
     def add_cluster(
         self,
@@ -157,7 +156,7 @@ def broken_secret() -> IdentityGraph:
 
 def fifty_clusters() -> GraphWorld:
     """Fifty hosted clusters; in some of them something is wrong."""
-    world = GraphWorld(unread=(Unread("the conditions of cluster-49: the API server refuses it"),))
+    world = GraphWorld(unread=("the conditions of cluster-49: the API server refuses it",))
     for number in range(50):
         name = f"cluster-{number:02}"
         described = world.add_cluster(name, days=-2 if number == 17 else 89 - number // 5)

@@ -16,7 +16,6 @@ from ops.outputs.token_rows import TokenProbe, TokenRow
 from ops.world.cluster_state import HostedClusterCondition, MountedVersion
 from ops.world.compared_identities import FederatedCredential, ManagedIdentityRow
 from ops.world.probes import ProbeResult
-from ops.world.seen import Unread
 from tests.unit.ops.graph_world import (
     CLIENT,
     ENABLED,
@@ -257,7 +256,7 @@ def test_a_cluster_alone_keeps_what_it_shares_and_nothing_of_others() -> None:
 
 def test_what_could_not_be_read_is_in_the_graph() -> None:
     world = small_cluster()
-    world.unread = (Unread("the management cluster: no access"),)
+    world.unread = ("the management cluster: no access",)
 
     assert world.graph().unread == ("the management cluster: no access",)
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from identity.catalogue import CONTROL_PLANE
 from ops.graph import html, mermaid, svg
 from ops.graph.model import IdentityGraph
-from ops.world.seen import Unread
 from tests.unit.golden_report import reviewed_file
 from tests.unit.ops.graph_world import GraphWorld, fifty_clusters, one_cluster, small_cluster
 
@@ -58,7 +57,7 @@ class Elements(HTMLParser):
 
 def named(name: str) -> IdentityGraph:
     """A stack with one identity, whose names and errors are all `name`."""
-    world = GraphWorld(unread=(Unread(name),))
+    world = GraphWorld(unread=(name,))
     described = world.add_cluster(name, identities=CONTROL_PLANE[:1], data_plane=False)
     described["namespace"] = f"n{name}"
     identity = described["controlPlane"][CONTROL_PLANE[0].field]

@@ -12,7 +12,6 @@ from identity.aks.api_server import ApiServer
 from localcloud.tests.hosts import Serve
 from ops.outputs import cluster_tables
 from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion, read
-from ops.world.seen import Unread
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.cluster_access import access_to
 from tests.unit.ops.stacks import output
@@ -153,7 +152,7 @@ def test_what_may_not_be_read_is_named_and_the_rest_is_there(server: ApiServer, 
     assert found.conditions == ()
     assert {mount.state for mount in found.mounts} == {"not known", "not mounted"}
     [unread] = found.unread
-    assert unread.why == f"the conditions of hc1: deployer-object-id may not read {HOSTED_CLUSTER} at {server.server}"
+    assert unread == f"the conditions of hc1: deployer-object-id may not read {HOSTED_CLUSTER} at {server.server}"
 
 
 def test_a_cluster_that_is_not_there_yet_is_no_error(server: ApiServer, api: FakeApiServer) -> None:
@@ -161,7 +160,7 @@ def test_a_cluster_that_is_not_there_yet_is_no_error(server: ApiServer, api: Fak
 
     found = read(server, OUTPUTS, VERSIONS)
 
-    assert found == ClusterState(unread=(Unread("the conditions of hc1: there is no HostedCluster clusters/hc1"),))
+    assert found == ClusterState(unread=("the conditions of hc1: there is no HostedCluster clusters/hc1",))
 
 
 def test_a_cluster_side_of_the_stacks_own_has_mounts_and_no_conditions(server: ApiServer) -> None:
