@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
-
-import yaml
+from typing import Final
 
 from identity import yaml_text
 from identity.settings import ConfigurationError, Settings
@@ -16,20 +14,21 @@ from ops.stack import files, recorded_backend
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of, validated
+from ops.stack.stack_document import document_in
 
 _READABLE: Final = 0o644
 
 
 def has_own(file: Path) -> bool:
     """Whether the file is the user's: it exists, and is not this project's sample."""
-    return file.exists() and file.read_text(encoding="utf-8") != stack_text(SAMPLE)
+    return file.exists() and file.read_bytes() != stack_text(SAMPLE).encode()
 
 
 def secrets_provider_in(file: Path) -> str | None:
     """The secrets provider in the user's file; None without one."""
     if not has_own(file):
         return None
-    provider = _document(file).get("secretsprovider")
+    provider = document_in(file).get("secretsprovider")
     return provider if isinstance(provider, str) else None
 
 
@@ -54,7 +53,7 @@ def write(file: Path, answers: Answers) -> bool:
     if not has_own(file):
         files.replace(file, text, mode=_READABLE)
         return True
-    if _document(file).get("config") != yaml_text.load(text)["config"]:
+    if document_in(file).get("config") != yaml_text.load(text)["config"]:
         raise CommandError(
             f"{file.name} exists and differs from these options; it was not changed. Without them `idstack init "
             f"{answers.stack}` continues with the file. To start again, move it away: `mv {file.name} {file.name}.old`"
@@ -67,7 +66,7 @@ def record_backend(file: Path, backend: str) -> bool:
 
     Raises CommandError for a file with another backend, or without the block for it.
     """
-    known = (_document(file).get("config") or {}).get(recorded_backend.KEY)
+    known = (document_in(file).get("config") or {}).get(recorded_backend.KEY)
     if known == backend:
         return False
     if known is not None:
@@ -85,21 +84,9 @@ def record_backend(file: Path, backend: str) -> bool:
 
 def settings_in(engine: Engine) -> Settings:
     """The settings in the stack's file, without an engine and a login; raises CommandError with the report."""
-    _document(engine.file)
     try:
         return settings_of(engine)
     except CommandError as error:
         raise CommandError(
             f"{error}\n\nCorrect {engine.file.name}; then `idstack init {engine.stack}` continues"
         ) from None
-
-
-def _document(file: Path) -> dict[str, Any]:
-    """The file as YAML; raises CommandError for one that is not a mapping."""
-    try:
-        document = yaml_text.load(file.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, yaml.YAMLError):
-        document = None
-    if not isinstance(document, dict):
-        raise CommandError(f"{file.name} is not a stack file: correct it, or move it away; nothing was written")
-    return document

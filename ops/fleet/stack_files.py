@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Final
-
-import yaml
+from typing import Final
 
 from identity import yaml_text
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.errors import CommandError
 from ops.stack.recorded_backend import KEY, VARIABLE, recorded
+from ops.stack.stack_document import document_in
 
 _CONFIGURATION: Final = "config"
 _SECRETS_PROVIDER: Final = "secretsprovider"
@@ -27,10 +26,10 @@ def write_file(stack: FleetStack, root: Path) -> bool:
     What the engine has written into it (`encryptedkey`) stays. Raises CommandError for a file that is not YAML, and for
     one with another secrets provider, which only the engine can exchange.
     """
-    content = _content(stack, root)
-    if content is not None and content.get(_CONFIGURATION) == stack.configuration:
+    content = document_in(root / stack.file_name)
+    if content.get(_CONFIGURATION) == stack.configuration:
         return False
-    kept = {key: value for key, value in (content or {}).items() if key != _CONFIGURATION}
+    kept = {key: value for key, value in content.items() if key != _CONFIGURATION}
     provider = kept.setdefault(_SECRETS_PROVIDER, stack.secrets_provider)
     if provider != stack.secrets_provider:
         raise CommandError(
@@ -49,7 +48,7 @@ def require_files(environment: FleetEnvironment, root: Path) -> None:
     differing = [
         stack.file_name
         for stack in environment.stacks
-        if (_content(stack, root) or {}).get(_CONFIGURATION) != stack.configuration
+        if document_in(root / stack.file_name).get(_CONFIGURATION) != stack.configuration
     ]
     if differing:
         raise CommandError(
@@ -87,15 +86,3 @@ def require_one_backend(environment: FleetEnvironment, root: Path) -> None:
                 ]
             )
         )
-
-
-def _content(stack: FleetStack, root: Path) -> dict[str, Any] | None:
-    try:
-        content = yaml_text.load((root / stack.file_name).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (yaml.YAMLError, UnicodeDecodeError):
-        content = ""
-    if content is None or isinstance(content, dict):
-        return content
-    raise CommandError(f"{stack.file_name} is not a stack file: correct it, or remove it")

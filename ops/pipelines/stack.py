@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from identity import yaml_text
 from identity.clouds import DEFAULT_CLOUD
 from identity.settings import Settings
 from ops.stack.engine import Engine
@@ -82,11 +81,10 @@ def _read(name: str, backend: str) -> PipelineStack:
     if is_local(name):
         raise CommandError(f"{name} is a local stack, which no pipeline can reach; leave it out")
     engine = Engine(name)
-    document = yaml_text.load(engine.configuration_text()) or {}
     settings = settings_of(engine)
     address = urlsplit(backend)
     [account] = parse_qs(address.query).get("storage_account", [""])[:1]
-    key = _KEY.fullmatch(str(document.get("secretsprovider")))
+    key = _KEY.fullmatch(str(engine.document().get("secretsprovider")))
     return PipelineStack(
         name,
         settings,

@@ -16,13 +16,14 @@ from typing import Any, Final
 
 from identity import yaml_text
 from identity.clouds import LOCAL_CLOUD
-from identity.settings import stack_file
 from identity.settings.schema.problems import NAMESPACE, Place
+from identity.settings.stack_file import own_values
 from ops.stack import files
 from ops.stack.chosen_stack import no_such_stack
 from ops.stack.environment import local_paths, project_name
 from ops.stack.errors import CommandError
 from ops.stack.recorded_backend import VARIABLE
+from ops.stack.stack_document import document_in
 from ops.stack.state import State
 
 _SALT: Final = "encryptionsalt"
@@ -34,10 +35,9 @@ def require_local_cloud(source: Path) -> None:
 
     The emulated plugins would refuse another cloud's stack as well, but with a message that does not mention its name.
     """
-    try:
-        cloud = stack_file.written(source.read_text(encoding="utf-8")).get("cloud")
-    except FileNotFoundError:
-        raise no_configuration(source) from None
+    if not source.exists():
+        raise no_configuration(source)
+    cloud = own_values(document_in(source)).get("cloud")
     if cloud != LOCAL_CLOUD:
         raise CommandError(
             f"{source.name} has `{NAMESPACE}:cloud: {cloud}`, but its stack has the name of a local stack, local or "

@@ -13,7 +13,6 @@ from subprocess import DEVNULL, PIPE, run
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar, cast
 
-from identity import yaml_text
 from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
@@ -22,6 +21,7 @@ from ops.stack import backend_failures, configuration, disk, existing, hints, pl
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.pulumi_runs import PulumiRuns
+from ops.stack.stack_document import document_in
 from ops.stack.standstill import Standstill
 from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_in_log, outputs_of, resources_in
 
@@ -91,7 +91,7 @@ class Engine(PulumiRuns):
         # A stack with a truncated state exists, and prevents the listing of the others.
         if self.damage() or self.stack in self.stacks():
             return
-        provider = (yaml_text.load(self.configuration_text()) or {}).get("secretsprovider")
+        provider = self.document().get("secretsprovider")
         self._capture("stack", "init", self.stack, *(("--secrets-provider", provider) if provider else ()))
 
     def up(
@@ -281,11 +281,17 @@ class Engine(PulumiRuns):
 
     def written(self) -> dict[str, Any]:
         """The configuration in the stack's own file, without the project's defaults and without the keys' namespace."""
-        return stack_file.written(self.configuration_text())
+        return stack_file.own_values(self.document())
 
     def configured(self) -> dict[str, Any]:
         """As `written`, without values that are or have a secret."""
         return {key: value for key, value in self.written().items() if not configuration.has_secret(value)}
+
+    def document(self) -> dict[str, Any]:
+        """The document in the stack's file; raises CommandError if there is none, or it cannot be read."""
+        if not self.file.exists():
+            raise configuration.no_configuration(self.file)
+        return document_in(self.file)
 
     def configuration_text(self) -> str:
         """The text of the stack's file; raises CommandError if there is none."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from ops.stack.errors import CommandError, why_unreadable
+from ops.stack.errors import CommandError
+from ops.stack.stack_document import document_in, parsed
 
 VARIABLE: Final = "PULUMI_BACKEND_URL"
 KEY: Final = "idstack:backend"
@@ -24,14 +25,7 @@ def recorded(stack: str, root: Path) -> str | None:
 
     Raises CommandError for a file that cannot be read, instead of using another backend.
     """
-    file = root / f"Pulumi.{stack}.yaml"
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{file.name} cannot be read: {why_unreadable(error)}. Nothing was started") from None
-    backend = _backend_in(text, file.name)
+    backend = _backend_in(document_in(root / f"Pulumi.{stack}.yaml"))
     return backend if isinstance(backend, str) and backend else None
 
 
@@ -59,24 +53,10 @@ def with_backend(text: str, backend: str) -> str:
     changed, count = _LINE.subn(lambda _: line, text, count=1)
     if not count:
         changed, count = _CONFIG.subn(lambda match: match[0] + line, text, count=1)
-    if not count or _backend_in(changed, "the file") != backend:
+    if not count or _backend_in(parsed(changed, "the file")) != backend:
         raise ValueError(f"{KEY} cannot be written into this file: it has no block `config:`")
     return changed
 
 
-def _backend_in(text: str, name: str) -> object:
-    """The backend in the text of a stack's file; raises CommandError if that is not one."""
-    import yaml  # slow, and `idstack token` runs at each sign-in of kubectl
-
-    from identity import yaml_text
-
-    try:
-        return ((yaml_text.load(text) or {}).get("config") or {}).get(KEY)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise CommandError(f"{name} cannot be read: {where}{error.problem}. Nothing was started") from None
-    except (yaml.YAMLError, AttributeError):
-        raise CommandError(
-            f"{name} cannot be read: it is not a YAML document of a stack. Nothing was started"
-        ) from None
+def _backend_in(document: Mapping[str, Any]) -> object:
+    return (document.get("config") or {}).get(KEY)

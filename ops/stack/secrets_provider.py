@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from identity import yaml_text
 from ops.stack.errors import CommandError
+from ops.stack.stack_document import document_in
 
 _VALUE: Final = "PULUMI_CONFIG_PASSPHRASE"
 _FILE: Final = "PULUMI_CONFIG_PASSPHRASE_FILE"
@@ -21,9 +21,7 @@ def require_passphrase(configuration: Path, stack: str, environment: Mapping[str
     `configuration` is the stack's file, which may be missing; `environment` has the engine's variables. The value takes
     precedence over the file; without both the engine prompts (pulumi/pulumi `pkg/secrets/passphrase/manager.go`).
     """
-    text = configuration.read_text(encoding="utf-8") if configuration.exists() else ""
-    known = yaml_text.load(text) or {}
-    if known.get("secretsprovider") in _NO_KEY and (source := _empty(environment)):
+    if document_in(configuration).get("secretsprovider") in _NO_KEY and (source := _empty(environment)):
         raise CommandError(
             f"the stack {stack} has no key service that encrypts its secrets, and {source} is empty: everybody who "
             f"reads the state could read them. Encrypt it with a key: `idstack pulumi --stack {stack} -- stack "

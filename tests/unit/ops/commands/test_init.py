@@ -284,6 +284,25 @@ def test_a_file_of_somebody_elses_is_never_written_over(project: Path, idstack: 
     assert file(project).read_text() == mine
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"a: \xe9", "it is not encoded in UTF-8"),
+        (b"- a", "it is not a YAML document of a stack"),
+        (b"config: {1: 2}", "it is not a YAML document of a stack"),
+    ],
+)
+def test_a_file_that_is_none_of_a_stack_is_reported(
+    project: Path, idstack: Idstack, engine: FakeEngine, content: bytes, reason: str
+) -> None:
+    file(project).write_bytes(content)
+
+    printed = idstack("init", "dev", *OPTIONS)
+
+    assert (printed.code, printed.error.count(f"idstack: Pulumi.dev.yaml cannot be read: {reason}.")) == (1, 1)
+    assert (file(project).read_bytes(), engine.calls) == (content, [])
+
+
 def test_the_backend_is_recorded_in_a_file_that_names_none(
     project: Path, idstack: Idstack, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
