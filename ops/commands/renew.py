@@ -35,9 +35,8 @@ def renew(
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     prepare_renewal(context, engine, screen)
-    outputs, resources = engine.outputs(), of_known_schema(engine.resources())
-    identities = renewable(resources)
-    clusters = outputs.get("hostedClusters", {}).values()
+    identities = renewable(of_known_schema(engine.resources()))
+    clusters = engine.outputs().get("hostedClusters", {}).values()
     if clusters and not any(cluster["controlPlane"] for cluster in clusters):
         screen.console.print(f"no identity of the stack {stack} has a certificate: nothing expires")
         show(engine, screen)
@@ -46,8 +45,7 @@ def renew(
         raise CommandError(
             f"the stack {stack} has no certificate to renew: `make up STACK={stack}` issues the first ones"
         )
-    run = RenewalRun(engine, screen.console, {}, context.args, is_settled=brought_up.is_clean(outputs.get("commit")))
-    outcome = run.renew(identities, resources)
+    outcome = RenewalRun(engine, screen.console, {}, context.args).renew(identities)
     show(engine, screen)
     if overdue := _due(engine, outcome.left_out):
         raise CommandError(f"a renewal is due and was left out: {', '.join(overdue)}; the reasons are printed above")

@@ -17,7 +17,6 @@ from ops.commands.status import show
 from ops.renewal.renewable import Renewable, renewable
 from ops.renewal.rotation import chosen, free_at, pods, slots
 from ops.renewal.run import RenewalRun
-from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
@@ -107,10 +106,8 @@ def _run(
     Raises CommandError if one of them had to be left out.
     """
     requests = {identity.schedule_name: request for identity in identities}
-    outputs, resources = engine.outputs(), engine.resources()
-    run = RenewalRun(engine, screen.console, requests, arguments, is_settled=brought_up.is_clean(outputs.get("commit")))
-    selected = [identity for identity in renewable(resources) if identity.schedule_name in requests]
-    renewed = run.renew(selected, resources).renewed
+    selected = [identity for identity in renewable(engine.resources()) if identity.schedule_name in requests]
+    renewed = RenewalRun(engine, screen.console, requests, arguments).renew(selected).renewed
     if missing := [identity.name for identity in selected if identity.name not in renewed]:
         raise CommandError(f"not rotated: {', '.join(missing)}; the reasons are printed above")
 

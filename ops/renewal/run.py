@@ -11,9 +11,9 @@ from identity.credentials import renewal_request
 from identity.credentials.renewal_request import RenewalRequest
 from ops.renewal.guard import Verdict, judge
 from ops.renewal.renewable import Renewable
+from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.state import StateResource
 
 
 @dataclass(frozen=True)
@@ -33,22 +33,21 @@ class RenewalRun:
     """Renews the chosen identities in one `pulumi up`.
 
     `requests` are by the schedules' names; a schedule without one decides by itself what is due. `arguments` are
-    further options of `pulumi up`. `is_settled` as in `ops/renewal/guard.py`.
+    further options of `pulumi up`.
     """
 
     engine: Engine
     console: Console
     requests: Mapping[str, RenewalRequest]
     arguments: Sequence[str] = ()
-    is_settled: bool = False
 
-    def renew(self, identities: Sequence[Renewable], state: Sequence[StateResource]) -> RenewalOutcome:
-        """Renew the `identities` whose plan has a renewal and no other change.
+    def renew(self, identities: Sequence[Renewable]) -> RenewalOutcome:
+        """Renew the `identities` of the stack's state whose plan has a renewal and no other change.
 
         A line reports each one that is left out, with the other changes. Raises CommandError, before any change, if
         there is no plan, or it has steps of other resources.
         """
-        verdict, left_out, failed = self._judged(identities, state)
+        verdict, left_out, failed = self._judged(identities)
         for name, why in left_out.items():
             self.console.print(f"{name}: left out, because {why}", markup=False)
         if verdict.renewed:
@@ -60,12 +59,11 @@ class RenewalRun:
             self.console.print("nothing is renewed")
         return RenewalOutcome(tuple(identity.name for identity in verdict.renewed), tuple(left_out), tuple(failed))
 
-    def _judged(
-        self, identities: Sequence[Renewable], state: Sequence[StateResource]
-    ) -> tuple[Verdict, dict[str, str], list[str]]:
+    def _judged(self, identities: Sequence[Renewable]) -> tuple[Verdict, dict[str, str], list[str]]:
         """The verdict of the first plan without refusals; the identities left out before, with reasons; and those whose
         renewal failed.
         """
+        state, is_settled = self.engine.resources(), brought_up.is_clean(self.engine.outputs().get("commit"))
         failed: list[str] = []
         left_out = {
             identity.name: self._more(["its first `up` has not stored a credential yet"])
@@ -77,7 +75,7 @@ class RenewalRun:
             if not chosen:
                 return Verdict((), {}, ()), left_out, failed
             plan = self.engine.proposed(_targets(chosen), self._environment)
-            verdict = judge(chosen, plan, state, is_settled=self.is_settled)
+            verdict = judge(chosen, plan, state, is_settled=is_settled)
             if not verdict.refused and verdict.blocked:
                 raise CommandError(
                     "no certificate was renewed, because the plan has errors, or other changes than renewals:\n"
