@@ -64,7 +64,7 @@ def recover(
     for orphan in orphans:
         screen.console.print(f"  {orphan.name}: {orphan.id}")
     if orphans and not engine.is_local:
-        _confirm(orphans, agreed=bool(_AGREED & set(context.args)))
+        _confirm(stack, orphans, agreed=bool(_AGREED & set(context.args)))
     settle.enter(engine, orphans)
     screen.console.print(f"{len(orphans)} entered into the state" if orphans else "none")
     if then_up:
@@ -73,7 +73,7 @@ def recover(
         screen.document({"stack": stack, "entered": {orphan.name: orphan.id for orphan in orphans}})
 
 
-def _confirm(orphans: Sequence[Orphan], *, agreed: bool) -> None:
+def _confirm(stack: str, orphans: Sequence[Orphan], *, agreed: bool) -> None:
     """Ask whether all of them are the stack's, because a later `destroy` deletes them.
 
     Raises CommandError without a terminal, and Abort for a no.
@@ -83,7 +83,8 @@ def _confirm(orphans: Sequence[Orphan], *, agreed: bool) -> None:
     if not sys.stdin.isatty():
         raise CommandError(
             f"{len(orphans)} resources exist that the stack would create; they are listed above. If all are this "
-            "stack's, run the command again with --yes (`make recover ARGS=--yes`); otherwise delete or rename the rest"
+            f"stack's, run the command again with --yes (`make recover STACK={stack} ARGS=--yes`); otherwise delete or "
+            "rename the rest"
         )
     question = "Are all of these the stack's own? A `destroy` will delete them"
     typer.confirm(question, abort=True, err=True)

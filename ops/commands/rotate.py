@@ -58,7 +58,7 @@ def rotate(
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     prepare_renewal(context, engine, screen)
     stored = [found for found in renewable(of_known_schema(engine.resources())) if found.secret is not None]
-    identities = chosen(stored, identity or ())
+    identities = chosen(stack, stored, identity or ())
     if now:
         _replace(engine, screen, identities, context.args)
         show(engine, screen)

@@ -34,6 +34,7 @@ from ops.outputs.tables import sign_ins, tokens, with_caption
 from ops.outputs.token_rows import TokenProbe, TokenRow, token_probes, token_rows
 from ops.stack import plugins
 from ops.stack.engine import Engine
+from ops.stack.environment import LOCAL_STACK
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_moves
@@ -173,12 +174,13 @@ def _wait_until_green(read: Callable[[], ProbeRows], console: Console) -> ProbeR
 
 
 def _next_steps(stack: str, environment: LocalEnvironment) -> str:
-    steps = (
-        (f"make preview STACK={stack}", f"after an edit of Pulumi.{stack}.yaml: exactly that change"),
-        (f".venv/bin/idstack status --stack {stack}", "expiry, renewal, live sign-ins"),
-        (".venv/bin/idstack local env", "the endpoints of the local Azure and Kubernetes"),
-        (f"make down STACK={stack}", "destroy the stack; the local cloud ends with its last stack"),
-    )
-    width = max(len(command) for command, _ in steps)
-    lines = (f"  {command:{width}}  {shown}" for command, shown in steps)
-    return "\n".join([f"\nFiles: {environment.mounts_dir}/<namespace>/<workload>/<path>\n", "Try next:", *lines])
+    of_make, option = ("", "") if stack == LOCAL_STACK else (f" STACK={stack}", f" --stack {stack}")
+    steps = {
+        f"make preview{of_make}": f"after an edit of Pulumi.{stack}.yaml: exactly that change",
+        f".venv/bin/idstack status{option}": "expiry, renewal, live sign-ins",
+        ".venv/bin/idstack local env": "the endpoints of the local Azure and Kubernetes",
+        f"make down{of_make}": "remove the stack, and the local cloud with the last one",
+    }
+    width = max(map(len, steps)) + 3
+    listed = "\n".join(f"  {command:{width}}{effect}" for command, effect in steps.items())
+    return f"\nFiles: {environment.mounts_dir}/<namespace>/<workload>/<path>\n\nTry next:\n{listed}"

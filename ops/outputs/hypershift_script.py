@@ -67,7 +67,7 @@ def script(stack: str, outputs: StackOutputs[str], clusters: Sequence[HostedClus
         str(install),
         _AVAILABLE,
         *map(str, creations),
-        *(f"# {cluster.name}: the stack applies its HostedCluster (`make up`)." for cluster in applied),
+        *(f"# {cluster.name}: the stack applies its HostedCluster (`make up STACK={stack}`)." for cluster in applied),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -174,8 +174,8 @@ class Finders:
             listed = "; ".join(self._described(candidate, delivered) for candidate in own)
             raise CommandError(
                 f"there is more than one application with the tag {tag}: {listed}. The stack can have only one of "
-                "them. Keep the one in use, whose certificate is in the vault; delete the others, then run `make "
-                "recover` again"
+                "them. Keep the one in use, whose certificate is in the vault; delete the others, then run the "
+                "command again"
             )
         return f"/applications/{own[0]['id']}" if own else None
 
@@ -237,7 +237,7 @@ def _only(ids: list[str], what: str) -> str | None:
     if len(ids) > 1:
         raise CommandError(
             f"there is more than one {what}: {', '.join(ids)}. The stack can have only one of them; delete the others, "
-            "then run `make recover` again"
+            "then run the command again"
         )
     return ids[0] if ids else None
 

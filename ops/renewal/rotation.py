@@ -34,20 +34,20 @@ def slots(identity: Renewable) -> Slots:
     return Slots(written["current"], _slot(written.get("a")), _slot(written.get("b")))
 
 
-def chosen(candidates: Collection[Renewable], identities: Collection[str]) -> list[Renewable]:
-    """The candidates that `identities` names (`ingress`, or `hc1/ingress` for one cluster); all without any names.
+def chosen(stack: str, candidates: Collection[Renewable], identities: Collection[str]) -> list[Renewable]:
+    """The stack's candidates that `identities` names (`ingress`, or `hc1/ingress` for one cluster); all without any.
 
     Raises CommandError for a name without a certificate of this stack, and if no identity has one.
     """
     if not candidates:
-        raise CommandError("the stack issues no certificate: there is nothing to rotate")
+        raise CommandError(f"the stack {stack} issues no certificate: there is nothing to rotate")
     names = {name for candidate in candidates for name in (candidate.name, candidate.owner.identity)}
     if unknown := sorted(set(identities) - names):
         raise CommandError(
-            "this stack issues no certificate for "
+            f"the stack {stack} issues no certificate for "
             f"{', '.join(candidate + _meant(candidate, names) for candidate in unknown)}; it issues those of "
             f"{', '.join(candidate.name for candidate in candidates)}. A credential that is issued elsewhere is "
-            "renewed there: put the new document where the configuration names it and run `make up`"
+            f"renewed there: put the new document where the configuration names it and run `make up STACK={stack}`"
         )
     return [
         candidate

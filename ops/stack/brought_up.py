@@ -80,7 +80,7 @@ def _require_part_of_checkout(commit: str, root: Path, stack: str) -> None:
         raise CommandError(
             f"{problem}, which this clone does not have. "
             "Certificates are renewed with that commit's program and configuration: fetch it (`git fetch --unshallow`; "
-            "for GitHub's actions/checkout `fetch-depth: 0`), or run `make up`"
+            f"for GitHub's actions/checkout `fetch-depth: 0`), or run `make up STACK={stack}`"
         )
     if _succeeds(root, "merge-base", "--is-ancestor", commit, "HEAD"):
         return

@@ -240,6 +240,29 @@ def test_the_policies_run_on_a_local_stack_that_asks_for_them(
     assert asked.split() == [*plain.split()[:3], "--policy-pack", "policies", *plain.split()[3:]]
 
 
+@pytest.mark.parametrize(
+    ("options", "of_make", "option"),
+    [((), "", ""), (("--stack", "local-hypershift"), " STACK=local-hypershift", " --stack local-hypershift")],
+)
+def test_the_next_steps_are_those_of_the_stack(
+    engine: FakeEngine,
+    idstack: Idstack,
+    recorded: FakeCluster,
+    ran: list[str],
+    options: tuple[str, ...],
+    of_make: str,
+    option: str,
+) -> None:
+    steps = idstack("up", *options).output.partition("Try next:\n")[2].splitlines()
+
+    assert [step.strip().partition("   ")[0] for step in steps] == [
+        f"make preview{of_make}",
+        f".venv/bin/idstack status{option}",
+        ".venv/bin/idstack local env",
+        f"make down{of_make}",
+    ]
+
+
 def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
     engine: FakeEngine, idstack: Idstack, recorded: FakeCluster, ran: list[str], serve_plain: Serve, tmp_path: Path
 ) -> None:
@@ -271,7 +294,6 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
         "Microsoft.Network/virtualNetworks/subnets/read",
     ]
     assert "\nprovider plugins: emulated\n" in printed.output
-    assert "  make down STACK=local  " in printed.output.partition("Try next:\n")[2]
 
 
 @pytest.mark.parametrize("command", ["up", "preview"])

@@ -91,9 +91,9 @@ def test_an_identity_without_a_certificate_of_ours_is_refused(
 
     assert (printed.code, _targets(stack)) == (1, [])
     assert printed.error == (
-        f"idstack: this stack issues no certificate for {name}{meant}; it issues those of hc1/ingress, hc1/disk. A "
+        f"idstack: the stack dev issues no certificate for {name}{meant}; it issues those of hc1/ingress, hc1/disk. A "
         "credential that is issued elsewhere is renewed there: put the new document where the configuration "
-        "names it and run `make up`\n"
+        "names it and run `make up STACK=dev`\n"
     )
 
 
@@ -237,4 +237,4 @@ def test_a_stack_without_certificates_has_nothing_to_rotate(engine: FakeEngine, 
 
     printed = idstack("rotate", "--stack", "dev")
 
-    assert printed.error == "idstack: the stack issues no certificate: there is nothing to rotate\n"
+    assert printed.error == "idstack: the stack dev issues no certificate: there is nothing to rotate\n"

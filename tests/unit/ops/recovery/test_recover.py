@@ -112,7 +112,7 @@ def test_without_a_word_nothing_is_entered_into_a_stack_on_azure(
         monkeypatch.setattr("sys.stdin", nobody)
         done = idstack("recover", "--stack", "dev")
     assert done.code == 1
-    assert "run the command again with --yes" in done.error
+    assert "run the command again with --yes (`make recover STACK=dev ARGS=--yes`)" in done.error
     assert "stack import" not in answers.asked
     assert "up" not in answers.asked
 

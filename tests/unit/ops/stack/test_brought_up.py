@@ -144,7 +144,7 @@ def test_a_commit_that_is_not_in_the_clone_is_an_error_that_says_how_to_get_it(r
     refusal = _refusal(repository, "0" * 40)
 
     assert f"commit {'0' * 40}, which this clone does not have" in refusal
-    assert "`fetch-depth: 0`" in refusal
+    assert "`fetch-depth: 0`), or run `make up STACK=dev`" in refusal
 
 
 def test_a_work_tree_goes_when_what_runs_in_it_fails(repository: Repository) -> None:
