@@ -33,5 +33,4 @@ def backup(
     screen.console.print(
         f"{path} has the {len(stored.resources)} resources of {stack} at {stored.date}. If the backend is lost:\n"
         f"  .venv/bin/idstack restore --stack {stack} {path}\n  make recover STACK={stack}",
-        markup=False,
     )

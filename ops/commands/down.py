@@ -62,4 +62,4 @@ def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[
 
 
 def _warn(screen: Screen, text: str) -> None:
-    screen.console.print(f"warning: {text}", markup=False, emoji=False)
+    screen.console.print(f"warning: {text}")

@@ -80,17 +80,17 @@ def hypershift(
         return
     for hosted in exports:
         for path in hosted.paths:
-            screen.console.print(str(path), markup=False)
+            screen.console.print(str(path))
         for line in (*hosted.left_out(), *hosted.remarks()):
-            screen.console.print(line, markup=False)
+            screen.console.print(line)
     if script is not None:
-        screen.console.print(str(script), markup=False)
+        screen.console.print(str(script))
         return
     # The HyperShift of one management cluster supports one kind of sign-in.
     kinds = dict.fromkeys(hosted.is_managed for hosted in exports)
     steps = [commands.definitions(), *(str(commands.install(outputs, is_managed=kind)) for kind in kinds)]
     steps += [str(command) for hosted in exports for command in (hosted.create, hosted.render) if command is not None]
-    screen.console.print("\n" + "\n\n".join(steps), markup=False)
+    screen.console.print("\n" + "\n\n".join(steps))
 
 
 def _owned(stack: str, owned: Mapping[str, str], others: Collection[str]) -> str:

@@ -45,8 +45,8 @@ def prepare(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json:
     if as_json:
         screen.document({"written": written, "created": created})
     else:
-        screen.console.print(f"files written: {', '.join(written) or 'none'}", markup=False)
-        screen.console.print(f"stacks created: {', '.join(created) or 'none'}", markup=False)
+        screen.console.print(f"files written: {', '.join(written) or 'none'}")
+        screen.console.print(f"stacks created: {', '.join(created) or 'none'}")
 
 
 fleet.command("up")(up)
@@ -84,10 +84,10 @@ def render(
         screen.document({"files": sorted(map(str, files)), "differences": diffs})
     if check:
         if diffs and not as_json:
-            screen.console.print("\n".join(diffs), markup=False)
+            screen.console.print("\n".join(diffs))
         if diffs:
             raise CommandError(f"{directory} differs from {file} in {len(diffs)} files: run `idstack fleet render`")
         return
     write(directory, files)
     if not as_json:
-        screen.console.print(f"{len(files)} files in {directory}, {len(diffs)} of them changed", markup=False)
+        screen.console.print(f"{len(files)} files in {directory}, {len(diffs)} of them changed")

@@ -63,8 +63,8 @@ def _require_all_up(screen: Screen, rollout: Rollout) -> None:
     """Raise CommandError unless the rollout ended; what failed is printed with the end of its log."""
     for entry in rollout.progress:
         if entry.outcome is RolloutOutcome.FAILED:
-            screen.console.print(f"\n{entry.stack.name}, the end of {rollout.stacks.log(entry.stack)}:", markup=False)
-            screen.console.print(entry.tail, markup=False)
+            screen.console.print(f"\n{entry.stack.name}, the end of {rollout.stacks.log(entry.stack)}:")
+            screen.console.print(entry.tail)
     unfinished = [entry.stack.name for entry in rollout.progress if entry.outcome not in DONE]
     if rollout.interrupted_by:
         raise RunInterruptedError(

@@ -47,7 +47,7 @@ def forecast(
         output.document({"stacks": names, **result.to_json()})
     else:
         output.console.print(screen.table(result, output.console.width))
-        output.console.print(f"\n{screen.summary(result)}", markup=False)
+        output.console.print(f"\n{screen.summary(result)}")
     over = [usage for usage in result.usages if usage.share > 1 and usage.limit.condition is None]
     if over:
         raise CommandError(

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
-from ops.commands.options import DEFAULT_STACK, ClusterOption, StackOption, require_cluster
+from ops.commands.options import DEFAULT_STACK, ClusterOption, Screen, StackOption, require_cluster
 from ops.commands.status import brought_up
 from ops.doctor.examination import Examination, examine
 from ops.doctor.report import findings
@@ -79,7 +78,7 @@ def graph(
         with writing("the graph"):
             output.write_text(document, encoding="utf-8")
         print(output.absolute())
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Screen(as_json=True).console
     for finding in findings(examination.results):
         console.print()
         console.print(finding)

@@ -218,12 +218,11 @@ def _write(
     console = screen.console
     console.print(table(lines, console.width))
     for key, value in configured.items():
-        console.print(f"configured {key}: {value}", markup=False)
+        console.print(f"configured {key}: {value}")
     console.print(
         f"\n{path} has the existing resources; nothing has changed in Azure or in the state. If the table is right:\n"
         f"  .venv/bin/idstack import file --stack {stack} {path}\n"
         f"  make preview STACK={stack}\n  make up STACK={stack}",
-        markup=False,
     )
 
 

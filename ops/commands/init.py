@@ -89,14 +89,14 @@ def init(
         )
         is_written = stack_file.write(file, answers)
     elif backend is not None and stack_file.record_backend(file, backend):
-        screen.console.print(f"{file.name}: the backend is recorded", markup=False)
+        screen.console.print(f"{file.name}: the backend is recorded")
     settings = stack_file.settings_in(engine)
-    screen.console.print(f"{file.name}: {'written' if is_written else 'left as it is'}", markup=False)
+    screen.console.print(f"{file.name}: {'written' if is_written else 'left as it is'}")
     engine.create()
-    screen.console.print(f"stack {stack}: registered in {engine.backend()}", markup=False)
+    screen.console.print(f"stack {stack}: registered in {engine.backend()}")
     _pin(engine, screen, pin, asks=asks)
     for line in left_to_do.lines(settings, stack):
-        screen.console.print(line, markup=False)
+        screen.console.print(line)
 
 
 def _check_name(stack: str) -> None:
@@ -168,5 +168,4 @@ def _pin(engine: Engine, screen: Screen, is_requested: bool | None, *, asks: boo
     screen.console.print(
         f"plugins: {pinned_plugins.listed(missing)} have no checksum for this machine; `make pin` writes them. Commit "
         "tools/checksums.txt",
-        markup=False,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from rich.text import Text
 
 from identity.aks import kubeconfig_files
 from identity.aks.exec_user import exec_user
@@ -75,11 +76,12 @@ def kubeconfig(
     files = (file,) if file else kubeconfig_files.usual_files()
     written = kubeconfig_files.add(files, access.kubeconfig.only(name, user=user))
     if admin:
-        screen.console.print(
-            "[bold red]This kubeconfig has the administrators' credential: it works without Entra ID, for years, and "
-            "the audit log does not name its user.[/bold red] Delete it after use, and rotate the cluster's "
-            "certificates."
+        warning = (
+            "This kubeconfig has the administrators' credential: it works without Entra ID, for years, and the audit "
+            "log does not name its user."
         )
+        rest = " Delete it after use, and rotate the cluster's certificates."
+        screen.console.print(Text.assemble((warning, "bold red"), rest))
     screen.console.print(f'context "{name}" written to {", ".join(map(str, written))}')
 
 

@@ -129,15 +129,15 @@ class Screen:
 
     @property
     def console(self) -> Console:
-        """The console for text; without a terminal a line may have any length."""
-        console = Console(stderr=self.as_json, highlight=False, soft_wrap=True)
+        """The console for text, which is printed as it is; without a terminal a line may have any length."""
+        console = Console(stderr=self.as_json, highlight=False, soft_wrap=True, markup=False, emoji=False)
         if not console.is_terminal:
             console.width = _UNLIMITED_WIDTH
         return console
 
     def step(self, name: str) -> None:
         """Print the name of the step that begins."""
-        self.console.print(f"[bold]{name}[/bold]")
+        self.console.print(name, style="bold")
 
     def document(self, document: Any) -> None:
         """Print the JSON document of `--json`."""

@@ -66,7 +66,7 @@ def preview(
             finally:
                 _write_table(engine, events, markdown)
     if near := near_limits(stack):
-        Screen(as_json=True).console.print(near, markup=False)
+        Screen(as_json=True).console.print(near)
 
 
 def _write_table(engine: Engine, events: Path, file: Path) -> None:

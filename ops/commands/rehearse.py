@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
 from ops.commands.options import JsonOption, Screen
 from ops.rehearsal import tables
@@ -49,8 +48,7 @@ def rehearse(
     forbidden = _operations(forbid)
     screen = Screen(as_json)
     # The progress is not part of the report.
-    progress = Console(stderr=True, highlight=False, soft_wrap=True)
-    rehearsal = run(PlannedRehearsal(ROOT, stack, base, head, seed), lambda text: progress.print(text, markup=False))
+    rehearsal = run(PlannedRehearsal(ROOT, stack, base, head, seed), Screen(as_json=True).console.print)
     if markdown is not None:
         with writing("the report"):
             markdown.write_text(tables.markdown(rehearsal, forbidden), encoding="utf-8")

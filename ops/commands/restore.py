@@ -53,4 +53,4 @@ def restore(
         lines.append(f"Its certificates that were withdrawn since cannot be looked up now: {error}")
     lines.append(f"`make recover STACK={stack}` finds what has changed since, then brings the stack up.")
     lines.append(f"Afterwards: {orphans.certificates_since(stack)}.")
-    screen.console.print("\n".join(lines), markup=False)
+    screen.console.print("\n".join(lines))

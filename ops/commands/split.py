@@ -39,7 +39,7 @@ def split(
     lines = [_summary(cluster, stack, to, moved)]
     lines += [f"  {operation} {name}" for name, operation in changes.items()]
     lines.append(f"`make up STACK={to}` makes these changes, then `make up STACK={stack}` forgets the cluster.")
-    screen.console.print("\n".join(lines), markup=False)
+    screen.console.print("\n".join(lines))
 
 
 def _summary(cluster: str, stack: str, to: str, moved: splitting.Moved) -> str:

@@ -112,7 +112,7 @@ def show(engine: Engine, screen: Screen, metrics: Path | None = None) -> list[Ro
             screen.console.print(finding)
         if identities:
             line = f"the whole chain as a page: .venv/bin/idstack graph --stack {stack} --output graph.html"
-            screen.console.print(f"\n{line}", markup=False)
+            screen.console.print(f"\n{line}")
     failing = [
         row.identity
         for row in identities
@@ -167,4 +167,4 @@ def _show_table(table: Table, screen: Screen) -> None:
 
 def _show_unread(unread: Sequence[str], screen: Screen) -> None:
     for why in unread:
-        screen.console.print(f"\nnot read: {why}", markup=False)
+        screen.console.print(f"\nnot read: {why}")

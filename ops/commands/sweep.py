@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.box import HEAVY_HEAD
 from rich.table import Table
-from rich.text import Text
 
 from ops.access.azure import deployer
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
@@ -58,7 +57,7 @@ def sweep(
             for left_over in own if yes else ():
                 delete(azure, left_over)
                 deleted.append(left_over.id)
-                screen.console.print(f"deleted the {left_over.kind} {left_over.name}", markup=False, emoji=False)
+                screen.console.print(f"deleted the {left_over.kind} {left_over.name}")
         finally:
             if as_json:
                 listed = [{**left_over.to_json(), "deleted": left_over.id in deleted} for left_over in left_overs]
@@ -73,14 +72,13 @@ def _vault(engine: Engine, stacks: Stacks) -> str | None:
 
 def _show(left_overs: Sequence[LeftOver], stacks: Stacks, screen: Screen) -> None:
     for name, why in stacks.unread.items():
-        screen.console.print(f"not read, so that its resources may be listed: {name} ({why})", markup=False)
+        screen.console.print(f"not read, so that its resources may be listed: {name} ({why})")
     if not left_overs:
         screen.console.print("there are no leftovers")
         return
     table = Table("what", "name", "reason", "owned by idstack", box=HEAVY_HEAD)
     for left_over in left_overs:
-        # Plain text: a tag such as `idstack:x:hc1` looks like an emoji.
-        table.add_row(*map(Text, (left_over.kind, left_over.name, left_over.reason, _ours(left_over))))
+        table.add_row(left_over.kind, left_over.name, left_over.reason, _ours(left_over))
     screen.console.print(table)
 
 

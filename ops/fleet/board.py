@@ -50,11 +50,11 @@ class Board:
             self._live.update(Group(table(progress), Text(note)))
             return
         if note and note != self._note:
-            self._console.print(note, markup=False)
+            self._console.print(note)
         self._note = note
         for entry in progress:
             if entry.outcome is not self._known.get(entry.stack.name, RolloutOutcome.WAITING):
-                self._console.print(line(entry), markup=False)
+                self._console.print(line(entry))
             self._known[entry.stack.name] = entry.outcome
 
 

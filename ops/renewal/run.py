@@ -49,9 +49,9 @@ class RenewalRun:
         """
         verdict, left_out, failed = self._judged(identities)
         for name, why in left_out.items():
-            self.console.print(f"{name}: left out, because {why}", markup=False)
+            self.console.print(f"{name}: left out, because {why}")
         if verdict.renewed:
-            self.console.print(f"renewed now: {', '.join(identity.name for identity in verdict.renewed)}", markup=False)
+            self.console.print(f"renewed now: {', '.join(identity.name for identity in verdict.renewed)}")
             # A failed renewal must not prevent the others.
             options = ("--continue-on-error", *_targets(verdict.renewed), *self.arguments)
             self.engine.up(options, self._environment)

@@ -80,3 +80,9 @@ def test_with_json_everything_but_the_document_goes_to_standard_error() -> None:
         "screen.document({'stack': 'dev'})"
     )
     assert into_pipes(statement) == ('{\n  "stack": "dev"\n}\n', "pulumi up\nof the engine\n")
+
+
+def test_no_name_in_a_text_is_a_style_or_an_emoji() -> None:
+    printed, _ = into_pipes('screen.console.print("[/vaults/kv] and [secret] of idstack:id:hc1")')
+
+    assert printed == "[/vaults/kv] and [secret] of idstack:id:hc1\n"

@@ -23,7 +23,9 @@ UNDER_WAY = [
 
 
 def _console(*, terminal: bool) -> Console:
-    return Console(file=io.StringIO(), force_terminal=terminal, width=120, color_system=None, highlight=False)
+    return Console(
+        file=io.StringIO(), force_terminal=terminal, width=120, color_system=None, highlight=False, markup=False
+    )
 
 
 def _printed(console: Console) -> str:
