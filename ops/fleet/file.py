@@ -20,7 +20,7 @@ from ops.fleet.reading import read
 from ops.fleet.stacks import FleetEnvironment, FleetStack, Wave, cluster_stack_name, shared_stack_name
 from ops.stack import local_cloud
 from ops.stack.environment import is_local
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, why_unreadable
 from ops.stack.settings import validated
 
 DEFAULT_FILE: Final = "fleet.yaml"
@@ -57,7 +57,7 @@ def load_fleet(path: Path) -> tuple[FleetEnvironment, ...]:
     except FileNotFoundError:
         raise CommandError(f"there is no fleet file {path}: docs/guides/fleet.md has an example") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"the fleet file {path} cannot be read: {error}") from None
+        raise CommandError(f"the fleet file {path} cannot be read: {why_unreadable(error)}") from None
     return fleet_of(text, path.name)
 
 

@@ -59,7 +59,7 @@ def at_commit(root: Path, commit: str, into: Path) -> Tree:
         full = checkout.git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}").strip()
     except (OSError, subprocess.SubprocessError):
         raise CommandError(
-            f"--base {commit}: this clone has no such commit; `git fetch` it (for GitHub's actions/checkout "
+            f"{root} is no git repository with the commit {commit}: `git fetch` it (for GitHub's actions/checkout "
             "`fetch-depth: 0`), or name another one"
         ) from None
     archive = into.with_suffix(".tar")
@@ -88,10 +88,7 @@ def as_it_is(root: Path, into: Path) -> Tree:
 
 
 def _known(root: Path) -> Iterator[str]:
-    try:
-        listed = checkout.git(root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
-    except (OSError, subprocess.SubprocessError):
-        raise CommandError(f"{root} is not in a git repository, so there is no base to compare with") from None
+    listed = checkout.git(root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     # A file in the middle of a merge is listed once for each side.
     yield from dict.fromkeys(name for name in listed.split("\0") if name and not name.startswith((".venv", ".tools")))
 

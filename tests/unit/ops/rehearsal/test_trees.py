@@ -68,10 +68,8 @@ def test_other_packages_are_installed_for_a_commit(repository: Repository, tmp_p
 
 @pytest.mark.parametrize("commit", ["origin/main", "0" * 40, "--output=x"])
 def test_an_unknown_commit_is_named_with_what_to_do(repository: Repository, tmp_path: Path, commit: str) -> None:
-    with pytest.raises(CommandError, match="fetch-depth: 0") as refused:
+    with pytest.raises(CommandError, match=f"with the commit {commit}: `git fetch` it .*`fetch-depth: 0`"):
         at_commit(repository.root, commit, tmp_path / "base")
-
-    assert commit in refused.value.message
 
 
 def test_a_broken_configuration_is_named_with_its_commit(repository: Repository, tmp_path: Path) -> None:
@@ -93,5 +91,5 @@ def test_a_link_that_leads_elsewhere_is_refused_by_name(repository: Repository, 
 def test_without_a_repository_there_is_nothing_to_compare_with(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
 
-    with pytest.raises(CommandError, match="not in a git repository"):
-        as_it_is(tmp_path / "project", tmp_path / "head")
+    with pytest.raises(CommandError, match="project is no git repository with the commit origin/main"):
+        at_commit(tmp_path / "project", "origin/main", tmp_path / "base")
