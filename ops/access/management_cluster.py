@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -19,7 +18,7 @@ from identity.aks.login import Login
 from identity.aks.login_from_settings import login_of
 from identity.login_kinds import Flavour, LoginKind
 from identity.naming import cluster_id
-from identity.settings import AccessSettings
+from identity.settings import ManagementClusterSettings
 from ops.access.azure import deployer
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
@@ -61,20 +60,13 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
     login.
     """
     local = local_cloud.of(engine.stack)
-    configuration = _configuration(engine, "; give a kubeconfig to convert with --from")
-    try:
-        access = AccessSettings.model_validate(configuration["managementCluster"].get("access") or {})
-    except ValidationError:
-        raise CommandError(
-            "idstack:managementCluster.access is not valid; "
-            f"`idstack preview --stack {engine.stack}` reports its problems"
-        ) from None
-    full_id = _cluster_id(configuration)
+    settings, full_id = _configured(engine, "; give a kubeconfig to convert with --from")
+    access = settings.access
     is_admin = access.admin if admin is None else admin
     with deployer(engine) as clients:
         kubeconfig = skeleton(clients, full_id, admin=is_admin, public_fqdn=public_fqdn or access.public_fqdn)
         aks = look_at(clients, full_id) or AksCluster(full_id)
-    tenant, authority = configuration["tenantId"], clients.cloud.authority_host
+    tenant, authority = engine.configured()["tenantId"], clients.cloud.authority_host
     hints = LegacyLogin(tenant, None, authority)
     if is_admin:
         return StackAccess(kubeconfig, hints, aks)
@@ -96,7 +88,7 @@ def stack_access(engine: Engine, *, admin: bool | None = None, public_fqdn: bool
 
 def stack_cluster(engine: Engine) -> AksCluster:
     """The stack's management cluster in ARM; raises CommandError if there is none, AccessError if Azure refuses."""
-    full_id = _cluster_id(_configuration(engine))
+    _, full_id = _configured(engine)
     with deployer(engine) as clients:
         cluster = look_at(clients, full_id)
     if cluster is None:
@@ -109,27 +101,28 @@ def api_server(engine: Engine) -> ApiServer:
 
     The kubeconfig is that of the stack's configuration, or that of AKS.
     """
-    cluster = engine.configured().get("managementCluster") or {}
-    if not cluster.get("kubeconfig"):
+    written = engine.configured().get("managementCluster")
+    if not isinstance(written, dict) or not written.get("kubeconfig"):
         return stack_access(engine).api_server(engine.environment)
-    kubeconfig = Kubeconfig.read(engine.root / Path(cluster["kubeconfig"]).expanduser())
-    aks = AksCluster(_cluster_id(_configuration(engine)))
-    return ApiServer(kubeconfig, aks, engine.environment, context=cluster.get("context"))
+    settings, full_id = _configured(engine)
+    kubeconfig = Kubeconfig.read(engine.root / Path(settings.kubeconfig or "").expanduser())
+    return ApiServer(kubeconfig, AksCluster(full_id), engine.environment, context=settings.context)
 
 
-def _configuration(engine: Engine, advice: str = "") -> dict[str, Any]:
-    """The configuration of a stack with a management cluster; raises CommandError, with the advice, for another one."""
+def _configured(engine: Engine, advice: str = "") -> tuple[ManagementClusterSettings, str]:
+    """The settings of the stack's management cluster, and its id; raises CommandError, with the advice, without one."""
     configuration = engine.configured()
-    if not isinstance(configuration.get("managementCluster"), dict):
+    if configuration.get("managementCluster") is None:
         raise NoManagementClusterError(f"the stack {engine.stack} has no managementCluster{advice}")
     if not configuration.get("subscriptionId"):
         raise CommandError(
             f"the stack {engine.stack} has no subscriptionId, so that its managementCluster has no id; `idstack pulumi "
             f"--stack {engine.stack} -- config set subscriptionId <uuid>`"
         )
-    return configuration
-
-
-def _cluster_id(configuration: Mapping[str, Any]) -> str:
-    cluster = configuration["managementCluster"]
-    return cluster_id(configuration["subscriptionId"], cluster["resourceGroup"], cluster["name"])
+    try:
+        settings = ManagementClusterSettings.model_validate(configuration["managementCluster"])
+    except ValidationError:
+        raise CommandError(
+            f"idstack:managementCluster is not valid; `idstack preview --stack {engine.stack}` reports its problems"
+        ) from None
+    return settings, cluster_id(configuration["subscriptionId"], settings.resource_group, settings.name)

@@ -10,6 +10,7 @@ from identity.aks.kinds import CustomKind, required_kinds
 from identity.aks.permissions import Permission
 from identity.azure.errors import AccessError, AzureRefusedError
 from identity.settings import Settings
+from ops.stack.configuration import named_clusters
 from ops.stack.errors import CommandError, NoManagementClusterError
 from ops.world.seen import Unread
 from ops.world.stack_world import SeenAccess
@@ -58,7 +59,7 @@ def _is_read_only(needed: Collection[Permission], lacking: Collection[Permission
 
 def _kinds(configuration: Mapping[str, Any]) -> tuple[CustomKind, ...]:
     """The custom kinds of the stack's objects."""
-    clusters = configuration.get("hostedClusters") or ()
+    clusters = list(named_clusters(configuration.get("hostedClusters")))
     side = configuration.get("clusterSide", Settings.model_fields["cluster_side"].default)
     have_credentials = any(cluster.get("authentication") != "workload-identities" for cluster in clusters)
     return required_kinds(

@@ -60,6 +60,17 @@ def test_an_incomplete_file_is_told_what_to_set(
         read(Engine("dev"))
 
 
+@pytest.mark.parametrize("written", [{"resourceGroup": "aks"}, {"kubeconfig": "a-file"}, "aks"])
+@pytest.mark.parametrize("read", [management_cluster.stack_cluster, management_cluster.api_server])
+def test_a_management_cluster_that_is_refused_leads_to_the_report(
+    engine: FakeEngine, written: Any, read: Callable[[Engine], object]
+) -> None:
+    engine.configures(tenantId="t", subscriptionId="s", managementCluster=written)
+
+    with pytest.raises(CommandError, match=r"^idstack:managementCluster is not valid; `idstack preview --stack dev`"):
+        read(Engine("dev"))
+
+
 def test_an_unknown_cloud_is_refused_with_the_known_ones(engine: FakeEngine) -> None:
     engine.configures(cloud="AzureGermanCloud", tenantId="t")
 

@@ -61,6 +61,7 @@ def test_the_stacks_own_rights_are_asked_for() -> None:
         ({"hostedClusters": [{"name": "hc1"}]}, {"secretproviderclasses", "azureclusteridentities"}),
         ({"hostedClusters": [{"name": "hc1", "authentication": "workload-identities"}]}, set()),
         ({"clusterSide": "hypershift"}, set()),
+        ({"hostedClusters": "hc1"}, set()),
         ({"clusterSide": "hypershift", "hostedClusters": [{"name": "hc1"}]}, set()),
         (
             {"clusterSide": "hypershift", "hostedClusters": [{"name": "hc1", "hostedCluster": "hc1.yaml"}]},
