@@ -23,7 +23,7 @@ def restore(
 ) -> None:
     """Restore a lost state from a backup. Nothing changes in Azure; continue with `make recover`."""
     screen = Screen(as_json)
-    backup = backups.read(file)
+    backup = backups.read(file, stack)
     engine = Engine(stack, output=screen.output)
     is_written = engine.write_configuration(backup.configuration)
     if engine.is_local:

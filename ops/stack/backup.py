@@ -68,10 +68,10 @@ def take(engine: Engine) -> Backup:
     )
 
 
-def read(file: Path) -> Backup:
-    """The backup in a file; raises CommandError if it is not one."""
+def read(file: Path, stack: str) -> Backup:
+    """The backup of a stack in a file; raises CommandError if it is none, or that of another stack."""
     try:
-        return Backup.model_validate_json(file.read_bytes())
+        backup = Backup.model_validate_json(file.read_bytes())
     except OSError as error:
         raise CommandError(f"the backup {file} cannot be read: {why_unreadable(error)}") from None
     except ValidationError as error:
@@ -80,17 +80,16 @@ def read(file: Path) -> Backup:
         raise CommandError(
             f"{file} is not a backup of this release: {place}: {first['msg']}. Use the file that `idstack backup` wrote"
         ) from None
+    if backup.stack != stack:
+        raise CommandError(f"the backup is of the stack {backup.stack}, not of {stack}: give --stack {backup.stack}")
+    return backup
 
 
 def restore(engine: Engine, backup: Backup) -> None:
     """Restore the state of a stack that is not in the backend, is empty there, or cannot be read.
 
-    Raises CommandError for the backup of another stack, and for a stack that has resources.
+    Raises CommandError for a stack that has resources.
     """
-    if backup.stack != engine.stack:
-        raise CommandError(
-            f"the backup is of the stack {backup.stack}, not of {engine.stack}: give --stack {backup.stack}"
-        )
     engine.create()
     try:
         resources = engine.resources()

@@ -57,7 +57,7 @@ def test_what_was_written_is_read_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "backup.json"
     file.write_text(made().model_dump_json())
 
-    assert backup.read(file) == made()
+    assert backup.read(file, "dev") == made()
 
 
 def test_an_empty_stack_has_nothing_to_back_up(engine: FakeEngine, project: Path) -> None:
@@ -87,7 +87,7 @@ def test_another_file_is_refused_by_its_place_and_not_shown(tmp_path: Path, cont
     file.write_bytes(content)
 
     with pytest.raises(CommandError) as refused:
-        backup.read(file)
+        backup.read(file, "dev")
 
     assert f"backup.json is not a backup of this release: {place}" in str(refused.value)
     assert "s3cret" not in str(refused.value)
@@ -99,12 +99,12 @@ def test_no_file_ends_in_a_trace(tmp_path_factory: pytest.TempPathFactory, conte
     file.write_bytes(content)
 
     with pytest.raises(CommandError, match="is not a backup of this release"):
-        backup.read(file)
+        backup.read(file, "dev")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"the backup .*/nowhere cannot be read: no such file or directory$"):
-        backup.read(tmp_path / "nowhere")
+        backup.read(tmp_path / "nowhere", "dev")
 
 
 def test_a_lost_stack_is_made_with_the_key_that_its_file_names(engine: FakeEngine, project: Path) -> None:
@@ -153,10 +153,17 @@ def test_a_stack_with_resources_keeps_them(engine: FakeEngine, project: Path) ->
     assert not [call for call in engine.calls if call.startswith("stack import")]
 
 
-def test_the_backup_of_another_stack_is_refused(engine: FakeEngine, project: Path) -> None:
-    with pytest.raises(CommandError, match="is of the stack dev, not of stage: give --stack dev"):
-        backup.restore(Engine("stage", project), made())
-    assert engine.calls == []
+def test_the_backup_of_another_stack_is_refused_before_anything_is_written(
+    engine: FakeEngine, idstack: Idstack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "dev.json"
+    file.write_text(made().model_dump_json())
+    monkeypatch.setattr(Engine, "write_configuration", None)
+
+    printed = idstack("restore", "--stack", "other", str(file))
+
+    error = "idstack: the backup is of the stack dev, not of other: give --stack dev\n"
+    assert (printed.code, printed.error, engine.calls) == (1, error, [])
 
 
 def test_the_command_writes_a_file_and_names_the_way_back(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
@@ -167,7 +174,7 @@ def test_the_command_writes_a_file_and_names_the_way_back(engine: FakeEngine, id
 
     assert printed.code == 0, printed.error
     assert f"idstack restore --stack dev {file}" in printed.output
-    assert backup.read(file).commit is None
+    assert backup.read(file, "dev").commit is None
 
 
 def test_a_folder_that_is_not_there_is_named(engine: FakeEngine, idstack: Idstack, tmp_path: Path) -> None:
@@ -199,5 +206,5 @@ def test_a_backup_is_readable_by_its_owner_alone(engine: FakeEngine, idstack: Id
     assert idstack("backup", "--stack", "dev", "--output", str(file)).code == 0
 
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert backup.read(file).stack == "dev"
+    assert backup.read(file, "dev").stack == "dev"
     assert [path.name for path in tmp_path.glob("*dev*")] == ["dev.json"]
