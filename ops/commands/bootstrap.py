@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from ops.commands.options import bare
 from ops.pipelines import azure_devops, github
 from ops.pipelines.stack import PipelineStack, pipeline_stacks
 from ops.stack.errors import CommandError
@@ -19,7 +20,8 @@ bootstrap = typer.Typer(
 )
 
 StacksOption: TypeAlias = Annotated[
-    list[str], typer.Option("--stack", "-s", help="Name of a stack; repeatable, in the order of deployment.")
+    list[str],
+    typer.Option("--stack", "-s", help="Name of a stack; repeatable, in the order of deployment.", callback=bare),
 ]
 ReviewersOption: TypeAlias = Annotated[
     list[str], typer.Option("--reviewer", help="Who approves changes of a stack; repeatable.")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from identity.secrets_store import duration
-from ops.commands.options import DEFAULT_CHOICE, JsonOption, Screen
+from ops.commands.options import DEFAULT_CHOICE, JsonOption, Screen, bare
 from ops.forecast import screen
 from ops.forecast.forecast import forecast as of_stacks
 from ops.forecast.stack import read
@@ -19,7 +19,12 @@ from ops.stack.errors import CommandError
 def forecast(
     stack: Annotated[
         list[str],
-        typer.Option("--stack", "-s", help="Name of a stack; several count together.", show_default=DEFAULT_CHOICE),
+        typer.Option(
+            *("--stack", "-s"),
+            help="Name of a stack; several count together.",
+            show_default=DEFAULT_CHOICE,
+            callback=bare,
+        ),
     ] = [],  # noqa: B006 - typer copies it
     clusters: Annotated[
         int | None, typer.Option("--clusters", min=0, help="Count this many clusters like the stacks' own.")

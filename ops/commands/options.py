@@ -20,21 +20,32 @@ from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
 
 
+def bare(names: list[str]) -> list[str]:
+    """The names of stacks, which are bare: the organization comes from the login. Raises BadParameter for others."""
+    for name in names:
+        if "/" in name:
+            own = name.rpartition("/")[2]
+            raise typer.BadParameter(
+                f"{name!r} has an organization or a project in it; accepted: the name of the stack alone, {own!r}. "
+                f"`idstack pulumi --stack {own} -- org set-default <organization>` chooses the organization"
+            )
+    return names
+
+
+def bare_name(name: str) -> str:
+    """The same of one stack."""
+    return bare([name])[0]
+
+
 def _named_stack(context: typer.Context, name: str) -> str:
-    """The bare name of the named or chosen stack; the organization comes from the login."""
+    """The bare name of the named or chosen stack."""
     if context.resilient_parsing:
         return name
     if not name:
         name, why = chosen_stack()
         if why is not None:
             print(f"stack {name}, chosen by {why}", file=sys.stderr)
-    if "/" in name:
-        own = name.rpartition("/")[2]
-        raise typer.BadParameter(
-            f"{name!r} has an organization or a project in it; accepted: the name of the stack alone, {own!r}. "
-            f"`idstack pulumi --stack {own} -- org set-default <organization>` chooses the organization"
-        )
-    return name
+    return bare_name(name)
 
 
 def _checked_stack(context: typer.Context, name: str) -> str:

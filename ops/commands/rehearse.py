@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from ops.commands.options import JsonOption, Screen
+from ops.commands.options import JsonOption, Screen, bare_name
 from ops.rehearsal import tables
 from ops.rehearsal.run import PlannedRehearsal
 from ops.rehearsal.run import rehearse as run
@@ -17,7 +17,7 @@ from ops.stack.errors import CommandError, writing
 
 _MARKDOWN: Final = "--markdown"
 
-RehearsedStackOption = Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.")]
+RehearsedStackOption = Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.", callback=bare_name)]
 BaseOption = Annotated[str, typer.Option("--base", metavar="COMMIT", help="Commit to deploy before the change.")]
 HeadOption = Annotated[
     str | None, typer.Option("--head", metavar="COMMIT", help="Commit with the change. Default: the checkout.")

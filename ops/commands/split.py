@@ -8,7 +8,7 @@ import typer
 
 from ops.commands import completions
 from ops.commands.local_start import prepare
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, bare_name
 from ops.stack import splitting
 from ops.stack.engine import Engine
 
@@ -17,7 +17,9 @@ def split(
     cluster: Annotated[
         str, typer.Option(*("--cluster", "-c"), help="Name of the hosted cluster.", autocompletion=completions.clusters)
     ],
-    to: Annotated[str, typer.Option("--to", help="Name of the target stack, created if it does not exist.")],
+    to: Annotated[
+        str, typer.Option("--to", help="Name of the target stack, created if it does not exist.", callback=bare_name)
+    ],
     stack: StackOption = DEFAULT_STACK,
     as_json: JsonOption = False,
 ) -> None:

@@ -154,9 +154,15 @@ def test_a_graph_of_a_stack_that_is_not_complete_is_written_and_is_an_error(
     assert "the stack is not complete" in printed.error
 
 
-@pytest.mark.parametrize("command", ["status", "graph", "doctor", "up", "preview", "renew"])
-def test_a_qualified_name_of_a_stack_is_refused_with_the_name_alone(idstack: Idstack, command: str) -> None:
-    printed = idstack(command, "--stack", "acme/idstack/dev")
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(f"{command} --stack" for command in ("status", "graph", "doctor", "up", "preview", "renew", "forecast")),
+        *("rehearse --stack", "bootstrap github acme/infra --reviewer kim --stack", "split --cluster hc1 --to"),
+    ],
+)
+def test_a_qualified_name_of_a_stack_is_refused_with_the_name_alone(idstack: Idstack, words: str) -> None:
+    printed = idstack(*words.split(), "acme/idstack/dev")
 
     assert printed.code == 2
     error = " ".join(printed.error.replace("│", "").split())
