@@ -114,8 +114,8 @@ class Finders:
     def find(self, type_token: str, inputs: Inputs) -> str | None:
         """The provider's id of the resource; None if it does not exist, or is in the state.
 
-        An unknown input, of a resource that does not exist, is missing in `inputs`. Raises CommandError if the service
-        refuses or does not answer, or has several such resources.
+        An unknown input, of a resource that does not exist, is missing in `inputs`. Raises AzureRefusedError if Azure
+        refuses or does not answer, CommandError for several such resources and if the management cluster does.
         """
         try:
             id = self._find(type_token, inputs)
