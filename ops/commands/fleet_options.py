@@ -12,7 +12,7 @@ from ops.fleet.file import DEFAULT_FILE, load_fleet
 from ops.fleet.stack_files import require_one_backend
 from ops.fleet.stacks import FleetEnvironment
 from ops.stack.environment import ROOT
-from ops.stack.errors import CommandError
+from ops.stack.errors import WrongUsageError
 
 FileOption: TypeAlias = Annotated[Path, typer.Option("--file", "-f", help="The fleet file.", show_default=True)]
 EnvironmentOption: TypeAlias = Annotated[
@@ -24,13 +24,13 @@ DEFAULT = Path(DEFAULT_FILE)
 def chosen(file: Path, name: str | None) -> Sequence[FleetEnvironment]:
     """The environment of that name in a fleet file, or all of them in their order.
 
-    Raises CommandError for an unknown name, and as `load_fleet` and `require_one_backend` do.
+    Raises WrongUsageError for an unknown name, and as `load_fleet` and `require_one_backend` do.
     """
     fleet = load_fleet(file)
     environments = [environment for environment in fleet if name in (None, environment.name)]
     if not environments:
         known = ", ".join(environment.name for environment in fleet)
-        raise CommandError(f"--environment: the fleet has no environment {name}; it has {known}")
+        raise WrongUsageError(f"--environment: the fleet has no environment {name}; it has {known}")
     for environment in environments:
         require_one_backend(environment, ROOT)
     return environments

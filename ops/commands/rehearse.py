@@ -13,7 +13,7 @@ from ops.rehearsal.run import PlannedRehearsal
 from ops.rehearsal.run import rehearse as run
 from ops.rehearsal.steps import Operation
 from ops.stack.environment import ROOT
-from ops.stack.errors import CommandError, writing
+from ops.stack.errors import WrongUsageError, writing
 
 _MARKDOWN: Final = "--markdown"
 
@@ -61,9 +61,11 @@ def rehearse(
 
 
 def _operations(text: str) -> frozenset[Operation]:
-    """The operations in `--forbid`; raises CommandError for an unknown one."""
+    """The operations in `--forbid`; raises WrongUsageError for an unknown one."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     known = {operation.value: operation for operation in Operation}
     if unknown := [word for word in words if word not in known]:
-        raise CommandError(f"--forbid: found {', '.join(unknown)}; accepted: {', '.join(known)}, separated by commas")
+        raise WrongUsageError(
+            f"--forbid: found {', '.join(unknown)}; accepted: {', '.join(known)}, separated by commas"
+        )
     return frozenset(known[word] for word in words)

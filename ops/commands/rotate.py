@@ -18,7 +18,7 @@ from ops.renewal.renewable import Renewable, renewable
 from ops.renewal.rotation import chosen, free_at, pods, slots
 from ops.renewal.run import RenewalRun
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, WrongUsageError
 from ops.stack.known_schema import of_known_schema
 from ops.stack.lock import LockedError
 
@@ -53,7 +53,7 @@ def rotate(
 ) -> None:
     """Renew certificates now. The old ones stay registered until the next renewal. Other options go to `pulumi up`."""
     if now and not revoke:
-        raise CommandError("--now requires --revoke: it says when the leaked certificate is withdrawn")
+        raise WrongUsageError("--now requires --revoke: it says when the leaked certificate is withdrawn")
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     prepare_renewal(context, engine, screen)

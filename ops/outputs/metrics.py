@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from ops.outputs.rows import Row
 from ops.stack import files
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, WrongUsageError
 from ops.world.cluster_state import MountedVersion
 from ops.world.compared_identities import ManagedIdentityRow
 
@@ -85,7 +85,7 @@ def _states(mounts: Sequence[MountedVersion]) -> dict[tuple[str, str], set[str]]
 def write(file: Path, metrics: bytes) -> None:
     """Write the metrics to a file atomically; raises CommandError if that fails."""
     if file.suffix != _SUFFIX:
-        raise CommandError(f"--metrics {file}: node_exporter reads only files with the suffix {_SUFFIX}")
+        raise WrongUsageError(f"--metrics {file}: node_exporter reads only files with the suffix {_SUFFIX}")
     try:
         files.replace(file, metrics.decode(), mode=_READABLE)
     except OSError as error:

@@ -16,6 +16,12 @@ class CommandError(typer.TyperException):
     """
 
 
+class WrongUsageError(CommandError):
+    """An argument of the command line that is unknown, not accepted or missing."""
+
+    exit_code = 2
+
+
 class NoManagementClusterError(CommandError):
     """The stack's configuration has no management cluster."""
 

@@ -10,18 +10,12 @@ from typing import Final
 from identity.similar import did_you_mean
 from ops.stack.chosen_stack import stack_names
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
+from ops.stack.errors import WrongUsageError
 
 # A line of `pulumi up --help`: `  -m, --message string   Optional ...`, `      --refresh string[="true"]   ...`.
 _OPTION: Final = re.compile(
     r"^ +(?:(?P<short>-\w), )?(?P<long>--[\w-]+)(?: (?P<type>[^\s\[]+)(?P<optional>\[=)?)?", re.M
 )
-
-
-class WrongUsageError(CommandError):
-    """An unknown argument on the command line."""
-
-    exit_code = 2
 
 
 def require_known(engine: Engine, command: str, arguments: Sequence[str], own: Iterable[str] = ()) -> None:

@@ -20,7 +20,7 @@ from typing import Final
 
 from ops.stack import files
 from ops.stack.environment import LOCAL_STACK, ROOT, LocalPaths, is_local, local_paths, variables
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, WrongUsageError
 from ops.stack.pinned_plugins import NAMES, cached
 from ops.stack.pinned_plugins import install as install_pinned
 
@@ -51,14 +51,14 @@ class PluginUnavailableError(Exception):
 
 
 def parse(text: str) -> frozenset[str]:
-    """The plugins that shall be real, from `emulated`, `real` (all) or names; raises CommandError."""
+    """The plugins that shall be real, from `emulated`, `real` (all) or names; raises WrongUsageError."""
     names = [name.strip() for name in text.split(",")]
     if names == [EMULATED]:
         return frozenset()
     if names == [REAL]:
         return frozenset(NAMES)
     if unknown := [name for name in names if name not in NAMES]:
-        raise CommandError(
+        raise WrongUsageError(
             f'--providers: found "{text}"; accepted: {EMULATED}, {REAL}, or the names of real ones, separated by '
             f"commas, of {', '.join(NAMES)}; {', '.join(unknown) or 'an empty name'} is not one of them"
         )
@@ -87,7 +87,7 @@ def choose_for(stack: str, requested: str | None, base: Mapping[str, str] = os.e
     if is_local(stack):
         choose(requested, base)
     elif requested not in (None, REAL):
-        raise CommandError(
+        raise WrongUsageError(
             f"--providers {requested}: the stack {stack} is not local, and only local stacks have emulated provider "
             "plugins"
         )

@@ -72,7 +72,7 @@ def test_an_unknown_environment_is_refused_with_those_there_are(
     project: Path, engine: FakeEngine, idstack: Idstack, command: str
 ) -> None:
     printed = idstack("fleet", command, "--environment", "test")
-    assert printed.code == 1
+    assert printed.code == 2
     assert "the fleet has no environment test; it has dev, prod" in printed.error
 
 

@@ -58,7 +58,7 @@ def test_a_forbidden_operation_is_code_1(idstack: Idstack, plans: list[PlannedRe
 def test_an_unknown_operation_is_refused_before_anything_runs(idstack: Idstack, plans: list[PlannedRehearsal]) -> None:
     printed = idstack("rehearse", "--stack", "prod", "--forbid", "destroy")
 
-    assert printed.code == 1
+    assert printed.code == 2
     assert "accepted: create, update, replace, delete" in printed.error
     assert plans == []
 

@@ -218,7 +218,7 @@ def test_revoking_now_that_changed_nothing_says_to_run_it_again(stack: FakeEngin
 
 def test_now_goes_with_revoke(stack: FakeEngine, idstack: Idstack) -> None:
     printed = idstack("rotate", "--stack", "dev", "--now")
-    assert (printed.code, stack.calls) == (1, [])
+    assert (printed.code, stack.calls) == (2, [])
     assert "--now requires --revoke" in printed.error
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ops.stack.engine import Engine
-from ops.stack.passed_on import WrongUsageError, require_known
+from ops.stack.errors import WrongUsageError
+from ops.stack.passed_on import require_known
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
 _HELP = """\
