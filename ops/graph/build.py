@@ -9,7 +9,7 @@ from datetime import datetime
 from identity.outputs import HostedClusterOutput, StackOutputs
 from ops.doctor.examination import Examination
 from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly, with_findings
-from ops.graph.credentials import add_control_plane_identity, by_identity
+from ops.graph.credentials import add_control_plane_identity
 from ops.graph.grants import grants
 from ops.graph.managed import add_compared_identity, add_data_plane_identity
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, facts, joined, node_id, worst
@@ -17,7 +17,7 @@ from ops.outputs.rows import Row
 from ops.outputs.token_rows import TokenRow
 from ops.stack.state import StateResource
 from ops.world import ownership
-from ops.world.cluster_state import ClusterState
+from ops.world.cluster_state import ClusterState, by_identity
 from ops.world.compared_identities import ManagedIdentities
 
 

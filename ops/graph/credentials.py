@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -172,11 +172,3 @@ def _probe_facts(probe: ProbeResult | None) -> Facts:
         call = f"{proof['status']} {proof['action']}" if proof["status"] else None
         known += facts(credential_file=probe.report["credentialFile"], proof_call=call)
     return known
-
-
-def by_identity(mounted: Iterable[MountedVersion]) -> Mapping[tuple[str, str], list[MountedVersion]]:
-    """The mounted versions by hosted cluster and identity."""
-    by_owner: dict[tuple[str, str], list[MountedVersion]] = {}
-    for version in mounted:
-        by_owner.setdefault((version.cluster, version.identity), []).append(version)
-    return by_owner

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from ops.outputs.rows import Row
 from ops.stack import files
 from ops.stack.errors import CommandError, WrongUsageError
-from ops.world.cluster_state import MountedVersion
+from ops.world.cluster_state import MountedVersion, by_identity
 from ops.world.compared_identities import ManagedIdentityRow
 
 _SUFFIX: Final = ".prom"
@@ -68,18 +68,11 @@ def render(
             signs_in.labels(*where).set(row.is_green)
     for managed_identity in managed:
         wrong.labels(stack, managed_identity.cluster, managed_identity.identity).set(managed_identity.is_wrong)
-    for (cluster, identity), states in _states(mounts).items():
+    for (cluster, identity), versions in by_identity(mounts).items():
+        states = {version.state for version in versions}
         if states & {"current", "old"}:
             old.labels(stack, cluster, identity).set("old" in states)
     return generate_latest(registry)
-
-
-def _states(mounts: Sequence[MountedVersion]) -> dict[tuple[str, str], set[str]]:
-    """The states of the pods' mounts, by hosted cluster and identity."""
-    states: dict[tuple[str, str], set[str]] = {}
-    for mount in mounts:
-        states.setdefault((mount.cluster, mount.identity), set()).add(mount.state)
-    return states
 
 
 def write(file: Path, metrics: bytes) -> None:

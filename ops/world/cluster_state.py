@@ -8,7 +8,7 @@ The driver writes one SecretProviderClassPodStatus for each pod and class (kuber
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -130,9 +130,17 @@ class ClusterState:
         for condition in self.conditions:
             conditions.setdefault(condition.cluster, []).append(condition.to_json())
         mounts: dict[str, dict[str, list[dict[str, Any]]]] = {}
-        for mount in self.mounts:
-            mounts.setdefault(mount.cluster, {}).setdefault(mount.identity, []).append(mount.to_json())
+        for (cluster, identity), versions in by_identity(self.mounts).items():
+            mounts.setdefault(cluster, {})[identity] = [version.to_json() for version in versions]
         return {"conditions": conditions, "mounts": mounts, "unread": list(self.unread)}
+
+
+def by_identity(mounted: Iterable[MountedVersion]) -> Mapping[tuple[str, str], list[MountedVersion]]:
+    """The mounted versions by hosted cluster and identity."""
+    by_owner: dict[tuple[str, str], list[MountedVersion]] = {}
+    for version in mounted:
+        by_owner.setdefault((version.cluster, version.identity), []).append(version)
+    return by_owner
 
 
 def read_cluster_state(engine: Engine, outputs: StackOutputs[str], versions: Mapping[str, str]) -> ClusterState | None:

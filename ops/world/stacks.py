@@ -104,12 +104,10 @@ class Stacks:
     """The stacks of a backend.
 
     Attributes:
-        names: all of them.
         contents: by name, of those that could be read.
         unread: the reason by name, of those that could not be read completely.
     """
 
-    names: tuple[str, ...]
     contents: Mapping[str, Contents] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
 
@@ -128,7 +126,7 @@ class Stacks:
             if state["deployment"].get("pending_operations"):
                 unread[name] = f"a run was killed; `make recover STACK={name}` finishes it"
             contents[name] = Contents.of(resources_in(state))
-        return cls(tuple(names), contents, unread)
+        return cls(contents, unread)
 
     @property
     def infra_ids(self) -> frozenset[str]:

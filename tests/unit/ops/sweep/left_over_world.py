@@ -34,7 +34,7 @@ IDENTITIES: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedId
 NOW: Final = datetime.now(UTC)
 OWNER_ID: Final = "0c5f1f7e-0000-4000-8000-00000000000a"
 FOREIGN: Final = "0c5f1f7e-0000-4000-8000-00000000000f"
-NONE: Final = Stacks(("dev", "prod"), {"dev": Contents(), "prod": Contents(owner=OWNER_ID)})
+NONE: Final = Stacks({"dev": Contents(), "prod": Contents(owner=OWNER_ID)})
 
 
 @pytest.fixture

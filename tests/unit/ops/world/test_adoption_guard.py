@@ -30,7 +30,7 @@ LOST: Final = (
 
 
 def whose(azure: AzureClient, own: Contents | None = None, other: Contents | None = None) -> AdoptionGuard:
-    stacks = Stacks(("dev", "prod"), {"dev": own or Contents(owner="mine"), "prod": other or Contents(owner="theirs")})
+    stacks = Stacks({"dev": own or Contents(owner="mine"), "prod": other or Contents(owner="theirs")})
     return AdoptionGuard(azure, stacks, "dev")
 
 

@@ -61,7 +61,7 @@ def test_a_cluster_that_was_moved_away_is_in_the_outputs_alone() -> None:
 
 
 def test_a_stack_is_found_by_its_owner_id() -> None:
-    stacks = Stacks(("dev", "prod"), {"dev": Contents(owner="a"), "prod": Contents()})
+    stacks = Stacks({"dev": Contents(owner="a"), "prod": Contents()})
 
     assert (stacks.owned_by("a"), stacks.owned_by("b")) == ("dev", None)
     assert stacks.besides("dev") == {"prod": Contents()}
