@@ -124,6 +124,8 @@ class Kubeconfig:
         """`context`, else the current one, else the only one; raises MalformedKubeconfigError."""
         contexts = self.entries("contexts")
         name = context or self.current_context or (next(iter(contexts)) if len(contexts) == 1 else None)
+        if not contexts:
+            raise MalformedKubeconfigError(f"{self.name} has no context; {_FIX}")
         if name is None:
             raise MalformedKubeconfigError(f"{self.name} has no current context; name one of {_names(contexts)}")
         if name not in contexts:
@@ -273,4 +275,4 @@ def _wrong_entries(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _names(entries: Mapping[str, Any]) -> str:
-    return ", ".join(sorted(entries)) or "none"
+    return ", ".join(sorted(entries))

@@ -78,7 +78,8 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], set[str]]:
     """The entries of an import file, and the URNs in its name table."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        return [dict(resource) for resource in document["resources"]], set(document["nameTable"].values())
+        resources = [{**resource, "type": str(resource["type"])} for resource in document["resources"]]
+        return resources, set(document["nameTable"].values())
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError):
         raise CommandError(
             f"{path} is not an import file; `idstack import scripts` or `idstack import iam` writes one"

@@ -39,6 +39,8 @@ def _with_secret(arguments: Sequence[str]) -> list[str]:
     match arguments:
         case [("exec" | "shell") as command, "--as", name, *rest] if secret := _secret_of(name):
             return [command, "--as", secret, *rest]
+        case [("exec" | "shell") as command, option, *rest] if option.startswith("--as="):
+            return _with_secret([command, *option.split("=", 1), *rest])
         case _:
             return list(arguments)
 

@@ -278,7 +278,8 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
         ("users: [{name: u}, {name: u}]", 'the user "u" stands there 2 times'),
         ("kind: Pod", "it is a Pod of v1, not a Config of v1"),
         ("contexts: [{name: c, context: {cluster: x, user: v}}]\ncurrent-context: c", 'names the cluster "x"'),
-        ("contexts: []", "has no current context"),
+        ("contexts: []", "has no context; "),
+        ("contexts: [{name: a, context: {}}, {name: b, context: {}}]", "has no current context; name one of a"),
     ],
 )
 def test_a_malformed_kubeconfig_is_named_with_what_is_wrong(text: str, message: str) -> None:

@@ -76,7 +76,10 @@ def test_files_are_read_before_anything_else(engine: FakeEngine, idstack: Idstac
     assert engine.calls == []
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"nameTable": []}', '{"resources": []}'])
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", '{"nameTable": []}', '{"resources": []}', '{"nameTable": {}, "resources": [{"id": "x"}]}'],
+)
 def test_another_file_is_no_import_file(engine: FakeEngine, idstack: Idstack, tmp_path: Path, text: str) -> None:
     file = tmp_path / "import.json"
     file.write_text(text)

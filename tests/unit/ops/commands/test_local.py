@@ -43,11 +43,12 @@ def stack(engine: FakeEngine, cloud: None) -> FakeEngine:
     return engine
 
 
+@pytest.mark.parametrize("option", [["--as", "hc1/disk"], ["--as=hc1/disk"]])
 @pytest.mark.parametrize("command", ["exec", "shell"])
 def test_an_identity_is_its_secret(
-    stack: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]], command: str
+    stack: FakeEngine, idstack: Idstack, ran: list[tuple[list[str], Path]], command: str, option: list[str]
 ) -> None:
-    printed = idstack("local", command, "--as", "hc1/disk", "--", "az", "account", "show")
+    printed = idstack("local", command, *option, "--", "az", "account", "show")
 
     assert printed.code == 3
     [(arguments, directory)] = ran
