@@ -125,7 +125,7 @@ def test_a_probe_answers_scrapes_while_it_signs_in(
     call = {"method": "GET", "url": f"{entra.arm_url}/tenants?api-version=2022-12-01", "scope": ARM_SCOPE}
     source = f"file:{mount.path}"
     variables = {"REQUESTS_CA_BUNDLE": str(entra.ca_file)}
-    arguments = ("--credential", source, "--proof", json.dumps(call), "--interval", "0")
+    arguments = ("--credential", source, "--proof", json.dumps(call), "--interval", "0.001")
     stopped = threading.Event()
     with ThreadPoolExecutor(scrapers + 1) as pool, probing(*arguments, environment=variables) as process:
 

@@ -85,7 +85,9 @@ def _serve(prober: Prober, metrics: Metrics, address: tuple[str, int], interval:
         uvicorn.Config(app(prober, metrics, loop.is_alive), log_config=None, access_log=False, lifespan="off")
     )
     loop.start()
-    _LOG.info("listening", extra={"fields": {"address": "{}:{}".format(*listener.getsockname()[:2])}})
+    host, port = listener.getsockname()[:2]
+    host = f"[{host}]" if ":" in host else host
+    _LOG.info("listening", extra={"fields": {"address": f"{host}:{port}"}})
     server.run(sockets=[listener])
     prober.stop()
     loop.join(_GRACE_SECONDS)

@@ -26,7 +26,7 @@ def issued() -> IssuedCertificate:
 
 
 @pytest.fixture
-def trusted(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
+def trusts_authority(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment names the authority of what is served."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.ca_file))
     monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
@@ -34,7 +34,7 @@ def trusted(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.fixture
-def entra(azure: LocalAzure, serve: Serve, certificates: Certificates, trusted: None) -> Wire:
+def entra(azure: LocalAzure, serve: Serve, certificates: Certificates, trusts_authority: None) -> Wire:
     """Entra ID at a loopback address, trusted through the environment."""
     return wire(azure, serve, certificates.ca_file)
 

@@ -72,7 +72,7 @@ class Script:
 
 
 @pytest.fixture
-def scripted(serve: Serve, trusted: None) -> Callable[[Script], Login]:
+def scripted(serve: Serve, trusts_authority: None) -> Callable[[Script], Login]:
     """A login at an Entra ID that follows a script."""
 
     def login(script: Script) -> Login:
