@@ -19,7 +19,7 @@ from ops.doctor.checks import (
     vault,
     volume,
 )
-from ops.doctor.model.check import Check
+from ops.doctor.model.check import Check, Stage
 from ops.world.parts import Part
 from ops.world.selection import Selection
 
@@ -45,11 +45,12 @@ def chosen(selection: Selection) -> list[Check]:
     if selection.is_everything:
         return list(CHECKS)
     is_cluster = selection.identity is None and selection.pod is None
-    return [
-        check
-        for check in CHECKS
-        if check.stage.is_in_the_chain and (is_cluster or check.needs[0] is not Part.CONFIGURATION)
-    ]
+    return [check for check in CHECKS if check.stage.is_in_the_chain and (is_cluster or not _is_of_the_file(check))]
+
+
+def _is_of_the_file(check: Check) -> bool:
+    """Whether it is about the stack's own file; checks of other stages read it to tell what prevents a sign-in."""
+    return check.stage is Stage.CONFIGURATION and Part.CONFIGURATION in check.needs
 
 
 # The checks of `status`, `graph` and the metrics, which need the backend and the role Reader in Azure. Their own tables
