@@ -23,10 +23,8 @@ import pytest
 import yaml
 
 from identity.clouds import LocalEnvironment
-from localcloud.core.cluster import ClusterKind
-from localcloud.core.state_directory import StateDirectory
-from localcloud.kubernetes.kinds import KINDS, ResourceKind
-from localcloud.kubernetes.kubeconfig import connection
+from localcloud.testing.kubernetes import KINDS, ResourceKind, connection
+from localcloud.testing.running import ClusterKind, StateDirectory
 from ops.stack import environment, plugins
 from ops.stack.configuration import with_salt
 from ops.stack.engine import Engine
@@ -143,7 +141,7 @@ class LocalStack:
         """Make the stack as `idstack up --providers` does, so that both its commands and the engine's own work here."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LOCALCLOUD_STATE_DIR", str(self.state))
-            patch.setattr(plugins, "_BIN", self.root / "emulated/bin")
+            patch.setattr(plugins, "_BIN", self.root / "cloud/emulated/bin")
             plugins.choose(providers)
             Engine(self.name, self.root).prepare()
         made = yaml.safe_load((self.state / "pulumi" / self._file.name).read_text(encoding="utf-8"))

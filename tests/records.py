@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from identity.clouds import LocalEnvironment
-from localcloud.core import clouds
+from localcloud.testing.running import clouds
 
 
 def write_record(file: Path, environment: LocalEnvironment) -> Path:

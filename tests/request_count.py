@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from localcloud.core.request_log import LoggedRequest, read
-from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.running import LoggedRequest, StateDirectory
+from localcloud.testing.running import read_requests as read
 from tests.harness import LocalStack
 
 Requests: TypeAlias = Counter[tuple[str, str]]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from yaml import CSafeLoader, load
 
-from localcloud.kubernetes.definitions import Definition
+from localcloud.testing.kubernetes import Definition
 from tools import clients
 
 FEATURE_SETS: Final = ("Default", "TechPreviewNoUpgrade", "CustomNoUpgrade")

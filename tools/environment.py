@@ -40,6 +40,7 @@ def ensure() -> str:
             "Ways out: reach a package index (its address belongs in the settings of uv or pip), "
             f"or remove {VENV.name} and run `make setup` again."
         ) from None
+    _link_members()
     write_command(_COMMAND, _PYTHON)
     _STAMP.write_text(wanted)
     return f"installed into {VENV.name}"
@@ -76,6 +77,12 @@ def _compile() -> None:
     imported = {name for names in _AZURE_NATIVE.findall(sources) for name in names.split(", ")}
     others = rf"/pulumi_azure_native/(?!({'|'.join(sorted(imported))})/)\w+/"
     run([_PYTHON, "-m", "compileall", "-q", "-j", "0", "-x", others, VENV / "lib"])
+
+
+def _link_members() -> None:
+    """Make the packages below `cloud/` importable, as an editable install of them would."""
+    [packages] = (VENV / "lib").glob("python*/site-packages")
+    (packages / "localcloud.pth").write_text(f"{ROOT / 'cloud'}\n")
 
 
 def write_command(command: Path, python: Path) -> None:

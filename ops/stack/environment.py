@@ -38,7 +38,7 @@ _ENGINE_RECORD: Final = ROOT / ".tools/engine.json"
 STATE_DIRECTORY_VARIABLE: Final = "LOCALCLOUD_STATE_DIR"
 # The resources that the local stack looks up.
 _SEED_VARIABLE: Final = "LOCALCLOUD_SEED"
-_SEED: Final = ROOT / "emulated/seed.yaml"
+_SEED: Final = ROOT / "cloud/emulated/seed.yaml"
 # Cloud calls wait, they do not compute; the engine's default follows the number of cores.
 _PARALLEL: Final = "32"
 # Variables that would direct a local run to another account, backend, key or host.

@@ -28,7 +28,7 @@ EMULATED: Final = "emulated"
 REAL: Final = "real"
 # Read by `--providers`; `make up PROVIDERS=...` sets it.
 VARIABLE: Final = "LOCALCLOUD_PROVIDERS"
-_BIN: Final = ROOT / "emulated/bin"
+_BIN: Final = ROOT / "cloud/emulated/bin"
 _START_TIMEOUT: Final = 60.0  # seconds
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from localcloud.apiserver.binaries import Binaries
+from localcloud.testing.running import Binaries
 from tests.harness import LocalStack
 
 

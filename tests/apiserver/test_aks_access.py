@@ -18,10 +18,9 @@ import yaml
 
 from identity.azure.claims import claims_of
 from identity.credentials.certificate import issue
-from localcloud.azure.local_azure import LocalAzure, assemble
-from localcloud.azure.resource_store import Resources
-from localcloud.azure.shared.faults import NO_DELAYS
-from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.azure import LocalAzure, Resources, assemble
+from localcloud.testing.faults import NO_DELAYS
+from localcloud.testing.running import StateDirectory
 from tests.harness import LocalStack
 from tools import credential_plugin
 

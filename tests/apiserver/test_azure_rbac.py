@@ -7,8 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from localcloud.azure.resource_store import Resources
-from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.azure import Resources
+from localcloud.testing.running import StateDirectory
 from tests.engine.killing import small_stack
 from tests.engine.test_creation import CLUSTER
 from tests.harness import LocalStack

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from localcloud.core import processes
+from localcloud.testing.running import processes
 from tests.harness import LocalStack
 
 _PODS = "/api/v1/namespaces/{}/pods"

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from emulated.kubernetes import resource
-from emulated.kubernetes.provider import Kubernetes
-from emulated.tests.plugin_calls import checked, create, urn
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE
-from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.plugins import Kubernetes
+from localcloud.testing.plugins import kubernetes_resource as resource
+from localcloud.testing.running import StateDirectory
 from plugin import PluginError, Props, Secret
 from tests.apiserver.installed import DEFINITIONS, PATH, definition
+from tests.emulated.plugin_calls import checked, create, urn
 from tests.harness import LocalStack
 
 _SIZE = {"type": "object", "properties": {"size": {"type": "integer"}}}

@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from localcloud.kubernetes.kinds import KINDS, ResourceKind
+from localcloud.testing.kubernetes import KINDS, ResourceKind
 from tests.apiserver.installed import answered, installed
 from tests.broken_objects import BROKEN, BrokenObject
 from tests.hosted_clusters import changed

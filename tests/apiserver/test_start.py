@@ -9,9 +9,9 @@ import signal
 import httpx
 import pytest
 
-from localcloud.core import processes
-from localcloud.tests.kubelet_world import ended
+from localcloud.testing.running import processes
 from tests.harness import LocalStack
+from tests.kubelet_world import ended
 
 _NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "daemon", "kubelet")
 _PODS = "/api/v1/namespaces/clusters-hc1/pods"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.apiserver.binaries import Binaries
+from localcloud.testing.running import Binaries
 from tests.harness import PROJECT, LocalStack
 
 _PAGE = Path(__file__).resolve().parents[2] / "docs/guides/troubleshooting.md"

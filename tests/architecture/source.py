@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-# The local cloud has its tests beside its code.
-TESTS: Final = (ROOT / "tests", ROOT / "localcloud/tests", ROOT / "emulated/tests")
+TESTS: Final = (ROOT / "tests", ROOT / "cloud/tests")
+"""The program's tests, and those of the local cloud."""
+CLOUD: Final = ROOT / "cloud"
+_CLOUDS: Final = ("emulated", "localcloud")
 
 
 def files(room: str) -> list[Path]:
-    """Every Python file of a room: a folder of the project without its tests, `__main__`, or all `tests`."""
+    """Every Python file of a room: a folder of the project, `__main__`, or one of the packages below `cloud/`."""
     if room == "__main__":
         return [ROOT / "__main__.py"]
-    if room == "tests":
-        return [ROOT / "conftest.py", *(file for folder in TESTS for file in sorted(folder.rglob("*.py")))]
-    return sorted(file for file in (ROOT / room).rglob("*.py") if not is_of_tests(file))
+    return sorted((CLOUD / room if room in _CLOUDS else ROOT / room).rglob("*.py"))
 
 
 def is_of_tests(file: Path) -> bool:
@@ -29,7 +29,7 @@ def is_of_tests(file: Path) -> bool:
 
 def module_of(file: Path) -> str:
     """The name by which a file is imported."""
-    path = file.relative_to(ROOT).with_suffix("")
+    path = file.relative_to(CLOUD if file.is_relative_to(CLOUD) else ROOT).with_suffix("")
     return ".".join(path.parent.parts if path.name == "__init__" else path.parts)
 
 

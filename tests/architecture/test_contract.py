@@ -12,12 +12,13 @@ from identity.aks import login
 from identity.aks.permissions import cluster_wide_manifests
 from identity.azure.deployer_rights import catalogue_roles, condition
 from identity.roles import RBAC_ADMINISTRATOR_ROLE
-from localcloud.core import clouds as served
-from localcloud.core.cluster import DEPLOYER
-from localcloud.runtime.seed_file import DEFAULT, load
+from localcloud.testing.running import DEFAULT_SEED as DEFAULT
+from localcloud.testing.running import DEPLOYER
+from localcloud.testing.running import clouds as served
+from localcloud.testing.running import load_seed as load
 from tests.architecture.source import ROOT
 
-SEED: Final = load(ROOT / "emulated/seed.yaml")
+SEED: Final = load(ROOT / "cloud/emulated/seed.yaml")
 
 
 def test_the_record_has_the_same_members_on_both_sides() -> None:
@@ -37,7 +38,7 @@ def test_azures_clouds_have_the_same_names_on_both_sides() -> None:
 
 
 def test_yaml_is_read_and_written_by_the_same_lines_on_both_sides() -> None:
-    own, other = (ROOT / room / "yaml_text.py" for room in ("identity", "localcloud/core"))
+    own, other = (ROOT / room / "yaml_text.py" for room in ("identity", "cloud/localcloud/core"))
 
     assert other.read_text(encoding="utf-8") == own.read_text(encoding="utf-8")
 

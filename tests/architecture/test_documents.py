@@ -11,7 +11,7 @@ import pytest
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from localcloud.__main__ import cli as local_cloud
+from localcloud.testing.running import cli as local_cloud
 from ops.cli import COMMANDS, application
 from tests.architecture.source import ROOT
 

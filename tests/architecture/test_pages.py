@@ -12,7 +12,7 @@ import pytest
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from localcloud.__main__ import cli as local_cloud
+from localcloud.testing.running import cli as local_cloud
 from ops.cli import COMMANDS
 from tests.architecture.source import ROOT
 from tests.architecture.test_documents import DOCUMENTS, FENCE, TARGETS

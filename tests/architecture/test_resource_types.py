@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from emulated.azure_native.table import RESOURCES
 from identity import resource_types
+from localcloud.testing.plugins import AZURE_NATIVE as RESOURCES
 from tests.architecture.source import ROOT, files, nodes, place
 
 ROOMS: Final = ("identity", "components", "provider", "ops", "policies")

@@ -27,11 +27,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from identity.credentials.secret_tags import GENERATION
-from localcloud.core.serving import ServiceServer
-from localcloud.core.state_directory import StateDirectory
-from localcloud.runtime import daemon
-from localcloud.runtime.environment import Prepared
-from localcloud.runtime.proxy import Proxy
+from localcloud.testing.hosts import ServiceServer
+from localcloud.testing.running import Prepared, Proxy, StateDirectory, daemon
 
 ANY: Final = "any"
 _OWN: Final = "-m provider"

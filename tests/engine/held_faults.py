@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from localcloud.azure.shared.held import FaultHolder, HeldAnswer, HeldFaults, HeldLag, HeldReplication
-from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.faults import FaultHolder, HeldAnswer, HeldFaults, HeldLag, HeldReplication
+from localcloud.testing.running import StateDirectory
 from tests.harness import LocalStack
 
 Fault = HeldAnswer | HeldReplication | HeldLag

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from localcloud.tests import network_world as arm
-from localcloud.tests.arm_world import SUBSCRIPTION
+from localcloud.testing import networks as arm
+from localcloud.testing.arm import SUBSCRIPTION
 from tests.engine.out_of_band import OutOfBand
 
 _NETWORK: Final = "2024-05-01"

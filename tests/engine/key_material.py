@@ -33,8 +33,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from identity.credentials import etcd_key
-from localcloud.azure.keyvault.vaults import SECRET_KIND
-from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.azure import SECRET_KIND
+from localcloud.testing.running import StateDirectory
 from tests.harness import LocalStack
 
 _WINDOW: Final = 24

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from identity import resource_types
-from localcloud.core import processes
-from localcloud.runtime.lifecycle import DAEMON
+from localcloud.testing.running import DAEMON, processes
 from tests.engine.fault_daemon import ANY
 from tests.harness import PROJECT, LocalStack, running_stack
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from emulated.azure_native.session import ArmSession
 from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from identity.naming import role_assignment_name, role_definition_id
+from localcloud.testing.plugins import ArmSession
 from tests.harness import LocalStack
 
 GROUP: Final = f"/subscriptions/{LOCAL_SUBSCRIPTION_ID}/resourceGroups/identity-local"

@@ -24,8 +24,8 @@ from azure.identity import CertificateCredential
 
 from identity.aks.token_cache import CACHE_VARIABLE
 from identity.naming import resource_group_id, resource_id
-from localcloud.azure.shared.faults import Faults
-from localcloud.core.files import write_private
+from localcloud.testing.faults import Faults
+from localcloud.testing.running import write_private
 from tests.engine.fresh_certificate import fresh_certificate
 from tests.engine.out_of_band import OutOfBand, credential_of
 from tests.harness import LocalStack, steps_of

@@ -15,8 +15,7 @@ from kubernetes import client, config, watch
 from kubernetes.dynamic import DynamicClient
 
 from identity.credentials import rfc3339
-from localcloud.core import processes
-from localcloud.runtime.lifecycle import DAEMON
+from localcloud.testing.running import DAEMON, processes
 from tests.engine.clients import Client, bare_sign_in, read
 from tests.engine.killing import documents, small_stack
 from tests.harness import LocalStack

@@ -23,8 +23,7 @@ from identity.clouds import local_cloud
 from identity.credentials.openid_documents import DISCOVERY_PATH, discovery_document, jwks_document
 from identity.credentials.service_account_key import make, public_half
 from identity.naming import role_definition_id
-from localcloud.core.client_variables import network
-from localcloud.core.clouds import LocalEnvironment
+from localcloud.testing.running import LocalEnvironment, network
 from ops.stack.environment import variables
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.service_accounts import GuestCluster

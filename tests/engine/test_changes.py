@@ -17,10 +17,9 @@ import yaml
 
 from identity.catalogue import DATA_PLANE
 from identity.credentials.certificate import issue
-from localcloud.azure.keyvault.vaults import Vaults
-from localcloud.azure.resource_store import Resources
-from localcloud.core.kubernetes_endpoint import Endpoint
-from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.azure import Resources, Vaults
+from localcloud.testing.kubernetes import Endpoint
+from localcloud.testing.running import StateDirectory
 from tests.engine.changing import refusal
 from tests.harness import LocalStack
 

@@ -19,9 +19,8 @@ from typing import Any, Final, Literal, get_args
 import pytest
 
 from identity.credentials.secret_tags import THUMBPRINT
-from localcloud.azure.keyvault.vaults import SECRET_KIND
-from localcloud.core.state_directory import StateDirectory
-from localcloud.core.store import Store
+from localcloud.testing.azure import SECRET_KIND, Store
+from localcloud.testing.running import StateDirectory
 from tests.engine.clients import Client, bare_sign_in, report
 from tests.engine.fault_daemon import Step
 from tests.engine.key_material import KeySearch, everything, vault_keys

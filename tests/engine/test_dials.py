@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery, HeldFaults
+from localcloud.testing.faults import Disk, HeldAnswer, HeldDelivery, HeldFaults
 from tests.engine.clients import Client, bare_sign_in, secrets_of
 from tests.engine.held_faults import dialled
 from tests.engine.killing import documents, small_stack

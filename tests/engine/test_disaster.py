@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.running import StateDirectory
 from tests.engine.clients import Client, bare_sign_in, read
 from tests.engine.killing import registered, registered_in_state, small_stack
 from tests.engine.out_of_band import OutOfBand

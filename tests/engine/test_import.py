@@ -12,10 +12,10 @@ import pytest
 from kubernetes import config
 from kubernetes.dynamic import DynamicClient
 
-from emulated.azure_native.table import RESOURCES as IN_ARM
-from emulated.azuread.provider import RESOURCES as IN_ENTRA
 from identity.credentials import rfc3339
-from localcloud.kubernetes.kinds import KINDS
+from localcloud.testing.kubernetes import KINDS
+from localcloud.testing.plugins import AZURE_NATIVE as IN_ARM
+from localcloud.testing.plugins import AZUREAD as IN_ENTRA
 from provider.__main__ import RESOURCES as OWN
 from tests.engine import infrastructure_by_hand, monitoring_by_hand
 from tests.engine.out_of_band import OutOfBand

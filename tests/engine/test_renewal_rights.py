@@ -16,10 +16,9 @@ from rich.console import Console
 
 from identity.credentials import rfc3339
 from identity.naming import role_definition_id
-from localcloud.azure.graph.permissions import WRITE_OWNED
-from localcloud.azure.local_azure import assemble
-from localcloud.azure.shared.faults import NO_DELAYS
-from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.azure import WRITE_OWNED, assemble
+from localcloud.testing.faults import NO_DELAYS
+from localcloud.testing.running import StateDirectory
 from ops.renewal.renewable import renewable
 from ops.renewal.run import RenewalRun
 from ops.stack import engine

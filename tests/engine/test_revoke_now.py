@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
-from localcloud.azure.shared.held import HeldLag
+from localcloud.testing.faults import HeldLag
 from tests.engine.clients import await_refusal, bare_sign_in, read, secrets_of
 from tests.engine.held_faults import gate_refuses, held
 from tests.harness import LocalStack

@@ -15,8 +15,7 @@ from typing import Any, Final
 import httpx
 import yaml
 
-from localcloud.apiserver.binaries import Binaries
-from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.running import Binaries, StateDirectory
 from ops.outputs.hypershift_commands import DEFINITIONS
 from tests.harness import LocalStack
 from tests.hypershift.registry import VERSION

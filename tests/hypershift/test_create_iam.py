@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from identity.credentials.service_account_key import make
-from localcloud.core.cluster import ClusterKind
+from localcloud.testing.running import ClusterKind
 from tests.harness import LocalStack, running_stack
 
 _ISSUER: Final = "https://hc3oidc.blob.core.windows.net/hc3oidc"

@@ -20,8 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.credentials.directory_watch import DirectoryWatch
-from localcloud.core import request_log
-from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.running import StateDirectory, request_log
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack, running_stack
 from tests.hypershift.management_cluster import (

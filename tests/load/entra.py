@@ -17,16 +17,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import IssuedCertificate
-from localcloud.azure.arm.api import app as arm_app
-from localcloud.azure.entra.api import app as entra_app
-from localcloud.azure.local_azure import LocalAzure, assemble
-from localcloud.azure.shared.faults import NO_DELAYS
-from localcloud.azure.shared.held import FaultHolder, HeldAnswer, HeldFaults
-from localcloud.azure.tenant.objects import KeyCredential
-from localcloud.core.clock import moved_ahead
-from localcloud.core.tls import ensure_certificate
-from localcloud.tests.hosts import running
-from localcloud.tests.stores import open_store
+from localcloud.testing.azure import KeyCredential, LocalAzure, arm_app, assemble, entra_app, open_store
+from localcloud.testing.faults import NO_DELAYS, FaultHolder, HeldAnswer, HeldFaults
+from localcloud.testing.hosts import ensure_certificate, running
+from localcloud.testing.running import moved_ahead
 from tests.unit.identity.credentials.world import document
 
 _PATIENCE: Final = 60  # seconds until a process that does not answer is a failure

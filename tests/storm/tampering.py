@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from identity.credentials.secret_tags import DELIVERED_AT, GENERATION, THUMBPRINT
-from localcloud.azure.shared.held import HeldLag
+from localcloud.testing.faults import HeldLag
 from tests.engine.held_faults import held
 from tests.engine.other_stacks import a_copy, another_backend
 from tests.engine.out_of_band import OutOfBand

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.core.store import SEAL_KEY_BYTES, Store
+from localcloud.testing.azure import SEAL_KEY_BYTES, Store
 from ops.stack.environment import LocalPaths
 from tests.engine.killing import outlasting, processes_of
 from tests.harness import LocalStack

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.running import StateDirectory
 from tests.harness import empty_project
 from tests.storm.disk import Writes, frozen, image, lose_power
 

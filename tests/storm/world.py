@@ -22,9 +22,8 @@ import pytest
 
 from identity.credentials import rfc3339
 from identity.credentials.document import decode
-from localcloud.azure.keyvault.vaults import SECRET_KIND
-from localcloud.core.state_directory import StateDirectory
-from localcloud.core.store import Document, Store
+from localcloud.testing.azure import SECRET_KIND, Document, Store
+from localcloud.testing.running import StateDirectory
 from tests.engine.clients import Client, bare_sign_in
 from tests.engine.killing import Thing, outlasting, processes_of, small_stack
 from tests.engine.rotations import LIFE, SETTLED, run_consumer

@@ -11,13 +11,12 @@ from azure.core.credentials import AccessToken, TokenCredential
 
 from identity.azure.client import AzureClient
 from identity.clouds import Cloud, LocalEnvironment, local_cloud
-from localcloud.azure.arm.api import app as arm
-from localcloud.azure.graph.api import app as graph
-from localcloud.azure.graph.permissions import WRITE_OWNED
-from localcloud.azure.keyvault.api import app as keyvault
-from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.tests.arm_world import ArmWorld
-from localcloud.tests.hosts import Certificates, Serve
+from localcloud.testing.arm import ArmWorld
+from localcloud.testing.azure import WRITE_OWNED, ServicePrincipal
+from localcloud.testing.azure import arm_app as arm
+from localcloud.testing.azure import graph_app as graph
+from localcloud.testing.azure import keyvault_app as keyvault
+from localcloud.testing.hosts import Certificates, Serve
 from tests.unit.ops.stacks import local_environment
 
 

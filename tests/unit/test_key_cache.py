@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import serialization
 from jwt.algorithms import RSAAlgorithm
 
 from identity.credentials.certificate import issue
-from tests.key_cache import keys_loaded_once
+from localcloud.testing.key_cache import keys_loaded_once
 
 _NO_KEY = b"-----BEGIN PRIVATE KEY-----\nbm9uZQ==\n-----END PRIVATE KEY-----\n"
 

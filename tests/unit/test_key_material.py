@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from identity.credentials.certificate import IssuedCertificate, issue
 from identity.credentials.etcd_key import KEY_BYTES
-from localcloud.core import clock
+from localcloud.testing.running import clock
 from tests.engine.key_material import KeySearch
 from tests.unit.identity.credentials.world import document
 

@@ -120,7 +120,7 @@ def main() -> None:
 def _load_keys_once() -> None:
     """Have each process load its keys once; the modules of this checkout are not left behind in it."""
     sys.path.insert(0, str(_CHECKOUT))
-    importlib.import_module("tests.key_cache").load_keys_once()
+    importlib.import_module("localcloud.testing.key_cache").load_keys_once()
     sys.path.remove(str(_CHECKOUT))
     for name in [module for module in sys.modules if module.partition(".")[0] == "tests"]:
         del sys.modules[name]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from tests.unit import access_world
 from tests.unit.access_world import FakeApiServer
 from tests.unit.components import world

@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from emulated.azure_native.resource import ArmResource
-from emulated.azure_native.rows import ResourceRow
-from emulated.azure_native.session import ArmSession
-from emulated.azure_native.table import RESOURCES
+from localcloud.testing.plugins import AZURE_NATIVE as RESOURCES
+from localcloud.testing.plugins import ArmResource, ArmSession, ResourceRow
 from plugin import Props
 from plugin.values import from_struct
 from tests.unit.components import world

@@ -26,7 +26,8 @@ from identity.roles import (
     STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
     STORAGE_KEY_OPERATOR_ROLE,
 )
-from localcloud.azure.conditions import Facts, parse
+from localcloud.testing.azure import Facts
+from localcloud.testing.azure import parse_condition as parse
 from tests.unit.components.program import Program
 from tests.unit.components.world import (
     GROUPS,

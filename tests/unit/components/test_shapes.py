@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from identity.catalogue import CONTROL_PLANE
-from localcloud.kubernetes import schemas, validation
-from localcloud.kubernetes.definitions import definitions, version
-from localcloud.kubernetes.kinds import KINDS
+from localcloud.testing.kubernetes import KINDS, definitions, schemas, validation, version
 from tests.broken_objects import BROKEN, BrokenObject
 from tests.hosted_clusters import changed
 from tests.unit.components.registered_objects import Object, of_the_release, registered_objects

@@ -15,8 +15,8 @@ import pytest
 
 from identity import resource_types
 from identity.state_schema import CURRENT
-from localcloud.tests.arm_world import world
-from localcloud.tests.hosts import Serve
+from localcloud.testing.arm import world
+from localcloud.testing.hosts import Serve
 from ops.__main__ import main
 from ops.doctor.diagnosis import CheckResult
 from ops.doctor.examination import Examination

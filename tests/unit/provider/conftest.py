@@ -11,11 +11,11 @@ import pytest
 from identity.azure.client import AzureClient
 from identity.clouds import LOCAL_TENANT_ID, Cloud
 from identity.credentials import rfc3339
-from localcloud.azure.blob.api import app as blob
-from localcloud.azure.keyvault.api import app as keyvault
-from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.tests.arm_world import VAULT, ArmWorld, world
-from localcloud.tests.hosts import Certificates, Serve
+from localcloud.testing.arm import VAULT, ArmWorld, world
+from localcloud.testing.azure import ServicePrincipal
+from localcloud.testing.azure import blob_app as blob
+from localcloud.testing.azure import keyvault_app as keyvault
+from localcloud.testing.hosts import Certificates, Serve
 from tests.unit.azure_world import IssuedTokens, cloud, deployer
 
 __all__ = ["cloud", "deployer", "world"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from identity.state_schema import CURRENT
-from localcloud.tests.arm_world import VAULT, ArmWorld
+from localcloud.testing.arm import VAULT, ArmWorld
 from plugin import Props
 from provider.renewal_schedule import RenewalScheduleResource
 from provider.secret_prefetch import SecretPrefetch

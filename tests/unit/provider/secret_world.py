@@ -8,7 +8,7 @@ from typing import Any
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate, issue
-from localcloud.tests.arm_world import VAULT, ArmWorld
+from localcloud.testing.arm import VAULT, ArmWorld
 from plugin import Props
 from provider import keys
 from provider.credential_secret import CredentialSecretResource

@@ -17,8 +17,8 @@ from cryptography.x509.oid import NameOID
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import key_id
 from identity.state_schema import CURRENT
-from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
-from localcloud.tests.arm_world import ArmWorld
+from localcloud.testing.arm import ArmWorld
+from localcloud.testing.azure import KeyCredential, ServicePrincipal
 from plugin import UNKNOWN, PluginError, PropertyChange, Props
 from provider import keys
 from provider.certificate import CertificateResource

@@ -14,7 +14,7 @@ from identity.aks.exec_user import exec_user
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.login import Login
 from identity.login_kinds import Flavour, LoginKind
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from plugin import UNKNOWN, PluginError, Props, Secret, unwrap
 from plugin.log import logging_to
 from provider.cluster_gate import ClusterGateResource

@@ -11,7 +11,7 @@ import pytest
 
 from identity.credentials import rfc3339
 from identity.credentials.document import validate
-from localcloud.tests.arm_world import VAULT, ArmWorld
+from localcloud.testing.arm import VAULT, ArmWorld
 from plugin import UNKNOWN, PluginError, PropertyChange
 from provider import keys
 from tests.unit.provider.conftest import ADDRESS, SECRET, SignIn, versions

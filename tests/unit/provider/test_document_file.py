@@ -12,7 +12,7 @@ import pytest
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.document import validate
-from localcloud.tests.arm_world import ArmWorld
+from localcloud.testing.arm import ArmWorld
 from plugin import PluginError, Props
 from tests.unit.identity.credentials import world
 from tests.unit.provider.conftest import ADDRESS, SECRET

@@ -12,8 +12,8 @@ from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.openid_documents import discovery_document, jwks_document
-from localcloud.azure.blob.contents import Blobs
-from localcloud.tests.arm_world import GROUP, ArmWorld, storage_account_body
+from localcloud.testing.arm import GROUP, ArmWorld, storage_account_body
+from localcloud.testing.azure import Blobs
 from plugin import PluginError, Props
 from provider.issuer_documents import IssuerDocumentsResource
 from tests.unit.provider.conftest import SetClock, SignIn

@@ -15,10 +15,10 @@ import pytest
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials import etcd_key, service_account_key
 from identity.credentials.service_account_key import public_half
-from localcloud.kubernetes.api import app as kubernetes
-from localcloud.tests.arm_world import VAULT, ArmWorld
-from localcloud.tests.hosts import Certificates, Serve
-from localcloud.tests.kubernetes_world import TOKEN
+from localcloud.testing.arm import VAULT, ArmWorld
+from localcloud.testing.hosts import Certificates, Serve
+from localcloud.testing.kubernetes import TOKEN
+from localcloud.testing.kubernetes import kubernetes_app as kubernetes
 from plugin import PluginError, Props, Secret, unwrap
 from provider.kubernetes_key import KubernetesEtcdKeyResource, KubernetesSigningKeyResource
 from tests.unit.provider.conftest import SignIn

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from identity.aks.kubeconfig import Kubeconfig
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from plugin import PluginError, Props, Secret
 from provider.namespace_guard import NamespaceGuardResource
 from tests.unit.access_world import TOKEN, FakeApiServer, skeleton

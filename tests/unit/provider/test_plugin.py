@@ -15,10 +15,9 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials import rfc3339
-from localcloud.azure.entra.api import app
-from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.tenant.objects import KeyCredential
-from localcloud.tests.hosts import Certificates, Serve
+from localcloud.testing.azure import KeyCredential, LocalAzure
+from localcloud.testing.azure import entra_app as app
+from localcloud.testing.hosts import Certificates, Serve
 from plugin.values import Props, Secret, from_struct, to_struct
 
 Stub = provider_pb2_grpc.ResourceProviderStub

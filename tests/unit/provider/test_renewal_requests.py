@@ -12,7 +12,7 @@ from identity.azure.errors import AzureRefusedError
 from identity.credentials import rfc3339
 from identity.credentials.certificate import key_id
 from identity.credentials.renewal_request import RenewalRequest, write
-from localcloud.tests.arm_world import VAULT, ArmWorld
+from localcloud.testing.arm import VAULT, ArmWorld
 from plugin import PluginError, PropertyChange, Props
 from tests.unit.provider.conftest import SECRET, SetClock
 from tests.unit.provider.schedule_world import (

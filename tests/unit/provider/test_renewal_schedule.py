@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.tests.arm_world import VAULT, ArmWorld
+from localcloud.testing.arm import VAULT, ArmWorld
+from localcloud.testing.azure import ServicePrincipal
 from plugin import UNKNOWN, PluginError, PropertyChange, Props, Secret
 from tests.unit.provider.conftest import SECRET, SetClock, SignIn
 from tests.unit.provider.schedule_world import (

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate, issue, key_id
 from identity.credentials.renewal_request import RenewalRequest, write
-from localcloud.azure.tenant.objects import Application
-from localcloud.tests.arm_world import VAULT, ArmWorld
+from localcloud.testing.arm import VAULT, ArmWorld
+from localcloud.testing.azure import Application
 from plugin import PluginError, Props
 from provider import cloud, keys
 from provider.__main__ import IdstackProvider

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from identity.azure.errors import AzureRefusedError
-from localcloud.tests.arm_world import VAULT, ArmWorld
+from localcloud.testing.arm import VAULT, ArmWorld
 from plugin import PluginError
 from provider.__main__ import RESOURCES, IdstackProvider
 from provider.secret_prefetch import SecretPrefetch

@@ -20,13 +20,11 @@ from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate, issue
 from identity.credentials.sign_in import prove
-from localcloud.azure.entra.api import app
-from localcloud.azure.local_azure import LocalAzure, assemble
-from localcloud.azure.shared.faults import Faults
-from localcloud.azure.tenant.objects import KeyCredential
-from localcloud.core import clock
-from localcloud.core.store import Store
-from localcloud.tests.hosts import Certificates, Serve
+from localcloud.testing.azure import KeyCredential, LocalAzure, Store, assemble
+from localcloud.testing.azure import entra_app as app
+from localcloud.testing.faults import Faults
+from localcloud.testing.hosts import Certificates, Serve
+from localcloud.testing.running import clock
 from plugin import UNKNOWN, PluginError, Props
 from provider import keys
 from provider.sign_in_gate import SignInGateResource

@@ -12,7 +12,7 @@ import pytest
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials import etcd_key
 from identity.credentials.service_account_key import UnusableKeyError
-from localcloud.tests.arm_world import VAULT, ArmWorld
+from localcloud.testing.arm import VAULT, ArmWorld
 from plugin import PluginError, Props
 from provider.vault_key import VaultEtcdKeyResource
 

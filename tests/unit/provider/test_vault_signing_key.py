@@ -12,7 +12,7 @@ import pytest
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials import service_account_key
 from identity.credentials.service_account_key import public_half
-from localcloud.tests.arm_world import VAULT, ArmWorld
+from localcloud.testing.arm import VAULT, ArmWorld
 from plugin import UNKNOWN, PluginError, PropertyChange, Props
 from provider.key_form import SIGNING_KEY
 from provider.vault_key import VaultSigningKeyResource

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from localcloud.tests.hosts import Certificates, Serve
+from localcloud.testing.hosts import Certificates, Serve
 from tools import downloads, pin
 from tools.downloads import DownloadError, checksums, fetch, unpack
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from tests.unit import access_world
 from tests.unit.access_world import FakeApiServer, skeleton
 from tests.unit.components.program import Program

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.kubernetes import schemas
-from localcloud.kubernetes.kinds import KINDS
+from localcloud.testing.kubernetes import KINDS, schemas
 from tests.unit.components.recorder import RecordingMonitor
 from tests.unit.components.world import SUBSCRIPTION, TENANT
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from identity.credentials.certificate import IssuedCertificate
-from localcloud.azure.local_azure import LocalAzure
-from localcloud.tests.hosts import Certificates, Serve
+from localcloud.testing.azure import LocalAzure
+from localcloud.testing.hosts import Certificates, Serve
 from tests.unit.forked import idstack
 from tests.unit.identity.aks.world import Command, Principal, Wire, principal, wire
 from tests.unit.identity.credentials.world import certificate

@@ -17,7 +17,7 @@ from identity.aks.login import Login
 from identity.aks.permissions import Permission, cluster_wide_manifests, permissions
 from identity.azure.errors import AccessError
 from identity.login_kinds import Flavour, LoginKind
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from tests.unit.access_world import AKS, CLASSES, TENANT, FakeApiServer, granted_by, program, skeleton, unsigned
 
 CLUSTER = "/subscriptions/s/resourceGroups/aks-dev/providers/Microsoft.ContainerService/managedClusters/aks-mgmt-dev"

@@ -8,7 +8,7 @@ from identity.aks.azure_rbac import AksCluster, explained, role_for
 from identity.aks.permissions import Permission, permissions
 from identity.azure.errors import AccessError
 from identity.roles import AKS_RBAC_ADMIN_ROLE, AKS_RBAC_CLUSTER_ADMIN_ROLE, Role
-from localcloud.azure.authorization import built_in_roles
+from localcloud.testing.azure import built_in_roles
 
 CLUSTER = "/subscriptions/s/resourceGroups/aks-dev/providers/Microsoft.ContainerService/managedClusters/aks-1"
 _ACTIONS = {

@@ -26,7 +26,7 @@ from identity.aks.token_cache import TokenCache
 from identity.azure.claims import claims_of
 from identity.azure.errors import PersonNeededError, SignInRefusedError
 from identity.login_kinds import LoginKind
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from tests.unit.identity.aks.world import AKS, STRANGER, TENANT, Wire, metadata_of
 
 CHALLENGE = {"device_code": "code", "interval": 1, "message": "enter ABC at https://page"}

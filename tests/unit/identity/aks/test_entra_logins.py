@@ -18,9 +18,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from localcloud.azure.tenant.objects import Application, PasswordCredential
-from localcloud.core import clock
-from localcloud.tests.hosts import Serve
+from localcloud.testing.azure import Application, PasswordCredential
+from localcloud.testing.hosts import Serve
+from localcloud.testing.running import clock
 from tests.unit.identity.aks.world import TENANT, Command, Wire, object_id_of
 
 AUDIENCE = "api://AzureADTokenExchange"

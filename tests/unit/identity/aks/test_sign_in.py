@@ -21,7 +21,7 @@ from identity.azure.certificate_file import CertificateFile
 from identity.azure.errors import LoginRefusedError
 from identity.credentials.certificate import IssuedCertificate
 from identity.login_kinds import LoginKind
-from localcloud.tests.hosts import Certificates, Serve
+from localcloud.testing.hosts import Certificates, Serve
 from tests.unit.identity.aks.world import STRANGER, TENANT, Principal, RecordingTokenEndpoint
 from tests.unit.identity.credentials.documents import VECTORS, key_of, signed_by
 from tests.unit.identity.credentials.world import certificate

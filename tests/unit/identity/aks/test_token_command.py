@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from identity.credentials.certificate import IssuedCertificate
-from localcloud.azure.imds.api import app as imds
-from localcloud.tests.hosts import Serve
+from localcloud.testing.azure import imds_app as imds
+from localcloud.testing.hosts import Serve
 from ops.kept_token import kept_credential
 from tests.unit.identity.aks.world import (
     AKS,

@@ -20,11 +20,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from identity.azure.claims import claims_of
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import IssuedCertificate
-from localcloud.azure.entra.api import app
-from localcloud.azure.entra.federation import Issuers
-from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.tenant.objects import KeyCredential
-from localcloud.azure.tenant.tokens import Caller
+from localcloud.testing.azure import Caller, Issuers, KeyCredential, LocalAzure
+from localcloud.testing.azure import entra_app as app
 from tests.unit.identity.credentials.world import document
 
 AKS = "6dae42f8-4368-4678-94ff-3960e28e3630"

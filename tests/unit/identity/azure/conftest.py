@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.tests.arm_world import world
+from localcloud.testing.arm import world
 from tests.unit.azure_world import cloud, deployer
 
 __all__ = ["cloud", "deployer", "world"]

@@ -38,8 +38,8 @@ from identity.azure.errors import LoginRefusedError, SignInRefusedError
 from identity.azure.pipeline_token import PipelineToken
 from identity.credentials.certificate import issue
 from identity.login_kinds import LoginKind
-from localcloud.core import clock
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
+from localcloud.testing.running import clock
 from tests.unit.identity.credentials.world import document
 
 TENANT = "10ca1000-0000-4000-8000-000000000001"

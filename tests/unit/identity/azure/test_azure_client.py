@@ -18,9 +18,9 @@ from starlette.routing import Route
 from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.clouds import CLOUDS, Cloud
-from localcloud.azure.shared.held import HeldAnswer, HeldDelivery
-from localcloud.tests.arm_world import GROUP, ArmWorld
-from localcloud.tests.hosts import Certificates, Serve
+from localcloud.testing.arm import GROUP, ArmWorld
+from localcloud.testing.faults import HeldAnswer, HeldDelivery
+from localcloud.testing.hosts import Certificates, Serve
 from tests.unit.azure_world import IssuedTokens
 
 Connect = Callable[..., AzureClient]

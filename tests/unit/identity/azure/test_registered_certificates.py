@@ -13,10 +13,10 @@ from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.azure.registered_certificates import withdraw, withdraw_all, withdraw_all_but
 from identity.credentials.certificate import IssuedCertificate, issue, key_id
-from localcloud.azure.shared.held import HeldLag
-from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
-from localcloud.core import clock
-from localcloud.tests.arm_world import ArmWorld, world
+from localcloud.testing.arm import ArmWorld, world
+from localcloud.testing.azure import KeyCredential, ServicePrincipal
+from localcloud.testing.faults import HeldLag
+from localcloud.testing.running import clock
 from tests.unit.azure_world import azure, cloud, deployer
 
 __all__ = ["azure", "cloud", "deployer", "world"]

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from identity.credentials.probe import doctor
 from identity.credentials.probe.doctor import Examined, Namespace, ask_probe, examine, print_report
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 
 CLASS: Final = "managed-azure-ingress"
 PARAMETERS: Final = {

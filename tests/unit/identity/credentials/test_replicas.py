@@ -20,14 +20,11 @@ from identity.credentials.mounted_file import MountedFile
 from identity.credentials.rotation import Rotation
 from identity.credentials.shared_client import TokenRequest
 from identity.credentials.sign_in import sign_in
-from localcloud.azure.entra.api import app
-from localcloud.azure.local_azure import LocalAzure, assemble
-from localcloud.azure.shared.faults import Faults
-from localcloud.azure.tenant.objects import KeyCredential
-from localcloud.core.clock import moved_ahead
-from localcloud.core.serving import ServiceServer
-from localcloud.core.tls import ensure_certificate
-from localcloud.tests.stores import open_store
+from localcloud.testing.azure import KeyCredential, LocalAzure, assemble, open_store
+from localcloud.testing.azure import entra_app as app
+from localcloud.testing.faults import Faults
+from localcloud.testing.hosts import ServiceServer, ensure_certificate
+from localcloud.testing.running import moved_ahead
 from tests.unit.identity.credentials.watching import ARM, Events, FakeClock, connect
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, document
 

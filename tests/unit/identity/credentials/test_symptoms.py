@@ -9,7 +9,7 @@ import pytest
 
 from identity.credentials.symptom import ON_PAPER, Family, Symptom
 from identity.credentials.symptoms import SYMPTOMS, find
-from localcloud.azure.keyvault import errors
+from localcloud.testing.azure import keyvault_errors as errors
 
 ROWS = pytest.mark.parametrize("row", SYMPTOMS, ids=lambda row: row.name.replace(" ", "-"))
 

@@ -24,7 +24,7 @@ from identity.credentials.probe.proof import ProofRequest
 from identity.credentials.probe.server import app
 from identity.credentials.rotation import Rotation
 from identity.credentials.token_credential import MountedCredential
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from tests.unit.identity.credentials.watching import PATIENCE, Clients, Events, FakeClock, Renew, connect
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, proof
 

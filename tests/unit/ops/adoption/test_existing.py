@@ -11,8 +11,8 @@ import pytest
 
 from identity.azure.client import AzureClient
 from identity.credentials.certificate import issue
-from localcloud.azure.tenant.objects import Application
-from localcloud.tests.arm_world import GROUP, ArmWorld
+from localcloud.testing.arm import GROUP, ArmWorld
+from localcloud.testing.azure import Application
 from ops.adoption.existing import FoundApplication, FoundResources, look_up
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
 from ops.stack.errors import CommandError

@@ -10,7 +10,7 @@ import pytest
 from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.naming import control_plane_identity_name
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
+from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from ops.adoption.existing import FoundResources
 from ops.adoption.findings import findings
 from ops.adoption.import_file import import_file

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from identity import resource_types
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from ops.commands.status import judged_by
 from ops.stack import local_cloud
 from tests.records import write_record

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.stacks import output, write_kubeconfig

@@ -11,7 +11,7 @@ import yaml
 
 from identity.aks.azure_rbac import AksCluster
 from identity.roles import RBAC_ADMINISTRATOR_ROLE
-from localcloud.azure.conditions import parse
+from localcloud.testing.azure import parse_condition as parse
 from ops.commands import rbac
 from ops.stack.engine import Engine
 from tests.unit.components.world import configuration

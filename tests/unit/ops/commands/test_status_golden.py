@@ -15,7 +15,7 @@ import pytest
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
 from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import credentials_secret_name
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from ops.commands import status
 from ops.doctor.examination import Examination
 from tests.records import write_record

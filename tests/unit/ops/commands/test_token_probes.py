@@ -12,8 +12,7 @@ from kubernetes import client, config
 
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LocalEnvironment
-from localcloud.kubelet import hosted_tokens
-from localcloud.tests.kubernetes_world import RunningApi, write_kubeconfig
+from localcloud.testing.kubernetes import RunningApi, hosted_tokens, write_kubeconfig
 from ops.commands import token_probes
 from ops.stack.errors import CommandError
 from tests.unit.identity.settings.world import LOCAL, configuration, hosted_cluster, load

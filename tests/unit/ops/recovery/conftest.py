@@ -12,10 +12,10 @@ from identity.aks.api_server import ApiServer
 from identity.aks.azure_rbac import AksCluster
 from identity.aks.kubeconfig import Kubeconfig
 from identity.azure.client import AzureClient
-from localcloud.kubernetes.api import app as kubernetes
-from localcloud.tests.arm_world import ArmWorld
-from localcloud.tests.hosts import Certificates, Serve
-from localcloud.tests.kubernetes_world import TOKEN, write_kubeconfig
+from localcloud.testing.arm import ArmWorld
+from localcloud.testing.hosts import Certificates, Serve
+from localcloud.testing.kubernetes import TOKEN, write_kubeconfig
+from localcloud.testing.kubernetes import kubernetes_app as kubernetes
 from ops.recovery.finders import Finders
 from ops.world.kubernetes_objects import KubernetesObjects
 from tests.unit.ops.recovery.engine_answers import answers

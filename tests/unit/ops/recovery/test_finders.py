@@ -14,18 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kubernetes import client
 
-from emulated.azure_native.table import RESOURCES
-from emulated.azuread.provider import AzureAd
 from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
 from identity.naming import owner_mark
-from localcloud.azure.tenant.objects import Application, KeyCredential
-from localcloud.tests import monitoring_world, network_world
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, cluster_body, storage_account_body
-from localcloud.tests.hosts import Certificates
-from localcloud.tests.kubernetes_world import config_map, model
+from localcloud.testing import monitoring as monitoring_world
+from localcloud.testing import networks as network_world
+from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld, cluster_body, storage_account_body
+from localcloud.testing.azure import Application, KeyCredential
+from localcloud.testing.hosts import Certificates
+from localcloud.testing.kubernetes import config_map, model
+from localcloud.testing.plugins import AZURE_NATIVE as RESOURCES
+from localcloud.testing.plugins import AzureAd
 from ops.recovery.finders import Finders
 from ops.stack.errors import CommandError
 from ops.world.kubernetes_objects import KubernetesObjects

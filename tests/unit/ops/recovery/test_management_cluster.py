@@ -13,7 +13,7 @@ from identity.aks.azure_rbac import AksCluster
 from identity.aks.kubeconfig import Kubeconfig
 from identity.aks.legacy_login import LegacyLogin
 from identity.azure.errors import AccessError, AzureRefusedError
-from localcloud.tests.hosts import Certificates
+from localcloud.testing.hosts import Certificates
 from ops.access.management_cluster import StackAccess
 from ops.stack.engine import Engine
 from ops.world.kubernetes_objects import KubernetesObjects, management_cluster

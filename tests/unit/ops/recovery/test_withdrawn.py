@@ -8,8 +8,8 @@ from cryptography import x509
 
 from identity.azure.client import AzureClient
 from identity.credentials.certificate import IssuedCertificate, issue, key_id
-from localcloud.azure.tenant.objects import KeyCredential
-from localcloud.tests.arm_world import VAULT, ArmWorld
+from localcloud.testing.arm import VAULT, ArmWorld
+from localcloud.testing.azure import KeyCredential
 from ops.recovery.withdrawn import message
 from ops.stack.state import StateResource
 

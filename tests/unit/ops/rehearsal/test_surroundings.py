@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from components.preflight.azure_objects import optional_lookups, required_lookups
 from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from identity.naming import vault_id
-from localcloud.runtime.seed_file import Seed, load
+from localcloud.testing.running import Seed
+from localcloud.testing.running import load_seed as load
 from ops.rehearsal.surroundings import seed_of
 from tests.unit.ops.rehearsal.world import OWN, SUBSCRIPTION, cluster, copy_of, stack_file
 

@@ -19,8 +19,8 @@ from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark, role_assignment_name
 from identity.settings import Settings, load_settings
 from identity.settings.scopes import scope_ids
-from localcloud.azure.tenant.objects import Application, ServicePrincipal
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld, storage_account_body
+from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld, storage_account_body
+from localcloud.testing.azure import Application, ServicePrincipal
 from ops.sweep.left_over import find
 from ops.sweep.model import LeftOver
 from ops.world.stacks import Contents, Stacks

@@ -11,8 +11,8 @@ from identity.azure.client import AzureClient
 from identity.credentials.certificate import key_id
 from identity.naming import STACK_TAG
 from identity.settings import Settings
-from localcloud.azure.tenant.objects import KeyCredential, PasswordCredential, ServicePrincipal
-from localcloud.tests.arm_world import ArmWorld
+from localcloud.testing.arm import ArmWorld
+from localcloud.testing.azure import KeyCredential, PasswordCredential, ServicePrincipal
 from ops.sweep.model import LeftOver, Swept
 from tests.unit.identity.credentials.world import certificate
 from tests.unit.ops.sweep.left_over_world import (

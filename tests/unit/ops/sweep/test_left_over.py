@@ -13,8 +13,8 @@ from identity.credentials.schedule import OVERLAP
 from identity.naming import DEPLOYER_COMPONENT, STACK_TAG, role_assignment_name
 from identity.roles import STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE
 from identity.settings import Settings
-from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.tests.arm_world import SUBSCRIPTION, VAULT, ArmWorld
+from localcloud.testing.arm import SUBSCRIPTION, VAULT, ArmWorld
+from localcloud.testing.azure import ServicePrincipal
 from ops.sweep.left_over import delete
 from ops.sweep.model import LeftOver, Swept
 from ops.world.stacks import Contents

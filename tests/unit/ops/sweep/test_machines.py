@@ -9,7 +9,7 @@ import pytest
 
 from identity.azure.client import AzureClient
 from identity.settings import Settings
-from localcloud.tests.arm_world import GROUP, ArmWorld
+from localcloud.testing.arm import GROUP, ArmWorld
 from ops.sweep.left_over import delete
 from ops.sweep.model import Swept
 from ops.world.stacks import Contents

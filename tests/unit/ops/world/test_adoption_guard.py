@@ -12,8 +12,8 @@ from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
-from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.tests.arm_world import GROUP, SUBSCRIPTION, VAULT, ArmWorld
+from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld
+from localcloud.testing.azure import ServicePrincipal
 from ops.world.adoption_guard import AdoptionGuard
 from ops.world.stacks import Contents, Stacks
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from identity.aks.api_server import ApiServer
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from ops.outputs import cluster_tables
 from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion, read
 from tests.unit.access_world import FakeApiServer

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from identity.aks.api_server import ApiServer
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from ops.world.control_planes import read_control_planes
 from ops.world.expected import StackState
 from ops.world.parts import Part

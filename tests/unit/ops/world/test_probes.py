@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from localcloud.tests.hosts import Serve
+from localcloud.testing.hosts import Serve
 from ops.world.probes import ProbeResult, ProbeResults, ProbesUnreachableError, read
 from tests.unit.ops.stacks import NAMESPACE, FakeCluster, probe, refused, report, running, write_kubeconfig
 

@@ -1,0 +1,152 @@
+"""The Azure clouds whose names are served here, and the record of where this machine serves them.
+
+Sources: azure-sdk-for-go `sdk/azcore/cloud`, go-autorest `autorest/azure/environments.go` (suffixes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+
+from localcloud.core.validation import problems
+
+# Reserved for the local cloud: no Entra tenant has this id.
+LOCAL_TENANT_ID: Final = "10ca1000-0000-4000-8000-000000000001"
+LOCAL_SUBSCRIPTION_ID: Final = "10ca1000-0000-4000-8000-000000000002"
+# Names the record, `environment.json`, to the emulated plugins.
+LOCAL_ENVIRONMENT_VARIABLE: Final = "IDSTACK_LOCAL_ENVIRONMENT"
+# The cloud of a request to a local address.
+DEFAULT_CLOUD: Final = "AzurePublicCloud"
+# Microsoft's own applications behind every AKS-managed Entra integration, the same ids in every cloud and tenant
+# (learn.microsoft.com/azure/aks/kubelogin-authentication).
+AKS_SERVER_APP_ID: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
+AKS_CLIENT_APP_ID: Final = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
+
+
+class LocalEnvironment(BaseModel):
+    """Where the local cloud answers: the content of `environment.json`, whose keys are in camel case.
+
+    Endpoints are URLs without a trailing slash, but for `authority_host`, which has one; the rest are absolute
+    paths and UUIDs.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True)
+
+    authority_host: str
+    arm_endpoint: str
+    graph_endpoint: str
+    key_vault_endpoint: str
+    blob_endpoint: str
+    imds_endpoint: str
+    # An HTTP proxy that answers Azure's public names.
+    proxy_endpoint: str
+    # The daemon's own service.
+    control_endpoint: str
+    ca_file: str
+    # Who answers for Kubernetes: `builtin`, or `apiserver` for kube-apiserver.
+    cluster: str
+    kubernetes_endpoint: str
+    kubeconfig: str
+    state_dir: str
+    mounts_dir: str
+    tenant_id: str
+    subscription_id: str
+    deployer_client_id: str
+    deployer_certificate: str
+
+    @classmethod
+    def from_file(cls, path: Path) -> LocalEnvironment:
+        """Read the record; raises OSError, or ValueError for a file that is not one."""
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            raise ValueError(f"{path} is not a record of the local cloud: {problems(error)[0]}") from None
+
+    def to_json(self) -> str:
+        """The file's content."""
+        return self.model_dump_json(by_alias=True, indent=2) + "\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cloud:
+    """One Azure cloud. Scopes are what the SDKs ask tokens for, `/.default` included."""
+
+    name: str
+    authority_host: str
+    arm_endpoint: str
+    arm_scope: str
+    graph_endpoint: str
+    vault_suffix: str
+    storage_suffix: str
+    # The same in every cloud (azure-sdk-for-go sdk/storage/azblob, `TokenScope`).
+    storage_scope: str = "https://storage.azure.com/.default"
+    # One address for every vault, which is then named by the Host header.
+    vault_endpoint: str | None = None
+
+    @property
+    def vault_scope(self) -> str:
+        """What the SDKs ask tokens for a vault for."""
+        return f"https://{self.vault_suffix}/.default"
+
+    @property
+    def managed_hsm_suffix(self) -> str:
+        """Suffix of a managed HSM's address."""
+        return f"managedhsm.{self.vault_suffix.removeprefix('vault.')}"
+
+    def vault_uri(self, vault: str) -> str:
+        """The vault's own address, as Azure announces it."""
+        return f"https://{vault}.{self.vault_suffix}"
+
+    def vault_request(self, vault: str) -> tuple[str, Mapping[str, str]]:
+        """Base URL and extra headers with which a client reaches the vault."""
+        if self.vault_endpoint is None:
+            return self.vault_uri(vault), {}
+        return self.vault_endpoint, {"Host": f"{vault}.{self.vault_suffix}"}
+
+
+CLOUDS: Final[Mapping[str, Cloud]] = MappingProxyType(
+    {
+        name: Cloud(
+            name=name,
+            authority_host=f"https://{login}/",
+            arm_endpoint=f"https://management.{arm}",
+            # Two slashes: the audience ends in one (azcore `cloud.AzurePublic`).
+            arm_scope=f"https://management.core.{audience}//.default",
+            graph_endpoint=f"https://{graph}",
+            vault_suffix=vault,
+            storage_suffix=f"core.{audience}",
+        )
+        for name, login, arm, audience, graph, vault in (
+            (
+                *(DEFAULT_CLOUD, "login.microsoftonline.com", "azure.com", "windows.net"),
+                *("graph.microsoft.com", "vault.azure.net"),
+            ),
+            (
+                *("AzureUSGovernmentCloud", "login.microsoftonline.us", "usgovcloudapi.net", "usgovcloudapi.net"),
+                *("graph.microsoft.us", "vault.usgovcloudapi.net"),
+            ),
+            (
+                *("AzureChinaCloud", "login.chinacloudapi.cn", "chinacloudapi.cn", "chinacloudapi.cn"),
+                *("microsoftgraph.chinacloudapi.cn", "vault.azure.cn"),
+            ),
+        )
+    }
+)
+
+
+def local_cloud(environment: LocalEnvironment) -> Cloud:
+    """The cloud on this machine: the public cloud's names at loopback addresses."""
+    return replace(
+        CLOUDS[DEFAULT_CLOUD],
+        name="local",
+        authority_host=environment.authority_host,
+        arm_endpoint=environment.arm_endpoint,
+        graph_endpoint=environment.graph_endpoint,
+        vault_endpoint=environment.key_vault_endpoint,
+    )

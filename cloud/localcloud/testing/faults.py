@@ -1,0 +1,24 @@
+"""Faults that a test holds: refusals, delays, lag between replicas, a full disk (`localcloud/README.md`, Faults)."""
+
+from localcloud.azure.shared.faults import NO_DELAYS, Faults
+from localcloud.azure.shared.held import (
+    Disk,
+    FaultHolder,
+    HeldAnswer,
+    HeldDelivery,
+    HeldFaults,
+    HeldLag,
+    HeldReplication,
+)
+
+__all__ = [
+    "NO_DELAYS",
+    "Disk",
+    "FaultHolder",
+    "Faults",
+    "HeldAnswer",
+    "HeldDelivery",
+    "HeldFaults",
+    "HeldLag",
+    "HeldReplication",
+]

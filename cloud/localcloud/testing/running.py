@@ -1,0 +1,69 @@
+"""A local cloud in processes of its own: its start and end, the files of its state, its log, its clock, its parts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from localcloud.__main__ import cli
+from localcloud.apiserver.binaries import Binaries
+from localcloud.core import clock, clouds, processes
+from localcloud.core.client_variables import network
+from localcloud.core.clock import moved_ahead
+from localcloud.core.clouds import LocalEnvironment
+from localcloud.core.cluster import DEPLOYER, ClusterKind
+from localcloud.core.files import write_private
+from localcloud.core.request_log import LoggedRequest
+from localcloud.core.request_log import read as read_requests
+from localcloud.core.state_directory import StateDirectory
+from localcloud.runtime import daemon
+from localcloud.runtime.environment import Prepared
+from localcloud.runtime.lifecycle import DAEMON
+from localcloud.runtime.proxy import Proxy
+from localcloud.runtime.seed_file import DEFAULT as DEFAULT_SEED
+from localcloud.runtime.seed_file import Seed
+from localcloud.runtime.seed_file import load as load_seed
+
+__all__ = [
+    "DAEMON",
+    "DEFAULT_SEED",
+    "DEPLOYER",
+    "Binaries",
+    "ClusterKind",
+    "LocalEnvironment",
+    "LoggedRequest",
+    "Prepared",
+    "Proxy",
+    "Seed",
+    "StateDirectory",
+    "cli",
+    "clock",
+    "clouds",
+    "daemon",
+    "load_seed",
+    "moved_ahead",
+    "network",
+    "processes",
+    "read_requests",
+    "running_cloud",
+    "write_private",
+]
+
+
+@contextmanager
+def running_cloud(state: Path, seed: Path | None = None) -> Iterator[LocalEnvironment]:
+    """A running local cloud with its kubelet and this seed, by default the package's own; its state goes with it."""
+
+    def command(*arguments: str) -> None:
+        line = [sys.executable, "-m", "localcloud", "--state-dir", str(state), *arguments]
+        done = subprocess.run(line, cwd=state.parent, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{' '.join(arguments)}: {done.stdout}{done.stderr}"
+
+    try:
+        command("start", *(("--seed", str(seed)) if seed else ()))
+        yield LocalEnvironment.from_file(state / "environment.json")
+    finally:
+        command("stop", "--remove")

@@ -1,0 +1,70 @@
+"""Whose definitions the local cloud applies: those that nobody else manages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from localcloud.apiserver.apply import Administrator, NotAppliedError
+from localcloud.testing.hosts import Serve
+
+_PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+
+
+def definition(name: str) -> dict[str, Any]:
+    return {"kind": "CustomResourceDefinition", "metadata": {"name": name}}
+
+
+def managed(*managers: tuple[str, str]) -> list[dict[str, Any]]:
+    """Managed fields by manager and subresource."""
+    return [{"manager": manager, "subresource": part} if part else {"manager": manager} for manager, part in managers]
+
+
+@pytest.fixture
+def administrator(serve_plain: Serve, tmp_path: Path) -> Administrator:
+    """Asks a server that has definitions in every state."""
+    there = {
+        "new-release": managed(("localcloud", ""), ("kube-apiserver", "status")),
+        "installed": managed(("hypershift", ""), ("kube-apiserver", "status")),
+        "both": managed(("localcloud", ""), ("hypershift", "")),
+        "reset": [],
+    }
+
+    async def read(request: Request) -> JSONResponse:
+        name = request.path_params["name"]
+        if name == "failing":
+            return JSONResponse({"message": "etcd is gone"}, 500)
+        if name not in there:
+            return JSONResponse({}, 404)
+        return JSONResponse({"metadata": {"name": name, "managedFields": there[name]}})
+
+    kubeconfig = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": serve_plain(Starlette(routes=[Route(_PATH, read)]))}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+    }
+    file = tmp_path / "kubeconfig"
+    file.write_text(yaml.safe_dump(kubeconfig), encoding="utf-8")
+    return Administrator(file)
+
+
+def test_a_definition_that_another_manager_has_applied_is_left_alone(administrator: Administrator) -> None:
+    names = ["missing", "new-release", "installed", "both", "reset"]
+
+    with administrator:
+        left = administrator.without_other_managers(map(definition, names))
+
+    assert [crd["metadata"]["name"] for crd in left] == ["missing", "new-release", "reset"]
+
+
+def test_a_definition_that_cannot_be_read_is_named(administrator: Administrator) -> None:
+    with administrator, pytest.raises(NotAppliedError, match=r"CustomResourceDefinition failing: .*etcd is gone"):
+        administrator.without_other_managers([definition("failing")])

@@ -1,0 +1,131 @@
+"""User-assigned identities and their federated credentials."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+import pytest
+
+from localcloud.testing.arm import GROUP, ArmWorld, error
+
+IDENTITY = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc1-disk"
+ISSUER = "https://hc1oidc.blob.core.windows.net/hc1oidc"
+
+
+def create(world: ArmWorld, **body: object) -> httpx.Response:
+    return world.call("PUT", IDENTITY, {"location": "eastus", **body})
+
+
+def trust(subject: str, issuer: str = ISSUER) -> dict[str, object]:
+    return {"properties": {"issuer": issuer, "subject": subject, "audiences": ["openshift"]}}
+
+
+def credential(name: str) -> str:
+    return f"{IDENTITY}/federatedIdentityCredentials/{name}"
+
+
+def test_an_identity_has_a_principal_of_its_own(world: ArmWorld) -> None:
+    created = create(world, tags={"a": "b"})
+    properties = created.json()["properties"]
+    principal = world.cloud.directory.service_principal(properties["principalId"])
+    assert principal is not None
+    assert created.status_code == 201
+    assert (principal.kind, principal.app_id) == ("ManagedIdentity", properties["clientId"])
+    assert properties["tenantId"] == world.cloud.tenant_id
+    assert created.json()["tags"] == {"a": "b"}
+
+
+def test_an_identitys_id_is_printed_with_lower_case_resourcegroups(world: ArmWorld) -> None:
+    assert create(world).json()["id"] == IDENTITY.replace("resourceGroups", "resourcegroups")
+
+
+def test_writing_an_identity_again_keeps_its_principal(world: ArmWorld) -> None:
+    first = create(world).json()
+    second = create(world, tags={"a": "b"})
+    assert (second.status_code, second.json()["properties"]) == (200, first["properties"])
+    assert world.call("GET", IDENTITY).json()["tags"] == {"a": "b"}
+
+
+def test_an_identity_cannot_move(world: ArmWorld) -> None:
+    create(world)
+    assert error(world.call("PUT", IDENTITY, {"location": "westus"}))[:2] == (409, "InvalidResourceLocation")
+    assert world.call("PUT", IDENTITY, {"location": "East US"}).status_code == 200
+    assert error(world.call("PUT", IDENTITY, {}))[:2] == (400, "LocationRequired")
+
+
+def test_deleting_an_identity_leaves_only_its_role_assignments(world: ArmWorld) -> None:
+    principal_id = create(world).json()["properties"]["principalId"]
+    principal = world.cloud.directory.service_principal(principal_id)
+    assert principal is not None
+    assignment = world.grant(principal, "Reader", GROUP)
+    world.call("PUT", credential("one"), trust("system:serviceaccount:a:b"))
+    deleted, again = world.call("DELETE", IDENTITY), world.call("DELETE", IDENTITY)
+    assert (deleted.status_code, again.status_code) == (200, 204)
+    assert world.cloud.directory.service_principal(principal_id) is None
+    assert world.call("GET", assignment).status_code == 200
+    create(world)
+    assert error(world.call("GET", credential("one")))[:2] == (404, "NotFound")
+
+
+@pytest.mark.parametrize("name", ["ab", "-abc", "a.b.c", "a" * 129])
+def test_an_invalid_identity_name_is_refused(world: ArmWorld, name: str) -> None:
+    path = IDENTITY.replace("hc1-disk", name)
+    assert error(world.call("PUT", path, {"location": "eastus"}))[:2] == (400, "BadRequest")
+
+
+def test_credentials_are_written_one_after_another(world: ArmWorld) -> None:
+    create(world)
+    written = [world.call("PUT", credential(f"fed-{n}"), trust(f"system:serviceaccount:a:{n}")) for n in range(3)]
+    rewritten = world.call("PUT", credential("fed-0"), trust("system:serviceaccount:a:other"))
+    listed = world.call("GET", f"{IDENTITY}/federatedIdentityCredentials").json()["value"]
+    assert [answer.status_code for answer in (*written, rewritten)] == [201, 201, 201, 200]
+    assert [item["name"] for item in listed] == ["fed-0", "fed-1", "fed-2"]
+    assert listed[0]["properties"] == trust("system:serviceaccount:a:other")["properties"]
+
+
+def test_concurrent_writes_to_one_identity_are_refused(world: ArmWorld) -> None:
+    create(world)
+
+    async def at_once() -> list[httpx.Response]:
+        writes = [world.request("PUT", credential(f"fed-{n}"), trust(f"system:serviceaccount:a:{n}")) for n in (1, 2)]
+        return list(await asyncio.gather(*writes))
+
+    assert sorted(answer.status_code for answer in asyncio.run(at_once())) == [201, 409]
+    assert len(world.call("GET", f"{IDENTITY}/federatedIdentityCredentials").json()["value"]) == 1
+
+
+def test_an_issuer_and_subject_are_trusted_once(world: ArmWorld) -> None:
+    create(world)
+    world.call("PUT", credential("one"), trust("system:serviceaccount:a:b"))
+    assert world.call("PUT", credential("two"), trust("system:serviceaccount:a:b")).status_code == 400
+    assert world.call("PUT", credential("two"), trust("system:serviceaccount:a:b", f"{ISSUER}2")).status_code == 201
+
+
+def test_the_twenty_first_credential_is_refused(world: ArmWorld) -> None:
+    create(world)
+    for number in range(20):
+        kind = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
+        world.put(credential(f"fed-{number}"), kind, {"issuer": ISSUER, "subject": f"s{number}", "audiences": ["x"]})
+    refused = world.call("PUT", credential("fed-20"), trust("s20"))
+    rewritten = world.call("PUT", credential("fed-19"), trust("s20"))
+    assert (error(refused)[:2], rewritten.status_code) == ((400, "BadRequest"), 200)
+    assert "at most 20" in refused.text
+
+
+@pytest.mark.parametrize(
+    ("properties", "named"),
+    [
+        ({"issuer": "http://plain"}, "issuer"),
+        ({"subject": ""}, "subject"),
+        ({"audiences": []}, "audiences"),
+        ({"audiences": ["a", "b"]}, "audiences"),
+        ({"audience": "openshift"}, "audience"),
+    ],
+)
+def test_a_malformed_credential_is_refused(world: ArmWorld, properties: dict[str, object], named: str) -> None:
+    create(world)
+    body = {"properties": {"issuer": ISSUER, "subject": "s", "audiences": ["a"], **properties}}
+    answer = world.call("PUT", credential("one"), body)
+    assert error(answer)[:2] == (400, "BadRequest")
+    assert f"'{named}'" in answer.text

@@ -1,0 +1,180 @@
+"""Role assignments behave as Azure's: which are equal, what cannot change, when the principal is looked up."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcloud.azure.shared.faults import NO_DELAYS
+from localcloud.core import clock
+from localcloud.testing.arm import GROUP, ONE, READER, SUBSCRIPTION, TWO, VAULT, ArmWorld, error
+
+CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
+
+
+def definition(guid: str) -> str:
+    return f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{guid}"
+
+
+def path(name: str, scope: str = GROUP) -> str:
+    return f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}"
+
+
+def test_an_assignment_is_created_read_and_deleted(world: ArmWorld) -> None:
+    principal = world.principal().object_id
+    created = world.assign(ONE, principal)
+    read = world.call("GET", path(ONE))
+    deleted = world.call("DELETE", path(ONE))
+    assert [answer.status_code for answer in (created, read, deleted)] == [201, 200, 200]
+    assert created.json() == read.json() == deleted.json()
+    properties = read.json()["properties"]
+    assert (properties["principalId"], properties["scope"]) == (principal, GROUP)
+    assert properties["roleDefinitionId"] == definition(READER)
+    assert world.call("DELETE", path(ONE)).status_code == 204
+    assert error(world.call("GET", path(ONE)))[:2] == (404, "RoleAssignmentNotFound")
+
+
+def test_the_same_grant_under_another_name_is_refused(world: ArmWorld) -> None:
+    principal = world.principal().object_id
+    world.assign(ONE, principal)
+    assert error(world.assign(TWO, principal)) == (
+        409,
+        "RoleAssignmentExists",
+        f"The role assignment already exists. The ID of the existing role assignment is {ONE.replace('-', '')}.",
+    )
+
+
+def test_writing_an_assignment_again_changes_nothing_but_its_description(world: ArmWorld) -> None:
+    principal = world.principal().object_id
+    first = world.assign(ONE, principal)
+    second = world.assign(ONE, principal, description="why")
+    assert (first.status_code, second.status_code) == (201, 200)
+    assert second.json()["properties"]["description"] == "why"
+
+
+@pytest.mark.parametrize("change", ["principal", "role", "scope"])
+def test_an_assignments_principal_and_role_cannot_change(world: ArmWorld, change: str) -> None:
+    principal = world.principal().object_id
+    world.assign(ONE, principal)
+    world.group("other")
+    answer = world.assign(
+        ONE,
+        world.principal().object_id if change == "principal" else principal,
+        CONTRIBUTOR if change == "role" else READER,
+        f"{SUBSCRIPTION}/resourceGroups/other" if change == "scope" else GROUP,
+    )
+    assert error(answer) == (
+        400,
+        "RoleAssignmentUpdateNotPermitted",
+        "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
+    )
+
+
+def test_a_new_principal_is_not_found_unless_its_type_is_sent(tmp_path: Path) -> None:
+    world = ArmWorld(tmp_path, replace(NO_DELAYS, principal_delay=60))
+    principal = world.principal().object_id
+    early = world.assign(ONE, principal, principalType=None)
+    with_type = world.assign(TWO, principal, role=CONTRIBUTOR)
+    with clock.moved_ahead(timedelta(seconds=61)):
+        late = world.assign(ONE, principal, principalType=None)
+    assert error(early)[:2] == (400, "PrincipalNotFound")
+    assert error(early)[2].startswith(
+        f"Principal {principal.replace('-', '')} does not exist in the directory {world.cloud.tenant_id}. "
+    )
+    assert (with_type.status_code, late.status_code) == (201, 201)
+    assert late.json()["properties"]["principalType"] == "ServicePrincipal"
+
+
+def test_a_wrong_principal_type_is_refused(world: ArmWorld) -> None:
+    principal = world.principal().object_id
+    answer = world.assign(ONE, principal, principalType="User")
+    assert error(answer) == (
+        400,
+        "UnmatchedPrincipalType",
+        f"The PrincipalId '{principal.replace('-', '')}' has type 'ServicePrincipal' , which is different from "
+        "specified PrinciaplType 'User'.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("properties", "code"),
+    [
+        ({"roleDefinitionId": definition(ONE)}, "RoleDefinitionDoesNotExist"),
+        ({"principalTyp": "User"}, "InvalidRequestContent"),
+    ],
+)
+def test_a_malformed_assignment_is_refused(world: ArmWorld, properties: dict[str, Any], code: str) -> None:
+    assert error(world.assign(ONE, **properties))[1] == code
+
+
+def test_a_contributor_cannot_assign_roles(world: ArmWorld) -> None:
+    contributor = world.principal(("Contributor", GROUP))
+    body = {"properties": {"principalId": contributor.object_id, "roleDefinitionId": definition(CONTRIBUTOR)}}
+    answer = world.call("PUT", path(ONE), body, caller=contributor)
+    assert "'Microsoft.Authorization/roleAssignments/write'" in error(answer)[2]
+
+
+def test_an_assignment_outlives_its_principal_and_keeps_its_name(world: ArmWorld) -> None:
+    gone = world.principal()
+    world.assign(ONE, gone.object_id)
+    world.cloud.directory.delete_service_principal(gone.object_id)
+    assert world.call("GET", path(ONE)).status_code == 200
+    assert error(world.assign())[1] == "RoleAssignmentUpdateNotPermitted"
+
+
+def test_deleting_a_resource_deletes_its_assignments(world: ArmWorld) -> None:
+    world.create_vault()
+    world.assign(ONE, scope=VAULT)
+    world.call("DELETE", VAULT)
+    world.call("PUT", VAULT, {"location": "eastus", "properties": {"createMode": "recover"}})
+    assert error(world.call("GET", path(ONE, VAULT)))[1] == "RoleAssignmentNotFound"
+
+
+def test_an_assignment_may_lie_on_a_key_but_not_in_an_absent_vault(world: ArmWorld) -> None:
+    world.create_vault()
+    principal = world.principal().object_id
+    on_key = world.assign(ONE, principal, scope=f"{VAULT}/keys/etcd")
+    on_absent = world.assign(TWO, principal, scope=f"{VAULT}-2")
+    assert (on_key.status_code, error(on_absent)[1]) == (201, "ResourceNotFound")
+
+
+def test_a_list_holds_what_lies_at_above_and_below_its_scope(world: ArmWorld) -> None:
+    world.create_vault()
+    principal = world.principal()
+    names = [str(uuid.uuid4()) for _ in range(3)]
+    for name, scope in zip(names, (SUBSCRIPTION, GROUP, VAULT), strict=True):
+        world.assign(name, principal.object_id, scope=scope)
+    world.group("other")
+    world.assign(ONE, principal.object_id, scope=f"{SUBSCRIPTION}/resourceGroups/other")
+
+    def listed(**query: str) -> set[str]:
+        answer = world.call("GET", f"{GROUP}/providers/Microsoft.Authorization/roleAssignments", **query)
+        return {assignment["name"] for assignment in answer.json()["value"]} & {*names, ONE}
+
+    assert listed(**{"$filter": f"principalId eq '{principal.object_id}'"}) == set(names)
+    assert listed(**{"$filter": "atScope()"}) == set(names[:2])
+    mine, upper = (f"assignedTo('{written}')" for written in (principal.object_id, principal.object_id.upper()))
+    for text in (f"atScope() and {mine}", f"atScope() and {upper}", f"{mine} and atScope()"):
+        assert listed(**{"$filter": text}) == set(names[:2])
+    assert listed(**{"$filter": f"atScope() and assignedTo('{uuid.uuid4()}')"}) == set()
+    assert listed() == set(names)
+    assert listed(**{"$filter": f"principalId eq '{uuid.uuid4()}'"}) == set()
+
+
+def test_a_role_is_found_by_guid_and_by_name(world: ArmWorld) -> None:
+    by_guid = world.call("GET", definition(READER)).json()
+    found = world.call(
+        "GET",
+        f"{GROUP}/providers/Microsoft.Authorization/roleDefinitions",
+        **{"$filter": "roleName eq 'Reader'"},
+    ).json()["value"]
+    assert found == [by_guid]
+    assert by_guid["properties"]["permissions"] == [
+        {"actions": ["*/read"], "notActions": [], "dataActions": [], "notDataActions": []}
+    ]
+    assert error(world.call("GET", definition(ONE)))[:2] == (404, "RoleDefinitionDoesNotExist")

@@ -1,0 +1,110 @@
+"""The node's metadata service: tokens for attached identities only, and the real one's refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import httpx
+import jwt
+import pytest
+from azure.core.exceptions import ClientAuthenticationError
+from azure.identity import ClientAssertionCredential, ManagedIdentityCredential
+
+from localcloud.azure.entra.api import app as entra
+from localcloud.azure.imds.api import app
+from localcloud.azure.tenant.resources import EXCHANGE
+from localcloud.testing.arm import ArmWorld
+from localcloud.testing.hosts import Certificates, Serve
+
+VAULT = "https://vault.azure.net"
+
+
+@pytest.fixture
+def imds(world: ArmWorld, serve_plain: Serve, monkeypatch: pytest.MonkeyPatch) -> str:
+    base = serve_plain(app(world.cloud))
+    # azure-identity's own way to another metadata address.
+    monkeypatch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", base)
+    return base
+
+
+def ask(base: str, **parameters: str) -> httpx.Response:
+    query = {"api-version": "2018-02-01", "resource": VAULT, **parameters}
+    return httpx.get(f"{base}/metadata/identity/oauth2/token", params=query, headers={"Metadata": "true"})
+
+
+def description(answer: httpx.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["error_description"]
+
+
+def test_azure_identity_gets_a_vault_token_for_an_attached_identity(world: ArmWorld, imds: str) -> None:
+    principal = world.managed_identity("addon")
+    world.attach(principal)
+
+    token = ManagedIdentityCredential(client_id=principal.app_id).get_token(f"{VAULT}/.default")
+
+    assert world.cloud.tokens.verify(token.token, [VAULT]).object_id == principal.object_id
+
+
+def test_an_identity_that_is_not_attached_is_not_found(world: ArmWorld, imds: str) -> None:
+    world.attach(world.managed_identity("addon"))
+    stranger = world.managed_identity("stranger")
+
+    assert description(ask(imds, client_id=stranger.app_id)) == (400, "Identity not found")
+    with pytest.raises(ClientAuthenticationError):
+        ManagedIdentityCredential(client_id=stranger.app_id).get_token(f"{VAULT}/.default")
+
+
+def test_a_machine_without_identities_finds_none(imds: str) -> None:
+    assert description(ask(imds)) == (400, "Identity not found")
+
+
+def test_an_identity_must_be_named_only_if_several_are_attached(world: ArmWorld, imds: str) -> None:
+    one, two = world.managed_identity("one"), world.managed_identity("two")
+    world.attach(one)
+    assert ask(imds).json()["client_id"] == one.app_id
+
+    world.attach(one, two)
+    assert description(ask(imds))[1].startswith("Multiple user assigned identities exist")
+    assert ask(imds, msi_res_id=str(two.resource_id).upper()).json()["client_id"] == two.app_id
+    assert ask(imds, object_id=one.object_id).json()["client_id"] == one.app_id
+
+
+def test_a_managed_identity_is_the_credential_of_an_application(
+    world: ArmWorld, imds: str, serve: Serve, certificates: Certificates
+) -> None:
+    principal = world.managed_identity("addon")
+    world.attach(principal)
+    application = world.cloud.directory.create_application("app")
+    world.cloud.directory.create_service_principal(application.app_id)
+    trusted = {
+        **{"id": "1", "name": "mi", "subject": principal.object_id, "audiences": [EXCHANGE]},
+        "issuer": f"https://login.microsoftonline.com/{world.cloud.tenant_id}/v2.0",
+    }
+    world.cloud.directory.update(replace(application, federated=(trusted,)))
+
+    def assertion() -> str:
+        return str(ManagedIdentityCredential(client_id=principal.app_id).get_token(f"{EXCHANGE}/.default").token)
+
+    claims = jwt.decode(assertion(), options={"verify_signature": False})
+    with ClientAssertionCredential(
+        world.cloud.tenant_id,
+        application.app_id,
+        assertion,
+        authority=serve(entra(world.cloud)),
+        disable_instance_discovery=True,
+        connection_verify=str(certificates.ca_file),
+    ) as credential:
+        token = credential.get_token(f"{VAULT}/.default").token
+
+    assert (claims["iss"], claims["sub"], claims["ver"]) == (trusted["issuer"], principal.object_id, "2.0")
+    assert world.cloud.tokens.verify(token, [VAULT]).client_id == application.app_id
+
+
+def test_an_application_of_the_tenant_is_a_resource(world: ArmWorld, imds: str) -> None:
+    world.attach(world.managed_identity("addon"))
+    application = world.cloud.directory.create_application("app")
+    world.cloud.directory.create_service_principal(application.app_id)
+
+    assert ask(imds, resource=f"api://{application.app_id}").status_code == 200
+    assert ask(imds, resource=application.app_id).status_code == 200
+    assert ask(imds, resource="api://nobody").status_code == 400

@@ -1,0 +1,139 @@
+"""A request for each refusal of resource groups and networks that `localcloud/COVERAGE.md` lists, by its case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import httpx
+from tests.network_world import (
+    ADDRESS,
+    BALANCER,
+    LINK,
+    MANAGED,
+    NETWORK,
+    SECURITY_GROUP,
+    SUBNET,
+    VNET,
+    ZONE,
+    address_body,
+    balancer_body,
+    in_eastus,
+    link_body,
+    make,
+    subnet_body,
+    vnet_body,
+    zone_body,
+)
+
+from localcloud.testing.arm import SUBSCRIPTION
+from tests.coverage.cloud import CoverageCloud
+
+Provoke = Callable[[CoverageCloud], httpx.Response]
+_OTHER: Final = f"{VNET}/subnets/other"
+_SECOND_ZONE: Final = f"{NETWORK}/privateDnsZones/hc2.example.com"
+
+
+def _refused(method: str, path: str, body: object = None) -> Provoke:
+    """A request after the whole infrastructure was made."""
+
+    def provoke(cloud: CoverageCloud) -> httpx.Response:
+        make(cloud)
+        return cloud.call(method, path, body)
+
+    return provoke
+
+
+def _being_deleted(cloud: CoverageCloud) -> httpx.Response:
+    make(cloud)
+    cloud.put(MANAGED, "Microsoft.Resources/resourceGroups", {"provisioningState": "Deleting"})
+    return cloud.call("PUT", VNET, vnet_body())
+
+
+def _blocked(cloud: CoverageCloud) -> httpx.Response:
+    make(cloud)
+    cloud.group("elsewhere")
+    network = VNET.replace("hc1-infra/providers", "elsewhere/providers")
+    assert cloud.call("PUT", network, vnet_body()).status_code == 201
+    assert cloud.call("PUT", f"{network}/subnets/default", subnet_body()).status_code == 201
+    accepted = cloud.call("DELETE", MANAGED)
+    return cloud.call("GET", httpx.URL(accepted.headers["Location"]).path)
+
+
+def _subnet_in_use(cloud: CoverageCloud) -> httpx.Response:
+    make(cloud)
+    configuration = {"name": "one", "properties": {"subnet": {"id": SUBNET}}}
+    interfaces = "Microsoft.Network/networkInterfaces"
+    cloud.put(f"{MANAGED}/providers/{interfaces}/node-0", interfaces, {"ipConfigurations": [configuration]})
+    return cloud.call("DELETE", SUBNET)
+
+
+def _skus(cloud: CoverageCloud) -> httpx.Response:
+    make(cloud)
+    basic = f"{ADDRESS}-2"
+    cloud.call("PUT", basic, address_body("Basic"))
+    return cloud.call("PUT", f"{BALANCER}-2", balancer_body(f"{BALANCER}-2", basic))
+
+
+def _second_zone(cloud: CoverageCloud) -> httpx.Response:
+    make(cloud)
+    cloud.group("elsewhere")
+    zone = ZONE.replace("hc1-infra/providers", "elsewhere/providers")
+    cloud.call("PUT", zone, zone_body())
+    return cloud.call("PUT", f"{zone}/virtualNetworkLinks/one", link_body())
+
+
+def _second_registration(cloud: CoverageCloud) -> httpx.Response:
+    make(cloud)
+    cloud.call("PUT", LINK, link_body(registers=True))
+    cloud.call("PUT", _SECOND_ZONE, zone_body())
+    return cloud.call("PUT", f"{_SECOND_ZONE}/virtualNetworkLinks/one", link_body(registers=True))
+
+
+def _moved_link(cloud: CoverageCloud) -> httpx.Response:
+    make(cloud)
+    cloud.call("PUT", f"{VNET}-2", vnet_body())
+    return cloud.call("PUT", LINK, link_body(f"{VNET}-2"))
+
+
+def _outbound(**properties: Any) -> dict[str, Any]:
+    return balancer_body(outboundRules=[{"name": "infra", "properties": properties}])
+
+
+_NO_POOL: Final = {"backendAddressPool": {"id": f"{BALANCER}/backendAddressPools/none"}}
+
+NETWORK_REFUSALS: Final[Mapping[str, Provoke]] = {
+    "write in a group that is being deleted": _being_deleted,
+    "group in another location": _refused("PUT", MANAGED, {"location": "westus"}),
+    "resource group's name": _refused("PUT", f"{SUBSCRIPTION}/resourceGroups/dot.", {"location": "eastus"}),
+    "deletion of a group that another one needs": _blocked,
+    "name of a network resource": _refused("PUT", f"{SECURITY_GROUP}-", in_eastus()),
+    "network without addresses": _refused("PUT", VNET, in_eastus()),
+    "range that is none": _refused("PUT", _OTHER, subnet_body("10.0.1.0")),
+    "subnet outside of its network": _refused("PUT", _OTHER, subnet_body("10.1.0.0/24")),
+    "subnets that overlap": _refused("PUT", _OTHER, subnet_body("10.0.0.128/25")),
+    "reference to nothing": _refused(
+        "PUT",
+        BALANCER,
+        _outbound(**_NO_POOL, frontendIPConfigurations=[{"id": f"{BALANCER}/frontendIPConfigurations/infra"}]),
+    ),
+    "deletion of a subnet in use": _subnet_in_use,
+    "deletion of a security group in use": _refused("DELETE", SECURITY_GROUP),
+    "deletion of a public address in use": _refused("DELETE", ADDRESS),
+    "standard address that is not static": _refused(
+        "PUT", f"{ADDRESS}-2", {**in_eastus(publicIPAllocationMethod="Dynamic"), "sku": {"name": "Standard"}}
+    ),
+    "idle timeout out of range": _refused("PUT", f"{ADDRESS}-2", address_body(idleTimeoutInMinutes=3)),
+    "frontend without an address": _refused("PUT", BALANCER, balancer_body(address=None)),
+    "SKUs that differ": _skus,
+    "public address of two load balancers": _refused("PUT", f"{BALANCER}-2", balancer_body(f"{BALANCER}-2")),
+    "outbound rule without a frontend": _refused("PUT", BALANCER, _outbound(**_NO_POOL)),
+    "zone's name": _refused("PUT", f"{NETWORK}/privateDnsZones/example", zone_body()),
+    "zone that is not global": _refused("PUT", _SECOND_ZONE, zone_body("eastus")),
+    "deletion of a zone with links": _refused("DELETE", ZONE),
+    "link to nothing": _refused("PUT", LINK, {"location": "global", "properties": {}}),
+    "network linked twice to a zone": _refused("PUT", f"{LINK}-2", link_body()),
+    "network linked to two zones of a name": _second_zone,
+    "network that registers in two zones": _second_registration,
+    "link to another network": _moved_link,
+}

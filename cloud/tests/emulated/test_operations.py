@@ -1,0 +1,67 @@
+"""How many requests a resource's creation takes: the weights of the benchmark's critical path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from bench.makespan import ARM_OPERATIONS, OPERATIONS
+from emulated.azure_native.provider import AzureNative
+from emulated.azuread.provider import AzureAd
+from identity.credentials.certificate import issue
+from localcloud.core import clock
+from plugin import Secret
+from tests.emulated.plugin_calls import create
+from tests.emulated.test_azure_native import IDENTITY, identity_inputs
+from tests.emulated.test_azuread import APPLICATION, CERTIFICATE, PRINCIPAL
+
+Unique = Callable[[str], str]
+
+
+@contextmanager
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The requests of the plugins while this is open; a refusal, after which they try again, is none."""
+    sent: list[str] = []
+    send = httpx.Client.request
+
+    def counting(self: httpx.Client, method: str, url: str, **options: Any) -> httpx.Response:
+        answer = send(self, method, url, **options)
+        # To look for what is not there yet is a part of azure-native's create.
+        if answer.is_success or method == "GET":
+            sent.append(f"{method} {url}")
+        return answer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(httpx.Client, "request", counting)
+        yield sent
+
+
+def test_graph_resources_take_the_benchmarks_number_of_requests(
+    azuread: AzureAd, unique: Unique, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me = azuread.invoke("azuread:index/getClientConfig:getClientConfig", {})["objectId"]
+    now = clock.now().replace(microsecond=0)
+    issued = issue("test", not_before=now - timedelta(minutes=5), lifetime=timedelta(days=90))
+    with counted(monkeypatch) as sent:
+        _, application = create(azuread, APPLICATION, {"displayName": unique("app"), "owners": [me]})
+    assert len(sent) == OPERATIONS[APPLICATION], sent
+    with counted(monkeypatch) as sent:
+        create(azuread, PRINCIPAL, {"clientId": application.state["clientId"], "owners": [me]})
+    assert len(sent) == OPERATIONS[PRINCIPAL], sent
+    registration = {"applicationId": application.id, "type": "AsymmetricX509Cert"}
+    with counted(monkeypatch) as sent:
+        create(azuread, CERTIFICATE, {**registration, "value": Secret(issued.certificate_pem)})
+    assert len(sent) == OPERATIONS[CERTIFICATE], sent
+
+
+def test_arm_resources_take_the_benchmarks_number_of_requests(
+    azure_native: AzureNative, unique: Unique, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with counted(monkeypatch) as sent:
+        create(azure_native, IDENTITY, identity_inputs(unique("identity")))
+    assert len(sent) == ARM_OPERATIONS, sent

@@ -1,0 +1,96 @@
+"""Tokens of a hosted cluster's service accounts: signed with the cluster's own key, and again before they end."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import jwt
+import pytest
+
+from identity.credentials.service_account_key import make, public_half
+from localcloud.azure.keyvault.secrets import SecretChange, Secrets
+from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.resource_store import Resources
+from localcloud.core import clock
+from localcloud.core.clouds import LocalEnvironment
+from localcloud.core.state_directory import StateDirectory
+from localcloud.kubelet.csi import MountError
+from localcloud.kubelet.hosted_tokens import DRIVER, HostedClusterTokens
+from localcloud.testing.arm import GROUP
+from tests.kubelet_world import ClusterApi, Kubelet, pod
+
+VAULT = "kv-hosted"
+SUBJECT = "system:serviceaccount:kube-system:capi-provider"
+ATTRIBUTES = {
+    "vaultName": VAULT,
+    "secretName": "hc2-sa-signing-key-1",
+    "issuer": "https://hc2oidc.blob.core.windows.net/hc2oidc",
+    "subject": SUBJECT,
+    "audience": "openshift",
+    "path": "token",
+}
+KEY = make(2048)
+
+
+@pytest.fixture
+def state(environment: LocalEnvironment) -> StateDirectory:
+    """A local cloud whose vault has the signing key."""
+    made = StateDirectory(Path(environment.state_dir))
+    made.root.mkdir(exist_ok=True)
+    with closing(made.open_store()) as store:
+        resource_id = f"{GROUP}/providers/Microsoft.KeyVault/vaults/{VAULT}"
+        vault = Vaults(Resources(store)).put({"id": resource_id, "name": VAULT, "properties": {}})
+        Secrets(store).set(vault, "hc2-sa-signing-key-1", KEY, SecretChange())
+        Secrets(store).set(vault, "text", "text", SecretChange())
+    return made
+
+
+def test_a_token_is_what_the_hosted_api_server_would_issue(state: StateDirectory) -> None:
+    path, token = HostedClusterTokens(state).current(ATTRIBUTES)
+    public = public_half(KEY)
+    claims = jwt.decode(token, public.pem, algorithms=["RS256"], audience="openshift", issuer=ATTRIBUTES["issuer"])
+
+    assert path == "token"
+    assert jwt.get_unverified_header(token)["kid"] == public.key_id
+    assert (claims["sub"], claims["aud"], claims["exp"] - claims["nbf"]) == (SUBJECT, ["openshift"], 3600)
+
+
+def test_a_pod_finds_the_token_where_the_sidecar_writes_it(
+    cluster: ClusterApi, kubelet: Kubelet, state: StateDirectory
+) -> None:
+    volume = {"name": "token", "csi": {"driver": DRIVER, "readOnly": True, "volumeAttributes": ATTRIBUTES}}
+    cluster.run(pod("capi", volume))
+
+    token = (kubelet.tree("capi") / "mnt/token/token").read_text()
+
+    assert jwt.decode(token, options={"verify_signature": False})["sub"] == SUBJECT
+
+
+@pytest.mark.parametrize(("after", "is_renewed"), [(2870, False), (2890, True)])
+def test_a_token_is_signed_again_at_four_fifths_of_its_life(
+    state: StateDirectory, monkeypatch: pytest.MonkeyPatch, after: int, is_renewed: bool
+) -> None:
+    held, start = HostedClusterTokens(state), clock.now()
+    monkeypatch.setattr(clock, "now", lambda: start)
+    first = held.current(ATTRIBUTES)
+    monkeypatch.setattr(clock, "now", lambda: start + timedelta(seconds=after))
+
+    assert (held.current(ATTRIBUTES) != first) is is_renewed
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"secretName": "none"}, f"the vault {VAULT} has no signing key none"),
+        ({"vaultName": "none"}, "the vault none has no signing key"),
+        ({"secretName": "text"}, f"the secret text in the vault {VAULT} is not a private key"),
+        ({"subject": "", "path": ""}, "volumeAttributes without subject, path"),
+    ],
+)
+def test_what_cannot_be_signed_holds_the_volume_up(
+    state: StateDirectory, changed: dict[str, str], message: str
+) -> None:
+    with pytest.raises(MountError, match=message):
+        HostedClusterTokens(state).current({**ATTRIBUTES, **changed})

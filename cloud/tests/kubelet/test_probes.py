@@ -1,0 +1,135 @@
+"""Readiness and liveness by HTTP: when a probe succeeds or fails, and what follows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from localcloud.kubelet.client import PODS
+from localcloud.kubelet.http_get import HttpGet, HttpGetter
+from localcloud.kubelet.probes import HttpProbe
+from localcloud.kubelet.selection import condition, is_ready
+from localcloud.testing.hosts import Serve
+from tests.kubelet_world import ClusterApi, Kubelet, Object, ended, pod
+
+
+class ProbeAnswers:
+    """A server whose answer the test decides."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.requests: list[Request] = []
+
+    async def answer(self, request: Request) -> Response:
+        self.requests.append(request)
+        return Response(status_code=self.status, headers={"Location": "/elsewhere"})
+
+    def app(self) -> Starlette:
+        return Starlette(routes=[Route("/{path:path}", self.answer)])
+
+
+def results(statuses: Iterable[int], *, successes: int = 1, failures: int = 1) -> list[tuple[int, bool]]:
+    """Each result of a probe that gets these answers: after how many of them it came, and whether it is a success."""
+    answered = 0
+    found: list[tuple[int, bool]] = []
+    script = iter(statuses)
+
+    class Scripted(HttpGetter):
+        async def status(self, request: HttpGet, timeout: float) -> int:
+            nonlocal answered
+            status = next(script, None)
+            if status is None:
+                raise asyncio.CancelledError
+            answered += 1
+            return status
+
+    probe = HttpProbe("http://127.64.0.1/", {}, 0, 0, 1, successes, failures)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(probe.run(Scripted(), lambda good, _: found.append((answered, good))))
+    return found
+
+
+def test_a_probe_reports_once_when_a_threshold_is_reached() -> None:
+    assert results([200, 200, 500, 500, 500, 200, 200]) == [(1, True), (3, False), (6, True)]
+    assert results([500, 500, 200, 500, 500, 500, 500], failures=3) == [(3, True), (6, False)]
+    assert results([200, 500, 200, 200, 200], successes=2, failures=2) == [(4, True)]
+
+
+@pytest.mark.parametrize(("status", "good"), [(200, True), (204, True), (302, True), (400, False), (503, False)])
+def test_success_is_every_status_below_400(status: int, good: bool) -> None:
+    assert results([status]) == [(1, good)]
+
+
+def probed(url: str, probe: str) -> Object:
+    """A pod with a probe that asks the test's server."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    request = {"host": host, "port": int(port), "path": "/healthz", "httpHeaders": [{"name": "X-Probe", "value": "1"}]}
+    checks = {"httpGet": request, "periodSeconds": 1, "failureThreshold": 1}
+    return pod("web", spec={"restartPolicy": "Always"}, **{probe: checks})
+
+
+@pytest.fixture
+def _short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probes run every 50 ms, for `periodSeconds` is a whole second at least, and none fails by being slow."""
+    of = HttpProbe.of
+
+    def often(pod: Object, container: Object, name: str) -> HttpProbe | None:
+        probe = of(pod, container, name)
+        return probe and replace(probe, period=0.05, timeout=30)
+
+    monkeypatch.setattr(HttpProbe, "of", often)
+
+
+@pytest.mark.usefixtures("_short_periods")
+def test_a_pod_is_ready_as_long_as_its_probe_succeeds(
+    cluster: ClusterApi, kubelet: Kubelet, serve_plain: Serve
+) -> None:
+    answers = ProbeAnswers()
+    answers.status = 503
+    cluster.create(PODS, probed(serve_plain(answers.app()), "readinessProbe"))
+
+    def is_started(web: Object) -> bool:
+        return any(container_status["started"] for container_status in web["status"].get("containerStatuses", []))
+
+    started = cluster.once_pod("web", is_started)
+    assert condition(started, "Ready")["message"] == "containers with unready status: [c]"
+    answers.status = 200
+    cluster.ready("web")
+    answers.status = 503
+    unready = cluster.once_pod("web", lambda web: not is_ready(web))
+
+    assert unready["status"]["containerStatuses"][0]["restartCount"] == 0
+    assert {(request.url.path, request.headers["X-Probe"]) for request in answers.requests} == {("/healthz", "1")}
+
+
+@pytest.mark.usefixtures("_short_periods")
+def test_a_container_whose_liveness_probe_fails_is_restarted(
+    cluster: ClusterApi, kubelet: Kubelet, serve_plain: Serve
+) -> None:
+    answers = ProbeAnswers()
+    cluster.run(probed(serve_plain(answers.app()), "livenessProbe"))
+    (process,) = kubelet.processes()
+
+    answers.status = 500
+    cluster.event("web", "Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 500")
+
+    assert ended(process)
+    cluster.once_pod("web", lambda web: web["status"]["containerStatuses"][0]["restartCount"] >= 1)
+
+
+def test_a_probes_port_may_be_named_and_its_host_is_the_pods() -> None:
+    container = {
+        "ports": [{"name": "metrics", "containerPort": 9090}, {"name": "health", "containerPort": 8080}],
+        "readinessProbe": {"httpGet": {"port": "health", "scheme": "HTTPS", "path": "/readyz"}},
+    }
+
+    probe = HttpProbe.of({"status": {"podIP": "127.64.0.1"}}, container, "readinessProbe")
+
+    assert probe == HttpProbe("https://127.64.0.1:8080/readyz", {}, 0, 10, 1, 1, 3), "Kubernetes' defaults"

@@ -1,0 +1,217 @@
+"""The package `localcloud` by itself, as its README shows it: installed, started, and used by official clients."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from packaging.requirements import Requirement
+
+from localcloud.azure.shared.held import HeldAnswer, HeldDelivery, HeldFaults, HeldReplication
+from localcloud.azure.shared.matching import OPERATIONS, Match
+from localcloud.runtime.seed_file import Seed
+from tests.architecture.source import ROOT, files, imports, is_of_tests
+from tests.coverage.tables import code, codes, matches
+from tools import clients, golang
+
+pytestmark = pytest.mark.slow
+
+SOURCE: Final = ROOT / "localcloud"
+PROJECT: Final[dict[str, Any]] = tomllib.loads((SOURCE / "pyproject.toml").read_text(encoding="utf-8"))
+# What the distributions are called whose modules have another name.
+_MODULES: Final = {"pyjwt": "jwt", "pyyaml": "yaml"}
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of a language in the README."""
+    text = (SOURCE / "README.md").read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def rows(header: str) -> list[list[str]]:
+    """The cells of each row of the README's table below this header."""
+    text = (SOURCE / "README.md").read_text(encoding="utf-8").partition(header)[2]
+    return [row.split("|") for row in text.partition("\n\n")[0].splitlines()[2:]]
+
+
+@dataclass(frozen=True)
+class Package:
+    """The package on a search path of its own, and a working directory without anything of this project."""
+
+    root: Path
+
+    @property
+    def directory(self) -> Path:
+        """Where commands run."""
+        return self.root / "work"
+
+    def run(self, line: str, *searched: Path) -> str:
+        """What a line of shell prints; it must succeed."""
+        foreign = ("LOCALCLOUD_", "IDSTACK_", "AZURE_", "ARM_", "PYTHON")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+        path = [self.root / "bin", *searched, Path(sys.executable).parent, os.environ["PATH"]]
+        variables = {**inherited, "PATH": os.pathsep.join(map(str, path)), "PYTHONPATH": str(self.root / "lib")}
+        done = subprocess.run(
+            ["sh", "-c", line], cwd=self.directory, env=variables, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Package]:
+    """A running local cloud of the package, with the README's first example carried out."""
+    root = tmp_path_factory.mktemp("package")
+    shutil.copytree(SOURCE, root / "lib/localcloud", ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    made = Package(root)
+    made.directory.mkdir()
+    (root / "bin").mkdir()
+    for name, entry in PROJECT["project"]["scripts"].items():
+        module, function = entry.split(":")
+        script = root / "bin" / name
+        script.write_text(f"#!{sys.executable}\nfrom {module} import {function}\n{function}()\n", encoding="utf-8")
+        script.chmod(0o755)
+    (made.directory / "example.py").write_text(blocks("python")[0], encoding="utf-8")
+    (made.directory / "outage.json").write_text(blocks("json")[0], encoding="utf-8")
+    (made.directory / "team.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
+    try:
+        yield made
+    finally:
+        made.run("localcloud stop")
+
+
+def commands(block: str) -> list[tuple[str, str]]:
+    """Each command of a console block, and what it prints."""
+    return [(line, printed) for line, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)]
+
+
+def test_the_readmes_lines_print_what_it_shows(package: Package) -> None:
+    first, *used, last = commands(blocks("console")[0])
+
+    assert first == ("pip install ./localcloud", "")
+    for line, printed in used:
+        assert matches(printed, found := package.run(line)), (line, found)
+    assert last[0] == "localcloud stop --remove"
+    package.run("localcloud stop")
+
+
+def test_a_seed_makes_a_tenant_of_its_own(package: Package) -> None:
+    for line, printed in commands(blocks("console")[1]):
+        assert matches(printed, found := package.run(line)), (line, found)
+
+
+def test_a_held_fault_answers_until_it_is_cleared(package: Package) -> None:
+    package.run("localcloud start")
+    for line, printed in commands(blocks("console")[2]):
+        assert matches(printed, found := package.run(line)), (line, found)
+
+    assert json.loads((package.directory / "held.json").read_text())["answers"][0]["code"] == "Forbidden"
+    assert "(Forbidden) Held by a test." in (package.directory / "errors.txt").read_text()
+    for name in ("held.json", "errors.txt"):
+        (package.directory / name).unlink()
+
+
+def test_what_is_no_fault_is_refused_by_its_place(package: Package) -> None:
+    package.run("localcloud start")
+    wrong = {"answers": [{"service": "dns", "path": "("}], "replication": [{"since": "2026-01-01"}], "more": 1}
+    refused = package.run(f"echo '{json.dumps(wrong)}' | localcloud faults --hold - 2>&1 && false || true")
+
+    places = ["answers[0].service", "answers[0].path", "replication[0].since", "more"]
+    assert [line.split(": ")[:2] for line in refused.splitlines()] == [["held faults", place] for place in places]
+    assert package.run("localcloud faults") == HeldFaults().to_json() + "\n"
+
+
+def test_each_member_of_held_faults_is_in_the_readme() -> None:
+    members = rows("| member | meaning |")
+
+    assert [code(row[1]) for row in members] == [field.name for field in fields(HeldFaults)]
+    shared = {field.name for field in fields(Match)}
+    kinds = {"answers": HeldAnswer, "deliveries": HeldDelivery, "replication": HeldReplication}
+    for row in members:
+        own = {field.name for field in fields(kinds[code(row[1])])} if code(row[1]) in kinds else set()
+        assert own - shared <= set(codes(row[2]))
+
+
+def test_what_a_fault_can_be_about_is_in_the_readme() -> None:
+    assert [code(row[1]) for row in rows("| which requests | meaning |")] == [field.name for field in fields(Match)]
+    assert {code(row[1]): codes(row[2]) for row in rows("| service | operations |")} == {
+        service: list(operations) for service, operations in OPERATIONS.items()
+    }
+
+
+def test_each_key_of_a_seed_is_in_the_readme() -> None:
+    assert [code for row in rows("| key | what it makes |") for code in codes(row[1])] == [
+        str(model_field.alias) for model_field in Seed.model_fields.values()
+    ]
+
+
+def test_azidentity_signs_in(package: Package, tmp_path: Path) -> None:
+    module = tmp_path / "readme"
+    module.mkdir()
+    for name in ("go.mod", "go.sum"):
+        shutil.copy(ROOT / "tests/e2e/azidentity" / name, module)
+    (module / "main.go").write_text(blocks("go")[0], encoding="utf-8")
+    program = golang.build(module)
+    package.run("localcloud start")
+
+    assert package.run(f"localcloud exec -- {program}") == "signed in\n"
+
+
+@pytest.mark.clients
+def test_the_azure_cli_is_signed_in(package: Package) -> None:
+    package.run("localcloud start && localcloud exec -- python example.py")
+    [line] = blocks("azurecli")[0].splitlines()
+
+    assert package.run(f"localcloud exec -- {line}", clients.azure_cli()) == "hello\n"
+
+
+def test_a_removed_local_cloud_leaves_nothing(package: Package) -> None:
+    package.run("localcloud start")
+    line, printed = commands(blocks("console")[0])[-1]
+
+    assert matches(printed, package.run(line))
+    assert sorted(path.name for path in package.directory.iterdir()) == ["example.py", "outage.json", "team.yaml"]
+
+
+def test_the_package_asks_for_what_it_imports_as_the_lock_has_it() -> None:
+    project = PROJECT["project"]
+    asked = [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"]["schemas"])]
+    lines = re.findall(r"^[^#\s]+", (ROOT / "requirements.in").read_text(encoding="utf-8"), re.MULTILINE)
+    locked = {wanted.name: str(wanted) for wanted in map(Requirement, lines)}
+    imported = {module.partition(".")[0] for file in files("localcloud") for _, module in imports(file)}
+
+    assert {requirement.name: str(requirement) for requirement in asked} == {
+        requirement.name: locked[requirement.name] for requirement in asked
+    }
+    assert {_MODULES.get(requirement.name, requirement.name) for requirement in asked} == imported - {
+        *sys.stdlib_module_names,
+        "localcloud",
+    }
+
+
+def test_pip_installs_it_with_all_that_it_needs(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    pip = [str(tmp_path / "venv/bin/pip"), "--quiet", "--disable-pip-version-check", "install", str(SOURCE)]
+    subprocess.run(pip, check=True)
+    made = Package(tmp_path)
+    made.directory.mkdir()
+
+    installed = tmp_path / "venv/bin"
+    try:
+        assert matches(commands(blocks("console")[0])[1][1], made.run("localcloud start", installed))
+    finally:
+        made.run("localcloud stop --remove", installed)
+    own = [file for file in SOURCE.rglob("*") if not is_of_tests(file)]
+    wanted = {file.relative_to(SOURCE) for file in own if file.is_file() and file.suffix != ".pyc"}
+    [packages] = (tmp_path / "venv/lib").glob("*/site-packages/localcloud")
+    assert {file.relative_to(packages) for file in packages.rglob("*") if file.suffix not in {"", ".pyc"}} == wanted
