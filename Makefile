@@ -20,7 +20,7 @@ IDSTACK := exec .venv/bin/idstack
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test slow nightly e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin audit sbom probe-image
+.PHONY: help setup up preview renew recover down test test-cloud slow nightly e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin audit sbom probe-image
 
 # What a stack needs; all other targets are for work on the project itself.
 OF_A_STACK := help|setup|up|preview|renew|recover|down|pin
@@ -59,13 +59,21 @@ SINCE ?= main
 SELECTED = $(if $(filter changed,$(ARGS)),$(or $(shell $(PYTHON) -m tests.changed $(SINCE)),$(error nothing was selected)) )$(filter-out changed,$(ARGS))
 
 # A run starts a thousand interpreters, and each worker rewrites each assertion: compiled once, modules are read.
-test slow nightly kills bench: export PYTHONDONTWRITEBYTECODE :=
+test test-cloud slow nightly kills bench: export PYTHONDONTWRITEBYTECODE :=
 
 test: setup ## Run the tests that every change must pass (ARGS=changed or ARGS=tests/unit for a part); docs/explanation/testing.md lists all
 	@$(PYTHON) -m pytest $(PARALLEL) $(SELECTED)
 
+# In its own folder, where `tests` is the local cloud's: neither side sees the tests of the other.
+CLOUD_SELECTED = $(if $(filter changed,$(ARGS)),$(or $(shell $(PYTHON) -m tests.changed $(SINCE) cloud),tests/test_wall.py) )$(filter-out changed,$(ARGS))
+CLOUD_PYTEST := cd cloud && ../$(PYTHON) -m pytest
+
+test-cloud: setup ## Run the tests of the local cloud, which knows nothing of the program (ARGS=changed or ARGS=tests/kubelet for a part)
+	@$(CLOUD_PYTEST) --numprocesses=auto --maxprocesses=4 --dist=loadscope --durations=5 $(CLOUD_SELECTED)
+
 slow: setup ## Run what is worth a merge besides: clusters of both ways, infrastructure, a rehearsal, a fleet, the probe's image
 	@$(PYTHON) -m pytest $(PARALLEL) -m 'slow and not clients' $(SELECTED)
+	@$(if $(ARGS),,$(CLOUD_PYTEST) -m 'slow and not clients')
 
 nightly: setup ## Run what takes longest for what it proves: other shapes of stacks, disasters, ten renewals, 400 random examples
 	@$(PYTHON) -m pytest $(PARALLEL) -m 'nightly or (hypothesis and not kills)' --hypothesis-profile=deep $(SELECTED)
@@ -75,7 +83,8 @@ e2e: ## The same program on a real kube-apiserver, and what only that can refuse
 	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not slow and not nightly and not kills' $(or $(ARGS),$(E2E))
 
 clients: setup ## Microsoft's clients on the local stack: installs the Azure CLI, libraries for Python and JavaScript, once
-	@$(PYTHON) -m pytest -n 0 -m '' tests/e2e/test_public_names.py localcloud/tests/test_package.py tests/clients $(ARGS)
+	@$(CLOUD_PYTEST) -n 0 -m '' tests/test_package.py tests/clients $(ARGS)
+	@$(if $(ARGS),,$(PYTHON) -m pytest -n 0 -m '' tests/e2e/test_public_names.py tests/clients)
 
 browser: setup ## The page and the drawings of `idstack graph` in Chromium, and their script in ESLint (installs both, once; needs Node)
 	@$(PYTHON) -m pytest -n 0 -m browser tests/browser $(ARGS)
@@ -107,9 +116,10 @@ lint: setup ## Check style, types, unused names, workflows, Go sources and Prome
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
 	@$(PYTHON) -m vulture
+	@cd cloud && ../$(PYTHON) -m mypy && ../$(PYTHON) -m vulture
 	@if command -v go >/dev/null; then go -C tools/actionlint tool actionlint && \
 		go -C tests/e2e/msi-dataplane vet && go -C tests/e2e/azidentity vet && \
-		test -z "$$(gofmt -l tests/e2e tests/clients | tee /dev/stderr)" && \
+		test -z "$$(gofmt -l tests cloud/tests | tee /dev/stderr)" && \
 		$(PYTHON) -m tools.promtool; \
 		else echo "lint: there is no Go on PATH, so workflows, Go sources and Prometheus rules are checked in CI only"; fi
 
@@ -139,9 +149,9 @@ lock: ## Write requirements.txt from requirements.in, the probe image's and the 
 	@$(LOCK) --output-file tools/go/requirements.txt tools/go/requirements.in
 	@$(LOCK) --constraint requirements.txt --output-file $(PROBE_LOCK).txt $(PROBE_LOCK).in
 	@$(LOCK) --output-file tools/audit/requirements.txt tools/audit/requirements.in
-	@$(LOCK) --constraint requirements.txt --output-file localcloud/requirements.txt localcloud/pyproject.toml
-	@$(LOCK) --output-file tests/clients/azure-cli.txt tests/clients/azure-cli.in
-	@$(LOCK) --output-file tests/clients/python.txt tests/clients/python.in
+	@$(LOCK) --constraint requirements.txt --output-file cloud/requirements.txt cloud/pyproject.toml
+	@$(LOCK) --output-file cloud/tests/clients/azure-cli.txt cloud/tests/clients/azure-cli.in
+	@$(LOCK) --output-file cloud/tests/clients/python.txt cloud/tests/clients/python.in
 	@$(LOCK) --constraint requirements.txt --output-file tests/clients/azure-models.txt tests/clients/azure-models.in
 
 audit: setup ## Look for known vulnerabilities in every lock (ARGS=python, go or npm for a part); asks PyPI, vuln.go.dev and npm

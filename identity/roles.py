@@ -1,6 +1,6 @@
 """Azure's built-in roles that the stack assigns or names: the only place of their GUIDs in the program.
 
-`localcloud/azure/roles.yaml` has what each of them grants. Paths are inside openshift/hypershift at 3ee9615 unless a
+`cloud/localcloud/azure/roles.yaml` has what each of them grants. Paths are inside openshift/hypershift at 3ee9615 unless a
 repository is named.
 """
 

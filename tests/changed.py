@@ -1,7 +1,8 @@
-"""Which test files a change can reach: `python -m tests.changed [commit]` prints them (`make test ARGS=changed`).
+"""Which test files a change can reach: `python -m tests.changed [commit] [cloud]` prints them (`ARGS=changed`).
 
 By the imports, which `tests/architecture` keeps in order, and by what imports do not show: the processes that a stack
 starts, a module that is named in a command line, a file that is read. The rules of the architecture read everything.
+The program and the local cloud are a side each: what changes on one side alone is proven by the tests of that side.
 Without a commit it is what has changed since this branch left `main`, and what is not committed yet.
 """
 
@@ -11,24 +12,42 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from tests.architecture.source import ROOT, TESTS, files, imports, is_of_tests, module_of, nodes
+from tests.architecture.source import CLOUD, ROOT, files, imports, module_of, nodes
 
-_ROOMS: Final = (
-    *("__main__", "bench", "components", "emulated", "identity", "localcloud", "ops", "plugin", "policies", "provider"),
-    *("tests", "tools"),
-)
-# What the engine and the local cloud start for a stack of `tests/harness.py`.
-_HARNESS: Final = ROOT / "tests/harness.py"
-_FIXTURES: Final = ROOT / "conftest.py"
-_EMULATED: Final = ("emulated.azure_native", "emulated.azuread", "emulated.kubernetes")
-_STARTED: Final = ("__main__", "localcloud", "ops", "policies", "provider", *_EMULATED)
 # Everything depends on them.
-_EVERYTHING: Final = frozenset({"requirements.txt", "pyproject.toml"})
+_EVERYTHING: Final = frozenset({ROOT / "requirements.txt", ROOT / "pyproject.toml", CLOUD / "pyproject.toml"})
+
+
+@dataclass(frozen=True)
+class Side:
+    """The rooms of one side, its tests among them, and what its tests start without an import.
+
+    `starts` has, for a file of tests, the modules that run as processes of their own.
+    """
+
+    folder: Path
+    rooms: tuple[str, ...]
+    starts: tuple[tuple[Path, tuple[str, ...]], ...]
+
+    @property
+    def tests(self) -> Path:
+        """The folder of its tests."""
+        return self.folder / "tests"
+
+
+PROGRAM: Final = Side(
+    ROOT,
+    ("__main__", "bench", "components", "identity", "ops", "plugin", "policies", "provider", "tests", "tools"),
+    # What the engine starts for a stack of the harness.
+    ((ROOT / "tests/harness.py", ("__main__", "ops", "policies", "provider")),),
+)
+LOCAL_CLOUD: Final = Side(CLOUD, ("emulated", "localcloud", "plugin", "cloud/tests"), ())
 
 
 def reached(changed: Iterable[Path], needs: Mapping[Path, set[Path]]) -> set[Path]:
@@ -45,16 +64,16 @@ def reached(changed: Iterable[Path], needs: Mapping[Path, set[Path]]) -> set[Pat
     return found
 
 
-def reachable(changed: Iterable[Path]) -> list[Path]:
-    """The files of tests that files of the project, changed or deleted, can reach; the folders if they all can."""
+def reachable(changed: Iterable[Path], side: Side = PROGRAM) -> list[Path]:
+    """The files of a side's tests that files of the project, changed or deleted, can reach; their folder if all can."""
     changed = list(changed)
-    if any(file.parent == ROOT and file.name in _EVERYTHING for file in changed):
-        return [*TESTS]
-    sources = _all_sources()
+    if not _EVERYTHING.isdisjoint(changed):
+        return [side.tests]
+    sources = _sources_of(side)
     begun = {source for file in changed for source in _sources(file, sources)}
-    found = reached(begun, _needs())
-    rules = set((ROOT / "tests/architecture").glob("test_*.py"))
-    return sorted(file for file in found | rules if file.name.startswith("test_") and is_of_tests(file))
+    found = reached(begun, _needs(side))
+    rules = set((side.tests / "architecture").glob("test_*.py"))
+    return sorted(file for file in found | rules if file.name.startswith("test_") and file.is_relative_to(side.tests))
 
 
 def _sources(changed: Path, sources: list[Path]) -> Iterator[Path]:
@@ -72,22 +91,23 @@ def _sources(changed: Path, sources: list[Path]) -> Iterator[Path]:
 
 
 @cache
-def _all_sources() -> list[Path]:
-    return [file for room in _ROOMS for file in files(room)]
+def _sources_of(side: Side) -> list[Path]:
+    return [file for room in side.rooms for file in files(room)]
 
 
 @cache
-def _needs() -> dict[Path, set[Path]]:
+def _needs(side: Side) -> dict[Path, set[Path]]:
     """The files that each file needs."""
-    sources = _all_sources()
+    sources = _sources_of(side)
     named = {module_of(file): file for file in sources}
     needs = {file: set(_needed(file, named)) for file in sources}
     for file in sources:
-        if is_of_tests(file):
+        if file.is_relative_to(side.tests):
             needs[file] |= {conftest for conftest in _conftests(file) if conftest in needs and conftest != file}
     # A test imports the types of the fixtures that it uses, so what the fixtures of all need counts for those alone.
-    needs[_FIXTURES] = set()
-    needs[_HARNESS] |= {started for module in _STARTED for started in _run(module, named)}
+    needs[side.tests / "conftest.py"] = set()
+    for file, modules in side.starts:
+        needs[file] |= {started for module in modules for started in _run(module, named)}
     return needs
 
 
@@ -145,12 +165,13 @@ def _git(*arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def main(since: str = "") -> None:
-    """Print the files of tests, one a line."""
-    [base] = _git("merge-base", "HEAD", since or "main")
+def main(since: str = "main", side: str = "") -> None:
+    """Print the files of tests, one a line, each relative to its side's folder."""
+    [base] = _git("merge-base", "HEAD", since)
     listed = [*_git("diff", "--name-only", base), *_git("ls-files", "--others", "--exclude-standard")]
-    for file in reachable(ROOT / item for item in listed):
-        print(file.relative_to(ROOT))
+    chosen = LOCAL_CLOUD if side == "cloud" else PROGRAM
+    for file in reachable((ROOT / item for item in listed), chosen):
+        print(file.relative_to(chosen.folder))
 
 
 if __name__ == "__main__":

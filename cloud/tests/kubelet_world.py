@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import select
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -254,18 +252,6 @@ def states(pod: Object) -> dict[str, dict[str, Any]]:
         container_status["name"]: container_status["state"]
         for container_status in pod.get("status", {}).get("containerStatuses", [])
     }
-
-
-def ended(process: int) -> bool:
-    """Whether the process ends, now or within some seconds."""
-    try:
-        handle = os.pidfd_open(process)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([handle], [], [], _AWAITED_SECONDS)[0])
-    finally:
-        os.close(handle)
 
 
 def _name(document: Object) -> str:

@@ -1,6 +1,6 @@
 """The symptoms that a cluster shows: refusals of the vault, events of mounts, states of pods, conditions.
 
-Refusals: the sources in `localcloud/azure/keyvault/errors.py`, Azure/AzureKeyVault issue 19. Mounts:
+Refusals: the sources in `cloud/localcloud/azure/keyvault/errors.py`, Azure/AzureKeyVault issue 19. Mounts:
 kubernetes-sigs/secrets-store-csi-driver, Azure/secrets-store-csi-driver-provider-azure, azidentity. Conditions:
 openshift/hypershift `api/hypershift/v1beta1/hostedcluster_conditions.go`.
 """

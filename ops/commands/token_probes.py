@@ -23,7 +23,7 @@ from identity.settings.proof_target import proof_target
 from ops.outputs.token_rows import TokenProbe, token_probes
 from ops.stack.errors import CommandError
 
-# The local kubelet's driver, whose volume has a token that it signs (`localcloud/kubelet/hosted_tokens.py`).
+# The local kubelet's driver, whose volume has a token that it signs (`cloud/localcloud/kubelet/hosted_tokens.py`).
 DRIVER: Final = "hosted-cluster-tokens.localcloud"
 # The label of the namespaces of a stack's probes.
 _STACK_LABEL: Final = "idstack/token-probes-of"

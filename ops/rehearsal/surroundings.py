@@ -1,7 +1,7 @@
 """The prerequisites of a stack's first run: the seed of a local cloud, derived from the typed settings.
 
 They are the resources that the configuration names and the stack does not create, as `components/preflight` demands
-them. The documents are those of `localcloud/README.md`.
+them. The documents are those of `cloud/README.md`.
 """
 
 from __future__ import annotations

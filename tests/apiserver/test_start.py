@@ -9,9 +9,8 @@ import signal
 import httpx
 import pytest
 
-from localcloud.testing.running import processes
+from localcloud.testing.running import ended, processes
 from tests.harness import LocalStack
-from tests.kubelet_world import ended
 
 _NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "daemon", "kubelet")
 _PODS = "/api/v1/namespaces/clusters-hc1/pods"

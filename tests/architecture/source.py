@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-TESTS: Final = (ROOT / "tests", ROOT / "cloud/tests")
-"""The program's tests, and those of the local cloud."""
 CLOUD: Final = ROOT / "cloud"
 _CLOUDS: Final = ("emulated", "localcloud")
 
@@ -20,11 +18,6 @@ def files(room: str) -> list[Path]:
     if room == "__main__":
         return [ROOT / "__main__.py"]
     return sorted((CLOUD / room if room in _CLOUDS else ROOT / room).rglob("*.py"))
-
-
-def is_of_tests(file: Path) -> bool:
-    """Whether a file is in a folder of tests."""
-    return any(file.is_relative_to(folder) for folder in TESTS)
 
 
 def module_of(file: Path) -> str:

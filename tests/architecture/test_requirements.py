@@ -17,7 +17,7 @@ WANTED: Final = [
     for line in (ROOT / "requirements.in").read_text(encoding="utf-8").splitlines()
     if line.partition("#")[0].strip()
 ]
-LOCKS: Final = ("requirements.txt", "localcloud/requirements.txt")
+LOCKS: Final = ("requirements.txt", "cloud/requirements.txt")
 
 
 def locked(lock: str) -> list[str]:
@@ -40,7 +40,7 @@ def test_each_requirement_is_pinned_to_a_version_it_allows(wanted: Requirement) 
 
 
 def test_the_local_clouds_lock_has_what_it_asks_for_as_the_program_has_it() -> None:
-    project = tomllib.loads((ROOT / "localcloud/pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "cloud/pyproject.toml").read_text(encoding="utf-8"))["project"]
     own = pins(LOCKS[1])
 
     assert {canonicalize_name(Requirement(dependency).name) for dependency in project["dependencies"]} <= set(own)

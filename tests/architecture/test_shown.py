@@ -29,7 +29,7 @@ def _entries(section: str) -> Mapping[str, str]:
 
 def _path(file: str) -> Path:
     """A file of tests/, or of the tests of the local cloud."""
-    return ROOT / file if file.startswith(("localcloud/", "emulated/")) else ROOT / "tests" / file
+    return ROOT / file if file.startswith("cloud/") else ROOT / "tests" / file
 
 
 _NAMED: Final = sorted(set(_TEST.findall(_TEXT)))

@@ -40,11 +40,11 @@ _SCRIPTS: Final = [
     ROOT / "identity/credentials/Containerfile",
     ROOT / "ops/fleet/workspace/Containerfile",
 ]
-_PYTHON: Final = [*files("tools"), *files("ops"), *files("tests")]
+_PYTHON: Final = [*files("tools"), *files("ops"), *files("tests"), *files("cloud/tests")]
 # What is installed without hashes or runs code of its own, each for a reason.
 _EXCEPTIONS: Final = {
     # Installs `localcloud` of this checkout as a person does who has no lock: that is what it tests.
-    "localcloud/tests/test_package.py",
+    "cloud/tests/test_package.py",
 }
 _REQUIRED: Final = " ".join(WHEELS_ALONE)
 _LOCKS: Final = [file for file in _TRACKED if file.suffix == ".txt" and "uv via" in file.read_text(encoding="utf-8")]
@@ -65,15 +65,15 @@ def scripts_of(file: Path) -> list[str]:
 def test_there_is_something_to_look_at() -> None:
     assert {
         "requirements.txt",
-        "localcloud/requirements.txt",
+        "cloud/requirements.txt",
         "identity/credentials/requirements-probe.txt",
-        "tests/clients/azure-cli.txt",
+        "cloud/tests/clients/azure-cli.txt",
         "tools/go/requirements.txt",
     } <= {name_of(file) for file in _LOCKS}
     assert {f"tools/{tool}/go.mod" for tool in ("pulumi", "language-host", "kubelogin", "actionlint", "promtool")} <= {
         name_of(file) for file in _MODULES
     }
-    assert {"tests/browser/driver/package-lock.json", "tests/clients/javascript/package-lock.json"} <= {
+    assert {"tests/browser/driver/package-lock.json", "cloud/tests/clients/javascript/package-lock.json"} <= {
         name_of(file) for file in _PACKAGE_LOCKS
     }
     assert WHEELS_ALONE == ("--require-hashes", "--only-binary", ":all:")

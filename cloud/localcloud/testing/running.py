@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from localcloud.__main__ import cli
 from localcloud.apiserver.binaries import Binaries
@@ -43,6 +46,7 @@ __all__ = [
     "clock",
     "clouds",
     "daemon",
+    "ended",
     "load_seed",
     "moved_ahead",
     "network",
@@ -51,6 +55,9 @@ __all__ = [
     "running_cloud",
     "write_private",
 ]
+
+
+_AWAITED: Final = 120  # seconds until a process that does not end is a failure
 
 
 @contextmanager
@@ -67,3 +74,15 @@ def running_cloud(state: Path, seed: Path | None = None) -> Iterator[LocalEnviro
         yield LocalEnvironment.from_file(state / "environment.json")
     finally:
         command("stop", "--remove")
+
+
+def ended(process: int) -> bool:
+    """Whether the process ends, now or within some seconds."""
+    try:
+        handle = os.pidfd_open(process)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([handle], [], [], _AWAITED)[0])
+    finally:
+        os.close(handle)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from emulated.azure_native.provider import AzureNative
+from localcloud.testing.plugin_calls import create
 from plugin import Created, Props
-from tests.emulated.plugin_calls import create
 
 GROUP: Final = "azure-native:resources:ResourceGroup"
 NETWORK: Final = "azure-native:network:VirtualNetwork"

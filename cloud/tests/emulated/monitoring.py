@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from emulated.azure_native.provider import AzureNative
 from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
+from localcloud.testing.plugin_calls import create
 from plugin import Props
-from tests.emulated.plugin_calls import create
 
 SETTING: Final = "azure-native:monitor:DiagnosticSetting"
 TOPIC: Final = "azure-native:eventgrid:SystemTopic"

@@ -19,8 +19,8 @@ from localcloud.azure.shared.held import HeldFaults, HeldLag
 from localcloud.core import clock
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.plugin_calls import changes, checked, create, delete, import_by_id, read, refresh, update, urn
 from plugin import UNKNOWN, Created, PluginError, PropertyChange, Props, Secret
-from tests.emulated.plugin_calls import changes, checked, create, delete, import_by_id, read, refresh, update, urn
 
 APPLICATION = "azuread:index/application:Application"
 PRINCIPAL = "azuread:index/servicePrincipal:ServicePrincipal"

@@ -19,11 +19,11 @@ from identity.credentials.certificate import issue
 from localcloud.core import clock
 from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID
 from localcloud.kubernetes.kinds import KINDS
+from localcloud.testing.plugin_calls import checked, create, read, urn
 from plugin import PluginError, Props, Provider, Secret, contains_secret, unwrap
 from tests.coverage.tables import PLUGINS, Row, code, codes, lookup, matches, table, values
 from tests.emulated.infrastructure import INFRASTRUCTURE, infrastructure_inputs
 from tests.emulated.monitoring import MONITORING, monitoring_inputs, vault_inputs
-from tests.emulated.plugin_calls import checked, create, read, urn
 from tests.hosted_clusters import hosted_cluster
 
 Unique = Callable[[str], str]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from emulated.azure_native.provider import AzureNative
+from localcloud.testing.plugin_calls import checked, create, delete, read, refresh, update, urn
 from plugin import PluginError
 from tests.emulated.infrastructure import BALANCER, GROUP, INFRASTRUCTURE, LINK, NETWORK, SUBNET, infrastructure_inputs
-from tests.emulated.plugin_calls import checked, create, delete, read, refresh, update, urn
 
 Unique = Callable[[str], str]
 

@@ -10,8 +10,8 @@ from emulated.kubernetes import resource
 from emulated.kubernetes.provider import Kubernetes
 from localcloud.kubelet.client import CONFIG_MAPS, DEPLOYMENTS
 from localcloud.testing.kubernetes import deployment
+from localcloud.testing.plugin_calls import checked, create, delete, import_by_id, read, refresh, update, urn
 from plugin import UNKNOWN, Created, PluginError, Props
-from tests.emulated.plugin_calls import checked, create, delete, import_by_id, read, refresh, update, urn
 from tests.kubelet_world import NAMESPACE, ClusterApi
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"

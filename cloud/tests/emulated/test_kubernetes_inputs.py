@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from emulated.kubernetes.provider import Kubernetes
+from localcloud.testing.plugin_calls import checked, urn
 from plugin import UNKNOWN, PropertyChange, Props, Secret
 from tests.emulated.conftest import Configured
-from tests.emulated.plugin_calls import checked, urn
 from tests.kubelet_world import NAMESPACE
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"

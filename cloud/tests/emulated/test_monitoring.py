@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from emulated.azure_native.provider import AzureNative
+from localcloud.testing.plugin_calls import create, import_by_id, refresh, urn
 from plugin import PluginError
 from tests.emulated.monitoring import ACTION_GROUP, ALERTS, MONITORING, SETTING, WORKSPACE, monitoring_inputs
-from tests.emulated.plugin_calls import create, import_by_id, refresh, urn
 
 Unique = Callable[[str], str]
 

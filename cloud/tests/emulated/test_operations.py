@@ -15,8 +15,8 @@ from emulated.azure_native.provider import AzureNative
 from emulated.azuread.provider import AzureAd
 from identity.credentials.certificate import issue
 from localcloud.core import clock
+from localcloud.testing.plugin_calls import create
 from plugin import Secret
-from tests.emulated.plugin_calls import create
 from tests.emulated.test_azure_native import IDENTITY, identity_inputs
 from tests.emulated.test_azuread import APPLICATION, CERTIFICATE, PRINCIPAL
 

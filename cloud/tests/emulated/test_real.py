@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from emulated.real import NotAPluginError, version
 from identity.credentials.key_material import parse
 from localcloud.core.clouds import LocalEnvironment
-from tests.emulated.plugin_executables import write_plugin
+from localcloud.testing.plugin_executables import write_plugin
 from tests.source import PACKAGES
 
 _REAL: Final = PACKAGES / "emulated/bin/real"

@@ -15,7 +15,8 @@ from localcloud.core.clouds import LocalEnvironment
 from localcloud.kubelet.client import CONFIG_MAPS, PODS, SECRETS
 from localcloud.kubelet.selection import is_ready
 from localcloud.testing.kubernetes import config_map, secret
-from tests.kubelet_world import NAMESPACE, ClusterApi, Kubelet, Object, ended, pod, running, states
+from localcloud.testing.running import ended
+from tests.kubelet_world import NAMESPACE, ClusterApi, Kubelet, Object, pod, running, states
 
 SCRATCH = {"name": "v", "emptyDir": {}}
 

@@ -8,7 +8,8 @@ from localcloud.kubelet.client import DEPLOYMENTS, PODS, REPLICA_SETS
 from localcloud.kubelet.replica_sets import REVISION
 from localcloud.kubelet.selection import condition, controller_of, is_ready
 from localcloud.testing.kubernetes import deployment
-from tests.kubelet_world import ClusterApi, Kubelet, Object, csi_volume, ended, running
+from localcloud.testing.running import ended
+from tests.kubelet_world import ClusterApi, Kubelet, Object, csi_volume, running
 
 
 def web(replicas: int = 1, *, version: str = "1", strategy: str = "RollingUpdate", **pod: Any) -> Object:

@@ -17,7 +17,8 @@ from localcloud.kubelet.http_get import HttpGet, HttpGetter
 from localcloud.kubelet.probes import HttpProbe
 from localcloud.kubelet.selection import condition, is_ready
 from localcloud.testing.hosts import Serve
-from tests.kubelet_world import ClusterApi, Kubelet, Object, ended, pod
+from localcloud.testing.running import ended
+from tests.kubelet_world import ClusterApi, Kubelet, Object, pod
 
 
 class ProbeAnswers:

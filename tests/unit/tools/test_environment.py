@@ -17,6 +17,7 @@ from tools.steps import ROOT, SetupError
 def interpreter(machine: Machine) -> None:
     """The environment has a Python already."""
     machine.add(machine.venv / "bin/python")
+    (machine.venv / "lib/python3/site-packages").mkdir(parents=True)
 
 
 def test_uv_comes_first_and_a_second_run_runs_nothing(machine: Machine) -> None:
@@ -72,6 +73,11 @@ def test_what_the_program_imports_is_compiled(machine: Machine) -> None:
     modules = ("keyvault/vault.py", "network/__init__.py", "datafactory/factory.py", "__init__.py", "_utilities.py")
     assert [module for module in modules if others.search(f"lib/pulumi_azure_native/{module}")] == [modules[2]]
     assert not others.search("lib/pulumi_kubernetes/core/v1/pod.py")
+
+
+def test_the_local_cloud_is_importable_as_an_editable_install_is(machine: Machine) -> None:
+    environment.ensure()
+    assert (machine.venv / "lib/python3/site-packages/localcloud.pth").read_text() == f"{ROOT / 'cloud'}\n"
 
 
 def test_an_environment_that_lost_its_python_is_made_again(machine: Machine) -> None:
