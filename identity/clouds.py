@@ -30,8 +30,8 @@ LOCAL_ENVIRONMENT_VARIABLE: Final = "IDSTACK_LOCAL_ENVIRONMENT"
 class LocalEnvironment:
     """The local cloud's endpoints: the content of `environment.json` and of `idstack local env --json`.
 
-    The local cloud writes it (`cloud/localcloud/core/clouds.py`), with the same members in camel case. Endpoints are URLs
-    without a trailing slash, but for `authority_host`, which has one; the rest are absolute paths and UUIDs.
+    The local cloud writes it (`cloud/localcloud/core/clouds.py`), with the same members in camel case. Endpoints are
+    URLs without a trailing slash, but for `authority_host`, which has one; the rest are absolute paths and UUIDs.
     """
 
     authority_host: str

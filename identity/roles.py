@@ -1,7 +1,7 @@
 """Azure's built-in roles that the stack assigns or names: the only place of their GUIDs in the program.
 
-`cloud/localcloud/azure/roles.yaml` has what each of them grants. Paths are inside openshift/hypershift at 3ee9615 unless a
-repository is named.
+`cloud/localcloud/azure/roles.yaml` has what each of them grants. Paths are inside openshift/hypershift at 3ee9615
+unless a repository is named.
 """
 
 from __future__ import annotations

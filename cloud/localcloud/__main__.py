@@ -1,5 +1,5 @@
 """`python -m localcloud`, or `idstack local`: start, stop, run, env, exec, shell, requests, contents, seed, faults,
-issue-msi, recover, kubelet.
+issue-msi, pods, recover, kubelet.
 
 Each may be repeated. Messages name the program as it was started.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sys
 from collections import deque
 from collections.abc import Sequence
 from contextlib import closing
@@ -312,6 +313,20 @@ def _run(context: typer.Context, command: Sequence[str], secret: str | None) -> 
     if code == client_environment.NOT_FOUND:
         typer.echo(f"{command[0]}: not found", err=True)
     return code
+
+
+@cli.command()
+def pods(context: typer.Context, group: Annotated[str, typer.Argument(help="Any name, a stack's.")]) -> None:
+    """Run the pods of the Namespaces and Deployments on standard input, a JSON list, in place of the group's last."""
+    from localcloud.runtime.pods import apply
+
+    _environment(context)
+    try:
+        apply(context.obj, group, json.load(sys.stdin))
+    except NotAppliedError as error:
+        raise _failure(str(error)) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise _failure(f"standard input is not a JSON list of Namespaces and Deployments: {error!r}") from None
 
 
 @cli.command("issue-msi")

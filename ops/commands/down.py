@@ -6,7 +6,6 @@ from functools import partial
 
 import typer
 
-from ops.commands import token_probes
 from ops.commands.local_start import start_local_cloud
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, own_options
 from ops.guards.control_planes import require_no_control_plane
@@ -46,12 +45,12 @@ def down(
 
 def _remove_local(engine: Engine, screen: Screen, arguments: list[str]) -> list[str]:
     """Remove the stack, and the local cloud if it has no other stacks; returns the names of those."""
-    environment = start_local_cloud(screen)
+    start_local_cloud(screen)
     screen.step("pulumi destroy")
     engine.prepare()
     refuse_half_moves(engine)
     require_no_control_plane(engine, partial(_warn, screen))
-    token_probes.remove(environment, engine.stack)
+    local_cloud.play(engine.stack, (), output=screen.output)
     engine.destroy(arguments)
     engine.remove()
     if others := engine.siblings():

@@ -15,7 +15,7 @@ from ops.stack.environment import LOCAL_STACK, ROOT, local_paths
 from ops.stack.errors import CommandError
 
 _OF_A_RUNNING_CLOUD: Final = frozenset(
-    {"env", "exec", "shell", "seed", "faults", "requests", "contents", "issue-msi", "recover"}
+    {"env", "exec", "shell", "seed", "faults", "requests", "contents", "issue-msi", "pods", "recover"}
 )
 
 

@@ -27,12 +27,12 @@ from ops.commands.options import (
     own_options,
     policy_pack,
 )
-from ops.commands.token_probes import apply, remove
+from ops.commands.token_probes import deployments
 from ops.guards.infra_ids import refuse_duplicates
 from ops.outputs.rows import Row, has_probes, rows
 from ops.outputs.tables import sign_ins, tokens, with_caption
 from ops.outputs.token_rows import TokenProbe, TokenRow, token_probes, token_rows
-from ops.stack import plugins
+from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK
 from ops.stack.errors import CommandError
@@ -77,7 +77,7 @@ def up(
         _show(engine, screen)
         return
     outputs = engine.outputs()
-    accounts = _play_control_planes(engine, environment, outputs)
+    accounts = _play_control_planes(engine, outputs, screen)
     if not accounts and not has_probes(outputs):
         screen.step("credentials: HyperShift's operators create the pods, so there are no probes")
         _show(engine, screen)
@@ -146,12 +146,11 @@ def _show(engine: Engine, screen: Screen) -> None:
     show(engine, screen)
 
 
-def _play_control_planes(engine: Engine, environment: LocalEnvironment, outputs: StackOutputs[str]) -> list[TokenProbe]:
+def _play_control_planes(engine: Engine, outputs: StackOutputs[str], screen: Screen) -> list[TokenProbe]:
     """Run probes for the control planes of clusters with workload identities; returns them."""
-    if token_probes(outputs):
-        return apply(environment, engine.stack, settings_of(engine), outputs)
-    remove(environment, engine.stack)
-    return []
+    probes, documents = deployments(settings_of(engine), outputs) if token_probes(outputs) else ([], [])
+    local_cloud.play(engine.stack, documents, output=screen.output)
+    return probes
 
 
 def _wait_until_green(read: Callable[[], ProbeRows], console: Console) -> ProbeRows:

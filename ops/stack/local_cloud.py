@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
 from ops.stack.chosen_stack import stack_names
@@ -25,19 +26,25 @@ PLACEHOLDER: Final = LocalEnvironment(
 )
 
 
-def run(arguments: Sequence[str], *, output: int | None = None, directory: Path = ROOT) -> int:
+def run(arguments: Sequence[str], *, output: int | None = None, directory: Path = ROOT, text: str | None = None) -> int:
     """Run the local cloud's program as `idstack local` in a directory; returns its exit code.
 
-    `output` is a file descriptor for its standard output, the caller's by default.
+    `output` is a file descriptor for its standard output, the caller's by default; `text` its standard input.
     """
     command = [sys.executable, "-c", _PROGRAM, *arguments]
     environment = {**variables(LOCAL_STACK), STATE_DIRECTORY_VARIABLE: str(local_paths().state)}
-    return subprocess.run(command, cwd=directory, env=environment, stdout=output).returncode
+    return subprocess.run(command, cwd=directory, env=environment, stdout=output, input=text, text=True).returncode
 
 
-def do(*arguments: str, output: int) -> None:
+def play(stack: str, documents: Sequence[Mapping[str, Any]], *, output: int) -> None:
+    """Run these Deployments in the stack's local cloud, in place of those of the last call; raises CommandError."""
+    if documents or (local_paths().state / f"pods/{stack}.json").exists():
+        do("pods", stack, output=output, text=json.dumps(documents))
+
+
+def do(*arguments: str, output: int, text: str | None = None) -> None:
     """Run a step that must succeed; raises CommandError if it does not."""
-    if code := run(arguments, output=output):
+    if code := run(arguments, output=output, text=text):
         message = f"`idstack local {' '.join(arguments)}` ended with code {code}; the reason is printed above"
         if arguments == ("start",) and (kind := os.environ.get(_CLUSTER_VARIABLE)):
             # The local cloud, a separate package, does not know `make`.

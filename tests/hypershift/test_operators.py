@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
 from identity.credentials.directory_watch import DirectoryWatch
-from localcloud.testing.running import StateDirectory, request_log
+from localcloud.testing.running import StateDirectory, read_requests
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack, running_stack
 from tests.hypershift.management_cluster import (
@@ -197,7 +197,7 @@ class Steps:
 
     def _requests(self, since: str = "") -> set[tuple[str, str, int]]:
         """Method, path and status of what clients in Go have asked since a time (RFC 3339)."""
-        log = request_log.read(StateDirectory(self.stack.state).requests_file)
+        log = read_requests(StateDirectory(self.stack.state).requests_file)
         found = [request for request in log if request.time >= since and "azsdk-go" in request.client]
         return {(request.method, request.path.lower(), request.status) for request in found}
 

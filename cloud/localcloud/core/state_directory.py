@@ -114,6 +114,10 @@ class StateDirectory:
         """The owner's credential; created at the first sign-in as the owner."""
         return self.run / "owner.pem"
 
+    def pods(self, group: str) -> Path:
+        """The paths of the objects that `pods` applied for a group, JSON; not there for a group that has none."""
+        return self.root / "pods" / f"{group}.json"
+
     def log(self, name: str) -> Path:
         """The output of the process of this name (`daemon`, `kubelet`, `kube-apiserver`)."""
         return self.root / f"{name}.log"

@@ -56,7 +56,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Commands of the local cloud, noted instead of run."""
     noted: list[str] = []
 
-    def run(arguments: Sequence[str], *, output: int | None = None) -> int:
+    def run(arguments: Sequence[str], **_: object) -> int:
         noted.append(" ".join(arguments))
         return 0
 

@@ -1,0 +1,95 @@
+"""`localcloud pods`: the pods of a group come, change and go with what the group asks for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from localcloud.apiserver.apply import NotAppliedError
+from localcloud.core.clouds import LocalEnvironment
+from localcloud.core.state_directory import StateDirectory
+from localcloud.kubernetes.kubeconfig import connection
+from localcloud.runtime.pods import apply
+from localcloud.testing.kubernetes import RunningApi, deployment, write_kubeconfig
+from tests.source import PACKAGES
+
+
+def group(*names: str) -> list[dict[str, Any]]:
+    """A namespace, and a Deployment in it for each name."""
+    placed = [
+        {**made, "metadata": {**made["metadata"], "namespace": "clusters-hc2"}} for made in map(deployment, names)
+    ]
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "clusters-hc2"}}, *placed] if names else []
+
+
+@pytest.fixture
+def state(api: RunningApi, tmp_path: Path) -> StateDirectory:
+    """Of a local cloud whose Kubernetes API is the test's."""
+    made = StateDirectory(tmp_path / "state")
+    made.run.mkdir(parents=True)
+    write_kubeconfig(made.kubeconfig, api.server, api.ca_file)
+    return made
+
+
+def deployed(state: StateDirectory) -> list[str]:
+    """The Deployments in living namespaces."""
+    to = connection(str(state.kubeconfig))
+    with httpx.Client(base_url=to.server, headers=to.headers, verify=to.verification(), trust_env=False) as http:
+        listed = http.get("/apis/apps/v1/deployments").raise_for_status().json()["items"]
+        alive = {item["metadata"]["name"] for item in http.get("/api/v1/namespaces").raise_for_status().json()["items"]}
+    return sorted(item["metadata"]["name"] for item in listed if item["metadata"]["namespace"] in alive)
+
+
+def test_what_a_group_asks_for_no_more_goes(state: StateDirectory) -> None:
+    apply(state, "local", group("one", "two"))
+    apply(state, "local", group("two"))
+    assert deployed(state) == ["two"]
+
+    apply(state, "local", [])
+    assert deployed(state) == []
+
+
+def test_another_groups_pods_stay(state: StateDirectory) -> None:
+    apply(state, "other", group("one"))
+    apply(state, "local", group("two")[1:])
+    apply(state, "local", [])
+
+    assert deployed(state) == ["one"]
+
+
+def test_what_somebody_deleted_meanwhile_is_no_error(state: StateDirectory) -> None:
+    apply(state, "local", group("one"))
+    apply(state, "other", group("one"))
+    apply(state, "other", [])
+    apply(state, "local", [])
+
+    assert deployed(state) == []
+
+
+def test_what_a_refused_call_had_applied_goes_with_the_next(state: StateDirectory, api: RunningApi) -> None:
+    bad = {**group("two")[1], "spec": {}}
+    with pytest.raises(NotAppliedError, match=r"^PATCH /apis/apps/v1/.*/deployments/two at .* 422"):
+        apply(state, "local", [*group("one"), bad])
+    assert deployed(state) == ["one"]
+
+    apply(state, "local", [])
+    assert deployed(state) == []
+
+
+def test_the_command_reads_standard_input_and_refuses_what_it_cannot_place(local_cloud: LocalEnvironment) -> None:
+    command = [sys.executable, "-m", "localcloud", "--state-dir", local_cloud.state_dir, "pods", "test"]
+
+    def run(text: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=PACKAGES, input=text, capture_output=True, text=True, check=False)
+
+    assert run("[]").returncode == 0
+    for text in ("{", '{"kind": "Deployment"}', json.dumps([{"kind": "Pod", "metadata": {"name": "one"}}])):
+        refused = run(text)
+        assert refused.returncode == 1
+        assert "is not a JSON list of Namespaces and Deployments" in refused.stderr
