@@ -15,7 +15,7 @@ from identity.credentials.document_parser import DATES, DocumentParser
 from identity.naming import VAULT_TYPE, ArmId, parse_arm_id, subscription_id
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
 from ops.stack.errors import CommandError
-from ops.world import managed_identities, vault_secrets
+from ops.world.azure import federated_credentials, managed_identities_within, read_vault_secret
 
 _PEM_BEGINS: Final = b"-----BEGIN"
 
@@ -131,7 +131,7 @@ def _application(azure: AzureClient, client_id: str) -> FoundApplication | None:
 
 
 def _remarks(azure: AzureClient, vault_id: str, identity: ScriptIdentity) -> Iterator[str]:
-    secret = vault_secrets.read_one(azure, vault_id, identity.secret_name)
+    secret = read_vault_secret(azure, vault_id, identity.secret_name)
     if secret is None:
         yield "no such secret"
         return
@@ -161,7 +161,7 @@ def _remarks(azure: AzureClient, vault_id: str, identity: ScriptIdentity) -> Ite
 def _managed_identities(
     azure: AzureClient, subscription: str, client_ids: Mapping[str, str]
 ) -> Iterator[tuple[str, FoundIdentity]]:
-    existing = managed_identities.within(azure, subscription_id(subscription))
+    existing = managed_identities_within(azure, subscription_id(subscription))
     by_client_id = {identity.client_id.lower(): identity for identity in existing}
     for field, client_id in client_ids.items():
         if identity := by_client_id.get(client_id):
@@ -173,7 +173,7 @@ def _managed_identities(
                     principal_id=identity.principal_id,
                     federated={
                         (identity.issuer, identity.subject): identity.name
-                        for identity in managed_identities.federated(azure, identity.id)
+                        for identity in federated_credentials(azure, identity.id)
                     },
                 ),
             )

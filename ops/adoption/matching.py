@@ -16,7 +16,7 @@ from ops.recovery.finders import Finders
 from ops.recovery.orphans import ids, shown
 from ops.stack.errors import CommandError
 from ops.stack.state import Plan, StateResource, name_of
-from ops.world import role_assignments
+from ops.world.azure import named_role_assignments, role_assignments_at, role_definition
 from ops.world.ownership import KEY_VAULT_USER, Ownership
 
 _ADOPTED: Final = frozenset(
@@ -128,7 +128,7 @@ class _Matcher:
     def _role(self, resource: StateResource, owner: str, inputs: Mapping[str, Any]) -> Match:
         scope, role = inputs["scope"], _last(inputs["roleDefinitionId"])
         principal = inputs.get("principalId") or self._principal(owner)
-        assignment = role_assignments.named(self._azure, scope, inputs["roleAssignmentName"])
+        assignment = named_role_assignments(self._azure, scope, inputs["roleAssignmentName"])
         if assignment is not None:
             is_other = principal is not None and assignment.principal_id.lower() != principal.lower()
             if is_other and self._principal_exists(assignment):
@@ -144,13 +144,13 @@ class _Matcher:
         if principal is None:
             return Match(resource, owner, None)
         # Azure refuses a second assignment of the same role to the same principal at the same scope.
-        for other in role_assignments.at(self._azure, scope, f"principalId eq '{principal}'"):
+        for other in role_assignments_at(self._azure, scope, f"principalId eq '{principal}'"):
             if other.scope.lower() == scope.lower() and other.role == role:
                 return Match(resource, owner, other.id, "another name")
         return Match(resource, owner, None)
 
     def _role_name(self, scope: str, guid: str) -> str:
-        definition = role_assignments.definition(self._azure, scope, guid)
+        definition = role_definition(self._azure, scope, guid)
         if definition is None:
             return guid
         return f'{"the custom role " if definition.is_custom else ""}"{definition.name}"'

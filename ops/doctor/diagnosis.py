@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from ops.doctor.model.check import Check, Place, Stage, WholeStack
-from ops.world.parts import Part
-from ops.world.seen import NotReadError
+from ops.world.seen import NotReadError, Part
 from ops.world.stack_world import StackWorld
 
 

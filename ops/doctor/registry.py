@@ -20,7 +20,7 @@ from ops.doctor.checks import (
     volume,
 )
 from ops.doctor.model.check import Check, Stage
-from ops.world.parts import Part
+from ops.world.seen import Part
 from ops.world.selection import Selection
 
 CHECKS: Final[tuple[Check, ...]] = (

@@ -15,8 +15,8 @@ from identity.credentials import rfc3339
 from identity.naming import VAULT_TYPE, owner_mark, resource_group_id, resource_id, secret_id
 from identity.plugin_schema import VaultAddress
 from ops.stack.errors import CommandError
-from ops.world import vault_secrets
 from ops.world.adoption_guard import owner_of_application
+from ops.world.azure import read_vault_secrets
 from ops.world.kubernetes_objects import KubernetesObjects
 
 Inputs: TypeAlias = Mapping[str, Any]
@@ -191,7 +191,7 @@ class Finders:
 
     def _delivered(self) -> set[str]:
         """Thumbprints of the certificates in the stack's vault."""
-        secrets = [] if self._vault_id is None else vault_secrets.read(self._azure, self._vault_id)
+        secrets = [] if self._vault_id is None else read_vault_secrets(self._azure, self._vault_id)
         return {secret.thumbprint for secret in secrets if secret.thumbprint is not None}
 
     def _service_principal(self, inputs: Inputs) -> str | None:

@@ -10,7 +10,7 @@ from identity.azure.client import AzureClient
 from identity.azure.registered_certificates import registered_at
 from ops.renewal.renewable import RenewedType
 from ops.stack.state import StateResource, name_of
-from ops.world import vault_secrets
+from ops.world.azure import read_vault_secret
 
 
 def message(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]:
@@ -48,6 +48,6 @@ def _of(azure: AzureClient, schedule: StateResource, resources: Sequence[StateRe
     missing = [certificate for certificate in certificates if certificate["outputs"]["keyId"].lower() not in known]
     if not missing:
         return
-    secret = vault_secrets.read_one(azure, inputs["vaultId"], inputs["secretName"])
+    secret = read_vault_secret(azure, inputs["vaultId"], inputs["secretName"])
     delivered = None if secret is None else secret.thumbprint
     yield from (certificate for certificate in missing if certificate["outputs"]["thumbprint"] != delivered)

@@ -13,7 +13,7 @@ from identity.azure.client import AzureClient, AzureObject
 from identity.azure.records import ManagedIdentityRecord
 from identity.azure.registered_certificates import RegisteredKey, registered
 from ops.sweep.model import CERTIFICATE, LeftOver, Swept
-from ops.world import managed_identities
+from ops.world.azure import federated_credentials
 
 _NOT_OURS: Final = "this program did not add it"
 _FEDERATED: Final = "federatedIdentityCredentials"
@@ -52,7 +52,7 @@ def of_managed_identities(
     Raises AzureRefusedError.
     """
     for identity in identities:
-        for credential in managed_identities.federated(azure, identity.id):
+        for credential in federated_credentials(azure, identity.id):
             if not is_named(credential.id):
                 yield _federated(credential.id, identity.name, credential.name, credential.subject, credential.issuer)
 

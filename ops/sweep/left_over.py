@@ -29,8 +29,8 @@ from identity.naming import (
 from identity.settings import Settings
 from ops.sweep import added_credentials, machines, registrations
 from ops.sweep.model import CERTIFICATE, LeftOver, Swept
-from ops.world import managed_identities, role_assignments, vault_secrets
 from ops.world.adoption_guard import owner_of_application
+from ops.world.azure import managed_identities_within, read_vault_secrets, role_assignments_at
 from ops.world.stacks import COMPONENTS, Stacks
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ def find(
     """
     tagged = azure.directory_objects("/applications", f"tags/any(t:startswith(t,'{stack_tag(project, '')}'))")
     named, unnamed = _partition(tagged, lambda application: stacks.mention(application["id"], application["appId"]))
-    secrets = [] if vault_id is None else vault_secrets.read(azure, vault_id)
+    secrets = [] if vault_id is None else read_vault_secrets(azure, vault_id)
     applications = list(_applications(azure, project, stacks, unnamed))
     named_identities, unnamed_identities = _partition(
         _tagged_identities(azure, settings, project), lambda identity: stacks.mention(identity.id, identity.client_id)
@@ -144,7 +144,7 @@ def _applications(
 def _tagged_identities(azure: AzureClient, settings: Settings, project: str) -> list[ManagedIdentityRecord]:
     """Managed identities with our tag, in the stack's resource group."""
     group = resource_group_id(settings.subscription_id, settings.resource_group)
-    identities = managed_identities.within(azure, group)
+    identities = managed_identities_within(azure, group)
     return [identity for identity in identities if identity.tags.get(STACK_TAG, "").startswith(stack_tag(project, ""))]
 
 
@@ -180,7 +180,7 @@ def _issuers(azure: AzureClient, settings: Settings, stacks: Stacks) -> Iterator
             continue
         scope = resource_id(settings.subscription_id, settings.resource_group, _ACCOUNTS, resource["name"])
         ours = role_assignment_name(resource["name"], DEPLOYER_COMPONENT, scope)
-        if any(assignment.name.lower() == ours for assignment in role_assignments.at(azure, scope)):
+        if any(assignment.name.lower() == ours for assignment in role_assignments_at(azure, scope)):
             reason = "a stack created it for an OIDC issuer, and no stack has it"
             yield LeftOver(Swept.STORAGE_ACCOUNT, resource["id"], resource["name"], reason, _ISSUER_STAYS)
 
@@ -199,7 +199,7 @@ class _Known:
         """The leftovers at and below the scopes where the stack assigns roles, each once."""
         assignments: dict[str, RoleAssignmentRecord] = {}
         for scope in dict.fromkeys(role.scope for role in assigned(settings)):
-            for assignment in role_assignments.at(self._azure, scope):
+            for assignment in role_assignments_at(self._azure, scope):
                 # The list includes scopes above.
                 if f"{assignment.scope}/".lower().startswith(f"{scope}/".lower()):
                     assignments[assignment.id.lower()] = assignment

@@ -8,13 +8,15 @@ from typing import Any, Final
 
 from identity import resource_types
 from identity.azure.client import AzureClient
-from identity.azure.errors import AzureRefusedError
+from identity.azure.errors import AccessError, AzureRefusedError
 from identity.azure.records import RoleAssignmentRecord
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
 from ops.access.azure import deployer
 from ops.stack.engine import Engine
-from ops.world import role_assignments
+from ops.stack.errors import CommandError
+from ops.stack.existing import ObstacleError
+from ops.world.azure import read_role_assignment
 from ops.world.stacks import Stacks
 
 _API_VERSIONS: Final[Mapping[str, str]] = {
@@ -54,7 +56,7 @@ class AdoptionGuard:
         ):
             return None
         if type_token == resource_types.ROLE_ASSIGNMENT:
-            return self._of_principal(role_assignments.read(self._azure, arm_id), principal or "")
+            return self._of_principal(read_role_assignment(self._azure, arm_id), principal or "")
         resource = self._azure.resource(arm_id, _API_VERSIONS[type_token]) or {}
         return self.foreign((resource.get("tags") or {}).get(OWNER))
 
@@ -110,3 +112,25 @@ def adoption_guard(engine: Engine) -> Iterator[AdoptionGuard]:
     stacks = Stacks.read(engine)
     with deployer(engine) as azure:
         yield AdoptionGuard(azure, stacks, engine.stack)
+
+
+@contextmanager
+def naming_owners(engine: Engine) -> Iterator[None]:
+    """A run whose error says whether each conflicting resource may be adopted, and whose it is if not."""
+    try:
+        yield
+    except ObstacleError as stopped:
+        # Azure's client takes a tenth of a second to import, which a run without a conflict does not need.
+        from ops.world.adoption_guard import adoption_guard
+
+        try:
+            with adoption_guard(engine) as guard:
+                objections = {
+                    obstacle: guard.objection(obstacle.type, obstacle.id, obstacle.principal)
+                    for obstacle in stopped.obstacles
+                }
+        except (AccessError, CommandError) as failed:
+            raise CommandError(
+                f"{stopped}\n\nTheir owners could not be found: {failed}. `idstack import` tries again"
+            ) from None
+        raise stopped.judged({obstacle: why for obstacle, why in objections.items() if why is not None}) from None

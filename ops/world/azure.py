@@ -5,19 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from http import HTTPStatus
 from typing import Final, TypeVar
 
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
-from identity.azure.records import RoleAssignmentRecord
+from identity.azure.errors import AzureRefusedError
+from identity.azure.records import (
+    FederatedCredentialRecord,
+    ManagedIdentityRecord,
+    RoleAssignmentRecord,
+    SecretMetadata,
+)
 from identity.azure.registered_certificates import registered
+from identity.credentials.openid_documents import UnusableIssuerError, keys_of_issuer
+from identity.naming import secret_id
 from identity.secrets_store import ADD_ON
-from ops.world import role_assignments, vault_secrets
-from ops.world.expected import ExpectedAccess, StackState
-from ops.world.federation import read_issuer, read_managed_identity
-from ops.world.parts import Part
-from ops.world.seen import NOT_READ, Unread, attempt
-from ops.world.stack_world import AzureView, SeenAddOn, SeenApplication, SeenRoleDefinition, SeenVault
+from ops.world.expected import ExpectedAccess, FederatedTrust, StackState
+from ops.world.seen import NOT_READ, Part, Unread, attempt
+from ops.world.stack_world import (
+    AzureView,
+    SeenAddOn,
+    SeenApplication,
+    SeenIssuer,
+    SeenManagedIdentity,
+    SeenPermission,
+    SeenRoleDefinition,
+    SeenVault,
+)
 
 _MAX_WORKERS: Final = 8
 T = TypeVar("T")
@@ -56,10 +71,10 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
         access = accesses[key]
         # Includes those of the principal's groups (azure-docs `role-assignments-list-rest`).
         condition = f"atScope() and assignedTo('{access.principal_id}')"
-        return tuple(role_assignments.at(azure, access.scope, condition))
+        return tuple(role_assignments_at(azure, access.scope, condition))
 
     def definition(guid: str) -> SeenRoleDefinition | None:
-        return role_assignments.definition(azure, scopes[guid], guid)
+        return role_definition(azure, scopes[guid], guid)
 
     def application(client_id: str) -> SeenApplication | None:
         condition = f"appId eq '{client_id}'"
@@ -84,14 +99,14 @@ def read_azure(azure: AzureClient, state: StackState, parts: Collection[Part]) -
         return AzureView(
             vault=attempt(vault) if Part.VAULT in parts and state.is_up else NOT_READ,
             add_on=attempt(add_on) if Part.ADD_ON in parts else NOT_READ,
-            secrets=by_key(Part.SECRETS, _secrets(state), partial(vault_secrets.read_one, azure, state.vault_id)),
-            roles=by_key(Part.ROLES, _roles(state), partial(role_assignments.read, azure)),
+            secrets=by_key(Part.SECRETS, _secrets(state), partial(read_vault_secret, azure, state.vault_id)),
+            roles=by_key(Part.ROLES, _roles(state), partial(read_role_assignment, azure)),
             assignments=assignments_by_key,
             definitions=by_key(Part.ROLES, scopes, definition),
             applications=by_key(Part.APPLICATIONS, _applications(state), application),
             issuers=by_key(Part.ISSUERS, _issuers(state), partial(read_issuer, azure)),
             managed_identities=by_key(
-                Part.MANAGED_IDENTITIES, _managed_identities(state), partial(read_managed_identity, azure)
+                Part.MANAGED_IDENTITIES, _managed_identities(state), partial(read_seen_identity, azure)
             ),
         )
 
@@ -146,3 +161,117 @@ def _application(application: AzureObject, principals: list[AzureObject]) -> See
         },
         is_enabled=bool(principals[0].get("accountEnabled", True)) if principals else None,
     )
+
+
+def read_issuer(azure: AzureClient, address: str) -> SeenIssuer:
+    """Read both documents without a credential, as Entra ID does.
+
+    Raises AzureRefusedError without an answer, or for a server error: Entra ID may reach the issuer nevertheless.
+    """
+    try:
+        return SeenIssuer(keys=tuple(sorted(keys_of_issuer(azure.public_document, address))))
+    except UnusableIssuerError as error:
+        return SeenIssuer(keys=(), problem=str(error))
+    except AzureRefusedError as error:
+        if error.status is None or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise
+        return SeenIssuer(keys=(), problem=" ".join(str(error).split()))
+
+
+def read_seen_identity(azure: AzureClient, resource_id: str) -> SeenManagedIdentity | None:
+    """Read an identity by its ARM id; None without one."""
+    managed = read_managed_identity(azure, resource_id)
+    if managed is None:
+        return None
+    return SeenManagedIdentity(
+        client_id=managed.client_id,
+        trusts=tuple(
+            FederatedTrust(issuer=credential.issuer, subject=credential.subject, audience=audience)
+            for credential in federated_credentials(azure, resource_id)
+            for audience in credential.audiences
+        ),
+    )
+
+
+_ASSIGNMENT_TYPE: Final = "providers/Microsoft.Authorization/roleAssignments"
+_DEFINITIONS: Final = "providers/Microsoft.Authorization/roleDefinitions"
+
+
+def read_role_assignment(azure: AzureClient, id: str) -> RoleAssignmentRecord | None:
+    """An assignment by its ARM id; None without one. Raises AzureRefusedError."""
+    resource = azure.resource(id, resource_types.AUTHORIZATION_API)
+    return None if resource is None else RoleAssignmentRecord.of(resource)
+
+
+def named_role_assignments(azure: AzureClient, scope: str, name: str) -> RoleAssignmentRecord | None:
+    """An assignment by its name at a scope; None without one. Raises AzureRefusedError."""
+    return read_role_assignment(azure, f"{scope}/{_ASSIGNMENT_TYPE}/{name}")
+
+
+def role_assignments_at(azure: AzureClient, scope: str, condition: str | None = None) -> list[RoleAssignmentRecord]:
+    """The assignments at a scope, above and below it that match an OData filter. Raises AzureRefusedError."""
+    resources = azure.resources(f"{scope}/{_ASSIGNMENT_TYPE}", resource_types.AUTHORIZATION_API, condition)
+    return [RoleAssignmentRecord.of(resource) for resource in resources]
+
+
+def role_definition(azure: AzureClient, scope: str, guid: str) -> SeenRoleDefinition | None:
+    """A definition by its GUID, at a scope where the caller has a role; None without one. Raises AzureRefusedError."""
+    resource = azure.resource(f"{scope}/{_DEFINITIONS}/{guid}", resource_types.AUTHORIZATION_API)
+    if resource is None:
+        return None
+    properties = resource["properties"]
+    return SeenRoleDefinition(
+        name=properties["roleName"],
+        is_custom=properties.get("type") == "CustomRole",
+        permissions=tuple(
+            SeenPermission(
+                actions=tuple(permission.get("actions") or ()),
+                exceptions=tuple(permission.get("notActions") or ()),
+                data_actions=tuple(permission.get("dataActions") or ()),
+                data_exceptions=tuple(permission.get("notDataActions") or ()),
+            )
+            for permission in properties["permissions"]
+        ),
+    )
+
+
+# ARM refills 25 reads a second for each subscription and caller (request-limits-and-throttling, 2024).
+_SECRETS_AT_ONCE: Final = 8
+
+
+def read_vault_secrets(azure: AzureClient, vault_id: str) -> list[SecretMetadata]:
+    """Every secret, each in a separate request, as ARM's list may have no tags (docs/decisions/0038).
+
+    Leaves out secrets that are deleted meanwhile. Raises AzureRefusedError.
+    """
+    names = [str(resource["name"]) for resource in azure.resources(f"{vault_id}/secrets", resource_types.KEY_VAULT_API)]
+    with ThreadPoolExecutor(_SECRETS_AT_ONCE) as pool:
+        secrets = pool.map(lambda name: read_vault_secret(azure, vault_id, name), names)
+        return [secret for secret in secrets if secret is not None]
+
+
+def read_vault_secret(azure: AzureClient, vault_id: str, name: str) -> SecretMetadata | None:
+    """A secret by its name; None without one. Raises AzureRefusedError."""
+    resource = azure.resource(secret_id(vault_id, name), resource_types.KEY_VAULT_API)
+    return None if resource is None else SecretMetadata.of(resource)
+
+
+_IDENTITY_TYPE: Final = "providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+
+
+def read_managed_identity(azure: AzureClient, id: str) -> ManagedIdentityRecord | None:
+    """An identity by its ARM id; None without one. Raises AzureRefusedError."""
+    resource = azure.resource(id, resource_types.MANAGED_IDENTITY_API)
+    return None if resource is None else ManagedIdentityRecord.of(resource)
+
+
+def managed_identities_within(azure: AzureClient, scope: str) -> list[ManagedIdentityRecord]:
+    """The identities in a subscription or a resource group (its ARM id). Raises AzureRefusedError."""
+    resources = azure.resources(f"{scope}/{_IDENTITY_TYPE}", resource_types.MANAGED_IDENTITY_API)
+    return [ManagedIdentityRecord.of(resource) for resource in resources]
+
+
+def federated_credentials(azure: AzureClient, id: str) -> list[FederatedCredentialRecord]:
+    """The federated credentials of an identity, by its ARM id. Raises AzureRefusedError."""
+    resources = azure.resources(f"{id}/federatedIdentityCredentials", resource_types.MANAGED_IDENTITY_API)
+    return [FederatedCredentialRecord.of(resource) for resource in resources]

@@ -19,7 +19,7 @@ from identity.outputs import HostedClusterOutput, ManagedIdentityOutput, StackOu
 from ops.access.azure import deployer
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.world import managed_identities
+from ops.world.azure import federated_credentials, read_managed_identity
 
 # `replaced`: one of the same name with another client id, for which the stack has no role assignment.
 State: TypeAlias = Literal["exists", "missing", "replaced", "not known"]
@@ -126,8 +126,8 @@ def _row(
     federated = tuple(FederatedCredential(subject.word, subject.subject, "not known") for subject in row.subjects)
     if azure is not None:
         try:
-            state = _state(managed_identities.read(azure, resource_id), output["clientID"])
-            credentials = managed_identities.federated(azure, resource_id) if row.subjects else []
+            state = _state(read_managed_identity(azure, resource_id), output["clientID"])
+            credentials = federated_credentials(azure, resource_id) if row.subjects else []
             federated = tuple(
                 _named(row, resource_id, credentials)
                 if isinstance(row, OptionalManagedIdentity)

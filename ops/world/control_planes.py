@@ -16,9 +16,8 @@ from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from ops.world import cluster_state
 from ops.world.expected import Cluster, StackState
-from ops.world.parts import Part
 from ops.world.probes import TIMEOUT, ProbeDocument, container_reasons, path_in_pod, report_of
-from ops.world.seen import Unread, attempt
+from ops.world.seen import Part, Unread, attempt
 from ops.world.stack_world import (
     SeenClass,
     SeenContainer,

@@ -1,31 +1,51 @@
-"""One look at a stack: reads the parts that the chosen checks need, and no others."""
+"""One look at a stack: reads the parts that the chosen checks need (file, backend, access, Azure), and no others."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
-from identity.azure.errors import AccessError
+from identity.aks.api_server import AccessRequirements, ApiServer
+from identity.aks.kinds import CustomKind, required_kinds
+from identity.aks.permissions import Permission
+from identity.azure.client import AzureClient
+from identity.azure.errors import AccessError, AzureRefusedError
+from identity.credentials import rfc3339
+from identity.settings import ConfigurationError, Problem, Settings
+from identity.settings.problems import for_stack
+from identity.settings.schema.problems import NAMESPACE, path_of, value_at
+from identity.settings.schema.value_spec import PLACEHOLDER
 from ops.access.azure import deployer
 from ops.access.management_cluster import api_server
-from ops.stack import local_cloud
+from ops.stack import disk, local_cloud, lock
+from ops.stack.configuration import named_clusters
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
-from ops.stack.settings import rights_on_cluster
-from ops.world.access import read_access, refused
+from ops.stack.environment import project_name
+from ops.stack.errors import CommandError, NoManagementClusterError
+from ops.stack.settings import rights_on_cluster, settings_in_the_file_of
+from ops.stack.state_file import StateDamagedError
 from ops.world.azure import read_azure, unread_azure
-from ops.world.backend import read_decryption, read_last_run, read_locks
-from ops.world.configuration import read_configuration
 from ops.world.control_planes import read_control_planes
 from ops.world.expected import StackState
-from ops.world.parts import Part
-from ops.world.seen import NOT_READ, Unread
+from ops.world.seen import NOT_READ, Part, Unread
 from ops.world.selection import EVERYTHING, Selection
-from ops.world.stack_world import AzureView, SeenAccess, SeenConfiguration, SeenControlPlane, StackWorld
+from ops.world.stack_world import (
+    AzureView,
+    RefusedValue,
+    SeenAccess,
+    SeenConfiguration,
+    SeenControlPlane,
+    SeenLock,
+    SeenRun,
+    StackWorld,
+)
 from ops.world.state import expected
 
 _CLUSTER: Final = frozenset({Part.ACCESS, Part.CONTROL_PLANES, Part.REPORTS})
@@ -123,3 +143,197 @@ def _cluster(
     except (AccessError, CommandError) as error:
         unread = Unread.because(error, f"the management cluster: {error}")
         return refused(error), {cluster.cluster: unread for cluster in clusters}
+
+
+# The keys by which backend, Azure and the management cluster are reached.
+_FOR_SIGN_IN: Final = frozenset({"backend", "tenantId", "subscriptionId", "managementCluster"})
+
+
+def read_configuration(engine: Engine) -> SeenConfiguration | Unread:
+    """The refused values of the configuration, or the enabled identities."""
+    try:
+        settings = settings_in_the_file_of(engine)
+    except CommandError as error:
+        return Unread.because(error)
+    except ConfigurationError as error:
+        return SeenConfiguration(refused=tuple(_refused(engine, error.problems)), identities={})
+    return SeenConfiguration(refused=(), identities=_enabled(settings))
+
+
+def _enabled(settings: Settings) -> dict[str, tuple[str, ...]]:
+    return {
+        cluster.name: tuple(row.field for row in cluster.enabled_rows)
+        if cluster.has_credentials
+        else tuple(row.field for row in cluster.federated_rows)
+        for cluster in settings.hosted_clusters
+    }
+
+
+def _refused(engine: Engine, problems: tuple[Problem, ...]) -> Iterator[RefusedValue]:
+    written = engine.written()
+    for problem in problems:
+        name = value_at(written, (*problem.place[:2], "name")) if problem.place[:1] == ("hostedClusters",) else None
+        yield RefusedValue(
+            cluster=name if isinstance(name, str) and name else None,
+            path=f"{NAMESPACE}:{path_of(problem.place)}",
+            found=problem.found,
+            accepted=problem.accepted,
+            fix=for_stack(problem.fix, engine.stack),
+            prevents_sign_in=PLACEHOLDER in problem.found and not _FOR_SIGN_IN.isdisjoint(problem.place[:1]),
+        )
+
+
+_READS: Final = frozenset({"get", "list", "watch"})
+
+
+def read_access(
+    server: ApiServer, configuration: Mapping[str, Any], needed: tuple[Permission, ...]
+) -> SeenAccess | Unread:
+    """Sign in, and check the permissions and every kind that a stack with this configuration needs."""
+    try:
+        server.check_sign_in()
+        missing = server.missing(AccessRequirements(needed, _kinds(configuration)))
+    except AccessError as error:
+        return refused(error)
+    return SeenAccess(
+        server=server.server,
+        who=server.who,
+        missing=tuple(missing),
+        hint=server.hint,
+        is_read_only=_is_read_only(needed, server.lacking),
+    )
+
+
+def refused(error: AccessError | CommandError) -> SeenAccess | Unread:
+    """A failed access; unread if the caller lacks the right to try it."""
+    text = " ".join(str(error).split())
+    is_forbidden = isinstance(error, AzureRefusedError) and error.is_forbidden
+    if is_forbidden or isinstance(error, NoManagementClusterError):
+        return Unread.because(error, text)
+    return SeenAccess(
+        server="the management cluster",
+        who="the stack",
+        missing=(f"a sign-in: {text}",),
+        hint="correct what the error names (docs/guides/aks-access.md)",
+        is_read_only=False,
+    )
+
+
+def _is_read_only(needed: Collection[Permission], lacking: Collection[Permission]) -> bool:
+    reads = [permission for permission in needed if permission.verb in _READS]
+    writes = [permission for permission in needed if permission.verb not in _READS]
+    return set(writes) <= set(lacking) and not set(reads) <= set(lacking)
+
+
+def _kinds(configuration: Mapping[str, Any]) -> tuple[CustomKind, ...]:
+    """The custom kinds of the stack's objects."""
+    clusters = list(named_clusters(configuration.get("hostedClusters")))
+    side = configuration.get("clusterSide", Settings.model_fields["cluster_side"].default)
+    have_credentials = any(cluster.get("authentication") != "workload-identities" for cluster in clusters)
+    return required_kinds(
+        makes_cluster_side=side == "stack" and have_credentials,
+        applies_hosted_clusters=any(cluster.get("hostedCluster") for cluster in clusters),
+    )
+
+
+_LOCKS: Final = "locks/organization"
+# In the errors of a key service that refuses the caller.
+_REFUSED: Final = ("Forbidden", "AuthorizationFailed", "StatusCode=403", "RESPONSE 403")
+
+
+Azure: TypeAlias = Callable[[], AbstractContextManager[AzureClient]]
+
+
+def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
+    """The locks on the stack, if its backend shows them; `azure` reads those in a storage account."""
+    try:
+        backend = engine.backend()
+        folder = f"{_LOCKS}/{project_name(engine.root)}/{engine.stack}"
+        if (directory := disk.directory(backend)) is not None:
+            locks = dict(_files(directory / folder))
+        elif (address := urlsplit(backend)).scheme == "azblob":
+            locks = _blobs(address, f".pulumi/{folder}", engine.environment, azure)
+        else:
+            return Unread(
+                f"the locks of {backend.partition('?')[0]} cannot be read; `up` names the owner of a lock and "
+                "changes nothing"
+            )
+    except (AccessError, CommandError) as error:
+        return Unread.because(error)
+    return tuple(_lock(text, written, engine) for text, written in locks.items())
+
+
+def _files(folder: Path) -> Iterator[tuple[str, datetime]]:
+    """Content and time of each lock file."""
+    for file in sorted(folder.glob("*.json*")):  # the draft of a full disk locks the stack as well
+        with suppress(FileNotFoundError):  # its engine has ended
+            yield file.read_text(encoding="utf-8"), datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def _blobs(address: SplitResult, folder: str, environment: Mapping[str, str], azure: Azure) -> dict[str, datetime]:
+    """Content of each lock file in the container of an address of gocloud.dev/blob/azureblob."""
+    query = parse_qs(address.query)
+    account = query.get("storage_account", [environment.get("AZURE_STORAGE_ACCOUNT", "")])[0]
+    if not account:
+        raise CommandError("the backend's address names no storage_account, and AZURE_STORAGE_ACCOUNT is not set")
+    prefix = query.get("prefix", [""])[0]
+    with azure() as clients:
+        container = f"https://{account}.blob.{clients.cloud.storage_suffix}/{address.netloc}"
+        names = clients.blob_names(container, f"{prefix}{folder}/")
+        now = datetime.now(UTC)
+        return {
+            clients.blob(f"{container}/{quote(name)}").decode(): now for name in sorted(names) if name.endswith(".json")
+        }
+
+
+def _lock(text: str, written: datetime, engine: Engine) -> SeenLock:
+    try:
+        document: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return SeenLock(owner="an engine that could not write its lock", since=written, runs=False)
+    owner = lock.Owner(
+        user=str(document.get("username", "an unknown user")),
+        host=str(document.get("hostname", "an unknown machine")),
+        pid=int(document.get("pid", 0)),
+        since=str(document.get("timestamp", "")),
+    )
+    return SeenLock(
+        owner=f"{owner.user}@{owner.host} (pid {owner.pid})",
+        since=_date(owner.since) or written,
+        runs=lock.owner_runs(owner, engine.engines, is_local=engine.is_local) if owner.pid else None,
+    )
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        return rfc3339.parse(text)
+    except ValueError:
+        return None
+
+
+def read_last_run(engine: Engine) -> SeenRun | Unread | None:
+    """The last `up` or `destroy`; None before the first one."""
+    try:
+        update = engine.last_update()
+    except CommandError as error:
+        return Unread.because(error)
+    if update is None:
+        return None
+    # A run that failed before any change leaves the stack as it was.
+    has_changed = any(
+        count for operation, count in (update.get("resourceChanges") or {}).items() if operation != "same"
+    )
+    return SeenRun(
+        kind=update["kind"], started=update["startTime"], has_failed=update["result"] == "failed" and has_changed
+    )
+
+
+def read_decryption(engine: Engine) -> str | Unread | None:
+    """Why the stack's secrets cannot be decrypted, None if they can."""
+    try:
+        refusal = engine.decryption_refusal()
+    except StateDamagedError as error:
+        return Unread.because(error)
+    if refusal is not None and any(word in refusal for word in _REFUSED):
+        return Unread(refusal)
+    return refusal

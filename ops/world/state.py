@@ -9,13 +9,13 @@ from identity import resource_types
 from identity.aks.probe_pod import CONTAINER
 from identity.catalogue import CONTROL_PLANE, FEDERATED_IDENTITIES
 from identity.catalogue_rows import ControlPlaneIdentity, GrantedIdentity, Mount
-from identity.naming import control_plane_namespace
+from identity.naming import control_plane_namespace, resource_group_id, split_arm_id
 from identity.outputs import ClusterSide, StackOutputs, cluster_side
 from identity.plugin_schema import IssuerDocumentsState, VaultKeyOutputs
 from ops.stack.state import State, StateResource, name_of, outputs_of, resources_in
-from ops.world.accesses import accesses
 from ops.world.expected import (
     Cluster,
+    ExpectedAccess,
     ExpectedIssuer,
     ExpectedMount,
     ExpectedRole,
@@ -207,3 +207,28 @@ def _mount(row: ControlPlaneIdentity, mount: Mount, side: ClusterSide) -> Expect
         document_secret=mount.config.secret if mount.config else None,
         file=mount.file,
     )
+
+
+_NETWORK: Final = ("vnetID", "subnetID", "securityGroupID")
+# The suffix of the assignment at a DNS zone's resource group, and the type whose actions it needs there.
+_ZONES: Final = ("-dns", "Microsoft.Network/dnsZones")
+
+
+def accesses(roles: Sequence[ExpectedRole], spec: Mapping[str, Any]) -> tuple[ExpectedAccess, ...]:
+    """The places of one principal, each once; `spec` is the identity part of its HostedCluster."""
+    azure = spec.get("platform", {}).get("azure", {})
+    return tuple({access.scope.lower(): access for access in _accesses(roles, azure)}.values())
+
+
+def _accesses(roles: Sequence[ExpectedRole], azure: Mapping[str, Any]) -> Iterator[ExpectedAccess]:
+    managed = resource_group_id(azure.get("subscriptionID", ""), azure.get("resourceGroup", "")).lower()
+    for role in roles:
+        if role.resource.endswith(_ZONES[0]):
+            yield ExpectedAccess(principal_id=role.principal_id, scope=role.scope, type=_ZONES[1])
+        elif "/providers/" in role.scope:
+            yield ExpectedAccess(principal_id=role.principal_id, scope=role.scope, type=split_arm_id(role.scope).type)
+        elif role.scope.lower() == managed:
+            yield ExpectedAccess(principal_id=role.principal_id, scope=role.scope, type="")
+        for arm_id in (azure[key] for key in _NETWORK if key in azure):
+            if arm_id.lower().startswith(f"{role.scope.lower()}/"):
+                yield ExpectedAccess(principal_id=role.principal_id, scope=arm_id, type=split_arm_id(arm_id).type)

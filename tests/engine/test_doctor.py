@@ -23,8 +23,7 @@ from ops.doctor.diagnosis import CheckResult, CheckStatus, diagnose
 from ops.doctor.registry import CHECKS
 from ops.stack.engine import Engine
 from ops.world.look import look
-from ops.world.parts import Part
-from ops.world.seen import known
+from ops.world.seen import Part, known
 from ops.world.stack_world import StackWorld
 from tests.engine import broken
 from tests.engine.out_of_band import OutOfBand

@@ -11,7 +11,7 @@ import pytest
 from ops.stack.backend_failures import failure
 from ops.stack.engine import Engine
 from ops.stack.lock import is_locked
-from ops.world.backend import read_locks
+from ops.world.look import read_locks
 from ops.world.seen import known
 from tests.engine.state_in_azure import FAULTS, KEY, EngineOnAzure, StateInAzure
 from tests.harness import empty_project

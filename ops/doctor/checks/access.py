@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
-from ops.world.parts import Part
-from ops.world.seen import NotReadError, known
+from ops.world.seen import NotReadError, Part, known
 from ops.world.stack_world import StackWorld
 
 

@@ -11,8 +11,7 @@ from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.lookups import REFUSED_DOCUMENT, reports_of
 from ops.world.expected import Identity
-from ops.world.parts import Part
-from ops.world.seen import entry
+from ops.world.seen import Part, entry
 from ops.world.stack_world import StackWorld
 
 # The driver polls, then the loader polls its file, as in `mount`.

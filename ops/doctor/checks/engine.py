@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_stack
-from ops.world.parts import Part
-from ops.world.seen import NotReadError, Unread
+from ops.world.seen import NotReadError, Part, Unread
 from ops.world.stack_world import StackWorld
 
 # The engine's own error may list every sign-in that it has tried.

@@ -8,8 +8,7 @@ from typing import Final
 from ops.doctor.model.check import Check, Fault, Stage, of_cluster
 from ops.world.cluster_state import HostedClusterCondition
 from ops.world.expected import Cluster
-from ops.world.parts import Part
-from ops.world.seen import NotReadError, entry, known
+from ops.world.seen import NotReadError, Part, entry, known
 from ops.world.stack_world import StackWorld
 
 

@@ -16,8 +16,7 @@ from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity,
 from ops.doctor.model.fixes import of_symptom
 from ops.doctor.model.lookups import last_warning, mounting_pods
 from ops.world.expected import Identity
-from ops.world.parts import Part
-from ops.world.seen import NotReadError, Unread, entry, known
+from ops.world.seen import NotReadError, Part, Unread, entry, known
 from ops.world.stack_world import SeenControlPlane, StackWorld
 
 

@@ -12,8 +12,7 @@ from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.doctor.model.fixes import of_symptom, renewal
 from ops.doctor.model.lookups import reports_of
 from ops.world.expected import Identity
-from ops.world.parts import Part
-from ops.world.seen import entry
+from ops.world.seen import Part, entry
 from ops.world.stack_world import StackWorld
 
 

@@ -11,8 +11,7 @@ from ops.doctor.model.check import Check, Fault, Stage, WholeStack, of_identity,
 from ops.doctor.model.fixes import renewal
 from ops.doctor.model.lookups import role_fault
 from ops.world.expected import ExpectedRole, Identity
-from ops.world.parts import Part
-from ops.world.seen import NotReadError, entry, known
+from ops.world.seen import NotReadError, Part, entry, known
 from ops.world.stack_world import StackWorld
 
 

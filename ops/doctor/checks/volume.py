@@ -9,8 +9,7 @@ from ops.doctor.model.check import Check, Fault, Stage, of_identity
 from ops.doctor.model.fixes import of_cluster_side
 from ops.doctor.model.lookups import REFUSED_DOCUMENT, last_warning, mounting_pods, reports_of, youngest_pods
 from ops.world.expected import ExpectedMount, Identity
-from ops.world.parts import Part
-from ops.world.seen import NotReadError, Unread, entry, known
+from ops.world.seen import NotReadError, Part, Unread, entry, known
 from ops.world.stack_world import SeenControlPlane, SeenPod, StackWorld
 
 

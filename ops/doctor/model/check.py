@@ -8,8 +8,7 @@ from enum import StrEnum
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from ops.world.expected import StackState
-from ops.world.parts import Part
-from ops.world.seen import known
+from ops.world.seen import Part, known
 from ops.world.stack_world import StackWorld
 
 

@@ -11,8 +11,7 @@ from ops.doctor import examination
 from ops.doctor.diagnosis import CheckStatus, ExitCode, diagnose, exit_code
 from ops.doctor.registry import CHECKS
 from ops.stack.engine import Engine
-from ops.world.parts import Part
-from ops.world.seen import Unread, known
+from ops.world.seen import Part, Unread, known
 from ops.world.stack_world import StackWorld
 from tests.unit.ops.doctor import worlds
 

@@ -9,8 +9,7 @@ import pytest
 from ops.guards import ended_credentials as module
 from ops.guards.ended_credentials import ended_credentials
 from ops.stack.engine import Engine
-from ops.world.parts import Part
-from ops.world.seen import Unread
+from ops.world.seen import Part, Unread
 from ops.world.stack_world import StackWorld
 from tests.unit.ops.doctor import changes, worlds
 from tests.unit.ops.doctor.changes import IMPORTED, ISSUED

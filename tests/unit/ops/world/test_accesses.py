@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ops.world.accesses import accesses
 from ops.world.expected import ExpectedRole
+from ops.world.state import accesses
 
 GROUPS = "/subscriptions/s/resourceGroups"
 NETWORK = f"{GROUPS}/net/providers/Microsoft.Network"

@@ -13,8 +13,7 @@ from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.azure.records import RoleAssignmentRecord, SecretMetadata
 from ops.world.azure import read_azure, unread_azure
-from ops.world.parts import Part
-from ops.world.seen import Unread, known
+from ops.world.seen import Part, Unread, known
 from ops.world.stack_world import (
     AzureView,
     SeenAddOn,

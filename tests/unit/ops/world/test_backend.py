@@ -18,8 +18,7 @@ from identity.azure.errors import AzureRefusedError
 from identity.clouds import CLOUDS, Cloud
 from ops.stack.engine import Engine
 from ops.stack.started_engines import StartedEngine
-from ops.world.backend import read_decryption, read_last_run, read_locks
-from ops.world.configuration import read_configuration
+from ops.world.look import read_configuration, read_decryption, read_last_run, read_locks
 from ops.world.seen import Unread, known
 from ops.world.stack_world import SeenRun
 from tests.unit.identity.settings.world import configuration

@@ -13,8 +13,7 @@ from identity.aks.api_server import ApiServer
 from localcloud.testing.hosts import Serve
 from ops.world.control_planes import read_control_planes
 from ops.world.expected import StackState
-from ops.world.parts import Part
-from ops.world.seen import Unread, known
+from ops.world.seen import Part, Unread, known
 from ops.world.stack_world import SeenContainer, SeenControlPlane, SeenWarning
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.cluster_access import access_to

@@ -9,8 +9,8 @@ import pytest
 from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.credentials.openid_documents import discovery_document, jwks_document
+from ops.world.azure import read_issuer, read_seen_identity
 from ops.world.expected import FederatedTrust
-from ops.world.federation import read_issuer, read_managed_identity
 from ops.world.stack_world import SeenIssuer, SeenManagedIdentity
 from tests.unit.ops import answers
 
@@ -83,5 +83,5 @@ def test_a_managed_identity_has_a_trust_for_each_audience() -> None:
     trusts = tuple(
         FederatedTrust(issuer=ISSUER, subject="system:serviceaccount:a:b", audience=audience) for audience in audiences
     )
-    assert read_managed_identity(azure(found), IDENTITY) == SeenManagedIdentity(client_id="c", trusts=trusts)
-    assert read_managed_identity(azure({}), IDENTITY) is None
+    assert read_seen_identity(azure(found), IDENTITY) == SeenManagedIdentity(client_id="c", trusts=trusts)
+    assert read_seen_identity(azure({}), IDENTITY) is None
