@@ -41,7 +41,7 @@ from ops.stack.moved_clusters import refuse_moves
 from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration, settings_of
 from ops.world import probes
-from ops.world.adoption_guard import naming_owners
+from ops.world.obstacle_owners import naming_owners
 from ops.world.probes import ProbeResult
 
 _TIMEOUT: Final = 180.0  # seconds; ten probes start in about ten on two cores

@@ -8,14 +8,12 @@ from typing import Any, Final
 
 from identity import resource_types
 from identity.azure.client import AzureClient
-from identity.azure.errors import AccessError, AzureRefusedError
+from identity.azure.errors import AzureRefusedError
 from identity.azure.records import RoleAssignmentRecord
 from identity.credentials.secret_tags import OWNER
 from identity.naming import owner_mark
 from ops.access.azure import deployer
 from ops.stack.engine import Engine
-from ops.stack.errors import CommandError
-from ops.stack.existing import ObstacleError
 from ops.world.azure import read_role_assignment
 from ops.world.stacks import Stacks
 
@@ -112,25 +110,3 @@ def adoption_guard(engine: Engine) -> Iterator[AdoptionGuard]:
     stacks = Stacks.read(engine)
     with deployer(engine) as azure:
         yield AdoptionGuard(azure, stacks, engine.stack)
-
-
-@contextmanager
-def naming_owners(engine: Engine) -> Iterator[None]:
-    """A run whose error says whether each conflicting resource may be adopted, and whose it is if not."""
-    try:
-        yield
-    except ObstacleError as stopped:
-        # Azure's client takes a tenth of a second to import, which a run without a conflict does not need.
-        from ops.world.adoption_guard import adoption_guard
-
-        try:
-            with adoption_guard(engine) as guard:
-                objections = {
-                    obstacle: guard.objection(obstacle.type, obstacle.id, obstacle.principal)
-                    for obstacle in stopped.obstacles
-                }
-        except (AccessError, CommandError) as failed:
-            raise CommandError(
-                f"{stopped}\n\nTheir owners could not be found: {failed}. `idstack import` tries again"
-            ) from None
-        raise stopped.judged({obstacle: why for obstacle, why in objections.items() if why is not None}) from None
