@@ -77,7 +77,6 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         ("doctor", "Find the first broken stage of each identity, and its fix."),
         ("explain", "Explain an error code, a reason or a condition, and its fix."),
         ("graph", "Draw the chain of each identity as a page or a picture."),
-        ("forecast", "Show which of Azure's limits is reached first."),
     ),
     **_rows(
         "Credentials",

@@ -47,12 +47,6 @@ def least_renew_before_days(lifetime_days: int) -> int:
     return min(max(min(third, _ENOUGH_DAYS), _LEAST_DAYS), lifetime_days - 1)
 
 
-def earliest_age_when_due(valid_days: int, renew_before_days: int) -> timedelta:
-    """`age_when_due` of the identity that is due first."""
-    latest = max(timedelta(days=valid_days - renew_before_days), LEAST_AGE)
-    return max(latest * float(1 - SPREAD), LEAST_AGE)
-
-
 def share(secret_name: str) -> Fraction:
     """The identity's part of the spread, at least 0 and less than 1; Key Vault ignores the case of a secret's name."""
     digest = hashlib.sha256(secret_name.lower().encode()).digest()

@@ -1,4 +1,4 @@
-"""The scopes of a hosted cluster's role assignments: what the components register and `idstack forecast` counts."""
+"""The scopes of a hosted cluster's role assignments: what the components register and the deployer may assign."""
 
 from __future__ import annotations
 

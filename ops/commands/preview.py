@@ -20,7 +20,6 @@ from ops.commands.options import (
     own_options,
     policy_pack,
 )
-from ops.forecast.screen import near_limits
 from ops.guards.infra_ids import refuse_duplicates
 from ops.rehearsal import steps, tables
 from ops.rehearsal.report import Rehearsal
@@ -65,8 +64,6 @@ def preview(
                 engine.preview(arguments, hold=hold, events=events)
             finally:
                 _write_table(engine, events, markdown)
-    if near := near_limits(stack):
-        Screen(as_json=True).console.print(near)
 
 
 def _write_table(engine: Engine, events: Path, file: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.architecture.source import ROOT, files, imports, nodes, place
 
 # Packages that take what `ops/world` has read, or ask no cloud at all.
-JUDGES: Final = ("doctor", "graph", "forecast", "fleet", "rehearsal")
+JUDGES: Final = ("doctor", "graph", "fleet", "rehearsal")
 # Packages that also look something up or change it: by the client of ARM and Graph that they are given.
 WORKERS: Final = ("sweep", "recovery", "adoption")
 CLIENTS: Final = ("identity.azure.client", "identity.aks.api_server", "ops.access")

@@ -157,7 +157,7 @@ def test_a_graph_of_a_stack_that_is_not_complete_is_written_and_is_an_error(
 @pytest.mark.parametrize(
     "words",
     [
-        *(f"{command} --stack" for command in ("status", "graph", "doctor", "up", "preview", "renew", "forecast")),
+        *(f"{command} --stack" for command in ("status", "graph", "doctor", "up", "preview", "renew")),
         *("rehearse --stack", "bootstrap github acme/infra --reviewer kim --stack", "split --cluster hc1 --to"),
     ],
 )

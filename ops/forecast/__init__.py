@@ -1,1 +1,0 @@
-"""How much of Azure's limits the stacks use, from their configuration alone."""
