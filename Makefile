@@ -109,7 +109,7 @@ year: setup ## A year of daily runs with a lost week, an outage of Entra ID and 
 	@$(PYTHON) -m pytest -n 0 -s -m year tests/engine/test_year.py $(ARGS)
 
 bench: setup ## Measure what the program costs against peers and limits (ARGS="--json", "tokens swap" or "--clusters 5")
-	@$(PYTHON) -m bench $(ARGS)
+	@$(PYTHON) -m tools.bench $(ARGS)
 
 lint: setup ## Check style, types, unused names, workflows, Go sources and Prometheus rules
 	@$(PYTHON) -m ruff check .

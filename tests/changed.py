@@ -43,7 +43,7 @@ class Side:
 
 PROGRAM: Final = Side(
     ROOT,
-    ("__main__", "bench", "components", "identity", "ops", "plugin", "policies", "provider", "tests", "tools"),
+    ("__main__", "components", "identity", "ops", "plugin", "policies", "provider", "tests", "tools", "tools/bench"),
     # What the engine starts for a stack of the harness.
     ((ROOT / "tests/harness.py", ("__main__", "ops", "policies", "provider")),),
 )

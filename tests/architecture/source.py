@@ -11,13 +11,16 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 CLOUD: Final = ROOT / "cloud"
 _CLOUDS: Final = ("emulated", "localcloud")
+# A room of its own within `tools`.
+_BENCH: Final = "tools/bench"
 
 
 def files(room: str) -> list[Path]:
     """Every Python file of a room: a folder of the project, `__main__`, or one of the packages below `cloud/`."""
     if room == "__main__":
         return [ROOT / "__main__.py"]
-    return sorted((CLOUD / room if room in _CLOUDS else ROOT / room).rglob("*.py"))
+    found = (CLOUD / room if room in _CLOUDS else ROOT / room).rglob("*.py")
+    return sorted(file for file in found if file.is_relative_to(ROOT / _BENCH) == (room == _BENCH))
 
 
 def module_of(file: Path) -> str:

@@ -24,7 +24,7 @@ def test_what_needs_a_changed_file_is_reached_through_others() -> None:
     [
         pytest.param("ops/graph/layout.py", "unit/ops/graph engine/test_graph.py", "unit/components", id="an-import"),
         pytest.param("provider/keys.py", "unit/provider engine/test_drift.py e2e", "unit/policies", id="a-plugin"),
-        pytest.param("identity/credentials/gone.py", "unit/identity/credentials", "unit/tools", id="a-deleted-module"),
+        pytest.param("identity/credentials/gone.py", "unit/identity/credentials", "unit/plugin", id="a-deleted-module"),
         pytest.param("tests/unit/ops/graph/golden/x.txt", "unit/ops/graph", "unit/identity engine", id="a-golden-file"),
         pytest.param(".github/workflows/ci.yml", "unit/workflows", "unit/identity engine", id="a-workflow"),
         pytest.param("docs/explanation/limits.md", "architecture", "unit/identity unit/components", id="a-document"),

@@ -180,7 +180,7 @@ ROLES = {name: role for name, role in vars(roles).items() if isinstance(role, Ro
 @pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
 def test_a_role_id_is_a_guid_with_one_home(role: Role) -> None:
     uuid.UUID(role.guid)
-    rooms = ("bench", "components", "identity", "ops", "plugin", "provider", "tools")
+    rooms = ("components", "identity", "ops", "plugin", "provider", "tools")
     homes = [path for room in rooms for path in files(room) if role.guid in path.read_text("utf-8")]
 
     assert [str(path.relative_to(ROOT)) for path in homes] == ["identity/roles.py"]

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from bench.arithmetic import MIDDLE, of_the_middle_round
-from bench.figures import Figure, Limit
-from bench.measure import in_turn
-from bench.stacks import flat_project, local_stack, program_cost
+from tools.bench.arithmetic import MIDDLE, of_the_middle_round
+from tools.bench.figures import Figure, Limit
+from tools.bench.measure import in_turn
+from tools.bench.stacks import flat_project, local_stack, program_cost
 
 _ROUNDS: Final = 7
 

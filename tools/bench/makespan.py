@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bench.arithmetic import critical_path, most_at_once
-from bench.figures import Figure, Limit
-from bench.measure import in_turn
-from bench.stacks import NO_LAG, local_stack, up
 from tests.harness import LocalStack
+from tools.bench.arithmetic import critical_path, most_at_once
+from tools.bench.figures import Figure, Limit
+from tools.bench.measure import in_turn
+from tools.bench.stacks import NO_LAG, local_stack, up
 
 _ROUNDS: Final = 2
 _LATENCY: Final = 1.0  # seconds for each request to Azure
@@ -25,7 +25,7 @@ _AZ_CALLS: Final = 46
 
 _GATE: Final = "idstack:index:SignInGate"
 _CERTIFICATE: Final = "idstack:index:Certificate"
-# Requests that a resource's creation makes one after another (emulated/tests/test_operations.py).
+# Requests that a resource's creation makes one after another (emulated/tests/test_operations.py counts them).
 OPERATIONS: Final[Mapping[str, int]] = {
     "azuread:index/application:Application": 5,
     "azuread:index/servicePrincipal:ServicePrincipal": 5,

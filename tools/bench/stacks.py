@@ -10,11 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from bench.flat import RECORDING, recording
-from bench.measure import Cost, run
 from tests.harness import PROJECT, LocalStack, running_stack
+from tools.bench.flat import RECORDING, recording
+from tools.bench.measure import Cost, run
 
-_ON_EXIT: Final = PROJECT / "bench/on_exit"
+_ON_EXIT: Final = PROJECT / "tools/bench/on_exit"
 # Faults of a local cloud that is consistent at once and throttles nobody.
 NO_LAG: Final[Mapping[str, Any]] = {
     "replica_delays": [0.0],
@@ -26,30 +26,6 @@ NO_LAG: Final[Mapping[str, Any]] = {
     "vault_requests": dict.fromkeys(("create", "create_key", "key", "other")),
     "seed": 0,
 }
-# Settings of stacks that share a local cloud.
-OF_EVERY_STACK: Final = (
-    "cloud",
-    "tenantId",
-    "subscriptionId",
-    "location",
-    "resourceGroup",
-    "protect",
-    "managementCluster",
-)
-# A certificate is known to Entra ID at once, and no probe runs: each is a process that stays, and would be measured.
-QUICK: Final[dict[str, Any]] = {
-    "clusterSide": "hypershift",
-    "credentials": {"propagation": {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 60}},
-}
-
-
-def plain_cluster(stack: LocalStack) -> dict[str, Any]:
-    """The local stack's hosted cluster with an Entra application for every identity.
-
-    The imported identity cannot be that of several clusters.
-    """
-    [cluster] = stack.configuration("hostedClusters")
-    return {key: value for key, value in cluster.items() if key != "identities"}
 
 
 def up(stack: str, *options: str) -> tuple[str, ...]:
@@ -85,7 +61,7 @@ def flat_project(stack: LocalStack) -> Iterator[tuple[Path, Mapping[str, str]]]:
         for entry in stack.root.iterdir():
             (root / entry.name).symlink_to(entry)
         (root / "__main__.py").unlink()
-        (root / "__main__.py").symlink_to(PROJECT / "bench/flat_program.py")
+        (root / "__main__.py").symlink_to(PROJECT / "tools/bench/flat_program.py")
         yield root, {RECORDING: str(recorded)}
 
 

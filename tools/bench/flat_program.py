@@ -1,8 +1,9 @@
 """The peer: a flat Pulumi script that registers the very resources of our program, without our components' code.
 
 It calls the SDKs' classes one after another and imports the libraries that our program needs besides them. Inputs are
-constants, or outputs of the resources before, as in our program. `bench/flat.py` records what is to be registered. The
-engine shows that nothing is left out: it must find no change when this script runs in place of our program.
+constants, or outputs of the resources before, as in our program. `tools/bench/flat.py` records what is to be
+registered. The engine shows that nothing is left out: it must find no change when this script runs in place of our
+program.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ import pulumi
 import pydantic  # noqa: F401 - as our program does, for its settings
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from bench.flat import CONSTANT, DERIVED, OUTPUT, RECORDING, STACK_TYPE
 from identity.resource_types import OWN
+from tools.bench.flat import CONSTANT, DERIVED, OUTPUT, RECORDING, STACK_TYPE
 
 _registered: dict[str, pulumi.Resource] = {}
 

@@ -12,9 +12,9 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from bench import commands, fleet, growth, keys, makespan, night, program, rehearse, rerun, rest, start, swap, tokens
-from bench.figures import Figure, table
-from bench.measure import CommandFailedError
+from tools.bench import commands, growth, makespan, program, rerun, swap, tokens
+from tools.bench.figures import Figure, table
+from tools.bench.measure import CommandFailedError
 
 Part = Callable[[], Iterable[Figure]]
 
@@ -22,16 +22,10 @@ _PARTS: Final[dict[str, Part]] = {
     "tokens": lambda: [tokens.tokens()],
     "commands": commands.commands,
     "swap": swap.swap,
-    "keys": lambda: [keys.keys()],
     "program": program.program,
     "rerun": lambda: [rerun.rerun()],
-    "rest": rest.rest,
-    "start": lambda: [start.start()],
-    "rehearse": lambda: [rehearse.rehearse()],
     "makespan": makespan.makespan,
     "growth": growth.growth,
-    "fleet": fleet.fleet,
-    "night": night.night,
 }
 
 
@@ -41,9 +35,6 @@ def main(
     clusters: Annotated[int, typer.Option(help="The largest number of clusters of `growth`, at most 20.", min=1)] = max(
         growth.SMALL
     ),
-    of_fleet: Annotated[
-        int, typer.Option("--fleet", help="The largest number of clusters of `fleet`, at most 200.", min=1)
-    ] = max(fleet.SMALL),
 ) -> None:
     """Measure what the program costs, as ratios to a peer or a limit of the same run; 1 if a limit is missed."""
     progress = Console(stderr=True)
@@ -53,7 +44,6 @@ def main(
     measures: dict[str, Part] = {
         **_PARTS,
         "growth": lambda: growth.growth([size for size in growth.SIZES if size <= clusters]),
-        "fleet": lambda: fleet.fleet([size for size in fleet.SIZES if size <= of_fleet]),
     }
     figures: list[Figure] = []
     failed: list[str] = []

@@ -51,19 +51,6 @@ def most_at_once(spans: Sequence[tuple[float, float]]) -> int:
     return most
 
 
-def most_within(events: Sequence[tuple[float, int]], span: float) -> int:
-    """The largest sum of amounts (moment, amount) in any time of this length, its end not included."""
-    ordered = sorted(events)
-    begin = total = most = 0
-    for moment, amount in ordered:
-        total += amount
-        while ordered[begin][0] <= moment - span:
-            total -= ordered[begin][1]
-            begin += 1
-        most = max(most, total)
-    return most
-
-
 def of_the_middle_round(ours: Sequence[float], peers: Sequence[float]) -> tuple[float, float]:
     """Both values of the round with the median ratio, of rounds that measured one after the other.
 

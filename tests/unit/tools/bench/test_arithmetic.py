@@ -7,7 +7,7 @@ from graphlib import CycleError
 
 import pytest
 
-from bench.arithmetic import critical_path, growth_exponent, most_at_once, most_within, of_the_middle_round
+from tools.bench.arithmetic import critical_path, growth_exponent, most_at_once, of_the_middle_round
 
 
 @pytest.mark.parametrize("exponent", [0, 1, 1.5, 2])
@@ -56,17 +56,3 @@ def test_spans_that_touch_do_not_overlap() -> None:
     assert most_at_once([(0, 2), (1, 3), (2, 4), (5, 6)]) == 2
     assert most_at_once([(0, 1), (1, 2)]) == 1
     assert most_at_once([]) == 0
-
-
-@pytest.mark.parametrize(
-    ("events", "most"),
-    [
-        ([], 0),
-        ([(0.0, 3)], 3),
-        ([(0.0, 3), (9.9, 4)], 7),
-        ([(0.0, 3), (10.0, 4)], 4),
-        ([(20.0, 1), (0.0, 3), (5.0, 4), (12.0, 5), (14.0, 1)], 10),
-    ],
-)
-def test_what_falls_into_one_window_is_summed(events: list[tuple[float, int]], most: int) -> None:
-    assert most_within(events, 10) == most

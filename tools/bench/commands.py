@@ -9,16 +9,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from bench.figures import Figure, Limit
-from bench.measure import bare_interpreter, in_turn, run
 from identity.aks.login import Login
 from identity.aks.sign_in import token_source
 from identity.aks.token_cache import CACHE_VARIABLE, Token, TokenCache, key_of
 from identity.credentials.clock import utc_now
 from identity.login_kinds import LoginKind
+from tools.bench.figures import Figure, Limit
+from tools.bench.measure import bare_interpreter, in_turn, run
 
 _ROUNDS: Final = 10
-_ROOT: Final = Path(__file__).parents[1]
+_ROOT: Final = Path(__file__).parents[2]
 # A bare interpreter takes 13 ms on a machine without other work: 0.15 s for a token, 0.4 s for the help.
 _TOKEN: Final = 11
 _HELP: Final = 30

@@ -8,7 +8,7 @@ import json
 import pytest
 from rich.console import Console
 
-from bench.figures import Figure, Limit, table
+from tools.bench.figures import Figure, Limit, table
 
 
 def figure(ours: float, peer: float, limit: Limit | None) -> Figure:

@@ -11,12 +11,12 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from bench.figures import Figure, Limit
-from bench.world import trusting
 from identity.credentials.events import Event, EventKind
 from identity.credentials.token_credential import MountedCredential
 from tests.msi_dataplane import SigningIn
 from tests.unit.identity.credentials.world import CsiMount, Entra, certificate, document
+from tools.bench.figures import Figure, Limit
+from tools.bench.world import trusting
 
 _SWAPS: Final = 5
 # The upstream loader sees a swap when it reads the file anyway: every 6 h. Here it does 2,160 times as often.

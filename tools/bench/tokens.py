@@ -9,11 +9,11 @@ from typing import Final
 
 from azure.core.credentials import TokenCredential
 
-from bench.arithmetic import MIDDLE, of_the_middle_round
-from bench.figures import Figure, Limit
-from bench.measure import in_turn
-from bench.world import signed_in_loaders
 from tests.unit.identity.credentials.world import ARM_SCOPE
+from tools.bench.arithmetic import MIDDLE, of_the_middle_round
+from tools.bench.figures import Figure, Limit
+from tools.bench.measure import in_turn
+from tools.bench.world import signed_in_loaders
 
 _BATCH: Final = 100
 _ROUNDS: Final = 500

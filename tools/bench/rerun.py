@@ -6,11 +6,11 @@ import shutil
 import sys
 from typing import Final
 
-from bench.arithmetic import MIDDLE, of_the_middle_round
-from bench.figures import Figure, Limit
-from bench.measure import in_turn, run
-from bench.stacks import local_stack, unchanged
 from tests.harness import PROJECT
+from tools.bench.arithmetic import MIDDLE, of_the_middle_round
+from tools.bench.figures import Figure, Limit
+from tools.bench.measure import in_turn, run
+from tools.bench.stacks import local_stack, unchanged
 
 _ROUNDS: Final = 5
 # With these `make bench ARGS=...` would pass its ARGS on to `make up`.
@@ -25,7 +25,7 @@ def rerun() -> Figure:
         (stack.root / "ops").unlink()
         shutil.copytree(PROJECT / "ops", stack.root / "ops", ignore=shutil.ignore_patterns("__pycache__"))
         # The engine fails on a change, so that neither run hides one.
-        reaper = (sys.executable, str(PROJECT / "bench/reaper.py"))
+        reaper = (sys.executable, str(PROJECT / "tools/bench/reaper.py"))
         make = (*reaper, "make", "up", "ARGS=--expect-no-changes", f"IDSTACK={PROJECT}/.venv/bin/python -m ops")
         run(("make", "up", make[-1]), directory=stack.root, environment=variables)
         ours, engine = in_turn(

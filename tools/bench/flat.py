@@ -1,4 +1,4 @@
-"""Records what our program registers, for the flat script that is its peer (`bench/flat_program.py`).
+"""Records what our program registers, for the flat script that is its peer (`tools/bench/flat_program.py`).
 
 The source is the engine's own log of its protocol. It has the stack's secrets in clear text, so it is for the local
 cloud alone, in a private directory that the benchmark deletes.

@@ -1,4 +1,4 @@
-"""`python -m bench`: what it prints, how it ends, and what it charges a command with."""
+"""`python -m tools.bench`: what it prints, how it ends, and what it charges a command with."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import __main__ as command
-from bench.figures import Figure, Limit
-from bench.measure import CommandFailedError, in_turn, run
+from tools.bench import __main__ as command
+from tools.bench.figures import Figure, Limit
+from tools.bench.measure import CommandFailedError, in_turn, run
 
 GOOD = Figure(name="good", unit="", ours=1, peer=1, peer_name="peer", limit=Limit("at most", 1.1))
 BAD = Figure(name="bad", unit="", ours=2, peer=1, peer_name="peer", limit=Limit("at most", 1.1))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench.flat import recording
+from tools.bench.flat import recording
 
 SIGNATURE, SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
 STACK, AZURE, COMPONENT, IDENTITY, ROLE = (
