@@ -16,7 +16,7 @@ from typing import Any, Final
 from tools import golang
 from tools.steps import ROOT, ProcessError, SetupError, run
 
-MONITORING: Final = ROOT / "monitoring"
+MONITORING: Final = ROOT / "examples/monitoring"
 RULES: Final = "rules.yaml"
 TESTS: Final = "rules_test.yaml"
 DASHBOARD: Final = "dashboard.json"

@@ -20,8 +20,8 @@ from ops.world.compared_identities import ManagedIdentityRow
 from ops.world.probes import ProbeResult
 from tests.architecture.source import ROOT
 
-RULES: Final = yaml.safe_load((ROOT / "monitoring/rules.yaml").read_text(encoding="utf-8"))
-DASHBOARD: Final = json.loads((ROOT / "monitoring/dashboard.json").read_text(encoding="utf-8"))
+RULES: Final = yaml.safe_load((ROOT / "examples/monitoring/rules.yaml").read_text(encoding="utf-8"))
+DASHBOARD: Final = json.loads((ROOT / "examples/monitoring/dashboard.json").read_text(encoding="utf-8"))
 # What Prometheus itself adds to what it scrapes from a pod, with the usual relabelling of Kubernetes.
 TARGET: Final = {"namespace", "pod", "job", "instance"}
 NOW: Final = datetime(2026, 11, 23, tzinfo=UTC)

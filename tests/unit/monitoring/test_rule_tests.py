@@ -13,10 +13,10 @@ import yaml
 from tests.architecture.source import ROOT
 from tools import promtool
 
-RULES: Final = (ROOT / "monitoring/rules.yaml").read_text(encoding="utf-8")
+RULES: Final = (ROOT / "examples/monitoring/rules.yaml").read_text(encoding="utf-8")
 CASES: Final[list[dict[str, Any]]] = [
     case
-    for test in yaml.safe_load((ROOT / "monitoring/rules_test.yaml").read_text(encoding="utf-8"))["tests"]
+    for test in yaml.safe_load((ROOT / "examples/monitoring/rules_test.yaml").read_text(encoding="utf-8"))["tests"]
     for case in test["alert_rule_test"]
 ]
 
@@ -31,7 +31,7 @@ def test_an_alert_is_tested_to_fire_and_not_to_fire(alert: str) -> None:
 
 
 def test_every_query_of_the_dashboard_is_checked() -> None:
-    dashboard = json.loads((ROOT / "monitoring/dashboard.json").read_text(encoding="utf-8"))
+    dashboard = json.loads((ROOT / "examples/monitoring/dashboard.json").read_text(encoding="utf-8"))
 
     found = list(promtool.dashboard_expressions(dashboard))
 
@@ -41,7 +41,7 @@ def test_every_query_of_the_dashboard_is_checked() -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The folder of rules, tests and dashboard, to be broken."""
-    return Path(shutil.copytree(ROOT / "monitoring", tmp_path / "monitoring"))
+    return Path(shutil.copytree(ROOT / "examples/monitoring", tmp_path / "monitoring"))
 
 
 # promtool is built for it, once, which takes minutes; `make lint` runs it on the files as they are.
