@@ -15,7 +15,7 @@ import yaml
 
 from identity import checkout
 from identity.yaml_text import dump, load_as_go
-from ops.stack.chosen_stack import stack_names
+from ops.stack.chosen_stack import file_of, stack_names
 from ops.stack.environment import VENV
 from ops.stack.errors import CommandError
 
@@ -34,7 +34,7 @@ class Tree:
         """The stacks' files by the stacks' names; raises CommandError for one that is not a mapping."""
         configurations = {}
         for stack in stack_names(self.directory):
-            file = self.directory / f"Pulumi.{stack}.yaml"
+            file = file_of(stack, self.directory)
             try:
                 document = load_as_go(file.read_bytes())
             except yaml.YAMLError as error:

@@ -12,9 +12,11 @@ from typing import Any, Final
 from identity.similar import did_you_mean
 from ops.stack.environment import LOCAL_STACK, ROOT, is_local, project_name, pulumi_home
 from ops.stack.errors import CommandError
+from ops.stack.files import write_once
 from ops.stack.recorded_backend import VARIABLE, recorded
 
 _FILE: Final = "Pulumi.{}.yaml"
+_SAMPLES: Final = "examples/stacks"
 
 
 def chosen_stack(environ: Mapping[str, str] = os.environ, root: Path = ROOT) -> tuple[str, str | None]:
@@ -30,10 +32,23 @@ def chosen_stack(environ: Mapping[str, str] = os.environ, root: Path = ROOT) -> 
 
 
 def require_stack(stack: str, root: Path = ROOT) -> None:
-    """Raise CommandError for a stack without a file, with the stacks that have one, and for a file that is not YAML."""
-    if not (root / _FILE.format(stack)).exists():
+    """Raise CommandError for a stack without a file, with the stacks that have one, and for a file that is not YAML.
+
+    A sample is copied into the project first, for every command, the program and `pulumi` read the file there.
+    """
+    file = file_of(stack, root)
+    if not file.exists():
         raise no_such_stack(stack, root)
+    if file.parent != root:
+        write_once(root / file.name, file.read_text(encoding="utf-8"))
     recorded(stack, root)
+
+
+def file_of(stack: str, root: Path) -> Path:
+    """The stack's file in a project, or the sample that it has not copied yet."""
+    file = root / _FILE.format(stack)
+    sample = root / _SAMPLES / file.name
+    return sample if sample.exists() and not file.exists() else file
 
 
 def no_such_stack(stack: str, root: Path) -> CommandError:
@@ -48,8 +63,9 @@ def no_such_stack(stack: str, root: Path) -> CommandError:
 
 
 def stack_names(root: Path = ROOT) -> list[str]:
-    """The stacks that have a file in the project, in alphabetical order."""
-    return sorted(file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in root.glob("Pulumi.*.yaml"))
+    """The stacks that have a file in the project, and its samples, in alphabetical order."""
+    files = {file.name for folder in (root, root / _SAMPLES) for file in folder.glob("Pulumi.*.yaml")}
+    return sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in files)
 
 
 def _selected(environ: Mapping[str, str], root: Path) -> str | None:

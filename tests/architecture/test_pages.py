@@ -121,6 +121,12 @@ def test_every_page_is_in_the_index() -> None:
     assert {page for page in pages if not re.match(r"decisions/\d", page)} <= linked
 
 
+@pytest.fixture(autouse=True)
+def no_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parsed command does not copy the sample of its stack into the checkout."""
+    monkeypatch.setattr("ops.stack.chosen_stack.write_once", lambda *_: None)
+
+
 @pytest.mark.parametrize(
     ("page", "line"), [line[:2] for line in _LINES], ids=[f"{page}-{line}" for page, line, _ in _LINES]
 )

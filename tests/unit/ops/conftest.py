@@ -20,7 +20,7 @@ from localcloud.testing.hosts import Serve
 from ops.__main__ import main
 from ops.doctor.diagnosis import CheckResult
 from ops.doctor.examination import Examination
-from ops.stack import environment, pinned_plugins
+from ops.stack import chosen_stack, environment, pinned_plugins
 from ops.stack.engine import Engine
 from tests.unit.access_world import FakeApiServer
 from tests.unit.azure_world import azure, cloud, deployer
@@ -196,6 +196,9 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     # Its rules have tests of their own, and the sample of `dev` has placeholders.
     for command in ("up", "preview", "renew", "import_"):
         monkeypatch.setattr(f"ops.commands.{command}.require_sound_configuration", lambda _: None)
+    # The checkout gets no copy of a sample, which is read where it is.
+    monkeypatch.setattr(chosen_stack, "write_once", lambda *_: None)
+    monkeypatch.setattr(Engine, "file", property(lambda self: chosen_stack.file_of(self.stack, self.root)))
     fake, written = FakeEngine(folder), Engine.written
     monkeypatch.setattr(
         Engine, "written", lambda self: fake.configuration if self.root == environment.ROOT else written(self)

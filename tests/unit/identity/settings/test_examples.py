@@ -41,7 +41,9 @@ def load(document: Mapping[str, Any], **options: Any) -> Settings:
 
 
 def stack_file(stack: str) -> dict[str, Any]:
-    document: dict[str, Any] = yaml.safe_load((PROJECT / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))
+    sample = PROJECT / f"examples/stacks/Pulumi.{stack}.yaml"
+    file = sample if sample.exists() else PROJECT / sample.name
+    document: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     return document
 
 

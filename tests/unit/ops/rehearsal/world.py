@@ -19,7 +19,9 @@ SUBSCRIPTION: Final = f"/subscriptions/{OWN}"
 
 @cache
 def _written(name: str) -> dict[str, Any]:
-    document: dict[str, Any] = yaml.safe_load((_ROOT / f"Pulumi.{name}.yaml").read_text(encoding="utf-8"))
+    sample = _ROOT / f"examples/stacks/Pulumi.{name}.yaml"
+    file = sample if sample.exists() else _ROOT / sample.name
+    document: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     return document
 
 

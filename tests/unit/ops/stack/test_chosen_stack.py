@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ops.stack.chosen_stack import chosen_stack, require_stack
+from ops.stack.chosen_stack import chosen_stack, require_stack, stack_names
+from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError
 
 AZURE, FILES = "azblob://pulumi-state?storage_account=stdev", "file:///srv/states"
@@ -115,6 +116,28 @@ def test_a_stack_without_a_file_is_refused_with_those_that_have_one(project: Pat
         require_stack(stack, project)
 
     assert str(refused.value) == message
+
+
+def test_the_first_command_copies_a_sample_and_later_ones_read_the_copy(project: Path) -> None:
+    sample, copy = project / "examples/stacks/Pulumi.local-both.yaml", project / "Pulumi.local-both.yaml"
+    sample.parent.mkdir(parents=True)
+    sample.write_text("config: {}\n")
+    before = stack_names(project)
+
+    require_stack("local-both", project)
+    copied = copy.read_text()
+    copy.write_text("config: {a: b}\n")
+    require_stack("local-both", project)
+
+    assert before == stack_names(project) == ["dev", "local", "local-both", "prod"]
+    assert (copied, copy.read_text()) == ("config: {}\n", "config: {a: b}\n")
+
+
+def test_git_ignores_the_copy_of_every_sample() -> None:
+    samples = [file.name for file in (ROOT / "examples/stacks").iterdir()]
+
+    assert samples
+    assert {f"/{name}" for name in samples} <= {*(ROOT / ".gitignore").read_text().splitlines()}
 
 
 def test_a_file_that_is_not_yaml_is_refused_with_the_place(project: Path) -> None:
