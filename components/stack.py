@@ -11,7 +11,6 @@ from components.azure.key_vault_user import ExistingIdentity, KeyVaultUser, KeyV
 from components.azure.management_cluster import AddOnIdentity, ManagementCluster
 from components.azure.providers import Providers, management_cluster_id
 from components.azure.vault import Vault, VaultArgs
-from components.azure.vault_monitoring import VaultMonitoring, VaultMonitoringArgs
 from components.hypershift.base_manifest import base_manifest
 from components.hypershift.hosted_cluster import HostedCluster, HostedClusterArgs, Leaf
 from components.plugin.resources import StackOwner
@@ -125,9 +124,6 @@ class IdentityStack:
         if self._settings.vault is None:
             return CredentialStore(vault_id="", vault_uri="", key_vault_user_client_id="")
         vault = Vault("vault", VaultArgs(settings=self._settings, vault=self._settings.vault), self._options)
-        if self._settings.monitoring is not None:
-            arguments = VaultMonitoringArgs(settings=self._settings, monitoring=self._settings.monitoring, vault=vault)
-            VaultMonitoring("monitoring", arguments, self._options)
         if not self._settings.has_key_vault_user:
             return CredentialStore(
                 vault_id=vault.vault_id, vault_uri=vault.vault_uri, key_vault_user_client_id="", vault=[vault]

@@ -166,16 +166,6 @@ def storage_account_id(subscription: str, resource_group: str, account: str) -> 
     return resource_id(subscription, resource_group, "Microsoft.Storage/storageAccounts", account)
 
 
-def vault_topic_name(vault: str) -> str:
-    """Event Grid system topic of a key vault, which can have only one."""
-    return f"{vault}-events"
-
-
-def expiry_alerts_name(vault: str) -> str:
-    """Subscription of that topic that raises an alert before a secret expires."""
-    return f"{vault}-expiry"
-
-
 def secret_id(vault_id: str, secret: str) -> str:
     """ARM id of a secret, also the scope of a role on that secret alone."""
     return f"{vault_id}/secrets/{secret}"

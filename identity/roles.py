@@ -67,8 +67,3 @@ AKS_CLUSTER_USER_ROLE: Final = Role(
     "Azure Kubernetes Service Cluster User Role", "4abbcc35-e782-43d8-92c5-2d3f1bd2253f"
 )
 NETWORK_CONTRIBUTOR_ROLE: Final = Role("Network Contributor", "4d97b98b-1d4f-4787-a291-c67834d212e7")
-# learn.microsoft.com/azure/role-based-access-control/built-in-roles/{monitor,storage}
-MONITORING_CONTRIBUTOR_ROLE: Final = Role("Monitoring Contributor", "749f88d5-cbae-40b8-bcfc-e573ddc772fa")
-STORAGE_KEY_OPERATOR_ROLE: Final = Role(
-    "Storage Account Key Operator Service Role", "81a9662b-bebf-436f-a333-f67b29880f12"
-)

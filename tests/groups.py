@@ -44,7 +44,6 @@ _SHARED: Final[Mapping[str, str]] = {
     "tests/engine/test_held_faults.py": "small",
     "tests/engine/test_import.py": "small",
     "tests/engine/test_isolation.py": "small",
-    "tests/engine/test_monitoring.py": "small",
     "tests/engine/test_optional_identities.py": "small",
     "tests/engine/test_policies.py": "small",
     "tests/engine/test_reader.py": "small",

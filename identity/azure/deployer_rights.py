@@ -20,12 +20,10 @@ from identity.roles import (
     KEY_VAULT_SECRETS_OFFICER_ROLE,
     KEY_VAULT_SECRETS_USER_ROLE,
     MANAGED_IDENTITY_OPERATOR_ROLE,
-    MONITORING_CONTRIBUTOR_ROLE,
     NETWORK_CONTRIBUTOR_ROLE,
     RBAC_ADMINISTRATOR_ROLE,
     READER_ROLE,
     STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
-    STORAGE_KEY_OPERATOR_ROLE,
     Role,
 )
 from identity.settings import Settings
@@ -129,7 +127,7 @@ def deployer_grants(settings: Settings) -> list[AzureGrant]:
     if cluster is not None and cluster.create is None:
         group = resource_group_id(subscription, cluster.resource_group)
         grants.append(AzureGrant(READER_ROLE, group, "looks up the management cluster"))
-    return [*grants, *_subnet_grants(settings), *_monitoring_grants(settings), *_cluster_grants(settings)]
+    return [*grants, *_subnet_grants(settings), *_cluster_grants(settings)]
 
 
 def reader_grants(settings: Settings) -> list[AzureGrant]:
@@ -180,19 +178,6 @@ def _written_groups(settings: Settings) -> list[str]:
 def _subnet_grants(settings: Settings) -> Iterator[AzureGrant]:
     for subnet_id in settings.vault.allowed_subnet_ids if settings.vault is not None else ():
         yield AzureGrant(NETWORK_CONTRIBUTOR_ROLE, subnet_id, "lets the subnet reach the vault (a linked action)")
-
-
-def _monitoring_grants(settings: Settings) -> Iterator[AzureGrant]:
-    log = None if settings.monitoring is None else settings.monitoring.audit_log
-    alerts = None if settings.monitoring is None else settings.monitoring.expiry_alerts
-    if log is not None and log.workspace_id is not None:
-        reason = "sends the vault's audit log there (a linked action)"
-        yield AzureGrant(MONITORING_CONTRIBUTOR_ROLE, log.workspace_id, reason)
-    if log is not None and log.storage_account_id is not None:
-        reason = "sends the vault's audit log there (a linked action, which lists its keys)"
-        yield AzureGrant(STORAGE_KEY_OPERATOR_ROLE, log.storage_account_id, reason)
-    for action_group_id in () if alerts is None else alerts.action_group_ids:
-        yield AzureGrant(MONITORING_CONTRIBUTOR_ROLE, action_group_id, "sends alerts there (a linked action)")
 
 
 def _cluster_grants(settings: Settings) -> Iterator[AzureGrant]:

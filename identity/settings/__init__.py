@@ -13,7 +13,6 @@ from identity.settings.schema.infrastructure import NetworkSettings
 from identity.settings.schema.issuer import SigningKeySettings
 from identity.settings.schema.kms import KmsKey, KmsSettings
 from identity.settings.schema.model import ManagementClusterSettings, Settings, VaultSettings
-from identity.settings.schema.monitoring import MonitoringSettings
 from identity.settings.schema.problems import ConfigurationError, Problem
 from identity.settings.schema.workloads import WorkloadSettings
 
@@ -27,7 +26,6 @@ __all__ = [
     "KmsKey",
     "KmsSettings",
     "ManagementClusterSettings",
-    "MonitoringSettings",
     "NetworkSettings",
     "Problem",
     "Settings",

@@ -26,7 +26,6 @@ _IDENTITIES: Final = "Microsoft.ManagedIdentity/userAssignedIdentities"
 _ACCOUNTS: Final = "Microsoft.Storage/storageAccounts"
 _NETWORKS: Final = "Microsoft.Network/virtualNetworks"
 _ZONES: Final = "Microsoft.Network/privateDnsZones"
-_TOPICS: Final = "Microsoft.EventGrid/systemTopics"
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,6 @@ _IN_A_GROUP: Final[Mapping[str, _GroupedType]] = MappingProxyType(
     {
         resource_types.MANAGED_CLUSTER: _GroupedType(
             _CLUSTERS, resource_types.CONTAINER_SERVICE_API, ("resourceName",)
-        ),
-        resource_types.SYSTEM_TOPIC: _GroupedType(_TOPICS, resource_types.EVENT_GRID_API, ("systemTopicName",)),
-        resource_types.EVENT_SUBSCRIPTION: _GroupedType(
-            f"{_TOPICS}/eventSubscriptions", resource_types.EVENT_GRID_API, ("systemTopicName", "eventSubscriptionName")
         ),
         resource_types.VAULT: _GroupedType(VAULT_TYPE, resource_types.KEY_VAULT_API, ("vaultName",)),
         resource_types.MANAGED_IDENTITY: _GroupedType(
@@ -102,7 +97,6 @@ class Finders:
         self._vault_id = vault_id
         self._by_type: Mapping[str, Callable[[Inputs], str | None]] = {
             resource_types.ROLE_ASSIGNMENT: self._role_assignment,
-            resource_types.DIAGNOSTIC_SETTING: self._diagnostic_setting,
             resource_types.RESOURCE_GROUP: self._resource_group,
             resource_types.STORAGE_CONTAINER: self._container,
             resource_types.APPLICATION: self._application,
@@ -145,10 +139,6 @@ class Finders:
     def _role_assignment(self, inputs: Inputs) -> str | None:
         name = f"Microsoft.Authorization/roleAssignments/{inputs['roleAssignmentName']}"
         return self._resource(f"{inputs['scope']}/providers/{name}", resource_types.AUTHORIZATION_API)
-
-    def _diagnostic_setting(self, inputs: Inputs) -> str | None:
-        name = f"Microsoft.Insights/diagnosticSettings/{inputs['name']}"
-        return self._resource(f"{inputs['resourceUri']}/providers/{name}", resource_types.INSIGHTS_API)
 
     def _container(self, inputs: Inputs) -> str | None:
         # An account has one blob service, without an input for its name.

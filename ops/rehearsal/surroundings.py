@@ -13,7 +13,7 @@ from typing import Any, Final
 from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.infrastructure import ADDRESS_PREFIX
 from identity.naming import ArmId, managed_identity_id, parse_arm_id, resource_id
-from identity.settings import HostedClusterSettings, KmsSettings, MonitoringSettings, Settings
+from identity.settings import HostedClusterSettings, KmsSettings, Settings
 from identity.settings.schema.endpoint_access import PrivateSettings
 
 # The roles of a pipeline (docs/guides/first-stack.md).
@@ -78,8 +78,6 @@ class _Surroundings:
         self._group(settings.resource_group, settings.location)
         for subnet in settings.vault.allowed_subnet_ids if settings.vault else ():
             self._subnet(subnet, settings.location, {})
-        if settings.monitoring is not None:
-            self._monitoring(settings.monitoring, settings.location)
         self._management_cluster(settings)
         user = settings.key_vault_user
         if user.source == "existing" and user.client_id and user.object_id:
@@ -98,15 +96,6 @@ class _Surroundings:
         nodes = resource_id(LOCAL_SUBSCRIPTION_ID, identity.resource_group, _SCALE_SETS, f"nodes-{identity.name}")
         assigned = {"type": "UserAssigned", "userAssignedIdentities": {identity_id: {}}}
         self._resource(nodes, _READY, location=self._location, identity=assigned)
-
-    def _monitoring(self, monitoring: MonitoringSettings, location: str) -> None:
-        log, alerts = monitoring.audit_log, monitoring.expiry_alerts
-        if log is not None and log.workspace_id is not None:
-            self._resource(log.workspace_id, _READY, location=location)
-        if log is not None and log.storage_account_id is not None:
-            self._resource(log.storage_account_id, _READY, location=location, sku=_of("Standard_LRS"))
-        for group in () if alerts is None else alerts.action_group_ids:
-            self._resource(group, {"groupShortName": "rehearsal", "enabled": True}, location="global")
 
     def _management_cluster(self, settings: Settings) -> None:
         cluster = settings.management_cluster

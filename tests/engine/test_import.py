@@ -17,7 +17,7 @@ from localcloud.testing.kubernetes import KINDS
 from localcloud.testing.plugins import AZURE_NATIVE as IN_ARM
 from localcloud.testing.plugins import AZUREAD as IN_ENTRA
 from provider.__main__ import RESOURCES as OWN
-from tests.engine import infrastructure_by_hand, monitoring_by_hand
+from tests.engine import infrastructure_by_hand
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import PROJECT, LocalStack
 from tests.hosted_clusters import hosted_cluster
@@ -224,20 +224,12 @@ def storage_by_hand(small: LocalStack) -> Iterator[list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def monitoring(small: LocalStack) -> Iterator[list[dict[str, Any]]]:
-    """What monitors the vault, made through ARM."""
-    yield monitoring_by_hand.make(small)
-    monitoring_by_hand.remove(small)
-
-
-@pytest.fixture(scope="module")
 def adopter(
     small: LocalStack,
     by_hand: list[dict[str, Any]],
     cluster_by_hand: dict[str, Any],
     network_by_hand: list[dict[str, Any]],
     storage_by_hand: list[dict[str, Any]],
-    monitoring: list[dict[str, Any]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Adopter]:
     """The other stack's program is what made the things: their inputs as the state has them."""
@@ -266,7 +258,6 @@ def adopter(
         cluster_by_hand,
         *network_by_hand,
         *storage_by_hand,
-        *monitoring,
         {**secret, "id": f"{place}{secret['id']}"},
         _as_azure_natives(secret),
         *(resource for resource in made_by_it if resource["type"] != _CREDENTIAL_SECRET),

@@ -15,7 +15,6 @@ from identity.settings.rules.creation import validate_creation
 from identity.settings.rules.hosted_cluster import validate_cluster
 from identity.settings.rules.infrastructure import created_groups_are_the_clusters_own
 from identity.settings.rules.issuer import created_issuers_have_names_of_their_own
-from identity.settings.rules.monitoring import validate_monitoring
 from identity.settings.rules.optional_identities import used_once_is_switched_on_once
 from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
@@ -314,7 +313,6 @@ _RULES: Final[tuple[Callable[[Settings, ReportedPlace], None], ...]] = (
     validate_creation,
     _failed_renewals_have_time,
     _gate_has_time_to_settle,
-    validate_monitoring,
     _metadata_is_blocked_in_own_namespaces,
     _probe_has_an_image_where_needed,
     _clusters_have_names_of_their_own,

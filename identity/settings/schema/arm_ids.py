@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final
 
-from identity.naming import RESOURCE_GROUP_PATTERN, RESOURCE_NAME_PATTERN, split_arm_id
+from identity.naming import RESOURCE_GROUP_PATTERN, split_arm_id
 from identity.settings.schema.value_spec import PLACEHOLDER, ZERO_UUID, ValueSpec, uuid
 
 
@@ -134,25 +134,6 @@ StorageAccountId = Annotated[
         "Microsoft.Storage/storageAccounts",
         (r"[a-z0-9]{3,24}",),
         "az storage account show -g <group> -n <name>",
-    ),
-]
-WorkspaceId = Annotated[
-    str,
-    _arm_id(
-        "workspace-id",
-        "Microsoft.OperationalInsights/workspaces",
-        (r"[a-zA-Z0-9]([a-zA-Z0-9-]{2,61})[a-zA-Z0-9]",),
-        "az monitor log-analytics workspace show -g <group> -n <name>",
-    ),
-]
-ActionGroupId = Annotated[
-    str,
-    _arm_id(
-        "action-group-id",
-        "Microsoft.Insights/actionGroups",
-        (rf"(?=.{{1,260}}$)(?!.*\.$){RESOURCE_NAME_PATTERN}",),
-        "az monitor action-group show -g <group> -n <name>",
-        longest=455,
     ),
 ]
 RegistryId = Annotated[

@@ -29,7 +29,6 @@ from identity.settings.schema.access import AccessSettings
 from identity.settings.schema.base import FilledIn, Model
 from identity.settings.schema.creation import CreationSettings
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
-from identity.settings.schema.monitoring import MonitoringSettings
 from identity.settings.schema.problems import enumerate_words
 from identity.settings.schema.value_spec import ValueSpec, integer
 from identity.settings.schema.waivers import PolicyWaiverSettings
@@ -268,11 +267,6 @@ class Settings(Model):
     )
     probe: ProbeSettings = Field(
         ProbeSettings(), description="The credential probe, which signs in with each mounted credential."
-    )
-    monitoring: MonitoringSettings | None = Field(
-        None,
-        description="Azure Monitor keeps the vault's audit log, and alerts before a credential expires "
-        "(`docs/guides/monitoring.md`).",
     )
     hosted_clusters: tuple[HostedClusterSettings, ...] = Field((), description="The hosted clusters of the stack.")
     allow_credential_loss: tuple[types.ClusterName, ...] = Field(

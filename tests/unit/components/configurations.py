@@ -90,8 +90,6 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "a reader of its own": {"keyVaultUser": {"source": "created", "name": "kv-reader"}},
 }
 
-_SEVERITIES = ("Sev0", "Sev1", "Sev2", "Sev3", "Sev4")
-_MONITORED = f"{GROUPS}/monitoring-dev/providers"
 _VAULT = {
     "name": "kv-idstack-dev",
     "softDeleteRetentionDays": 7,
@@ -100,11 +98,6 @@ _VAULT = {
     "defaultAction": "Allow",
 }
 _LISTS = {"name": "kv-idstack-dev", "allowedIpRanges": ["20.0.0.0/24"], "allowedSubnetIds": [world.SUBNET]}
-_ALERTS = {"actionGroupIds": [f"{_MONITORED}/Microsoft.Insights/actionGroups/on-call"]}
-_SINKS = {
-    "workspaceId": f"{_MONITORED}/Microsoft.OperationalInsights/workspaces/audit",
-    "storageAccountId": f"{_MONITORED}/Microsoft.Storage/storageAccounts/auditdev",
-}
 
 
 def _made(pool: dict[str, Any], **creation: Any) -> dict[str, Any]:
@@ -122,11 +115,6 @@ _AZURE: Final[dict[str, dict[str, Any]]] = {
     "a denying vault": {"vault": {**_LISTS, "defaultAction": "Deny"}, "tags": None},
     "a reader that exists": {"keyVaultUser": {"source": "existing", **world.ADD_ON}},
     "a reader of the add-on's": {"keyVaultUser": {"source": "aks-addon"}, "readerScope": "vault"},
-    **{
-        f"alerts of {severity}": {"monitoring": {"expiryAlerts": {**_ALERTS, "severity": severity}}}
-        for severity in _SEVERITIES
-    },
-    "an audit log": {"monitoring": {"auditLog": _SINKS, "expiryAlerts": _ALERTS}},
     "a cluster with groups": _made(
         {"zones": [1], "maxPods": 60, "osSKU": "AzureLinux", "fips": True},
         adminGroupObjectIDs=[world.DEPLOYER],

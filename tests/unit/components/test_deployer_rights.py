@@ -20,11 +20,9 @@ from identity.roles import (
     AKS_RBAC_CLUSTER_ADMIN_ROLE,
     CONTRIBUTOR_ROLE,
     KEY_VAULT_SECRETS_OFFICER_ROLE,
-    MONITORING_CONTRIBUTOR_ROLE,
     RBAC_ADMINISTRATOR_ROLE,
     READER_ROLE,
     STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE,
-    STORAGE_KEY_OPERATOR_ROLE,
 )
 from localcloud.testing.azure import Facts
 from localcloud.testing.azure import parse_condition as parse
@@ -114,20 +112,6 @@ def test_infrastructure_of_its_own_needs_the_subscription() -> None:
 
     wide = {grant.role for grant in found if grant.scope == f"/subscriptions/{SUBSCRIPTION}"}
     assert wide == {CONTRIBUTOR_ROLE, RBAC_ADMINISTRATOR_ROLE}
-
-
-def test_who_sends_logs_and_alerts_has_roles_at_their_destinations() -> None:
-    destinations = {
-        f"{GROUPS}/logs/providers/Microsoft.OperationalInsights/workspaces/audit": MONITORING_CONTRIBUTOR_ROLE,
-        f"{GROUPS}/logs/providers/Microsoft.Storage/storageAccounts/auditlogs": STORAGE_KEY_OPERATOR_ROLE,
-        f"{GROUPS}/logs/providers/Microsoft.Insights/actionGroups/on-call": MONITORING_CONTRIBUTOR_ROLE,
-    }
-    workspace, account, group = destinations
-    log = {"workspaceId": workspace, "storageAccountId": account}
-    found = deployer_grants(settings(monitoring={"auditLog": log, "expiryAlerts": {"actionGroupIds": [group]}}))
-
-    assert {grant.scope: grant.role for grant in found if "/logs/" in grant.scope} == destinations
-    assert [grant for grant in found if "/logs/" not in grant.scope] == deployer_grants(settings())
 
 
 def _allows(text: str, action: str, role: str, principal_type: str = "ServicePrincipal") -> bool:

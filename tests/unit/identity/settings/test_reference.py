@@ -85,7 +85,7 @@ def test_the_default_of_a_key_is_the_models_own() -> None:
     assert {key: setting["type"] for key, setting in config.items() if setting["type"] != "string"} == {
         "tags": "object",
         **dict.fromkeys(("protect", "blockInstanceMetadata"), "boolean"),
-        **dict.fromkeys(("vault", "keyVaultUser", "managementCluster", "credentials", "probe", "monitoring"), "object"),
+        **dict.fromkeys(("vault", "keyVaultUser", "managementCluster", "credentials", "probe"), "object"),
         **dict.fromkeys(("hostedClusters", "allowCredentialLoss", "policyWaivers"), "array"),
     }
 

@@ -71,8 +71,6 @@ _RULES = {
     f"{CLUSTER}containerRegistryID": "registry-id",
     f"{CLUSTER}externalDnsZoneID": "dns-zone-id",
     _IDENTITY: "managed-identity-id",
-    "monitoring__auditLog__workspaceId": "workspace-id",
-    "monitoring__expiryAlerts__actionGroupIds__0": "action-group-id",
     f"{CLUSTER}dns__publicZoneID": "dns-zone-id",
     f"{CLUSTER}dns__privateZoneID": "private-dns-zone-id",
 }
@@ -118,16 +116,6 @@ _RULES = {
             f"{_GROUP.replace('ManagedIdentity', 'ContainerRegistry')}/registries/acr",
             '"acr" is not a valid name in registries',
         ),
-        (
-            "monitoring__auditLog__workspaceId",
-            f"{_GROUP.replace('ManagedIdentity', 'OperationalInsights')}/workspaces/-log",
-            '"-log" is not a valid name in workspaces',
-        ),
-        (
-            "monitoring__expiryAlerts__actionGroupIds__0",
-            f"{_GROUP.replace('ManagedIdentity', 'Insights')}/actionGroups/on-call.",
-            '"on-call." is not a valid name in actionGroups',
-        ),
         (_IDENTITY, "ciro", ""),
         (_IDENTITY, f"{_GROUP}/userAssignedIdentities/ab", '"ab" is not a valid name in userAssignedIdentities'),
     ],
@@ -137,8 +125,6 @@ def test_a_resource_id_is_checked_down_to_the_names_in_it(path: str, value: str,
     also: dict[str, Any] = {f"{CLUSTER}identities": {"imageRegistry": imported}} if path == _IDENTITY else {}
     if "dns__" in path:
         also = {f"{CLUSTER}dns": {"baseDomain": "apps.example.com"}}
-    if "expiryAlerts" in path:
-        also = {"monitoring": {"expiryAlerts": {"actionGroupIds": [""]}}}
     if path == _NAT:
         also = _PRIVATE_LINK
     config = configuration(**also, **{path: value})

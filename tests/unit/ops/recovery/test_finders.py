@@ -19,7 +19,6 @@ from identity.azure.errors import AzureRefusedError
 from identity.clouds import Cloud
 from identity.credentials.certificate import issue
 from identity.naming import owner_mark
-from localcloud.testing import monitoring as monitoring_world
 from localcloud.testing import networks as network_world
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld, cluster_body, storage_account_body
 from localcloud.testing.azure import Application, KeyCredential
@@ -87,22 +86,6 @@ IN_ARM: dict[str, tuple[str, dict[str, Any]]] = {
         CLUSTER,
         {"resourceGroupName": "identity-local", "resourceName": "mgmt"},
     ),
-    "azure-native:monitor:DiagnosticSetting": (
-        monitoring_world.SETTING,
-        {"resourceUri": VAULT, "name": "idstack-audit"},
-    ),
-    "azure-native:eventgrid:SystemTopic": (
-        monitoring_world.TOPIC,
-        {"resourceGroupName": "identity-local", "systemTopicName": "kv-idstack-local-events"},
-    ),
-    "azure-native:eventgrid:SystemTopicEventSubscription": (
-        monitoring_world.ALERTS,
-        {
-            "resourceGroupName": "identity-local",
-            "systemTopicName": "kv-idstack-local-events",
-            "eventSubscriptionName": "kv-idstack-local-expiry",
-        },
-    ),
     "azure-native:resources:ResourceGroup": (network_world.MANAGED, MANAGED),
     "azure-native:network:VirtualNetwork": (network_world.VNET, {**MANAGED, "virtualNetworkName": "hc1-infra"}),
     "azure-native:network:Subnet": (
@@ -141,7 +124,6 @@ def made(world: ArmWorld) -> ArmWorld:
     ):
         assert world.call("PUT", path, body).status_code in {200, 201}
     network_world.make(world)
-    monitoring_world.make(world)
     return world
 
 

@@ -165,26 +165,6 @@ def test_what_only_optional_identities_use_is_seeded() -> None:
     assert missing(stack_file(hostedClusters=[changed])) == []
 
 
-def test_what_the_vault_is_monitored_by_is_seeded() -> None:
-    """No look-up asks for it: Azure itself refuses what is not there, and so does the local ARM."""
-    workspace = _id("logs", "Microsoft.OperationalInsights/workspaces", "audit")
-    account = _id("logs", "Microsoft.Storage/storageAccounts", "auditlogs")
-    group = _id("logs", "Microsoft.Insights/actionGroups", "on-call")
-    log = {"workspaceId": workspace, "storageAccountId": account}
-    found = seed_for(stack_file(monitoring={"auditLog": log, "expiryAlerts": {"actionGroupIds": [group]}}))
-
-    seeded = {
-        (resource.type, resource.name): resource.location
-        for resource in found.resources
-        if resource.resource_group == "logs"
-    }
-    assert seeded == {
-        ("Microsoft.OperationalInsights/workspaces", "audit"): "westeurope",
-        ("Microsoft.Storage/storageAccounts", "auditlogs"): "westeurope",
-        ("Microsoft.Insights/actionGroups", "on-call"): "global",
-    }
-
-
 def test_a_group_is_where_its_hosted_cluster_is() -> None:
     seed = seed_for(stack_file(hostedClusters=[cluster(location="westus3")]))
 
