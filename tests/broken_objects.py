@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.hosted_clusters import ABSENT
+from localcloud.testing.hosted_clusters import ABSENT
 
 _AZURE: Final = "spec.platform.azure"
 _MANAGED: Final = f"{_AZURE}.azureAuthenticationConfig.managedIdentities.controlPlane"

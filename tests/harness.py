@@ -23,7 +23,7 @@ import pytest
 import yaml
 
 from identity.clouds import LocalEnvironment
-from localcloud.testing.kubernetes import KINDS, ResourceKind, connection
+from localcloud.testing.kubernetes import KINDS, ResourceKind, client_of
 from localcloud.testing.running import ClusterKind, StateDirectory
 from ops.stack import environment, plugins
 from ops.stack.configuration import with_salt
@@ -318,12 +318,6 @@ def empty_project(root: Path, *, warm: bool = False, **faults: Any) -> LocalStac
     (root / ".venv").symlink_to(virtual_environment() if warm else PROJECT / ".venv")
     (root / "Pulumi.local.yaml").write_bytes((PROJECT / "Pulumi.local.yaml").read_bytes())
     return LocalStack(root, faults)
-
-
-def client_of(kubeconfig: Path) -> httpx.Client:
-    """A client of the Kubernetes API that a kubeconfig leads to, signed in as it says."""
-    to = connection(str(kubeconfig))
-    return httpx.Client(base_url=to.server, headers=to.headers, verify=to.verification(), timeout=60, trust_env=False)
 
 
 def _objects(http: httpx.Client, kind: ResourceKind) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import yaml
@@ -31,17 +33,20 @@ def _keys_loaded_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
-def local_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEnvironment]:
-    """A running local cloud with its kubelet, shared by all tests of a worker.
-
-    It has the seed of the emulated plugins, with a deployer who assigns any role to anybody.
-    """
-    folder = tmp_path_factory.mktemp("local-cloud")
+@contextmanager
+def administered_cloud(folder: Path) -> Iterator[LocalEnvironment]:
+    """A local cloud with the seed of the emulated plugins, and a deployer who assigns any role to anybody."""
     seed = yaml.safe_load((PACKAGES / "emulated/seed.yaml").read_text(encoding="utf-8"))
     seed["deployerRoles"].append("User Access Administrator")
     (folder / "seed.yaml").write_text(yaml.safe_dump(seed), encoding="utf-8")
     with running_cloud(folder / "state", folder / "seed.yaml") as environment:
+        yield environment
+
+
+@pytest.fixture(scope="session")
+def local_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEnvironment]:
+    """A running local cloud with its kubelet, shared by all tests of a worker."""
+    with administered_cloud(tmp_path_factory.mktemp("local-cloud")) as environment:
         yield environment
 
 

@@ -20,27 +20,35 @@ from packaging.requirements import Requirement
 from localcloud.azure.shared.held import HeldAnswer, HeldDelivery, HeldFaults, HeldReplication
 from localcloud.azure.shared.matching import OPERATIONS, Match
 from localcloud.runtime.seed_file import Seed
-from tests.architecture.source import ROOT, files, imports, is_of_tests
+from tests.clients import install
 from tests.coverage.tables import code, codes, matches
-from tools import clients, golang
+from tests.source import PACKAGES, ROOT, files, imports
 
 pytestmark = pytest.mark.slow
 
-SOURCE: Final = ROOT / "localcloud"
-PROJECT: Final[dict[str, Any]] = tomllib.loads((SOURCE / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT: Final[dict[str, Any]] = tomllib.loads((PACKAGES / "pyproject.toml").read_text(encoding="utf-8"))
 # What the distributions are called whose modules have another name.
-_MODULES: Final = {"pyjwt": "jwt", "pyyaml": "yaml"}
+_MODULES: Final = {
+    **{
+        "azure-core": "azure",
+        "azure-identity": "azure",
+        "grpcio": "grpc",
+        "protobuf": "google",
+        "pulumi-plugin-py": "plugin",
+    },
+    **{"pyjwt": "jwt", "pyyaml": "yaml"},
+}
 
 
 def blocks(language: str) -> list[str]:
     """The code blocks of a language in the README."""
-    text = (SOURCE / "README.md").read_text(encoding="utf-8")
+    text = (PACKAGES / "README.md").read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 def rows(header: str) -> list[list[str]]:
     """The cells of each row of the README's table below this header."""
-    text = (SOURCE / "README.md").read_text(encoding="utf-8").partition(header)[2]
+    text = (PACKAGES / "README.md").read_text(encoding="utf-8").partition(header)[2]
     return [row.split("|") for row in text.partition("\n\n")[0].splitlines()[2:]]
 
 
@@ -59,7 +67,7 @@ class Package:
         """What a line of shell prints; it must succeed."""
         foreign = ("LOCALCLOUD_", "IDSTACK_", "AZURE_", "ARM_", "PYTHON")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-        path = [self.root / "bin", *searched, Path(sys.executable).parent, os.environ["PATH"]]
+        path = [self.root / "lib/bin", *searched, Path(sys.executable).parent, os.environ["PATH"]]
         variables = {**inherited, "PATH": os.pathsep.join(map(str, path)), "PYTHONPATH": str(self.root / "lib")}
         done = subprocess.run(
             ["sh", "-c", line], cwd=self.directory, env=variables, capture_output=True, text=True, check=False
@@ -70,17 +78,13 @@ class Package:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Package]:
-    """A running local cloud of the package, with the README's first example carried out."""
+    """The wheels of this package and of `plugin`, unpacked, with the files of the README's examples."""
     root = tmp_path_factory.mktemp("package")
-    shutil.copytree(SOURCE, root / "lib/localcloud", ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    sources = [str(PACKAGES), str(ROOT / "plugin")]
+    subprocess.run([*pip, "install", "--no-deps", "--target", str(root / "lib"), *sources], check=True)
     made = Package(root)
     made.directory.mkdir()
-    (root / "bin").mkdir()
-    for name, entry in PROJECT["project"]["scripts"].items():
-        module, function = entry.split(":")
-        script = root / "bin" / name
-        script.write_text(f"#!{sys.executable}\nfrom {module} import {function}\n{function}()\n", encoding="utf-8")
-        script.chmod(0o755)
     (made.directory / "example.py").write_text(blocks("python")[0], encoding="utf-8")
     (made.directory / "outage.json").write_text(blocks("json")[0], encoding="utf-8")
     (made.directory / "team.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
@@ -98,7 +102,7 @@ def commands(block: str) -> list[tuple[str, str]]:
 def test_the_readmes_lines_print_what_it_shows(package: Package) -> None:
     first, *used, last = commands(blocks("console")[0])
 
-    assert first == ("pip install ./localcloud", "")
+    assert first == ("pip install ./cloud", "")
     for line, printed in used:
         assert matches(printed, found := package.run(line)), (line, found)
     assert last[0] == "localcloud stop --remove"
@@ -159,9 +163,9 @@ def test_azidentity_signs_in(package: Package, tmp_path: Path) -> None:
     module = tmp_path / "readme"
     module.mkdir()
     for name in ("go.mod", "go.sum"):
-        shutil.copy(ROOT / "tests/e2e/azidentity" / name, module)
+        shutil.copy(PACKAGES / "tests/clients/azure-sdk-for-go" / name, module)
     (module / "main.go").write_text(blocks("go")[0], encoding="utf-8")
-    program = golang.build(module)
+    program = install.go(module)
     package.run("localcloud start")
 
     assert package.run(f"localcloud exec -- {program}") == "signed in\n"
@@ -172,7 +176,7 @@ def test_the_azure_cli_is_signed_in(package: Package) -> None:
     package.run("localcloud start && localcloud exec -- python example.py")
     [line] = blocks("azurecli")[0].splitlines()
 
-    assert package.run(f"localcloud exec -- {line}", clients.azure_cli()) == "hello\n"
+    assert package.run(f"localcloud exec -- {line}", install.azure_cli()) == "hello\n"
 
 
 def test_a_removed_local_cloud_leaves_nothing(package: Package) -> None:
@@ -183,25 +187,54 @@ def test_a_removed_local_cloud_leaves_nothing(package: Package) -> None:
     assert sorted(path.name for path in package.directory.iterdir()) == ["example.py", "outage.json", "team.yaml"]
 
 
+def test_an_emulated_plugin_answers_the_engine(package: Package) -> None:
+    for name in ("azure-native", "azuread", "kubernetes"):
+        plugin = package.root / f"lib/emulated/bin/pulumi-resource-{name}"
+        assert package.run(f"timeout 20 {plugin} | head -1").strip().isdigit(), name
+
+
+def test_the_wheel_has_every_file_of_both_packages(package: Package) -> None:
+    for name in ("localcloud", "emulated"):
+        source, installed = PACKAGES / name, package.root / "lib" / name
+        found = [
+            {file.relative_to(folder) for file in folder.rglob("*") if file.is_file() and file.suffix != ".pyc"}
+            for folder in (source, installed)
+        ]
+        assert found[0] == found[1], name
+
+
 def test_the_package_asks_for_what_it_imports_as_the_lock_has_it() -> None:
     project = PROJECT["project"]
-    asked = [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"]["schemas"])]
+    extras = {name: [Requirement(line) for line in lines] for name, lines in project["optional-dependencies"].items()}
+    asked = [Requirement(line) for line in project["dependencies"]]
     lines = re.findall(r"^[^#\s]+", (ROOT / "requirements.in").read_text(encoding="utf-8"), re.MULTILINE)
-    locked = {wanted.name: str(wanted) for wanted in map(Requirement, lines)}
-    imported = {module.partition(".")[0] for file in files("localcloud") for _, module in imports(file)}
+    locked = {wanted.name: wanted.specifier for wanted in map(Requirement, lines)}
 
-    assert {requirement.name: str(requirement) for requirement in asked} == {
-        requirement.name: locked[requirement.name] for requirement in asked
+    def modules(*requirements: Requirement) -> set[str]:
+        return {_MODULES.get(wanted.name, wanted.name.replace("-", "_")) for wanted in requirements}
+
+    def imported(*folders: str, without: str = "") -> set[str]:
+        of_others = {
+            module.partition(".")[0]
+            for folder in folders
+            for file in files(folder)
+            if not without or not file.is_relative_to(PACKAGES / without)
+            for module in imports(file)
+        }
+        return of_others - {*sys.stdlib_module_names, "localcloud", "emulated"}
+
+    everything = [*asked, *(wanted for extra in extras.values() for wanted in extra)]
+    assert {wanted.name: wanted.specifier for wanted in everything if wanted.name in locked} == {
+        wanted.name: locked[wanted.name] for wanted in everything if wanted.name in locked
     }
-    assert {_MODULES.get(requirement.name, requirement.name) for requirement in asked} == imported - {
-        *sys.stdlib_module_names,
-        "localcloud",
-    }
+    assert modules(*asked, *extras["schemas"]) == imported("localcloud", without="localcloud/testing")
+    assert imported("localcloud/testing") <= modules(*asked, *extras["testing"])
+    assert imported("emulated") <= modules(*asked, *extras["plugins"])
 
 
 def test_pip_installs_it_with_all_that_it_needs(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
-    pip = [str(tmp_path / "venv/bin/pip"), "--quiet", "--disable-pip-version-check", "install", str(SOURCE)]
+    pip = [str(tmp_path / "venv/bin/pip"), "--quiet", "--disable-pip-version-check", "install", str(PACKAGES)]
     subprocess.run(pip, check=True)
     made = Package(tmp_path)
     made.directory.mkdir()
@@ -211,7 +244,3 @@ def test_pip_installs_it_with_all_that_it_needs(tmp_path: Path) -> None:
         assert matches(commands(blocks("console")[0])[1][1], made.run("localcloud start", installed))
     finally:
         made.run("localcloud stop --remove", installed)
-    own = [file for file in SOURCE.rglob("*") if not is_of_tests(file)]
-    wanted = {file.relative_to(SOURCE) for file in own if file.is_file() and file.suffix != ".pyc"}
-    [packages] = (tmp_path / "venv/lib").glob("*/site-packages/localcloud")
-    assert {file.relative_to(packages) for file in packages.rglob("*") if file.suffix not in {"", ".pyc"}} == wanted

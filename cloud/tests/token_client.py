@@ -20,18 +20,18 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from identity.credentials.certificate import IssuedCertificate, issue
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.objects import KeyCredential
 from localcloud.core import clock
 from localcloud.core.clouds import LOCAL_TENANT_ID
+from localcloud.testing.certificates import IssuedCertificate, issue
 
 ARM_SCOPE = "https://management.core.windows.net//.default"
 
 
 def certificate(*, not_before: datetime | None = None, days: int = 90) -> IssuedCertificate:
     """A new certificate with its key, by default of a month ago."""
-    return issue("test", not_before=not_before or clock.now() - timedelta(days=30), lifetime=timedelta(days=days))
+    return issue(not_before=not_before or clock.now() - timedelta(days=30), lifetime=timedelta(days=days))
 
 
 # RSA keys take longer to make and to check than all the rest of a test.

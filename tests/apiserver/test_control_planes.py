@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
+from localcloud.testing.hosted_clusters import hosted_cluster
 from tests.apiserver.hosted_control_plane import GROUP, NAMESPACE, control_plane
 from tests.harness import LocalStack
-from tests.hosted_clusters import hosted_cluster
 
 STORE = "secrets-store.csi.x-k8s.io"
 POD_STATUSES = f"/apis/{STORE}/v1/namespaces/clusters-hc1/secretproviderclasspodstatuses"

@@ -8,8 +8,16 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.hosted_cluster_rules import IMMUTABLE_FIELDS, INVALID_CHANGES, UNKNOWN_FIELDS, VALID_CHANGES, InvalidChange
-from tests.hosted_clusters import ABSENT, changed, hosted_cluster
+from localcloud.testing.hosted_clusters import (
+    ABSENT,
+    IMMUTABLE_FIELDS,
+    INVALID_CHANGES,
+    UNKNOWN_FIELDS,
+    VALID_CHANGES,
+    InvalidChange,
+    changed,
+    hosted_cluster,
+)
 
 _PATH = "/apis/hypershift.openshift.io/v1beta1/namespaces/default/hostedclusters"
 _DRY_RUN = {"dryRun": "All", "fieldValidation": "Strict"}

@@ -9,9 +9,9 @@ from typing import Any, Final
 import httpx
 import pytest
 
+from localcloud.testing.upstream_definitions import upstream
 from tests.apiserver.installed import PATH, answered, installed
 from tests.harness import LocalStack
-from tests.upstream_definitions import upstream
 
 _PLURAL: Final = "azureclusteridentities"
 _OBJECTS: Final = f"/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/{{}}/{_PLURAL}"

@@ -8,12 +8,12 @@ from typing import Any, Final
 import httpx
 import pytest
 
+from localcloud.testing.hosted_clusters import changed
 from localcloud.testing.kubernetes import KINDS, ResourceKind
+from localcloud.testing.upstream_definitions import FEATURE_SETS, upstream
 from tests.apiserver.installed import answered, installed
 from tests.broken_objects import BROKEN, BrokenObject
-from tests.hosted_clusters import changed
 from tests.unit.components.registered_objects import Object, of_the_release, registered_objects
-from tests.upstream_definitions import FEATURE_SETS, upstream
 
 _OPTIONS: Final = {"dryRun": "All", "fieldValidation": "Strict"}
 _KINDS: Final[Mapping[str, ResourceKind]] = {kind.kind: kind for kind in KINDS}

@@ -15,11 +15,11 @@ import yaml
 from identity.catalogue import CONTROL_PLANE
 from identity.infrastructure import InfrastructureNames
 from identity.naming import parse_arm_id
+from localcloud.testing.hosted_clusters import changed
 from tests.engine.changing import another_imported, with_applications
 from tests.engine.clients import bare_sign_in
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack, running_stack
-from tests.hosted_clusters import changed
 
 _CORE: Final = "/api/v1/namespaces"
 _HOSTED_CLUSTERS: Final = "/apis/hypershift.openshift.io/v1beta1/namespaces/clusters/hostedclusters"

@@ -7,11 +7,12 @@ from typing import Final
 
 import yaml
 
-from identity import clouds
+from identity import clouds, roles
 from identity.aks import login
 from identity.aks.permissions import cluster_wide_manifests
 from identity.azure.deployer_rights import catalogue_roles, condition
 from identity.roles import RBAC_ADMINISTRATOR_ROLE
+from localcloud.testing.azure import built_in_roles
 from localcloud.testing.running import DEFAULT_SEED as DEFAULT
 from localcloud.testing.running import DEPLOYER
 from localcloud.testing.running import clouds as served
@@ -58,6 +59,12 @@ def test_the_tenant_and_the_applications_of_aks_are_the_same() -> None:
     assert [(seed.tenant_id, seed.subscription_id) for seed in (SEED, load(DEFAULT))] == [own, own]
     assert own == (served.LOCAL_TENANT_ID, served.LOCAL_SUBSCRIPTION_ID)
     assert (served.AKS_SERVER_APP_ID, served.AKS_CLIENT_APP_ID) == (login.AKS_SERVER_APP_ID, login.AKS_CLIENT_APP_ID)
+
+
+def test_a_role_that_the_program_assigns_has_the_same_name_on_both_sides() -> None:
+    own = {role.guid: role.name for role in vars(roles).values() if isinstance(role, roles.Role)}
+
+    assert {guid: built_in_roles()[guid].role_name for guid in own} == own
 
 
 def test_the_local_deployer_assigns_what_the_deployer_may_assign() -> None:

@@ -13,6 +13,7 @@ from kubernetes import config
 from kubernetes.dynamic import DynamicClient
 
 from identity.credentials import rfc3339
+from localcloud.testing.hosted_clusters import hosted_cluster
 from localcloud.testing.kubernetes import KINDS
 from localcloud.testing.plugins import AZURE_NATIVE as IN_ARM
 from localcloud.testing.plugins import AZUREAD as IN_ENTRA
@@ -20,7 +21,6 @@ from provider.__main__ import RESOURCES as OWN
 from tests.engine import infrastructure_by_hand
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import PROJECT, LocalStack
-from tests.hosted_clusters import hosted_cluster
 
 pytestmark = pytest.mark.slow
 

@@ -16,11 +16,24 @@ import httpx
 import yaml
 
 from localcloud.testing.running import Binaries, StateDirectory
+from localcloud.testing.upstream_definitions import module_source
 from ops.outputs.hypershift_commands import DEFINITIONS
 from tests.harness import LocalStack
 from tests.hypershift.registry import VERSION
-from tools import clients
 
+# What HyperShift's operator watches on a cluster that is no OpenShift, each as Go module, release and its checksum: the
+# module that HyperShift itself has, as the commit whose file its scripts name is not on the module proxy, and a release
+# of the other.
+_OPENSHIFT_API: Final = (
+    "github.com/openshift/api",
+    "v0.0.0-20260805160557-b61243060d5f",
+    "h1:NU7ltJhtFhqAJC+77DcNk6jmIpsJ3a+mebZIceiPW+U=",
+)
+_PROMETHEUS_OPERATOR: Final = (
+    "github.com/prometheus-operator/prometheus-operator",
+    "v0.85.0",
+    "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=",
+)
 NAMESPACE: Final = "clusters-hc1"
 _CORE: Final = f"/api/v1/namespaces/{NAMESPACE}"
 _APPS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}"
@@ -95,8 +108,8 @@ class ManagementCluster:
 def _file_of(address: str) -> Path:
     """Where a definition that is applied by its address lies, out of its project's Go module."""
     if address.endswith("routes.crd.yaml"):
-        return clients.openshift_api() / "route/v1/zz_generated.crd-manifests/routes.crd.yaml"
-    return clients.prometheus_operator() / "example/prometheus-operator-crd" / address.rpartition("/")[2]
+        return module_source(*_OPENSHIFT_API) / "route/v1/zz_generated.crd-manifests/routes.crd.yaml"
+    return module_source(*_PROMETHEUS_OPERATOR) / "example/prometheus-operator-crd" / address.rpartition("/")[2]
 
 
 def handed_over(http: httpx.Client) -> dict[str, Any]:

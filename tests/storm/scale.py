@@ -12,7 +12,7 @@ from typing import Final
 
 import httpx
 
-from tests.harness import client_of
+from localcloud.testing.kubernetes import client_of
 
 NAMESPACE: Final = "clusters-hc1"
 POD: Final = "consumer"

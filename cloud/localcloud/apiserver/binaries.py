@@ -11,7 +11,7 @@ from typing import Final
 
 _VARIABLE: Final = "LOCALCLOUD_BINARIES"
 # Not resolved: a project directory may consist of links to another checkout.
-_RECORD: Final = Path(__file__).absolute().parents[2] / ".tools/cluster.json"
+_RECORD: Final = Path(__file__).absolute().parents[3] / ".tools/cluster.json"
 
 
 class NotBuiltError(RuntimeError):

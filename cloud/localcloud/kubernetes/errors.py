@@ -125,7 +125,7 @@ def too_large_version(version: int, newest: int) -> StatusError:
 
 
 def not_emulated(what: str) -> StatusError:
-    message = f"The local cloud does not emulate {what} of the Kubernetes API; see localcloud/COVERAGE.md."
+    message = f"The local cloud does not emulate {what} of the Kubernetes API; see COVERAGE.md."
     return StatusError(501, "NotEmulated", message)
 
 

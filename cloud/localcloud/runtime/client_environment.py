@@ -30,7 +30,8 @@ from localcloud.runtime.environment import Prepared
 # Java's default password of the trust store, which has nothing secret.
 _TRUST_PASSWORD: Final = "changeit"
 NOT_FOUND: Final = 127
-_CHECKOUT: Final = Path(__file__).resolve().parents[2]
+# The folder of this package, and the checkout around it.
+_CHECKOUT: Final = Path(__file__).resolve().parents[2:4]
 
 
 class UnknownClientError(LookupError):
@@ -161,6 +162,6 @@ def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
 def _child(variables: Mapping[str, str]) -> dict[str, str]:
     """The environment of a child: clients in Python must not import the modules of this checkout."""
     searched = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    own = os.pathsep.join(path for path in searched if path and Path(path) != _CHECKOUT)
+    own = os.pathsep.join(path for path in searched if path and Path(path) not in _CHECKOUT)
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return {**inherited, **({"PYTHONPATH": own} if own else {}), **variables}

@@ -1,4 +1,4 @@
-"""Faults that a test holds: refusals, delays, lag between replicas, a full disk (`localcloud/README.md`, Faults)."""
+"""Faults that a test holds: refusals, delays, lag between replicas, a full disk (README.md, Faults)."""
 
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.shared.held import (

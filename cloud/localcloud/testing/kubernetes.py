@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx
 import pytest
 import yaml
 from kubernetes.client.exceptions import ApiException
@@ -30,6 +31,7 @@ __all__ = [
     "ResourceKind",
     "RunningApi",
     "Value",
+    "client_of",
     "config_map",
     "connection",
     "definitions",
@@ -74,6 +76,12 @@ def write_kubeconfig(path: Path, server: str, ca_file: Path, token: str = TOKEN)
     }
     path.write_text(yaml.safe_dump(document))
     return path
+
+
+def client_of(kubeconfig: Path) -> httpx.Client:
+    """A client of the Kubernetes API that a kubeconfig leads to, signed in as it says; close it."""
+    to = connection(str(kubeconfig))
+    return httpx.Client(base_url=to.server, headers=to.headers, verify=to.verification(), timeout=60, trust_env=False)
 
 
 def local_environment(api: RunningApi, directory: Path, **endpoints: str) -> LocalEnvironment:

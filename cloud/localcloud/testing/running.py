@@ -47,6 +47,7 @@ __all__ = [
     "clouds",
     "daemon",
     "ended",
+    "execute",
     "load_seed",
     "moved_ahead",
     "network",
@@ -86,3 +87,19 @@ def ended(process: int) -> bool:
         return bool(select.select([handle], [], [], _AWAITED)[0])
     finally:
         os.close(handle)
+
+
+def execute(
+    environment: LocalEnvironment, *arguments: str, path: Path | None = None, directory: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`localcloud exec` with these arguments, by default beside the state directory; `path` is first in PATH."""
+    line = [sys.executable, "-m", "localcloud", "--state-dir", environment.state_dir, "exec", *arguments]
+    searched = os.pathsep.join([*([str(path)] if path else []), os.environ["PATH"]])
+    return subprocess.run(
+        line,
+        cwd=directory or Path(environment.state_dir).parent,
+        env={**os.environ, "PATH": searched},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

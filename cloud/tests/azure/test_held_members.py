@@ -14,19 +14,19 @@ from azure.core.exceptions import ClientAuthenticationError, HttpResponseError, 
 from azure.keyvault.secrets import SecretClient
 from cryptography import x509
 
-from identity.azure.client import AzureClient
 from localcloud.azure.entra.api import app as entra_app
+from localcloud.azure.graph.permissions import WRITE_OWNED
 from localcloud.azure.shared.held import Disk, HeldAnswer, HeldDelivery, HeldLag, HeldReplication
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.tls import ensure_certificate, expired_file
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld, vault_body
+from localcloud.testing.azure import ask, graph_app
 from localcloud.testing.hosts import Certificates, Serve, running
+from tests.azure.graph.world import GRAPH, signed_in
 from tests.azure.keyvault.conftest import PrincipalCredential
 from tests.token_client import TokenClient, certificate, registration
-from tests.unit.azure_world import azure, cloud, deployer
 
-__all__ = ["azure", "cloud", "deployer"]
 _ARM = "https://management.azure.com"
 _GROUP = f"{GROUP}?api-version=2024-11-01"
 
@@ -271,30 +271,31 @@ def test_a_replica_that_lags_for_an_hour_refuses_until_then(world: ArmWorld, sig
     assert sign_in(signing_in)
 
 
-def test_writing_an_old_list_back_undoes_what_came_after_it(
-    world: ArmWorld, deployer: ServicePrincipal, azure: AzureClient
-) -> None:
-    directory = world.cloud.directory
+def test_writing_an_old_list_back_undoes_what_came_after_it(world: ArmWorld) -> None:
+    directory, deployer = world.cloud.directory, signed_in(world.cloud, WRITE_OWNED)
     application = directory.create_application("client", owners=[deployer.object_id])
-    path = f"/applications/{application.object_id}?$select=keyCredentials"
     old, new = registration(certificate()), registration(certificate())
     with clock.moved_ahead(timedelta(hours=-1)):
         directory.set_key_credentials(application.object_id, [old])
     directory.set_key_credentials(application.object_id, [new])
 
+    def graph(method: str, path: str, **options: Any) -> httpx.Response:
+        token = world.cloud.tokens.issue(deployer, GRAPH)
+        answer = ask(graph_app(world.cloud), f"{GRAPH}/v1.0", method, path, token=token, **options)
+        return answer.raise_for_status()
+
     def read() -> tuple[list[Any], set[str]]:
-        found = azure.directory_object(path) or {}
-        listed = azure.directory_objects("/applications", "displayName eq 'client'")
-        assert [key_credential["keyId"] for key_credential in listed[0]["keyCredentials"]] == [
-            key_credential["keyId"] for key_credential in found["keyCredentials"]
-        ]
-        return found["keyCredentials"], {key_credential["keyId"] for key_credential in found["keyCredentials"]}
+        found = graph("GET", f"/applications/{application.object_id}?$select=keyCredentials").json()["keyCredentials"]
+        [listed] = graph("GET", "/applications", params={"$filter": "displayName eq 'client'"}).json()["value"]
+        ids, listed_ids = ({item["keyId"] for item in items} for items in (found, listed["keyCredentials"]))
+        assert listed_ids == ids
+        return found, ids
 
     assert read()[1] == {new.key_id}
     world.hold(lags=(HeldLag("graph", operation="GET application", since=clock.now() - timedelta(minutes=1)),))
     listed, ids = read()
     assert ids == {old.key_id}
-    azure.change_directory_object(path.partition("?")[0], {"keyCredentials": listed})
+    graph("PATCH", f"/applications/{application.object_id}", json={"keyCredentials": listed})
     world.hold()
 
     assert read()[1] == {old.key_id}

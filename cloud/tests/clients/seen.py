@@ -1,4 +1,4 @@
-"""Which official client was seen to use which operation of the local cloud: `localcloud/CLIENTS.md`."""
+"""Which official client was seen to use which operation of the local cloud: `CLIENTS.md`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Final
 from localcloud.azure.arm.path import parse
 from localcloud.core.request_log import LoggedRequest
 from tests.coverage.tables import code, table
-from tools.steps import ROOT
+from tests.source import PACKAGES
 
-FILE: Final = ROOT / "localcloud/CLIENTS.md"
+FILE: Final = PACKAGES / "CLIENTS.md"
 Operations = Mapping[tuple[str, str], frozenset[str]]
 """Clients by (service, operation)."""
 
 _TITLE: Final = """# Which client uses what
 Official clients, unmodified, that were seen to use an operation of the local cloud and got what they asked for.
-`make clients` compares this page with what it sees, and `UPDATE_GOLDEN=1 make clients` writes it again. `COVERAGE.md`
-has the clients' versions, and every operation.
+`pytest -m clients tests/clients` compares this page with what it sees, and writes it again with `UPDATE_GOLDEN=1`.
+`COVERAGE.md` has the clients' versions, and every operation.
 """
 _SERVICES: Final = {
     "arm": "Azure Resource Manager",

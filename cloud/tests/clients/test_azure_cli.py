@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import json
-import os
-from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import pytest
 
-from identity.azure.registered_certificates import thumbprint
-from identity.credentials.certificate import issue
-from tests.harness import LocalStack
-from tests.proofs import proof
-from tools import clients
+from localcloud.core.clouds import LocalEnvironment
+from localcloud.testing.certificates import issue
+from localcloud.testing.running import execute
+from tests.clients import install
+from tests.clients.calls import CALLS, GROUP, IDENTITY, VAULT
 
 pytestmark = pytest.mark.clients
 
-VAULT, GROUP = "kv-idstack-local", "identity-local"
-
 
 class Az(Protocol):
-    """Runs `az` as the deployer, or as the identity `field`; returns what it prints as JSON."""
+    """Runs `az` as the deployer, or as another identity; returns what it prints as JSON, or why it failed."""
 
-    def __call__(self, *arguments: str, field: str | None = None, check: bool = True) -> Any: ...
+    def __call__(self, *arguments: str, identity: str | None = None, check: bool = True) -> Any: ...
 
 
 @pytest.fixture
-def az(stack: LocalStack) -> Az:
-    folder = clients.azure_cli()
-    stack.administer()
-    path = {"PATH": os.pathsep.join([str(folder), os.environ["PATH"]])}
-
-    def run(*arguments: str, field: str | None = None, check: bool = True) -> Any:
-        identity = [] if field is None else ["--as", f"hc1/{field}"]
-        command = ["local", "exec", *identity, "--", "az", *arguments, "--output", "json"]
-        done = stack.run(stack.python, "-m", "ops", *command, variables=path, check=check)
+def az(local_cloud: LocalEnvironment, identity: object) -> Az:
+    def run(*arguments: str, identity: str | None = None, check: bool = True) -> Any:
+        signed_in = [] if identity is None else ["--as", identity]
+        command = [*signed_in, "--", "az", *arguments, "--output", "json"]
+        done = execute(local_cloud, *command, path=install.azure_cli())
+        assert not check or done.returncode == 0, f"az {' '.join(arguments)}: {done.stdout}{done.stderr}"
         if done.returncode:
             return done.stderr
         return json.loads(done.stdout) if done.stdout.strip() else None
@@ -43,11 +36,11 @@ def az(stack: LocalStack) -> Az:
     return run
 
 
-def test_the_cli_is_signed_in_as_the_deployer(az: Az, stack: LocalStack) -> None:
+def test_the_cli_is_signed_in_as_the_deployer(az: Az, local_cloud: LocalEnvironment) -> None:
     account = az("account", "show")
 
-    assert (account["id"], account["tenantId"]) == (stack.environment.subscription_id, stack.environment.tenant_id)
-    assert account["user"] == {"name": stack.environment.deployer_client_id, "type": "servicePrincipal"}
+    assert (account["id"], account["tenantId"]) == (local_cloud.subscription_id, local_cloud.tenant_id)
+    assert account["user"] == {"name": local_cloud.deployer_client_id, "type": "servicePrincipal"}
 
 
 @pytest.mark.parametrize(
@@ -67,23 +60,19 @@ def test_the_cli_lists_what_there_is(az: Az, command: str, name: str) -> None:
     assert name in [resource["name"] for resource in az(*command.split())]
 
 
-def test_the_cli_reads_the_stacks_applications_and_roles(az: Az, stack: LocalStack) -> None:
-    disk = stack.control_plane["disk"]["clientID"]
+def test_the_cli_reads_a_principal_and_its_roles(az: Az, identity: dict[str, str]) -> None:
+    principal = az("ad", "sp", "show", "--id", identity["client_id"])
+    roles = az("role", "assignment", "list", "--assignee", identity["client_id"], "--all")
 
-    principal = az("ad", "sp", "show", "--id", disk)
-    roles = az("role", "assignment", "list", "--assignee", disk, "--all")
-
-    assert principal["appId"] == disk
+    assert principal["id"] == identity["object_id"]
     assert {role["principalId"] for role in roles} == {principal["id"]}
-    assert all(role["roleDefinitionName"] for role in roles)
+    assert "Key Vault Crypto User" in [role["roleDefinitionName"] for role in roles]
 
 
-def test_the_cli_reads_a_secret_that_the_stack_wrote(az: Az, stack: LocalStack) -> None:
-    name = stack.control_plane["disk"]["credentialsSecretName"]
+def test_the_cli_reads_a_secret(az: Az, identity: dict[str, str]) -> None:
+    shown = az("keyvault", "secret", "show", "--vault-name", VAULT, "--name", "registry")
 
-    shown = az("keyvault", "secret", "show", "--vault-name", VAULT, "--name", name)
-
-    assert json.loads(shown["value"])["client_id"] == stack.control_plane["disk"]["clientID"]
+    assert json.loads(shown["value"]) == identity
 
 
 def test_the_cli_makes_and_deletes_an_identity(az: Az) -> None:
@@ -105,8 +94,8 @@ def test_the_cli_makes_and_deletes_an_identity(az: Az) -> None:
     assert "by-the-cli" not in [identity["name"] for identity in az("identity", "list")]
 
 
-def test_the_cli_makes_a_principal_with_a_role(az: Az, stack: LocalStack) -> None:
-    scope = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/{GROUP}"
+def test_the_cli_makes_a_principal_with_a_role(az: Az, local_cloud: LocalEnvironment) -> None:
+    scope = f"/subscriptions/{local_cloud.subscription_id}/resourceGroups/{GROUP}"
 
     made = az("ad", "sp", "create-for-rbac", "--name", "by-the-cli", "--role", "Reader", "--scopes", scope)
     roles = az("role", "assignment", "list", "--assignee", made["appId"], "--scope", scope)
@@ -119,10 +108,9 @@ def test_the_cli_makes_a_principal_with_a_role(az: Az, stack: LocalStack) -> Non
 
 @pytest.mark.parametrize("of", ["app", "sp"])
 def test_the_cli_takes_out_what_was_added_to_an_application_or_its_principal(az: Az, of: str) -> None:
-    """As docs/guides/operations.md says of what `idstack sweep` lists."""
     made = az("ad", "sp", "create-for-rbac", "--name", "by-the-cli")
     credential, of_it = ("ad", of, "credential"), ("--id", made["appId"])
-    issued = issue("by-the-cli", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=1))
+    issued = issue("by-the-cli")
     az(*credential, "reset", *of_it, "--append", "--display-name", "added")
     az(*credential, "reset", *of_it, "--append", "--cert", issued.certificate_pem)
 
@@ -135,12 +123,11 @@ def test_the_cli_takes_out_what_was_added_to_an_application_or_its_principal(az:
     az("ad", "app", "delete", *of_it)
 
     assert "added" in [secret["displayName"] for secret in secrets]
-    assert thumbprint(certificate) == issued.thumbprint
+    assert certificate["customKeyIdentifier"] == issued.thumbprint
     assert left == []
 
 
 def test_the_cli_takes_a_federated_credential_out_of_an_application(az: Az) -> None:
-    """The same."""
     made = az("ad", "app", "create", "--display-name", "by-the-cli")
     federated, of_it = ("ad", "app", "federated-credential"), ("--id", made["appId"])
     audiences = ["api://AzureADTokenExchange"]
@@ -156,11 +143,11 @@ def test_the_cli_takes_a_federated_credential_out_of_an_application(az: Az) -> N
     assert left == []
 
 
-def test_the_cli_makes_a_principal_whose_certificate_is_in_a_vault(az: Az, stack: LocalStack) -> None:
+def test_the_cli_makes_a_principal_whose_certificate_is_in_a_vault(az: Az, local_cloud: LocalEnvironment) -> None:
     """As HyperShift's own scripts make one for each component (contrib/managed-azure)."""
     vault = ("--vault-name", VAULT, "--name", "by-the-cli")
-    scope = f"/subscriptions/{stack.environment.subscription_id}/resourceGroups/{GROUP}"
-    deployer = ("--assignee", stack.environment.deployer_client_id, "--role", "Key Vault Administrator")
+    scope = f"/subscriptions/{local_cloud.subscription_id}/resourceGroups/{GROUP}"
+    deployer = ("--assignee", local_cloud.deployer_client_id, "--role", "Key Vault Administrator")
     az("role", "assignment", "create", *deployer, "--scope", scope)
     while "ForbiddenByRbac" in str(az("keyvault", "certificate", "list", "--vault-name", VAULT, check=False)):
         pass  # a new role takes a moment
@@ -179,20 +166,18 @@ def test_the_cli_makes_a_principal_whose_certificate_is_in_a_vault(az: Az, stack
     assert recovered["contentType"] == "application/x-pkcs12"
 
 
-@pytest.mark.parametrize("field", ["disk", "kms"])
-def test_an_identity_makes_its_proof_call_by_the_cli(az: Az, stack: LocalStack, field: str) -> None:
-    scope, method, url, body = proof(stack, field)
+@pytest.mark.parametrize("call", CALLS)
+def test_an_identity_makes_its_call_by_the_cli(az: Az, call: str) -> None:
+    scope, method, url, body = CALLS[call]
     sent = ["--body", body] if body else []
 
-    answer = az(
+    assert az(
         *("rest", "--method", method.lower(), "--url", url, "--resource", scope.removesuffix("/.default"), *sent),
-        field=field,
+        identity=IDENTITY,
     )
-
-    assert answer
 
 
 def test_the_cli_is_refused_what_an_identity_may_not_do(az: Az) -> None:
-    refused = az("keyvault", "secret", "list", "--vault-name", VAULT, field="disk", check=False)
+    refused = az("keyvault", "secret", "list", "--vault-name", VAULT, identity=IDENTITY, check=False)
 
     assert "ForbiddenByRbac" in refused

@@ -3,47 +3,44 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.harness import LocalStack
-from tools import golang
-from tools.steps import ROOT
+from localcloud.core.clouds import LocalEnvironment
+from tests.clients import install
+from tests.clients.calls import GROUP, VAULT, printed
 
-pytestmark = pytest.mark.clients
+pytestmark = [pytest.mark.clients, pytest.mark.usefixtures("identity")]
 
-MODULE: Final = ROOT / "tests/clients/azure-sdk-for-go"
-TERRAFORMS: Final = ROOT / "tests/clients/go-azure-sdk"
-VAULT, GROUP = "kv-idstack-local", "identity-local"
+MODULE: Final = Path(__file__).with_name("azure-sdk-for-go")
+TERRAFORMS: Final = Path(__file__).with_name("go-azure-sdk")
 
 
 @pytest.fixture(scope="module")
-def printed(stack: LocalStack) -> dict[str, Any]:
-    client, subscription = golang.build(MODULE), stack.environment.subscription_id
-    done = stack.idstack("local", "exec", "--", str(client), subscription, GROUP, VAULT)
-    answer: dict[str, Any] = json.loads(done.stdout)
+def made(local_cloud: LocalEnvironment, identity: object) -> dict[str, Any]:
+    command = (str(install.go(MODULE)), local_cloud.subscription_id, GROUP, VAULT)
+    answer: dict[str, Any] = json.loads(printed(local_cloud, *command))
     return answer
 
 
-def test_armmsi_makes_and_lists_identities(printed: dict[str, Any]) -> None:
-    assert printed["clientID"]
-    assert printed["federated"] == "one"
-    assert {"by-go", "hc1-image-registry"} <= set(printed["identities"])
+def test_armmsi_makes_and_lists_identities(made: dict[str, Any]) -> None:
+    assert made["clientID"]
+    assert made["federated"] == "one"
+    assert {"by-go", "hc1-image-registry"} <= set(made["identities"])
 
 
-def test_azsecrets_lists_the_stacks_secrets(printed: dict[str, Any], stack: LocalStack) -> None:
-    assert {identity["credentialsSecretName"] for identity in stack.control_plane.values()} <= set(printed["secrets"])
+def test_azsecrets_lists_the_vaults_secrets(made: dict[str, Any]) -> None:
+    assert "registry" in made["secrets"]
 
 
-def test_azblob_publishes_a_document_with_the_key_of_an_account(printed: dict[str, Any]) -> None:
-    assert json.loads(printed["published"])["issuer"] == "https://bygooidc.blob.core.windows.net/bygooidc"
+def test_azblob_publishes_a_document_with_the_key_of_an_account(made: dict[str, Any]) -> None:
+    assert json.loads(made["published"])["issuer"] == "https://bygooidc.blob.core.windows.net/bygooidc"
 
 
-def test_the_library_of_azurerm_makes_and_deletes_what_a_stack_has(stack: LocalStack) -> None:
-    client = golang.build(TERRAFORMS)
-
-    made = json.loads(stack.idstack("local", "exec", "--", str(client), "aks-local", "aks-mgmt-local").stdout)
+def test_the_library_of_azurerm_makes_reads_and_deletes(local_cloud: LocalEnvironment) -> None:
+    made = json.loads(printed(local_cloud, str(install.go(TERRAFORMS)), "aks-local", "aks-mgmt-local"))
 
     assert (made["group"], made["federated"]) == ("by-terraform", "one")
     assert made["clientID"]

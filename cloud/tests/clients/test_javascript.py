@@ -1,18 +1,18 @@
-"""@azure/identity, unmodified, signs in as identities of the stack and makes their proof calls by Azure's names."""
+"""@azure/identity, unmodified, signs in by Azure's names and calls ARM and a vault."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.harness import LocalStack
-from tests.proofs import proof, signed_in
-from tools import clients
+from localcloud.core.clouds import LocalEnvironment
+from tests.clients import install
+from tests.clients.calls import CALLS, IDENTITY, printed
 
-pytestmark = pytest.mark.clients
+pytestmark = [pytest.mark.clients, pytest.mark.usefixtures("identity")]
 
 
-@pytest.mark.parametrize("field", ["disk", "kms"])
-def test_azure_identity_of_javascript_makes_the_proof_call(stack: LocalStack, field: str) -> None:
-    program = clients.javascript() / "request.mjs"
+@pytest.mark.parametrize("call", CALLS)
+def test_azure_identity_of_javascript_makes_the_call(local_cloud: LocalEnvironment, call: str) -> None:
+    program = install.javascript() / "request.mjs"
 
-    assert signed_in(stack, field, "node", str(program), *proof(stack, field)) == "200"
+    assert printed(local_cloud, "node", str(program), *CALLS[call], identity=IDENTITY).strip() == "200"

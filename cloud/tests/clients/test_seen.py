@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from localcloud.core import request_log
+from localcloud.core.clouds import LocalEnvironment
 from tests.clients import seen
-from tests.harness import LocalStack
-from tests.unit.golden_report import IS_REWRITING
 
 pytestmark = pytest.mark.clients
 
 
-def test_the_page_says_which_client_was_seen_to_use_what(stack: LocalStack) -> None:
-    requests = request_log.read(Path(stack.environment.state_dir, "requests.jsonl"))
+def test_the_page_says_which_client_was_seen_to_use_what(local_cloud: LocalEnvironment) -> None:
+    requests = request_log.read(Path(local_cloud.state_dir, "requests.jsonl"))
 
     page = seen.page(seen.collected(requests))
 
-    if IS_REWRITING:
+    if os.environ.get("UPDATE_GOLDEN") == "1":
         seen.FILE.write_text(page, encoding="utf-8")
-    assert seen.FILE.read_text(encoding="utf-8") == page, "UPDATE_GOLDEN=1 make clients writes it again"
+    assert seen.FILE.read_text(encoding="utf-8") == page, "with UPDATE_GOLDEN=1 this test writes it again"

@@ -1,4 +1,4 @@
-"""A request for each refusal of ARM that `localcloud/COVERAGE.md` lists, by the name of its case."""
+"""A request for each refusal of ARM that `COVERAGE.md` lists, by the name of its case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request for each refusal of diagnostic settings and system topics that `localcloud/COVERAGE.md` lists."""
+"""A request for each refusal of diagnostic settings and system topics that `COVERAGE.md` lists."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import httpx
-from tests.monitoring_world import (
+
+from localcloud.testing.arm import GROUP, VAULT, vault_body
+from localcloud.testing.monitoring import (
     ALERTS,
     LOG_ACCOUNT,
     SETTING,
@@ -18,8 +20,6 @@ from tests.monitoring_world import (
     setting_body,
     topic_body,
 )
-
-from localcloud.testing.arm import GROUP, VAULT, vault_body
 from tests.coverage.cloud import CoverageCloud
 
 Provoke = Callable[[CoverageCloud], httpx.Response]

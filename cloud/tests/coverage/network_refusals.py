@@ -1,4 +1,4 @@
-"""A request for each refusal of resource groups and networks that `localcloud/COVERAGE.md` lists, by its case."""
+"""A request for each refusal of resource groups and networks that `COVERAGE.md` lists, by its case."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import httpx
-from tests.network_world import (
+
+from localcloud.testing.arm import SUBSCRIPTION
+from localcloud.testing.networks import (
     ADDRESS,
     BALANCER,
     LINK,
@@ -25,8 +27,6 @@ from tests.network_world import (
     vnet_body,
     zone_body,
 )
-
-from localcloud.testing.arm import SUBSCRIPTION
 from tests.coverage.cloud import CoverageCloud
 
 Provoke = Callable[[CoverageCloud], httpx.Response]

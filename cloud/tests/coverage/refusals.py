@@ -1,4 +1,4 @@
-"""A request for each refusal of Entra, Graph, Key Vault and IMDS that `localcloud/COVERAGE.md` lists, by its case."""
+"""A request for each refusal of Entra, Graph, Key Vault and IMDS that `COVERAGE.md` lists, by its case."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from unittest.mock import AsyncMock, patch
 
 import httpx
 import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from jwt.algorithms import RSAAlgorithm
 
-from identity.credentials.certificate import IssuedCertificate
-from identity.credentials.service_account_key import make, public_half
 from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.tenant.objects import PasswordCredential, ServicePrincipal
 from localcloud.core import clock
 from localcloud.core.clock import rfc3339
 from localcloud.testing.arm import ONE, SUBSCRIPTION
 from localcloud.testing.azure import ask
+from localcloud.testing.certificates import IssuedCertificate
 from tests.coverage.cloud import AUTHORITY, USER, CoverageCloud
 from tests.token_client import assertion, form_with, registration, shared_certificate
 
@@ -115,7 +116,8 @@ def federated(cloud: CoverageCloud, *, keys: Sequence[Any] | None = None, **clai
 
 def _another_key() -> jwt.PyJWK:
     """A key under the id that the token names, which signed nothing."""
-    return jwt.PyJWK({**public_half(make(2048)).jwk, "kid": "None"})
+    key = generate_private_key(public_exponent=65537, key_size=2048)
+    return jwt.PyJWK({**RSAAlgorithm.to_jwk(key.public_key(), as_dict=True), "kid": "None"})
 
 
 def _expired_secret(cloud: CoverageCloud) -> httpx.Response:

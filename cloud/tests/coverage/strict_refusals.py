@@ -1,19 +1,17 @@
-"""A request for each refusal in `localcloud/COVERAGE.md` of what an operation does not understand, by its case."""
+"""A request for each refusal in `COVERAGE.md` of what an operation does not understand, by its case."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any, Final
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
-from identity.credentials.certificate import issue
-from localcloud.core import clock
 from localcloud.testing.arm import GROUP, ONE, SUBSCRIPTION, VAULT, vault_body
 from localcloud.testing.azure import ask
+from localcloud.testing.certificates import issue
 from tests.coverage.blob_refusals import issuer, request
 from tests.coverage.cloud import AUTHORITY, CoverageCloud
 from tests.coverage.refusals import ASKED, METADATA, Provoke, application, federated
@@ -106,7 +104,7 @@ def _certificates(cloud: CoverageCloud, method: str, path: str, body: object = N
 
 
 def _imported(cloud: CoverageCloud, form: PrivateFormat) -> httpx.Response:
-    made = issue("one", not_before=clock.now(), lifetime=timedelta(days=30))
+    made = issue()
     key = load_pem_private_key(made.private_key_pem.encode(), None)
     pem = key.private_bytes(Encoding.PEM, form, NoEncryption()).decode()
     return _certificates(cloud, "POST", "/certificates/one/import", {"value": pem + made.certificate_pem})
@@ -115,7 +113,7 @@ def _imported(cloud: CoverageCloud, form: PrivateFormat) -> httpx.Response:
 def _of_a_curve(cloud: CoverageCloud) -> httpx.Response:
     key = ec.generate_private_key(ec.SECP256R1())
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    made = issue("one", not_before=clock.now(), lifetime=timedelta(days=30))
+    made = issue()
     return _certificates(cloud, "POST", "/certificates/one/import", {"value": pem + made.certificate_pem})
 
 

@@ -1,4 +1,4 @@
-"""Reads the tables of `localcloud/COVERAGE.md` and `emulated/COVERAGE.md`."""
+"""Reads the tables of `COVERAGE.md` and `PLUGINS.md`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 FILE = Path(__file__).resolve().parents[2] / "COVERAGE.md"
-PLUGINS = FILE.parents[1] / "emulated/COVERAGE.md"
+PLUGINS = FILE.with_name("PLUGINS.md")
 OPERATIONS: Final = {
     "entra": "### Entra ID",
     "graph": "### Microsoft Graph",

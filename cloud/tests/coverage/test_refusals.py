@@ -32,6 +32,7 @@ from tests.coverage.strict_refusals import (
 )
 from tests.coverage.tables import FILE, Row, codes, matches, table
 from tests.public_host import PublicHost, running_public_host
+from tests.source import PACKAGES
 
 Provoke: TypeAlias = Callable[[CoverageCloud], httpx.Response]
 
@@ -88,7 +89,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PublicHost]:
         yield host
 
 
-@pytest.fixture(params=["in process", pytest.param("by name", marks=pytest.mark.nightly)])
+@pytest.fixture(params=["in process", pytest.param("by name", marks=pytest.mark.slow)])
 def cloud(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[CoverageCloud]:
     """A cloud without delays, one that takes a single read where the case is about limits.
 
@@ -141,7 +142,7 @@ def test_every_case_is_provoked_and_every_provocation_is_a_case(service: str) ->
 def test_every_error_code_in_the_services_is_in_a_table() -> None:
     tabled = {code for heading, _ in _SERVICES.values() for row in table(heading) for code in codes(row["code"])}
     numbers = {number for _, row in _ROWS for number in re.findall(r"AADSTS(\d+)", row["text"])}
-    raised = set(_raised(FILE.parent / "azure"))
+    raised = set(_raised(PACKAGES / "localcloud/azure"))
 
     # Of every service: no route, no method, a failure of its own, an injected fault.
     everywhere = {"NotFound", "MethodNotAllowed", "InternalServerError", "ServiceUnavailable"}

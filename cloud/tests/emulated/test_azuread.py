@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from emulated.azuread.graph import GraphClient
 from emulated.azuread.provider import AzureAd
-from identity.credentials.certificate import issue
 from localcloud.azure.shared.held import HeldFaults, HeldLag
 from localcloud.core import clock
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
+from localcloud.testing.certificates import issue
 from localcloud.testing.plugin_calls import changes, checked, create, delete, import_by_id, read, refresh, update, urn
 from plugin import UNKNOWN, Created, PluginError, PropertyChange, Props, Secret
 
@@ -33,8 +33,7 @@ Unique = Callable[[str], str]
 @pytest.fixture(scope="module")
 def certificate() -> str:
     """A certificate, PEM."""
-    now = clock.now().replace(microsecond=0)
-    return issue("test", not_before=now - timedelta(minutes=5), lifetime=timedelta(days=90)).certificate_pem
+    return issue().certificate_pem
 
 
 @pytest.fixture(scope="module")

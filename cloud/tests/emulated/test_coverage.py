@@ -1,10 +1,9 @@
-"""emulated/COVERAGE.md's resource types and functions: the plugins do what their rows describe."""
+"""PLUGINS.md's resource types and functions: the plugins do what their rows describe."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any, Final
 
 import pytest
@@ -15,16 +14,15 @@ from emulated.azuread.provider import AzureAd
 from emulated.kubernetes.provider import Kubernetes
 from emulated.kubernetes.replacements import EVERY_KIND
 from emulated.sdk_types import PropertyType, properties
-from identity.credentials.certificate import issue
-from localcloud.core import clock
 from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID
 from localcloud.kubernetes.kinds import KINDS
+from localcloud.testing.certificates import issue
+from localcloud.testing.hosted_clusters import hosted_cluster
 from localcloud.testing.plugin_calls import checked, create, read, urn
 from plugin import PluginError, Props, Provider, Secret, contains_secret, unwrap
 from tests.coverage.tables import PLUGINS, Row, code, codes, lookup, matches, table, values
 from tests.emulated.infrastructure import INFRASTRUCTURE, infrastructure_inputs
 from tests.emulated.monitoring import MONITORING, monitoring_inputs, vault_inputs
-from tests.hosted_clusters import hosted_cluster
 
 Unique = Callable[[str], str]
 
@@ -205,9 +203,8 @@ def _azuread_inputs(plugin: AzureAd, token: str, unique: Unique) -> Props:
     _, made = create(plugin, "azuread:index/application:Application", application)
     if token.endswith(":ServicePrincipal"):
         return {"clientId": made.state["clientId"], "owners": [me]}
-    begin = clock.now() - timedelta(minutes=5)
-    pem = issue("test", not_before=begin, lifetime=timedelta(days=90)).certificate_pem
-    return {"applicationId": made.id, "type": "AsymmetricX509Cert", "value": Secret(pem), "keyId": str(uuid.uuid4())}
+    registration = {"applicationId": made.id, "type": "AsymmetricX509Cert", "keyId": str(uuid.uuid4())}
+    return {**registration, "value": Secret(issue().certificate_pem)}
 
 
 def test_the_kinds_of_the_built_in_api_are_those_of_the_table() -> None:

@@ -1,10 +1,9 @@
-"""How many requests a resource's creation takes, one after another, as with the real plugins."""
+"""How many requests a resource's creation takes, one after another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -12,8 +11,7 @@ import pytest
 
 from emulated.azure_native.provider import AzureNative
 from emulated.azuread.provider import AzureAd
-from identity.credentials.certificate import issue
-from localcloud.core import clock
+from localcloud.testing.certificates import issue
 from localcloud.testing.plugin_calls import create
 from plugin import Secret
 from tests.emulated.test_azure_native import IDENTITY, identity_inputs
@@ -40,12 +38,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield sent
 
 
-def test_graph_resources_take_the_plugins_number_of_requests(
+def test_graph_resources_take_so_many_requests(
     azuread: AzureAd, unique: Unique, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     me = azuread.invoke("azuread:index/getClientConfig:getClientConfig", {})["objectId"]
-    now = clock.now().replace(microsecond=0)
-    issued = issue("test", not_before=now - timedelta(minutes=5), lifetime=timedelta(days=90))
     with counted(monkeypatch) as sent:
         _, application = create(azuread, APPLICATION, {"displayName": unique("app"), "owners": [me]})
     assert len(sent) == 5, sent
@@ -54,11 +50,11 @@ def test_graph_resources_take_the_plugins_number_of_requests(
     assert len(sent) == 5, sent
     registration = {"applicationId": application.id, "type": "AsymmetricX509Cert"}
     with counted(monkeypatch) as sent:
-        create(azuread, CERTIFICATE, {**registration, "value": Secret(issued.certificate_pem)})
+        create(azuread, CERTIFICATE, {**registration, "value": Secret(issue().certificate_pem)})
     assert len(sent) == 8, sent
 
 
-def test_an_arm_resource_is_read_written_and_read_again(
+def test_arm_resources_take_so_many_requests(
     azure_native: AzureNative, unique: Unique, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with counted(monkeypatch) as sent:

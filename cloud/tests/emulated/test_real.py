@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from emulated.real import NotAPluginError, version
-from identity.credentials.key_material import parse
+from localcloud.core.certificates import parse
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.testing.plugin_executables import write_plugin
 from tests.source import PACKAGES

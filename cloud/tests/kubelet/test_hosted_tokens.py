@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from identity.credentials.service_account_key import make, public_half
 from localcloud.azure.keyvault.secrets import SecretChange, Secrets
 from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.resource_store import Resources
@@ -31,7 +34,7 @@ ATTRIBUTES = {
     "audience": "openshift",
     "path": "token",
 }
-KEY = make(2048)
+KEY = generate_private_key(public_exponent=65537, key_size=2048)
 
 
 @pytest.fixture
@@ -39,21 +42,24 @@ def state(environment: LocalEnvironment) -> StateDirectory:
     """A local cloud whose vault has the signing key."""
     made = StateDirectory(Path(environment.state_dir))
     made.root.mkdir(exist_ok=True)
+    pem = KEY.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
     with closing(made.open_store()) as store:
         resource_id = f"{GROUP}/providers/Microsoft.KeyVault/vaults/{VAULT}"
         vault = Vaults(Resources(store)).put({"id": resource_id, "name": VAULT, "properties": {}})
-        Secrets(store).set(vault, "hc2-sa-signing-key-1", KEY, SecretChange())
+        Secrets(store).set(vault, "hc2-sa-signing-key-1", pem, SecretChange())
         Secrets(store).set(vault, "text", "text", SecretChange())
     return made
 
 
 def test_a_token_is_what_the_hosted_api_server_would_issue(state: StateDirectory) -> None:
     path, token = HostedClusterTokens(state).current(ATTRIBUTES)
-    public = public_half(KEY)
-    claims = jwt.decode(token, public.pem, algorithms=["RS256"], audience="openshift", issuer=ATTRIBUTES["issuer"])
+    public = KEY.public_key()
+    # kubernetes pkg/serviceaccount/jwt.go, keyIDFromPublicKey
+    digest = hashlib.sha256(public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest()
+    claims = jwt.decode(token, public, algorithms=["RS256"], audience="openshift", issuer=ATTRIBUTES["issuer"])
 
     assert path == "token"
-    assert jwt.get_unverified_header(token)["kid"] == public.key_id
+    assert jwt.get_unverified_header(token)["kid"] == base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
     assert (claims["sub"], claims["aud"], claims["exp"] - claims["nbf"]) == (SUBJECT, ["openshift"], 3600)
 
 

@@ -13,7 +13,7 @@ from localcloud.kubelet.client import ApiClient, ApiResource
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.services import ServiceProxy, addresses_of, selects, target_of
 from localcloud.kubernetes.calls import Object
-from tests.hosted_clusters import changed
+from localcloud.testing.hosted_clusters import changed
 
 SERVICE: Final[Object] = {
     "metadata": {"namespace": "hypershift", "name": "operator", "resourceVersion": "1"},

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcloud.kubernetes import applied
-from localcloud.testing.kubernetes import RunningApi, config_map, deployment
-from tests.harness import client_of
+from localcloud.testing.kubernetes import RunningApi, client_of, config_map, deployment
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
 _APPS = "/apis/apps/v1/namespaces/default/deployments"

@@ -9,8 +9,15 @@ import pytest
 from localcloud.kubernetes import schemas
 from localcloud.kubernetes.definitions import definitions
 from localcloud.kubernetes.kinds import KINDS
-from tests.hosted_cluster_rules import INVALID_CHANGES, UNKNOWN_FIELDS, VALID_CHANGES, InvalidChange
-from tests.hosted_clusters import ABSENT, changed, hosted_cluster
+from localcloud.testing.hosted_clusters import (
+    ABSENT,
+    INVALID_CHANGES,
+    UNKNOWN_FIELDS,
+    VALID_CHANGES,
+    InvalidChange,
+    changed,
+    hosted_cluster,
+)
 
 _KIND = next(kind for kind in KINDS if kind.kind == "HostedCluster")
 _WITHOUT_CEL = [bad for bad in INVALID_CHANGES if not bad.is_cel]

@@ -12,8 +12,7 @@ from google.protobuf.message import Message
 
 from localcloud.kubernetes import openapi_v2
 from localcloud.kubernetes.kinds import KINDS
-from localcloud.testing.kubernetes import RunningApi
-from tests.harness import client_of
+from localcloud.testing.kubernetes import RunningApi, client_of
 
 # openapiv2/OpenAPIv2.proto (google/gnostic-models 0.7): field numbers, and types of message fields; `*` is repeated.
 _MESSAGES: Final[dict[str, dict[str, tuple[int, str]]]] = {

@@ -8,8 +8,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from localcloud.testing.kubernetes import RunningApi, config_map
-from tests.harness import client_of
+from localcloud.testing.kubernetes import RunningApi, client_of, config_map
 
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
 MERGE: Final = {"Content-Type": "application/merge-patch+json"}

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from localcloud.kubernetes.definitions import Definition, definitions, version
+from localcloud.testing.upstream_definitions import FEATURE_SETS, schema_of, upstream
 from tests.coverage.tables import code, table
-from tests.upstream_definitions import FEATURE_SETS, schema_of, upstream
 
 # What fields mean and how they are called decides about no object.
 _WORDS: Final = "description"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from base64 import b64decode
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.runtime.client_environment import UnknownClientError, holder_of
 from localcloud.testing.arm import ArmWorld
+from localcloud.testing.running import execute
 from tests.source import PACKAGES
 
 # An SDK's client as its documentation has it: Azure's names, and a credential from the environment.
@@ -34,16 +34,6 @@ with EnvironmentCredential() as credential:
 FAKE_AZ = """#!/bin/sh
 echo "$AZURE_CONFIG_DIR $*" >> "{record}"
 """
-
-
-def execute(
-    environment: LocalEnvironment, *arguments: str, path: Path | None = None, directory: Path = PACKAGES
-) -> subprocess.CompletedProcess[str]:
-    """`exec` with these arguments; `path` comes first in PATH."""
-    line = [sys.executable, "-m", "localcloud", "--state-dir", environment.state_dir, "exec", *arguments]
-    searched = os.pathsep.join([str(path), os.environ["PATH"]] if path else [os.environ["PATH"]])
-    variables = {**os.environ, "PATH": searched, "PYTHONPATH": str(PACKAGES)}
-    return subprocess.run(line, cwd=directory, env=variables, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

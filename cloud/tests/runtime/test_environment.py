@@ -14,8 +14,7 @@ from azure.identity import CertificateCredential
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from identity.roles import CONTRIBUTOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE
-from localcloud.azure.authorization import Attributes, Authorization
+from localcloud.azure.authorization import Attributes, Authorization, built_in_roles
 from localcloud.azure.entra.api import app
 from localcloud.azure.shared.faults import FAULTS_VARIABLE, Faults
 from localcloud.core.clouds import LocalEnvironment
@@ -24,12 +23,13 @@ from localcloud.runtime.environment import ADDRESS, AKS_WEBHOOKS, PortTakenError
 from localcloud.runtime.seed import seed
 from localcloud.runtime.seed_file import load
 from localcloud.testing.hosts import Certificates, Serve
+from tests.source import PACKAGES
 
 SUBSCRIPTION = "/subscriptions/10ca1000-0000-4000-8000-000000000002"
 
 
 # The local stack's.
-SEED = load(Path(__file__).parents[3] / "emulated/seed.yaml")
+SEED = load(PACKAGES / "emulated/seed.yaml")
 
 
 @pytest.fixture
@@ -188,8 +188,9 @@ def test_the_seeded_deployer_may_deploy_and_assign_roles_at_once(ready: Callable
     assert authorization.allowed(deployer.object_id, "Microsoft.KeyVault/vaults/write", scope)
     write = "Microsoft.Authorization/roleAssignments/write"
     to_a_service_principal = {"PrincipalType": "ServicePrincipal"}
-    for role, is_allowed in ((CONTRIBUTOR_ROLE, True), (USER_ACCESS_ADMINISTRATOR_ROLE, False)):
-        asked = Attributes(request={"RoleDefinitionId": role.guid, **to_a_service_principal})
+    guids = {role.role_name: role.guid for role in built_in_roles().values()}
+    for role, is_allowed in (("Contributor", True), ("User Access Administrator", False)):
+        asked = Attributes(request={"RoleDefinitionId": guids[role], **to_a_service_principal})
         assert authorization.allowed(deployer.object_id, write, scope, attributes=asked) is is_allowed
     secret = "Microsoft.KeyVault/vaults/secrets/getSecret/action"
     assert authorization.allowed(deployer.object_id, secret, scope, data=True)

@@ -17,7 +17,7 @@ from identity.settings import ConfigurationError
 from identity.settings.schema.base import FilledIn
 from identity.settings.schema.model import Settings
 from identity.settings.schema.schema_node import SchemaNode
-from tests.hosted_clusters import ABSENT, changed
+from localcloud.testing.hosted_clusters import ABSENT, changed
 from tests.unit.components import world
 from tests.unit.components.world import GROUPS, VNET, hosted_cluster
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from identity.catalogue import CONTROL_PLANE
+from localcloud.testing.hosted_clusters import changed
 from localcloud.testing.kubernetes import KINDS, definitions, schemas, validation, version
+from localcloud.testing.upstream_definitions import FEATURE_SETS, schema_of, upstream
 from tests.broken_objects import BROKEN, BrokenObject
-from tests.hosted_clusters import changed
 from tests.unit.components.registered_objects import Object, of_the_release, registered_objects
 from tests.unit.components.shapes import shapes
-from tests.upstream_definitions import FEATURE_SETS, schema_of, upstream
 
 
 @pytest.fixture(scope="module")

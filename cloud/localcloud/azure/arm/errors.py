@@ -18,7 +18,7 @@ _API_VERSION: Final = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?")
 
 def not_emulated(what: str) -> ServiceError:
     """501: Azure would do this, the local cloud does not."""
-    return ServiceError(501, "NotEmulated", f"The local cloud does not emulate {what}; see localcloud/COVERAGE.md.")
+    return ServiceError(501, "NotEmulated", f"The local cloud does not emulate {what}; see COVERAGE.md.")
 
 
 def bad_request(message: str) -> ServiceError:

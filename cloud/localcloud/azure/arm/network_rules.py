@@ -1,6 +1,6 @@
 """Rules that several types of Microsoft.Network share: names, address ranges, references.
 
-Messages as users report them; `localcloud/COVERAGE.md` has the source of each.
+Messages as users report them; `COVERAGE.md` has the source of each.
 """
 
 from __future__ import annotations

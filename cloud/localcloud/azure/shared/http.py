@@ -55,9 +55,7 @@ _TITLES: Final = {
 def not_emulated(service: str, what: str) -> ServiceError:
     """501: Azure would do this, the local cloud does not."""
     title = _TITLES.get(service, service)
-    return ServiceError(
-        501, "NotEmulated", f"The local cloud does not emulate {what} of {title}; see localcloud/COVERAGE.md."
-    )
+    return ServiceError(501, "NotEmulated", f"The local cloud does not emulate {what} of {title}; see COVERAGE.md.")
 
 
 Render = Callable[[ServiceError], Response]

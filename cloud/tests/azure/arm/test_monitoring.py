@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.monitoring_world import (
+
+from localcloud.testing.arm import VAULT, ArmWorld, error
+from localcloud.testing.monitoring import (
     ACTION_GROUP,
     ALERTS,
     LOG_ACCOUNT,
@@ -16,8 +18,6 @@ from tests.monitoring_world import (
     setting_body,
     topic_body,
 )
-
-from localcloud.testing.arm import VAULT, ArmWorld, error
 
 pytestmark = pytest.mark.usefixtures("vault")
 KEY_OPERATOR = "Storage Account Key Operator Service Role"

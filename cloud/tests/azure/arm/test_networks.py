@@ -9,7 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.network_world import (
+
+from localcloud.azure.shared.faults import NO_DELAYS
+from localcloud.core import clock
+from localcloud.testing.arm import SUBSCRIPTION, ArmWorld, error, vault_body
+from localcloud.testing.networks import (
     ADDRESS,
     BALANCER,
     LINK,
@@ -27,10 +31,6 @@ from tests.network_world import (
     subnet_body,
     vnet_body,
 )
-
-from localcloud.azure.shared.faults import NO_DELAYS
-from localcloud.core import clock
-from localcloud.testing.arm import SUBSCRIPTION, ArmWorld, error, vault_body
 
 
 @pytest.fixture

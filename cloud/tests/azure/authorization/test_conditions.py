@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from identity.azure.deployer_rights import catalogue_roles, condition
-from identity.roles import ACR_PULL_ROLE, CONTRIBUTOR_ROLE, MONITORING_CONTRIBUTOR_ROLE
+from localcloud.azure.authorization import built_in_roles
 from localcloud.azure.conditions import (
     ActionMatches,
     Comparison,
@@ -21,12 +20,15 @@ from localcloud.azure.conditions import (
     parse,
 )
 from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.runtime.seed_file import load as load_seed
 from localcloud.testing.arm import GROUP, ONE, SUBSCRIPTION, TWO, ArmWorld, error
+from tests.source import PACKAGES
 
 ASSIGNMENTS: Final = "Microsoft.Authorization/roleAssignments"
 WRITE, DELETE = f"{ASSIGNMENTS}/write", f"{ASSIGNMENTS}/delete"
 BACKUP_CONTRIBUTOR, BACKUP_READER = "5e467623-bb1f-42f4-a55d-6e525e11384b", "a795c7a0-d4a2-40c1-ae25-d81f01202912"
-OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
+_GUIDS_BY_NAME: Final = {role.role_name: role.guid for role in built_in_roles().values()}
+OWNER, CONTRIBUTOR = _GUIDS_BY_NAME["Owner"], _GUIDS_BY_NAME["Contributor"]
 # "Constrain roles and principal types" of learn.microsoft.com/azure/role-based-access-control/
 # delegate-role-assignments-examples, with its line breaks.
 DOCUMENTED: Final = f"""
@@ -196,19 +198,19 @@ def test_no_text_does_more_than_being_refused(text: str) -> None:
 
 @pytest.fixture
 def limited(world: ArmWorld) -> ServicePrincipal:
-    """A deployer as `idstack rbac --azure` makes one: roles of the catalogue, service principals."""
+    """The deployer of the plugins' seed, who may assign certain roles to service principals."""
+    [role] = [role for role in load_seed(PACKAGES / "emulated/seed.yaml").deployer_roles if not isinstance(role, str)]
     deployer = world.principal(("Contributor", SUBSCRIPTION))
-    identifier = world.grant(deployer, "Role Based Access Control Administrator", SUBSCRIPTION)
+    identifier = world.grant(deployer, role.role, SUBSCRIPTION)
     assignment = world.resources.get(identifier)
     assert assignment is not None
-    only = condition(catalogue_roles(), catalogue_roles())
-    properties = {**assignment["properties"], "condition": only, "conditionVersion": "2.0"}
+    properties = {**assignment["properties"], "condition": role.condition, "conditionVersion": "2.0"}
     world.resources.put({**assignment, "properties": properties})
     return deployer
 
 
 def test_the_deployer_assigns_and_removes_a_role_of_the_catalogue(world: ArmWorld, limited: ServicePrincipal) -> None:
-    made = world.assign(role=ACR_PULL_ROLE.guid, caller=limited)
+    made = world.assign(role=_GUIDS_BY_NAME["AcrPull"], caller=limited)
     removed = world.call("DELETE", f"{GROUP}/providers/{ASSIGNMENTS}/{ONE}", caller=limited)
     assert (made.status_code, removed.status_code) == (201, 200)
 
@@ -217,12 +219,12 @@ def test_the_deployer_assigns_and_removes_a_role_of_the_catalogue(world: ArmWorl
     ("role", "properties"),
     [
         (OWNER, {}),
-        ("18d7d88d-d35e-4fb5-a5c3-7773c20a72d9", {}),
-        ("f58310d9-a9f6-439a-9e8d-f62e7b41a168", {}),
-        (MONITORING_CONTRIBUTOR_ROLE.guid, {}),
-        (CONTRIBUTOR_ROLE.guid, {"principalType": "User", "principalId": TWO}),
-        (CONTRIBUTOR_ROLE.guid, {"principalType": "Group", "principalId": TWO}),
-        (CONTRIBUTOR_ROLE.guid, {"principalType": None}),
+        (_GUIDS_BY_NAME["User Access Administrator"], {}),
+        (_GUIDS_BY_NAME["Role Based Access Control Administrator"], {}),
+        (_GUIDS_BY_NAME["Monitoring Contributor"], {}),
+        (CONTRIBUTOR, {"principalType": "User", "principalId": TWO}),
+        (CONTRIBUTOR, {"principalType": "Group", "principalId": TWO}),
+        (CONTRIBUTOR, {"principalType": None}),
     ],
     ids=[
         "Owner",

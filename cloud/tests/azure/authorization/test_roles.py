@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from identity import roles
-from identity.roles import Role
 from localcloud.azure.authorization import RoleDefinition, built_in_roles
 
 # Counts of actions and data actions as a second public source shows them (AzAdvertizer, azure-rbac-catalog.org).
@@ -58,14 +56,6 @@ def test_a_role_has_as_many_actions_as_azure_lists(name: str, counts: tuple[int,
 )
 def test_a_role_has_azures_guid(name: str, guid: str) -> None:
     assert role(name).guid == guid
-
-
-ASSIGNED = [var for var in vars(roles).values() if isinstance(var, Role)]
-
-
-@pytest.mark.parametrize("assigned", ASSIGNED, ids=lambda assigned: assigned.name)
-def test_a_role_that_the_program_assigns_is_known_by_its_name(assigned: Role) -> None:
-    assert built_in_roles()[assigned.guid].role_name == assigned.name
 
 
 def test_every_role_grants_something() -> None:

@@ -9,12 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from identity.aks.login import AKS_CLIENT_APP_ID
 from localcloud.azure.graph.api import app
 from localcloud.azure.graph.permissions import WRITE_ALL, WRITE_OWNED
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.core.clouds import LOCAL_TENANT_ID
+from localcloud.core.clouds import AKS_CLIENT_APP_ID, LOCAL_TENANT_ID
 from localcloud.testing.hosts import Certificates, Serve
 from tests.azure.graph.world import GRAPH, As, code, created, key, signed_in, values
 

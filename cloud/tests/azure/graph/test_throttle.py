@@ -8,20 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from azure.core import PipelineClient
+from azure.core.pipeline.policies import RetryPolicy
+from azure.core.pipeline.transport import RequestsTransport
+from azure.core.rest import HttpRequest, HttpResponse
 from starlette.requests import Request
 
-from identity.azure.client import AzureClient
 from localcloud.azure.graph.api import app
+from localcloud.azure.graph.permissions import WRITE_ALL
 from localcloud.azure.graph.throttle import GraphThrottle, is_write, units
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.tenant.tokens import Caller
-from localcloud.core.clouds import CLOUDS
 from localcloud.testing.hosts import Certificates, Serve
-from ops.forecast.limits import RENEWAL_WRITES
+from tests.azure.graph.world import GRAPH, signed_in
 from tests.coverage.cloud import CoverageCloud
 from tests.standing_clock import StandingClock, standing
-from tests.unit.azure_world import IssuedTokens
 
 __all__ = ["standing"]
 pytestmark = pytest.mark.usefixtures("standing")
@@ -134,11 +136,6 @@ def test_a_throttled_request_counts_for_no_limit(standing: StandingClock) -> Non
     throttle.take(_ME, request("DELETE"))
 
 
-def test_the_forecast_and_the_local_graph_have_the_same_figures() -> None:
-    size, refill = Faults().graph_requests["write"]
-    assert (size, size / refill) == (RENEWAL_WRITES.maximum, RENEWAL_WRITES.seconds)
-
-
 def test_too_many_writes_are_refused_with_a_retry_after(writes_one: CoverageCloud, standing: StandingClock) -> None:
     def create() -> Any:
         return writes_one.graph("POST", "/applications", {"displayName": "app"})
@@ -160,7 +157,7 @@ def test_who_is_not_authenticated_is_not_counted(tmp_path: Path) -> None:
     cloud.store.close()
 
 
-def test_the_deployers_client_waits_as_long_as_graph_says(
+def test_azures_pipeline_waits_as_long_as_graph_says(
     writes_one: CoverageCloud,
     serve: Serve,
     certificates: Certificates,
@@ -172,11 +169,16 @@ def test_the_deployers_client_waits_as_long_as_graph_says(
     standing.advance(10)
     made += [world.graph("POST", "/applications", {"displayName": "app"}).json()["id"]]
     # Another application counts again: one DELETE is taken at once.
-    cloud = replace(CLOUDS["AzurePublicCloud"], graph_endpoint=serve(app(world.cloud)))
-    deployer = world.cloud.directory.service_principal(world.deployer.object_id)
-    assert deployer is not None
-    with AzureClient(cloud, IssuedTokens(world, deployer), str(certificates.ca_file)) as azure:
-        for object_id in made:
-            azure.delete_directory_object(f"/applications/{object_id}")
-        assert [azure.directory_object(f"/applications/{object_id}") for object_id in made] == [None, None]
+    headers = {"Authorization": f"Bearer {world.cloud.tokens.issue(signed_in(world.cloud, WRITE_ALL), GRAPH)}"}
+    transport = RequestsTransport(connection_verify=str(certificates.ca_file), use_env_settings=False)
+    url, policies = serve(app(world.cloud)), [RetryPolicy[HttpRequest, HttpResponse]()]
+    with PipelineClient[HttpRequest, HttpResponse](url, policies=policies, transport=transport) as client:
+        answers = [
+            client.send_request(
+                HttpRequest(method, f"{url}/v1.0/applications/{object_id}", headers=headers)
+            ).status_code
+            for method in ("DELETE", "GET")
+            for object_id in made
+        ]
+    assert answers == [204, 204, 404, 404]
     assert waits == [10.0]

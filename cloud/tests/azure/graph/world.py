@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from identity.credentials.certificate import issue
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.tenant.objects import ServicePrincipal
+from localcloud.testing.certificates import issue
 
 GRAPH = "https://graph.microsoft.com"
 As = Callable[[ServicePrincipal], httpx.Client]
@@ -39,8 +38,7 @@ def created(graph: httpx.Client, name: str = "app", **properties: Any) -> dict[s
 
 def key(*, pem: bool = False, **changed: Any) -> dict[str, Any]:
     """A keyCredential for a new certificate of 90 days."""
-    issued = issue("app", not_before=datetime.now(UTC) - timedelta(minutes=5), lifetime=timedelta(days=90))
-    certificate = x509.load_pem_x509_certificate(issued.certificate_pem.encode())
+    certificate = x509.load_pem_x509_certificate(issue().certificate_pem.encode())
     content = certificate.public_bytes(Encoding.PEM if pem else Encoding.DER)
     body = {"type": "AsymmetricX509Cert", "usage": "Verify", "key": base64.b64encode(content).decode()}
     return {**body, **changed}

@@ -17,7 +17,6 @@ from localcloud.azure.keyvault.vaults import KeyVault
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.testing.arm import ArmWorld, error
 from localcloud.testing.hosts import Certificates, Serve
-from ops.forecast.limits import VAULT_READS
 from tests.azure.keyvault.conftest import PrincipalCredential
 from tests.standing_clock import StandingClock, standing
 
@@ -44,11 +43,6 @@ def test_the_limits_are_key_vaults_own_unless_configured(kind: str, most: int, s
             throttle.take(_VAULT, kind)
         with pytest.raises(VaultError, match="429 Throttled"):
             throttle.take(_VAULT, kind)
-
-
-def test_the_forecast_and_the_local_vault_have_the_same_figures() -> None:
-    size, refill = Faults().vault_requests["other"]
-    assert (size, size / refill) == (VAULT_READS.maximum, VAULT_READS.seconds)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
+from localcloud.testing.hosted_clusters import ABSENT, NETWORK, UUID, hosted_cluster
 from ops.adoption.entry import values
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
 from ops.adoption.manifest import named_by_iam, named_by_scripts, read
 from ops.stack.errors import CommandError
-from tests.hosted_clusters import ABSENT, NETWORK, UUID, hosted_cluster
 from tests.unit.ops.adoption.scripted import EXISTING
 
 # `hosted_cluster` gives all identities of a plane the same client id.

@@ -14,6 +14,7 @@ import yaml
 
 from identity.catalogue import DATA_PLANE
 from identity.credentials.document import decode
+from localcloud.testing.upstream_definitions import hypershift
 from tests.engine.adoption import SCRIPTED, Adoption, adopted_cluster
 from tests.engine.hypershift_scripts import PREFIX, VAULT, HyperShiftScripts
 from tests.harness import LocalStack
@@ -38,7 +39,7 @@ class TheScripts(HyperShiftScripts):
         # the key of etcd does not wait for the role that it assigns.
         self.administer(f"/subscriptions/{self._stack.environment.subscription_id}")
         for script in ("setup_MIv3_kv.sh", "setup_dataplane_identities.sh", "setup_aks_mi.sh"):
-            self.script(clients.hypershift() / "contrib/managed-azure" / script, OIDC_ISSUER_URL=issuer_url)
+            self.script(hypershift() / "contrib/managed-azure" / script, OIDC_ISSUER_URL=issuer_url)
         written = yaml.safe_load(self.control_plane_file.read_text(encoding="utf-8"))
         for row in SCRIPTED:
             principal = self.graph("GET", f"/servicePrincipals(appId='{written[row.field]['clientID']}')")
@@ -100,7 +101,7 @@ def test_the_script_for_the_key_of_etcd_makes_one(adopted: Adoption, tmp_path: P
     assert isinstance(scripts, TheScripts)
     deployer = scripts.graph("GET", f"/servicePrincipals(appId='{scripts.deployer}')")["id"]
     kms = scripts.graph("GET", f"/servicePrincipals(appId='{adopted.stack.control_plane['kms']['clientID']}')")["id"]
-    text = (clients.hypershift() / "contrib/managed-azure/setup_etcd_kv.sh").read_text(encoding="utf-8")
+    text = (hypershift() / "contrib/managed-azure/setup_etcd_kv.sh").read_text(encoding="utf-8")
     # It asks to be edited.
     for name, value in {
         "KV_NAME": "kv-by-script",
