@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any, Protocol
 
@@ -123,7 +124,7 @@ def test_the_cli_takes_out_what_was_added_to_an_application_or_its_principal(az:
     az("ad", "app", "delete", *of_it)
 
     assert "added" in [secret["displayName"] for secret in secrets]
-    assert certificate["customKeyIdentifier"] == issued.thumbprint
+    assert base64.b64decode(certificate["customKeyIdentifier"]).hex().upper() == issued.thumbprint
     assert left == []
 
 
