@@ -16,6 +16,8 @@ from tests.source import ROOT
 
 _HERE: Final = Path(__file__).parent
 _TOOLS: Final = ROOT / ".tools"
+# What has no hash in the lock is refused, and so is a package that runs code to be installed.
+WHEELS_ALONE: Final = ("--require-hashes", "--only-binary", ":all:")
 # A virtual environment cannot be moved, so each client is made in its place, and marked at the end.
 _COMPLETE: Final = "complete"
 
@@ -57,8 +59,7 @@ def _environment(name: str) -> Path:
 
     def install(target: Path) -> None:
         _run([sys.executable, "-m", "venv", str(target)], _HERE)
-        options = ["--quiet", "--require-hashes", "--only-binary", ":all:", "--requirement", str(lock)]
-        _run([str(target / "bin/pip"), "install", *options], _HERE)
+        _run([str(target / "bin/pip"), "install", "--quiet", *WHEELS_ALONE, "--requirement", str(lock)], _HERE)
 
     return _made(name, [lock], install)
 
