@@ -16,7 +16,6 @@ from ops.commands import completions
 from ops.stack import plugins
 from ops.stack.chosen_stack import chosen_stack, require_stack
 from ops.stack.deadline import Deadline
-from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
 
 
@@ -120,11 +119,6 @@ def require_cluster(stack: str, cluster: str | None, known: Collection[str]) -> 
 def own_options(context: typer.Context) -> list[str]:
     """The long options of the command itself."""
     return [opt for parameter in context.command.params for opt in parameter.opts if opt.startswith("--")]
-
-
-def policy_pack(stack: str, *, wanted: bool) -> list[str]:
-    """The engine's option that runs the policies: always for stacks on Azure, if `wanted` for local ones."""
-    return ["--policy-pack", "policies"] if wanted or not is_local(stack) else []
 
 
 @dataclass(frozen=True)

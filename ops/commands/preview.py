@@ -18,13 +18,13 @@ from ops.commands.options import (
     StackOption,
     TimeLimitOption,
     own_options,
-    policy_pack,
 )
 from ops.guards.infra_ids import refuse_duplicates
 from ops.rehearsal import steps, tables
 from ops.rehearsal.report import Rehearsal
 from ops.stack import plugins
 from ops.stack.engine import Engine
+from ops.stack.environment import policy_pack
 from ops.stack.errors import writing
 from ops.stack.moved_clusters import refuse_moves
 from ops.stack.passed_on import require_known

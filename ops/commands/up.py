@@ -25,7 +25,6 @@ from ops.commands.options import (
     StackOption,
     TimeLimitOption,
     own_options,
-    policy_pack,
 )
 from ops.commands.token_probes import deployments
 from ops.guards.infra_ids import refuse_duplicates
@@ -34,7 +33,7 @@ from ops.outputs.tables import sign_ins, tokens, with_caption
 from ops.outputs.token_rows import TokenProbe, TokenRow, token_probes, token_rows
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
-from ops.stack.environment import LOCAL_STACK
+from ops.stack.environment import LOCAL_STACK, policy_pack
 from ops.stack.errors import CommandError
 from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_moves

@@ -141,6 +141,11 @@ def is_local(stack: str) -> bool:
     return _LOCAL_STACKS.fullmatch(stack) is not None
 
 
+def policy_pack(stack: str, *, wanted: bool) -> list[str]:
+    """The engine's option that runs the policies: always for stacks on Azure, if `wanted` for local ones."""
+    return ["--policy-pack", "policies"] if wanted or not is_local(stack) else []
+
+
 def pulumi_home(environ: Mapping[str, str]) -> Path:
     """PULUMI_HOME, which has the engine's login, its selected stacks and its plugins."""
     return Path(environ.get("PULUMI_HOME") or Path(environ.get("HOME") or Path.home(), ".pulumi"))

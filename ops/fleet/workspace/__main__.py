@@ -12,8 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ops.commands.options import policy_pack
-from ops.stack.environment import variables
+from ops.stack.environment import policy_pack, variables
 from ops.stack.errors import CommandError
 
 _INSTALL: Final = "install"
