@@ -8,9 +8,7 @@ import typer
 
 from ops.commands.fleet_options import DEFAULT, EnvironmentOption, FileOption, chosen
 from ops.commands.options import JsonOption, Screen
-from ops.fleet.board import Board, summary
-from ops.fleet.engine_stacks import EngineStacks
-from ops.fleet.rollout import DONE, Rollout, RolloutOutcome
+from ops.fleet.rollout import DONE, Rollout
 from ops.fleet.stack_files import require_files
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, RunInterruptedError
@@ -31,7 +29,7 @@ def up(
     """Deploy a fleet: shared stacks, canaries, then wave after wave, each stack by `idstack up`.
 
     After the first stack that fails, or that cannot sign in, no other starts; runs in progress end normally. Run it
-    again to continue: it skips the stacks that this machine has deployed and that are unchanged since.
+    again to continue: nothing changes in the stacks that are up.
     """
     screen = Screen(as_json)
     environments = chosen(file, name)
@@ -43,15 +41,13 @@ def up(
             )
         require_files(environment, ROOT)
     rollouts: list[Rollout] = []
-    board = Board(screen.console)
     for environment in environments:
-        stacks = EngineStacks(environment, () if environment.is_local else (_YES,), ROOT)
-        rollout = Rollout(environment, stacks, parallel, board.show)
-        rollouts.append(rollout)
         screen.step(environment.name)
-        with board.shown():
-            rollout.run()
-        screen.console.print(summary(rollout.progress))
+        arguments = () if environment.is_local else (_YES,)
+        rollout = Rollout(environment, arguments, ROOT, parallel, screen.console.print)
+        rollouts.append(rollout)
+        rollout.run()
+        screen.console.print(rollout.summary())
         if rollout.is_stopped:
             break
     if as_json:
@@ -61,17 +57,16 @@ def up(
 
 def _require_all_up(screen: Screen, rollout: Rollout) -> None:
     """Raise CommandError unless the rollout ended; what failed is printed with the end of its log."""
-    for entry in rollout.progress:
-        if entry.outcome is RolloutOutcome.FAILED:
-            screen.console.print(f"\n{entry.stack.name}, the end of {rollout.stacks.log(entry.stack)}:")
-            screen.console.print(entry.tail)
-    unfinished = [entry.stack.name for entry in rollout.progress if entry.outcome not in DONE]
+    for run in rollout.failed:
+        screen.console.print(f"\n{run.stack.name}, the end of {run.log.file}:")
+        screen.console.print("\n".join(run.tail))
+    unfinished = [run.stack.name for run in rollout.runs if run.outcome not in DONE]
     if rollout.interrupted_by:
         raise RunInterruptedError(
             f"interrupted by {rollout.interrupted_by}: the runs in progress have ended and unlocked their stacks. Run "
             f"the command again, which resumes with {', '.join(unfinished)}"
         )
-    if failed := [entry.stack.name for entry in rollout.failed]:
+    if failed := [run.stack.name for run in rollout.failed]:
         others = [name for name in unfinished if name not in failed]
         rest = f" Not begun: {', '.join(others)}." if others else ""
         raise CommandError(
@@ -85,12 +80,12 @@ def _to_json(rollout: Rollout) -> dict[str, Any]:
         "environment": rollout.environment.name,
         "stacks": [
             {
-                "stack": entry.stack.name,
-                "wave": entry.wave,
-                "outcome": entry.outcome,
-                "seconds": round(entry.seconds, 1),
-                "log": str(rollout.stacks.log(entry.stack)) if entry.seconds else None,
+                "stack": run.stack.name,
+                "wave": run.wave,
+                "outcome": run.outcome,
+                "seconds": round(run.seconds, 1),
+                "log": str(run.log.file) if run.seconds else None,
             }
-            for entry in rollout.progress
+            for run in rollout.runs
         ],
     }

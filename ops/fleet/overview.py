@@ -7,16 +7,14 @@ the probes' metrics (docs/guides/monitoring.md).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from ops.fleet.engine_stacks import time_of
-from ops.fleet.records import Record, Records
+from identity.credentials import rfc3339
+from ops.fleet.logs import FailedRun, StackLog
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.outputs.rows import rendered, rows
 from ops.outputs.token_rows import read_probes, running_token_rows
@@ -47,8 +45,8 @@ class SignInFailure:
 class StackStatus:
     """One stack of a fleet. `is_up`: it has the outputs of a complete run; without them nothing else is known of it.
 
-    `updated` is the time of its state, `failure` its newest failed sign-in, `last_failed` the record of its last
-    `fleet up` on this machine, if that failed.
+    `updated` is the time of its state, `failure` its newest failed sign-in, `last_failed` its last `fleet up` on this
+    machine, if that failed.
     """
 
     stack: FleetStack
@@ -60,7 +58,7 @@ class StackStatus:
     expired: tuple[str, ...] = ()
     overdue: tuple[str, ...] = ()
     failure: SignInFailure | None = None
-    last_failed: Record | None = None
+    last_failed: FailedRun | None = None
 
     @property
     def is_healthy(self) -> bool:
@@ -91,40 +89,37 @@ def read(environment: FleetEnvironment, root: Path, output: int) -> list[StackSt
 
     Raises CommandError if a state, or a local stack's cluster, cannot be read.
     """
-    records = Records(root)
     waves = [(wave.name, stack) for wave in environment.waves for stack in wave.stacks]
     if environment.is_local and not local_paths().engine.exists():
         states: dict[str, State] = {}
     else:
-        with _backend_of(environment), ThreadPoolExecutor(_MAX_WORKERS) as threads:
-            known = set(Engine(environment.stacks[0].name, root, output).stacks())
-            names = [stack.name for _, stack in waves if stack.name in known]
-            states = dict(zip(names, threads.map(lambda name: Engine(name, root, output).state(), names), strict=True))
+        # A stack without a file, which would record the backend, is looked for in the environment's as well.
+        caller = {**os.environ, **({VARIABLE: environment.backend} if environment.backend is not None else {})}
+
+        def engine(stack: str) -> Engine:
+            return Engine(stack, root, output, caller=caller)
+
+        known = set(engine(environment.stacks[0].name).stacks())
+        names = [stack.name for _, stack in waves if stack.name in known]
+        with ThreadPoolExecutor(_MAX_WORKERS) as threads:
+            states = dict(zip(names, threads.map(lambda name: engine(name).state(), names), strict=True))
     cloud = local_cloud.of(environment.stacks[0].name) if states else None
     results = read_probes(cloud, *map(outputs_of, states.values()))
     now = datetime.now(UTC)
-    return [_status(stack, wave, states.get(stack.name), results, records, now) for wave, stack in waves]
-
-
-@contextmanager
-def _backend_of(environment: FleetEnvironment) -> Iterator[None]:
-    """Within the block engines use the environment's backend, also for stacks without a file, which would record it."""
-    before = os.environ.get(VARIABLE)
-    if environment.backend is not None:
-        os.environ[VARIABLE] = environment.backend
-    try:
-        yield
-    finally:
-        os.environ.pop(VARIABLE, None)
-        if before is not None:
-            os.environ[VARIABLE] = before
+    return [
+        _status(stack, wave, states.get(stack.name), results, StackLog(root, stack.name).failure(), now)
+        for wave, stack in waves
+    ]
 
 
 def _status(
-    stack: FleetStack, wave: str, state: State | None, results: ProbeResults | None, records: Records, now: datetime
+    stack: FleetStack,
+    wave: str,
+    state: State | None,
+    results: ProbeResults | None,
+    last_failed: FailedRun | None,
+    now: datetime,
 ) -> StackStatus:
-    record = records.read(stack.name)
-    last_failed = record if record is not None and record.outcome == "failed" else None
     outputs = outputs_of(state) if state else {}
     if state is None or not outputs:
         return StackStatus(stack=stack, wave=wave, last_failed=last_failed)
@@ -136,7 +131,7 @@ def _status(
         stack=stack,
         wave=wave,
         is_up=True,
-        updated=time_of(state),
+        updated=_written_at(state),
         commit=outputs.get("commit"),
         expires=min(dates, default=None),
         expired=tuple(row.identity for row in identities if row.not_after is not None and row.not_after <= now),
@@ -148,6 +143,12 @@ def _status(
         ),
         last_failed=last_failed,
     )
+
+
+def _written_at(state: State) -> datetime | None:
+    """When a state was last written; None for a new stack's."""
+    manifest = state["deployment"].get("manifest")
+    return None if manifest is None else rfc3339.parse(manifest["time"])
 
 
 def _failure(identity: str, probe: ProbeResult) -> SignInFailure:

@@ -1,24 +1,32 @@
 """Brings the stacks of an environment up: wave after wave, some of a wave side by side, and no more after a failure.
 
-A failure is a run that does not end with 0: the engine failed, a certificate did not sign in at its gate, or a probe
-did not. What runs beside it is not interrupted. It ends, and no other stack begins.
+Each run is `idstack up` in a process of its own: the command that a person types. A failure is a run that does not end
+with 0: the engine failed, a certificate did not sign in at its gate, or a probe did not. What runs beside it is not
+interrupted. It ends, and no other stack begins. A second rollout runs every stack again: it changes nothing in those
+that are up.
 """
 
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent import futures
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
+from threading import Lock
 from types import FrameType
 from typing import Final
 
-from ops.fleet.engine_stacks import EngineStacks
-from ops.fleet.processes import StackRun
+from identity.credentials import rfc3339
+from ops.fleet.logs import StackLog
 from ops.fleet.stacks import FleetEnvironment, FleetStack, Wave
+from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.streaming import handling_signals
 
@@ -26,10 +34,8 @@ _POLL_INTERVAL: Final = 0.2  # seconds
 
 
 class RolloutOutcome(StrEnum):
-    """The state of a stack in a rollout."""
+    """How a stack's run ended; a stack that never began is left out."""
 
-    WAITING = "waiting"
-    RUNNING = "running"
     UNCHANGED = "unchanged"
     UP = "up"
     FAILED = "failed"
@@ -41,107 +47,140 @@ DONE: Final = frozenset({RolloutOutcome.UP, RolloutOutcome.UNCHANGED})
 
 
 @dataclass
-class Progress:
-    """One stack of a rollout; `seconds` is the duration of its run so far, `line` the newest of its output."""
+class StackRun:
+    """One stack of a rollout; `tail` is the end of its output, `changed_at` when a run last changed something in it."""
 
     stack: FleetStack
     wave: str
-    outcome: RolloutOutcome = RolloutOutcome.WAITING
+    log: StackLog
+    outcome: RolloutOutcome = RolloutOutcome.LEFT_OUT
     seconds: float = 0.0
-    line: str = ""
-    tail: str = ""
+    tail: Sequence[str] = ()
+    changed_at: datetime | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.stack.name} ({self.wave}): {self.outcome} in {self.seconds:.0f} s"
+        return f"{text}: {self.tail[-1]}" if self.outcome is RolloutOutcome.FAILED and self.tail else text
 
 
 @dataclass
 class Rollout:
-    """The rollout of one environment, with `parallel` runs at once; `show` is called after each possible change."""
+    """The rollout of one environment of the project in `root`, with `parallel` runs at once.
+
+    `arguments` go to each `idstack up`; `show` gets a line at the begin and at the end of each run.
+    """
 
     environment: FleetEnvironment
-    stacks: EngineStacks
+    arguments: Sequence[str]
+    root: Path
     parallel: int
-    show: Callable[[Sequence[Progress], str], None]
+    show: Callable[[str], None]
     wait: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    clock: Callable[[], float] = time.monotonic
-    progress: list[Progress] = field(init=False)
+    runs: Sequence[StackRun] = field(init=False)
     interrupted_by: str | None = None
+    _processes: list[subprocess.Popen[bytes]] = field(default_factory=list, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
-        self.progress = [Progress(stack, wave.name) for wave in self.environment.waves for stack in wave.stacks]
+        self.runs = [
+            StackRun(stack, wave.name, StackLog(self.root, stack.name))
+            for wave in self.environment.waves
+            for stack in wave.stacks
+        ]
+
+    @property
+    def failed(self) -> list[StackRun]:
+        """The stacks whose run failed."""
+        return [run for run in self.runs if run.outcome is RolloutOutcome.FAILED]
 
     @property
     def is_stopped(self) -> bool:
         """Whether no other stack may begin."""
         return self.interrupted_by is not None or bool(self.failed)
 
-    @property
-    def failed(self) -> list[Progress]:
-        """The stacks whose run failed."""
-        return [entry for entry in self.progress if entry.outcome is RolloutOutcome.FAILED]
-
     def run(self) -> None:
-        """Bring every stack up, or stop; `progress` has the outcome of each."""
-        with handling_signals(self._interrupt):
-            previous: Wave | None = None
+        """Bring every stack up, or stop; `runs` has the outcome of each."""
+        previous: Sequence[StackRun] = ()
+        with handling_signals(self._interrupt), futures.ThreadPoolExecutor(self.parallel) as threads:
             for wave in self.environment.waves:
-                of_wave = [entry for entry in self.progress if entry.wave == wave.name]
-                for entry in of_wave:
-                    if not self.is_stopped and self.stacks.is_unchanged(entry.stack):
-                        entry.outcome = RolloutOutcome.UNCHANGED
-                if previous is not None and not all(entry.outcome is RolloutOutcome.UNCHANGED for entry in of_wave):
-                    self._pause(wave, previous)
-                self._run(of_wave)
-                if self.is_stopped:
-                    break
-                previous = wave
-        for entry in self.progress:
-            if entry.outcome is RolloutOutcome.WAITING:
-                entry.outcome = RolloutOutcome.LEFT_OUT
-        self.show(self.progress, "")
+                self._pause(wave, previous)
+                previous = [run for run in self.runs if run.wave == wave.name]
+                waiting = [threads.submit(self._bring_up, run) for run in previous]
+                while futures.wait(waiting, _POLL_INTERVAL).not_done:
+                    self._pass_on()
+                for ended in waiting:
+                    ended.result()
 
-    def _run(self, wave: Sequence[Progress]) -> None:
-        waiting = deque(entry for entry in wave if entry.outcome is RolloutOutcome.WAITING)
-        running: list[tuple[Progress, StackRun, float]] = []
-        is_passed_on = False
-        while running or (waiting and not self.is_stopped):
-            while waiting and len(running) < self.parallel and not self.is_stopped:
-                entry = waiting.popleft()
-                entry.outcome = RolloutOutcome.RUNNING
-                running.append((entry, self.stacks.start(entry.stack), self.clock()))
-            if self.interrupted_by and not is_passed_on:
-                is_passed_on = True
-                for _, run, _ in running:
-                    run.interrupt()
-            running = [started for started in running if not self._has_ended(*started)]
-            self.show(self.progress, f"{self.interrupted_by}: waiting for the runs in progress" if is_passed_on else "")
-            if running:
-                self.wait(_POLL_INTERVAL)
+    def summary(self) -> str:
+        """Numbers of the stacks by their outcome: `3 up, 5 left out`."""
+        numbers = Counter(run.outcome for run in self.runs)
+        return ", ".join(f"{numbers[outcome]} {outcome}" for outcome in RolloutOutcome if numbers[outcome])
 
-    def _has_ended(self, entry: Progress, run: StackRun, started: float) -> bool:
-        code = run.poll()
-        entry.line, entry.seconds = run.last_line(), self.clock() - started
-        if code is None:
-            return False
-        if code == 0:
-            entry.outcome = RolloutOutcome.UP
-        else:
-            entry.tail = run.tail()
-            entry.outcome = RolloutOutcome.INTERRUPTED if self.interrupted_by else RolloutOutcome.FAILED
-        try:
-            self.stacks.ended(entry.stack, is_up=code == 0, reason=entry.line)
-        except CommandError as error:
-            # Its siblings end normally; the next rollout brings it up again, as no record says that it is up.
-            entry.outcome, entry.tail = RolloutOutcome.FAILED, f"it came up, but its state cannot be read: {error}"
-        return True
-
-    def _pause(self, wave: Wave, previous: Wave) -> None:
-        """Wait for the wave's pause, counted from the end of the previous wave, also if another command ran that."""
-        ended = [at for stack in previous.stacks if (at := self.stacks.brought_up_at(stack)) is not None]
-        until = max(ended, default=self.now()) + wave.pause
+    def _pause(self, wave: Wave, previous: Sequence[StackRun]) -> None:
+        """Wait for the wave's pause, counted from the last change in the previous wave, whoever made that."""
+        changed = [run.changed_at for run in previous if run.changed_at is not None]
+        until = max(changed, default=datetime.min.replace(tzinfo=UTC)) + wave.pause
+        if not self.is_stopped and until > self.now():
+            self.show(f"{wave.name} begins at {until:%H:%M:%S} UTC")
         while not self.is_stopped and (remaining := (until - self.now()).total_seconds()) > 0:
-            self.show(self.progress, f"{wave.name} begins at {until:%H:%M:%S} UTC")
             self.wait(min(remaining, _POLL_INTERVAL))
+
+    def _bring_up(self, run: StackRun) -> None:
+        try:
+            with self._lock:
+                if self.is_stopped:
+                    return
+                process = self._start(run)
+            begun = time.monotonic()
+            code = process.wait()
+            run.seconds, run.tail = time.monotonic() - begun, run.log.tail()
+            run.outcome = self._outcome(run, code)
+        except (CommandError, OSError) as error:
+            run.outcome, run.tail = RolloutOutcome.FAILED, [*run.tail, f"the end of its run is not known: {error}"]
+        if run.outcome not in DONE:
+            run.log.note_failure(run.tail[-1] if run.tail else "")
+        self._show(str(run))
+
+    def _start(self, run: StackRun) -> subprocess.Popen[bytes]:
+        self._show(f"{run.stack.name} ({run.wave}): running")
+        with run.log.begun() as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "ops", "up", "--stack", run.stack.name, *self.arguments],
+                cwd=self.root,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # Ctrl-C reaches the fleet's command alone, which passes it on once (`ops/stack/streaming.py`).
+                process_group=0,
+            )
+        self._processes.append(process)
+        return process
+
+    def _outcome(self, run: StackRun, code: int) -> RolloutOutcome:
+        if code != 0:
+            return RolloutOutcome.INTERRUPTED if self.interrupted_by else RolloutOutcome.FAILED
+        updates = Engine(run.stack.name, self.root).updates()
+        changes = [update for update in updates if update.get("resourceChanges", {}).keys() - {"same"}]
+        if not changes:
+            return RolloutOutcome.UNCHANGED
+        run.changed_at = rfc3339.parse(changes[0]["endTime"])
+        return RolloutOutcome.UP if changes[0] is updates[0] else RolloutOutcome.UNCHANGED
+
+    def _show(self, text: str) -> None:
+        self.show(f"[{sum(run.outcome in DONE for run in self.runs)}/{len(self.runs)}] {text}")
 
     def _interrupt(self, number: int, _: FrameType | None) -> None:
         """The first signal stops the rollout; a second one would leave the stacks locked, so it changes nothing."""
         self.interrupted_by = self.interrupted_by or signal.Signals(number).name
+
+    def _pass_on(self) -> None:
+        """Ask every run, once, to finish its operations in progress and to unlock its stack, after a signal came."""
+        if self.interrupted_by is None:
+            return
+        with self._lock:
+            if self._processes:
+                self.show(f"{self.interrupted_by}: waiting for the runs in progress")
+            for process in self._processes:
+                process.send_signal(signal.SIGINT)
+            self._processes.clear()

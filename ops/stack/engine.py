@@ -7,14 +7,12 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, run
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar, cast
 
 from identity.azure.errors import AccessError
-from identity.credentials import rfc3339
 from identity.outputs import StackOutputs
 from identity.settings import stack_file
 from ops.stack import backend_failures, configuration, disk, existing, hints, plugins, state_file, unreadable
@@ -250,12 +248,16 @@ class Engine(PulumiRuns):
         self.forget()
 
     def last_update(self) -> Update | None:
-        """The last `up` or `destroy` in the stack's history, without runs whose engine was killed; None without any.
+        """The last of the `updates`; None without any."""
+        return next(iter(self.updates()), None)
+
+    def updates(self) -> list[Update]:
+        """The last runs of `up` and `destroy` in the stack's history, newest first, without those of killed engines.
 
         Refreshes and imports in the history say nothing about the stack's completeness.
         """
         entries = self._json("stack", "history", "--output", "json", "--page-size", "20", "--stack", self.stack)
-        return next((entry for entry in entries if entry["kind"] in ("update", "destroy")), None)
+        return [entry for entry in entries if entry["kind"] in ("update", "destroy")]
 
     def decryption_refusal(self) -> str | None:
         """Why the state's secrets cannot be decrypted, or the state cannot be read; None if they can.
@@ -328,26 +330,19 @@ class Engine(PulumiRuns):
 
     def stacks(self) -> list[str]:
         """Names of all stacks of the project in the backend, in alphabetical order."""
-        return sorted(stack["name"] for stack in self._listed())
-
-    def updated(self) -> dict[str, datetime]:
-        """When the state of each stack of the project in the backend was written, to the millisecond."""
-        return {stack["name"]: rfc3339.parse(stack["lastUpdate"]) for stack in self._listed() if "lastUpdate" in stack}
-
-    def siblings(self) -> list[str]:
-        """Names of the other stacks of the project in the same backend, in alphabetical order."""
-        return [stack for stack in self.stacks() if stack != self.stack]
-
-    def _listed(self) -> list[dict[str, Any]]:
         directory = local_paths().engine if self.is_local else None
         for remaining in reversed(range(_LISTINGS)):
             try:
-                listed: list[dict[str, Any]] = self._json("stack", "ls", "--json", directory=directory)
+                listed = self._json("stack", "ls", "--json", directory=directory)
                 break
             except CommandError as error:
                 if not remaining or _VANISHED not in error.message:
                     raise
-        return listed
+        return sorted(stack["name"] for stack in listed)
+
+    def siblings(self) -> list[str]:
+        """Names of the other stacks of the project in the same backend, in alphabetical order."""
+        return [stack for stack in self.stacks() if stack != self.stack]
 
     def _json(self, *arguments: str, directory: Path | None = None) -> Any:
         return json.loads(self._capture(*arguments, directory=directory))

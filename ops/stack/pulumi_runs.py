@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -35,7 +36,8 @@ _WITH_PLUGINS: Final = frozenset({*_ENCRYPTING, "destroy", "refresh"})
 class PulumiRuns:
     """Runs `pulumi` for a stack of the project in `root`, which prints to `output`, a file descriptor.
 
-    `beside` is another stack: this one is read in that stack's backend instead of its own.
+    `beside` is another stack: this one is read in that stack's backend instead of its own. `caller` is the environment
+    from which that of the commands is derived.
 
     A failed run raises CommandError: `LockedError` if another engine has locked the stack, `StateDamagedError` if the
     state's file is truncated, `RunInterruptedError` after a signal or at the deadline.
@@ -46,6 +48,7 @@ class PulumiRuns:
     output: int = field(default_factory=sys.stdout.fileno)
     deadline: Deadline | None = None
     beside: str | None = None
+    caller: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False, compare=False)
 
     @property
     def is_local(self) -> bool:
@@ -55,7 +58,7 @@ class PulumiRuns:
     @property
     def environment(self) -> dict[str, str]:
         """The environment of the stack's commands; raises CommandError as `variables` does."""
-        return variables(self.beside or self.stack, root=self.root)
+        return variables(self.beside or self.stack, self.caller, root=self.root)
 
     @property
     def engines(self) -> StartedEngines:

@@ -87,6 +87,7 @@ class Update(TypedDict):
 
     kind: str  # update, destroy, refresh, import
     startTime: str  # RFC 3339
+    endTime: NotRequired[str]  # once it has ended
     result: str  # in-progress, succeeded, failed
     resourceChanges: NotRequired[dict[str, int]]  # by operation, of those that have ended
 

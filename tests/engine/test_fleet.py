@@ -119,7 +119,7 @@ def test_once_it_is_repaired_the_next_call_goes_on_from_there(fleet: Fleet) -> N
     }
 
 
-def test_a_fleet_that_is_up_starts_no_engine(fleet: Fleet) -> None:
+def test_nothing_changes_in_a_fleet_that_is_up(fleet: Fleet) -> None:
     assert fleet.again[0] == 0
     assert set(_outcomes(fleet.again).values()) == {"unchanged"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 
 from identity.credentials import rfc3339
-from ops.fleet.records import Record, Records
+from ops.fleet.logs import StackLog
 from ops.stack import environment
+from ops.stack.engine import Engine
 from tests.unit.ops.conftest import FakeEngine, Idstack
 from tests.unit.ops.fleet.world import AZURE
 from tests.unit.ops.stacks import output
@@ -122,16 +124,35 @@ def test_a_stack_that_is_not_there_or_whose_run_failed_is_shown(
 ) -> None:
     engine.has_stacks("shared-dev", "hc1-dev")
     _is_up(engine, notAfter=_after(60), renewAfter=_after(15))
-    at = datetime(2026, 11, 22, 17, 30, tzinfo=UTC)
-    Records(project).write("hc1-dev", Record(outcome="failed", at=at, reason="AADSTS700027"))
+    log = StackLog(project, "hc1-dev")
+    log.begun().close()
+    log.note_failure("AADSTS700027")
+    failed = log.failure()
+    assert failed is not None
     printed = idstack("fleet", "status", "--environment", "dev")
     assert printed.code == 1
     assert printed.error.endswith("a sign-in in them fails: hc2-dev\n")
     lines = {line.split()[0]: line for line in printed.output.splitlines() if line.strip()}
     assert "not up" in lines["hc2-dev"]
-    assert "failed 2026-11-22 17:30" in lines["hc1-dev"]
+    assert f"failed {failed.at:%Y-%m-%d %H:%M}" in lines["hc1-dev"]
     asked = [call for call in engine.calls if "export" in call]
     assert not any("hc2-dev" in call for call in asked), "the backend does not have it"
+
+
+def test_the_status_looks_for_stacks_without_a_file_in_the_fleets_backend(
+    project: Path, engine: FakeEngine, idstack: Idstack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backends: list[str] = []
+
+    def stacks(one: Engine) -> list[str]:
+        backends.append(one.backend())
+        return []
+
+    monkeypatch.setattr(Engine, "stacks", stacks)
+    idstack("fleet", "status", "--environment", "dev")
+
+    assert backends == ["azblob://pulumi-state?storage_account=stidstackdev"]
+    assert "PULUMI_BACKEND_URL" not in os.environ
 
 
 def test_preparing_writes_the_files_and_makes_what_the_backend_lacks(

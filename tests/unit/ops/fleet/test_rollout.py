@@ -4,116 +4,160 @@ from __future__ import annotations
 
 import os
 import signal
-from datetime import timedelta
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
-from tests.unit.ops.fleet.rollouts import START, FakeStacks, Watched
+from ops.fleet.logs import StackLog
+from tests.unit.ops.fleet.rollouts import START, Watched
 
 ORDER = ["shared-prod", "hc3-prod", "hc1-prod", "hc2-prod", "hc4-prod", "hc5-prod"]
 
 
-def test_the_shared_stack_comes_first_then_the_canaries_then_the_waves() -> None:
-    watched = Watched(FakeStacks(), parallel=1)
+def until(is_reached: Callable[[], bool]) -> None:
+    """Wait for it, up to 20 seconds."""
+    end = time.monotonic() + 20
+    while not is_reached():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_the_shared_stack_comes_first_then_the_canaries_then_the_waves(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, parallel=1)
     assert watched.run() == dict.fromkeys(ORDER, "up")
-    assert list(watched.stacks.runs) == ORDER
+    assert watched.noted("begun") == ORDER
+
+
+def test_each_run_is_the_ordinary_command_and_shown_at_its_begin_and_end(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, {"hc3-prod": {"code": 3}})
+    watched.run()
+    assert [line.partition(" in ")[0] for line in watched.lines] == [
+        "[0/6] shared-prod (shared): running",
+        "[1/6] shared-prod (shared): up",
+        "[1/6] hc3-prod (canaries): running",
+        "[1/6] hc3-prod (canaries): failed",
+    ]
+    assert watched.lines[-1].endswith(" s: newest of hc3-prod")
+    [failed] = watched.rollout.failed
+    assert failed.tail == ["up --stack hc3-prod --yes True True", "newest of hc3-prod"], "its own group, no input"
 
 
 @pytest.mark.parametrize(("parallel", "most"), [(1, 1), (3, 3), (8, 4)])
-def test_of_a_wave_no_more_stacks_run_at_once_than_asked_for(parallel: int, most: int) -> None:
-    watched = Watched(FakeStacks(), parallel=parallel, size=None)
+def test_of_a_wave_no_more_stacks_run_at_once_than_asked_for(tmp_path: Path, parallel: int, most: int) -> None:
+    all_begun = {"begun": 2 + most}
+    watched = Watched(tmp_path, dict.fromkeys(ORDER[2:], all_begun), parallel=parallel, size=None)
     watched.run()
-    assert max(watched.at_once) == most
+    assert watched.most_at_once() == most
 
 
-def test_a_wave_begins_after_the_last_stack_of_the_one_before() -> None:
-    watched = Watched(FakeStacks(looks={"hc1-prod": 50}))
+def test_a_wave_begins_after_the_last_stack_of_the_one_before(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, {"hc1-prod": {"begun": 4}})
     watched.run()
-    ended = [name for name, _, _ in watched.stacks.outcomes]
-    assert ended.index("hc1-prod") < ended.index("hc4-prod")
+    notes = (tmp_path / "notes").read_text().splitlines()
+    assert notes.index("ended hc1-prod") < notes.index("begun hc4-prod")
 
 
 @pytest.mark.parametrize("first", ["shared-prod", "hc3-prod"])
-def test_a_canary_that_fails_keeps_every_wave_from_beginning(first: str) -> None:
-    watched = Watched(FakeStacks(codes={first: 1}))
+def test_a_canary_that_fails_keeps_every_wave_from_beginning(tmp_path: Path, first: str) -> None:
+    watched = Watched(tmp_path, {first: {"code": 1}})
     behind = ORDER[ORDER.index(first) + 1 :]
     outcomes = watched.run()
     assert outcomes[first] == "failed"
     assert {outcomes[name] for name in behind} == {"left out"}
-    assert not watched.stacks.runs.keys() & set(behind)
-    assert (first, False, f"newest of {first}") in watched.stacks.outcomes
+    assert not set(watched.noted("begun")) & set(behind)
+    failure = StackLog(tmp_path, first).failure()
+    assert failure is not None
+    assert failure.reason == f"newest of {first}"
+    assert abs(datetime.now(UTC) - failure.at) < timedelta(minutes=1)
 
 
-def test_what_runs_beside_a_failure_ends_and_is_not_interrupted() -> None:
-    watched = Watched(FakeStacks(codes={"hc1-prod": 1}, looks={"hc2-prod": 30}), parallel=2, size=None)
+def test_what_runs_beside_a_failure_ends_and_is_not_interrupted(tmp_path: Path) -> None:
+    plan: dict[str, dict[str, Any]] = {"hc1-prod": {"code": 1, "begun": 4}, "hc2-prod": {"file": "let-hc2-end"}}
+    watched = Watched(tmp_path, plan, parallel=2, size=None)
+
+    def end_hc2() -> None:
+        until(lambda: bool(watched.rollout.failed))
+        (tmp_path / "let-hc2-end").touch()
+
+    Thread(target=end_hc2).start()
     outcomes = watched.run()
     assert (outcomes["hc1-prod"], outcomes["hc2-prod"]) == ("failed", "up")
     assert (outcomes["hc4-prod"], outcomes["hc5-prod"]) == ("left out", "left out")
-    assert watched.stacks.runs["hc2-prod"].interrupts == 0
-    assert [progress.tail for progress in watched.rollout.failed] == ["end of hc1-prod"]
+    assert watched.noted("interrupted") == []
 
 
-def test_a_state_that_cannot_be_read_is_a_failure_and_what_runs_beside_it_ends() -> None:
-    stacks = FakeStacks(unreadable=frozenset({"hc1-prod"}), looks={"hc2-prod": 30})
-    watched = Watched(stacks, parallel=2, size=None)
+def test_a_history_that_cannot_be_read_is_a_failure(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, parallel=2, size=2, unreadable=frozenset({"hc1-prod"}))
     outcomes = watched.run()
-    assert (outcomes["hc1-prod"], outcomes["hc2-prod"]) == ("failed", "up")
-    assert [progress.tail for progress in watched.rollout.failed] == [
-        "it came up, but its state cannot be read: the backend does not answer"
+    assert (outcomes["hc1-prod"], outcomes["hc4-prod"]) == ("failed", "left out")
+    assert [run.tail[-1] for run in watched.rollout.failed] == [
+        "the end of its run is not known: the backend does not answer"
     ]
 
 
-def test_what_is_up_and_unchanged_is_left_alone() -> None:
-    watched = Watched(FakeStacks(unchanged=frozenset({"shared-prod", "hc3-prod", "hc1-prod"})))
-    outcomes = watched.run()
-    assert list(watched.stacks.runs) == ["hc2-prod", "hc4-prod", "hc5-prod"]
-    assert outcomes == dict.fromkeys(ORDER, "up") | dict.fromkeys(ORDER[:3], "unchanged")
+def test_a_run_that_changed_nothing_is_unchanged(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, unchanged=frozenset(ORDER[:3]))
+    assert watched.run() == dict.fromkeys(ORDER, "up") | dict.fromkeys(ORDER[:3], "unchanged")
+    assert watched.rollout.summary() == "3 unchanged, 3 up"
+
+
+def test_a_run_that_succeeds_ends_the_report_of_a_failed_one(tmp_path: Path) -> None:
+    log = StackLog(tmp_path, "hc1-prod")
+    log.begun().close()
+    log.note_failure("AADSTS700027")
+    Watched(tmp_path).run()
+    assert log.failure() is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_passed_on_once_and_every_end_awaited(number: signal.Signals) -> None:
-    watched = Watched(FakeStacks(looks=dict.fromkeys(("hc1-prod", "hc2-prod"), 10)))
+def test_a_signal_is_passed_on_once_and_every_end_awaited(tmp_path: Path, number: signal.Signals) -> None:
+    watched = Watched(tmp_path, {name: {"file": "let-all-end"} for name in ("hc1-prod", "hc2-prod")})
 
     def twice() -> None:
-        if "hc1-prod" in watched.stacks.runs and watched.stacks.runs["hc1-prod"].looks < 8:
-            os.kill(os.getpid(), number)
+        until(lambda: {"hc1-prod", "hc2-prod"} <= set(watched.noted("begun")))
+        os.kill(os.getpid(), number)
+        until(lambda: len(watched.noted("interrupted")) == 2)
+        os.kill(os.getpid(), number)
+        time.sleep(0.5)
+        (tmp_path / "let-all-end").touch()
 
-    watched.when_waiting = twice
     before = signal.getsignal(number)
+    Thread(target=twice).start()
     outcomes = watched.run()
     assert watched.rollout.interrupted_by == number.name
-    assert [watched.stacks.runs[name].interrupts for name in ("hc1-prod", "hc2-prod")] == [1, 1]
+    assert sorted(watched.noted("interrupted")) == ["hc1-prod", "hc2-prod"]
     assert {outcomes["hc1-prod"], outcomes["hc2-prod"]} == {"interrupted"}
     assert {outcomes["hc4-prod"], outcomes["hc5-prod"]} == {"left out"}
+    assert f"{number.name}: waiting for the runs in progress" in watched.lines
     assert signal.getsignal(number) is before
 
 
-def test_the_pause_counts_from_the_end_of_the_wave_before() -> None:
-    watched = Watched(FakeStacks(), pause="30m")
-    watched.run()
-    assert timedelta(hours=1) <= watched.waited < timedelta(hours=1, seconds=5), "two waves after the canaries"
-    assert any(note.startswith("wave 1 begins at 08:30:") for note in watched.notes)
-
-
-def test_a_pause_that_an_earlier_command_has_waited_is_not_waited_again() -> None:
-    done = frozenset({"shared-prod", "hc3-prod"})
-    ended = {name: START - timedelta(minutes=20) for name in done}
-    watched = Watched(FakeStacks(unchanged=done, ended_at=ended), pause="30m", size=None)
+def test_the_pause_counts_from_the_last_change_in_the_wave_before(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, pause="30m", size=None, changed_at=START - timedelta(minutes=20))
     watched.run()
     assert timedelta(minutes=10) <= watched.waited < timedelta(minutes=10, seconds=5)
+    assert "wave 1 begins at 08:10:00 UTC" in watched.lines
 
 
-def test_a_fleet_that_is_up_waits_for_nothing() -> None:
-    watched = Watched(FakeStacks(unchanged=frozenset(ORDER), ended_at=dict.fromkeys(ORDER, START)), pause="30m")
-    assert watched.run() == dict.fromkeys(ORDER, "unchanged")
-    assert watched.waited == timedelta()
+def test_a_rerun_waits_for_the_rest_of_a_pause_and_for_no_pause_that_is_over(tmp_path: Path) -> None:
+    for folder, minutes, rest in (("during", 20, 10), ("after", 40, 0)):
+        (tmp_path / folder).mkdir()
+        at = START - timedelta(minutes=minutes)
+        watched = Watched(tmp_path / folder, pause="30m", size=None, unchanged=frozenset(ORDER[:2]), changed_at=at)
+        watched.run()
+        assert round(watched.waited.total_seconds() / 60) == rest
 
 
-def test_a_signal_during_a_pause_ends_it() -> None:
-    watched = Watched(FakeStacks(), pause="30m")
+def test_a_signal_during_a_pause_ends_it(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, pause="30m")
 
     def interrupt() -> None:
-        if watched.notes[-1].startswith("wave 1"):
+        if watched.lines[-1].startswith("wave 1"):
             os.kill(os.getpid(), signal.SIGINT)
 
     watched.when_waiting = interrupt
