@@ -11,9 +11,11 @@ import pytest
 from tests.source import PACKAGES, ROOT, files, imports
 
 _PLUGINS: Final = Path("localcloud/testing/plugins.py")
+_CALLS: Final = Path("localcloud/testing/plugin_calls.py")
 # What a file may import of the checkout, by its folder; the first that fits.
 _ALLOWED: Final = {
     _PLUGINS: {"localcloud", "emulated"},
+    _CALLS: {"localcloud", "plugin"},
     Path("localcloud"): {"localcloud"},
     Path("emulated"): {"localcloud", "emulated", "plugin"},
     Path("tests"): {"localcloud", "emulated", "plugin", "tests"},

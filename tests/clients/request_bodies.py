@@ -95,21 +95,6 @@ OPERATIONS: Final[Mapping[str, tuple[str, str, str]]] = {
         "VirtualNetworkLink",
         "_virtual_network_links_operations.build_create_or_update_request",
     ),
-    "azure-native:monitor:DiagnosticSetting": (
-        "monitor.v2021_05_01_preview",
-        "DiagnosticSettingsResource",
-        "_diagnostic_settings_operations.build_create_or_update_request",
-    ),
-    "azure-native:eventgrid:SystemTopic": (
-        "eventgrid",
-        "SystemTopic",
-        "_system_topics_operations.build_create_or_update_request",
-    ),
-    "azure-native:eventgrid:SystemTopicEventSubscription": (
-        "eventgrid",
-        "EventSubscription",
-        "_system_topic_event_subscriptions_operations.build_create_or_update_request",
-    ),
 }
 _SCALARS: Final[Mapping[str, tuple[type, ...]]] = {
     "str": (str,),

@@ -148,13 +148,6 @@ _BROKEN: Final = (
         "properties.agentPoolProfiles[0].osDiskSizeGB: maximum is 2048",
     ),
     _BrokenRequest(
-        "an-unknown-member-of-a-subtype",
-        "azure-native:eventgrid:SystemTopicEventSubscription",
-        "body.properties.destination.properties.endpointUrl",
-        "https://example.com",
-        "properties.destination.properties.endpointUrl: MonitorAlertEventSubscriptionDestination has no such member",
-    ),
-    _BrokenRequest(
         "another-api-version",
         "azure-native:storage:StorageAccount",
         "apiVersion",

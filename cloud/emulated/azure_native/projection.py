@@ -38,8 +38,6 @@ _FLATTENED: Final = frozenset(
     | {"SecurityRuleArgs", "SubnetArgs"}
 )
 _BESIDE_PROPERTIES: Final = frozenset({"id", "name", "type", "location", "tags", "sku", "zones", "extendedLocation"})
-# Of Event Grid: beside `properties` in a destination, whose members the SDK shows on one level (EventGrid.json).
-_DESTINATION: Final = "endpointType"
 # Members of every ARM resource other than `properties`.
 _ENVELOPE: Final = frozenset(
     {"location", "tags", "properties", "identity", "sku", "kind", "extendedLocation", "managedBy"}
@@ -133,9 +131,6 @@ def _project_value(shape: PropertyType, value: Value) -> Value:
 
 
 def _to_wire(shape: PropertyType, value: Value) -> Value:
-    if shape.kind == "union" and isinstance(value, dict) and _DESTINATION in value:
-        inner = {name: item for name, item in value.items() if name != _DESTINATION}
-        return {_DESTINATION: value[_DESTINATION], "properties": inner}
     if shape.kind == "object" and isinstance(value, dict):
         shapes = properties(shape.type)
         sent = {
@@ -157,8 +152,6 @@ def _with_properties(sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_wire(shape: PropertyType, value: Any) -> Value:
-    if shape.kind == "any" and isinstance(value, dict) and value.keys() == {_DESTINATION, "properties"}:
-        return {_DESTINATION: value[_DESTINATION], **value["properties"]}
     if shape.kind == "object" and isinstance(value, dict):
         return outputs(shape.type, value)
     if shape.kind == "list" and shape.item is not None and isinstance(value, list):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulated.azure_native.monitoring_table import MONITORING_RESOURCES
 from emulated.azure_native.network_table import NETWORK_FUNCTIONS, NETWORK_RESOURCES
 from emulated.azure_native.rows import IN_A_GROUP as _GROUP
 from emulated.azure_native.rows import FunctionRow, ResourceRow
@@ -112,7 +111,6 @@ RESOURCES: Final = {
             ),
         ),
         *NETWORK_RESOURCES,
-        *MONITORING_RESOURCES,
     )
 }
 

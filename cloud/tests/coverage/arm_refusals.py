@@ -23,7 +23,6 @@ from localcloud.testing.arm import (
 )
 from localcloud.testing.azure import ask
 from tests.coverage.cloud import CoverageCloud
-from tests.coverage.monitoring_refusals import MONITORING_REFUSALS
 from tests.coverage.network_refusals import NETWORK_REFUSALS
 
 ARM: Final = "https://management.azure.com"
@@ -297,7 +296,6 @@ REFUSALS: Final[Mapping[str, Callable[[CoverageCloud], httpx.Response]]] = {
     ),
     "somebody's node resource group": _taken_node_group,
     **NETWORK_REFUSALS,
-    **MONITORING_REFUSALS,
     "account name": lambda cloud: _account(cloud, "Bad_Name"),
     "account name in use": _account_taken,
     "account without a SKU": lambda cloud: _account(cloud, sku=None),

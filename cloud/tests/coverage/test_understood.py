@@ -9,7 +9,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from localcloud.testing.arm import GROUP, ONE, SUBSCRIPTION, VAULT
+from localcloud.testing.arm import GROUP, ONE, SUBSCRIPTION
 from localcloud.testing.azure import ask
 from tests.coverage.cloud import AUTHORITY, CoverageCloud
 from tests.coverage.tables import OPERATIONS, code, table
@@ -199,8 +199,6 @@ def _arm_path(operation: Operation) -> str:
     path = pairs.rpartition("/")[0] if is_list else pairs
     if namespace == "Microsoft.Resources":
         return path
-    if operation.path.startswith("Microsoft.Insights/diagnosticSettings"):
-        return f"{VAULT}/providers/{namespace}{path}"
     in_a_group = types[0] not in ("deletedVaults", "locations", "deletedManagedHSMs")
     return f"{GROUP if in_a_group else SUBSCRIPTION}/providers/{namespace}{path}{verb}"
 

@@ -16,7 +16,7 @@ from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, Local
 from localcloud.testing.plugin_calls import changes, checked, create, delete, import_by_id, read, refresh, update, urn
 from plugin import UNKNOWN, Created, PluginError, PropertyChange, Props, Secret, contains_secret, unwrap
 from tests.emulated.conftest import provider_inputs
-from tests.emulated.monitoring import vault_inputs
+from tests.emulated.vaults import vault_inputs
 
 VAULT = "azure-native:keyvault:Vault"
 SECRET = "azure-native:keyvault:Secret"

@@ -22,7 +22,7 @@ from localcloud.testing.plugin_calls import checked, create, read, urn
 from plugin import PluginError, Props, Provider, Secret, contains_secret, unwrap
 from tests.coverage.tables import PLUGINS, Row, code, codes, lookup, matches, table, values
 from tests.emulated.infrastructure import INFRASTRUCTURE, infrastructure_inputs
-from tests.emulated.monitoring import MONITORING, monitoring_inputs, vault_inputs
+from tests.emulated.vaults import vault_inputs
 
 Unique = Callable[[str], str]
 
@@ -84,8 +84,6 @@ def _azure_native_inputs(plugin: AzureNative, token: str, unique: Unique) -> Pro
     group: Props = {"resourceGroupName": "identity-local"}
     if token in INFRASTRUCTURE:
         return infrastructure_inputs(plugin, token, unique)
-    if token in MONITORING:
-        return monitoring_inputs(plugin, token, unique)
     match token.rpartition(":")[2]:
         case "Vault":
             return vault_inputs(unique("kv"))

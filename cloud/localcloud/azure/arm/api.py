@@ -17,9 +17,7 @@ from localcloud.azure.arm import (
     authorization,
     containerservice,
     errors,
-    eventgrid,
     group_deletion,
-    insights,
     keyvault,
     managedidentity,
     metadata,
@@ -44,8 +42,6 @@ from localcloud.azure.tenant.tokens import Caller, InvalidTokenError
 _NAMESPACES: Final = (
     authorization,
     containerservice,
-    eventgrid,
-    insights,
     keyvault,
     managedidentity,
     network,

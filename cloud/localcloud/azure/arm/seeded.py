@@ -1,16 +1,14 @@
-"""Types that only the seed creates: what HyperShift's components list, registries and Log Analytics workspaces."""
+"""Types that only the seed creates: what HyperShift's components list, and registries."""
 
 from __future__ import annotations
 
 from localcloud.azure.arm.resource_type import ResourceType, SeededType
 
-WORKSPACES = "Microsoft.OperationalInsights/workspaces"
 _NAMES = (
     "Microsoft.Compute/virtualMachines",
     "Microsoft.Compute/virtualMachineScaleSets",
     "Microsoft.Compute/disks",
     "Microsoft.ContainerRegistry/registries",
-    WORKSPACES,
 )
 
 
