@@ -2,7 +2,7 @@
 
 One check serves ARM and every data plane. Role assignments are ARM resources (`arm/authorization.py` writes them), role
 definitions are the built-ins of `roles.yaml` and the custom roles, which are ARM resources, too
-(`arm/role_definitions.py`). The rules are those of MicrosoftDocs `role-definitions.md`:
+(`arm/authorization.py`). The rules are those of MicrosoftDocs `role-definitions.md`:
 
 - an action is allowed by any assignment at the scope or above whose role grants it and does not exclude it;
 - `notActions` subtracts within one role only and denies nothing: another role that grants the action wins;

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 from localcloud.azure.keyvault.secrets import Secrets
 from localcloud.azure.keyvault.vaults import Vaults
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.msi.document import CredentialDocument, NoCredentialDocumentError, read
+from localcloud.azure.msi.issuer import CredentialDocument, NoCredentialDocumentError, read_document
 from localcloud.azure.resource_store import Resources
 from localcloud.core.certificates import parse
 from localcloud.core.client_variables import as_pkcs12, network
@@ -73,7 +73,7 @@ def holder_of(cloud: LocalAzure, path: str) -> CredentialDocument:
         names = _listed(secret.name for secret in Secrets(cloud.store).all(vault))
         raise UnknownClientError(f"no secret {name} in {vault.name}; there {names}")
     try:
-        return read(Secrets(cloud.store).value(secret.current))
+        return read_document(Secrets(cloud.store).value(secret.current))
     except NoCredentialDocumentError:
         raise UnknownClientError(f"the secret {name} in {vault.name} is not a credential document") from None
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localcloud.azure.blob.api import Asked, list_page
 from localcloud.azure.blob.contents import Blob
-from localcloud.azure.blob.listing import Asked, page
 from localcloud.azure.tenant.objects import ServicePrincipal
 from tests.coverage.blob_refusals import issuer, request
 from tests.coverage.cloud import CoverageCloud
@@ -93,11 +93,11 @@ def test_anybody_lists_a_container_whose_access_says_so(cloud: CoverageCloud) ->
 def test_pages_have_each_entry_once_and_in_order(blobs: set[str], prefix: str, delimiter: str, most: int) -> None:
     below = [(name, BLOB) for name in sorted(blobs) if name.startswith(prefix)]
     query: Mapping[str, str] = {"prefix": prefix, "delimiter": delimiter}
-    whole = names(page("c", "https://x", Asked.of(query), below))
+    whole = names(list_page("c", "https://x", Asked.of(query), below))
 
     found, marker = [], ""
     while True:
-        body = page("c", "https://x", Asked.of({**query, "maxresults": str(most), "marker": marker}), below)
+        body = list_page("c", "https://x", Asked.of({**query, "maxresults": str(most), "marker": marker}), below)
         found += names(body)
         assert len(names(body)) <= most
         marker = parsed(body).findtext("NextMarker") or ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from starlette.datastructures import Headers
 
-from localcloud.azure.blob.shared_key import string_to_sign
+from localcloud.azure.blob.api import string_to_sign
 from localcloud.core import clock
 from tests.coverage.blob_refusals import ACCOUNT, issuer, request, signed
 from tests.coverage.cloud import CoverageCloud

@@ -6,11 +6,12 @@ a caller without rights learns nothing about what exists. Linked authorization i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from localcloud.azure.arm import (
@@ -20,7 +21,6 @@ from localcloud.azure.arm import (
     group_deletion,
     keyvault,
     managedidentity,
-    metadata,
     network,
     resources,
     seeded,
@@ -29,15 +29,99 @@ from localcloud.azure.arm import (
 )
 from localcloud.azure.arm.path import ArmPath, parse
 from localcloud.azure.arm.resource_type import ANSWERED, Call, ResourceType, unknown_member
-from localcloud.azure.arm.throttle import Throttle
 from localcloud.azure.authorization import Attributes
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
 from localcloud.azure.shared.http import ServiceError, bearer, json_object, service_app
+from localcloud.azure.shared.token_buckets import TokenBuckets
 from localcloud.azure.shared.understood import check_headers, check_objects, check_query, first_unknown, without_nulls
 from localcloud.azure.tenant.resources import audiences
 from localcloud.azure.tenant.tokens import Caller, InvalidTokenError
+from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
+
+# `GET /metadata/endpoints`: the addresses of a cloud's services, which needs no token.
+#
+# Source: the answer of management.azure.com with api-version 2022-09-01, of which this has the emulated services, and
+# the list of 2019-05-01, which the Azure CLI reads (azure-cli-core `cloud.py`).
+
+
+_METADATA_PATH: Final = "/metadata/_endpoints"
+# Versions from here on answer one object, earlier ones a list of every cloud.
+_ONE_CLOUD: Final = "2022-09-01"
+# The names that ARM gives the clouds.
+_NAMES: Final = {DEFAULT_CLOUD: "AzureCloud", "AzureUSGovernmentCloud": "AzureUSGovernment"}
+
+
+async def _endpoints(request: Request) -> Response:
+    """The _endpoints of the cloud that was asked."""
+    version = request.query_params.get("api-version", "")
+    errors.check_api_version(version)
+    if version >= _ONE_CLOUD:
+        return JSONResponse(_described(cloud_of(request.scope)))
+    return JSONResponse([_described(cloud) for cloud in CLOUDS.values()])
+
+
+def _described(cloud: Cloud) -> dict[str, Any]:
+    audience = cloud.arm_scope.removesuffix("/.default")
+    return {
+        "name": _NAMES.get(cloud.name, cloud.name),
+        "authentication": {
+            "loginEndpoint": cloud.authority_host.rstrip("/"),
+            "audiences": [audience, f"{cloud.arm_endpoint}/"],
+            "tenant": "common",
+            "identityProvider": "AAD",
+        },
+        "resourceManager": f"{cloud.arm_endpoint}/",
+        "microsoftGraphResourceId": f"{cloud.graph_endpoint}/",
+        "graph": f"{cloud.graph_endpoint}/",
+        "graphAudience": f"{cloud.graph_endpoint}/",
+        "suffixes": {
+            "keyVaultDns": cloud.vault_suffix,
+            "mhsmDns": cloud.managed_hsm_suffix,
+            "storage": cloud.storage_suffix,
+        },
+    }
+
+
+# ARM's request limits: a token bucket for each principal, subscription and kind of operation.
+#
+# Source of rule and figures: Microsoft Learn, "Understand how Azure Resource Manager throttles requests" (the
+# architecture of 2024). The message is quoted in azure-docs issue 105248 and in the logs of many users.
+
+
+class Throttle:
+    """Counts requests. `limits` has (bucket size, tokens refilled per second) for read, write and delete."""
+
+    def __init__(self, limits: Mapping[str, tuple[float, float]]) -> None:
+        self._limits = limits
+        self._buckets = TokenBuckets(limits)
+
+    def take(self, actor: str, subscription: str | None, kind: str) -> Mapping[str, str]:
+        """Count one request of an object id; returns the headers for its answer. A kind without a limit is not counted.
+
+        Raises:
+            ServiceError: 429 with Retry-After, when the bucket is empty. Such a request takes no token.
+        """
+        if kind not in self._limits:
+            return {}
+        holder = (actor, subscription)
+        if seconds := self._buckets.wait(holder, kind):
+            raise _throttled(actor, subscription, kind, seconds)
+        level = "tenant" if subscription is None else "subscription"
+        return {f"x-ms-ratelimit-remaining-{level}-{kind}s": str(self._buckets.take(holder, kind))}
+
+
+def _throttled(actor: str, subscription: str | None, kind: str, seconds: int) -> ServiceError:
+    level, whose = ("Tenant", "tenant") if subscription is None else ("Subscription", f"subscription '{subscription}'")
+    return ServiceError(
+        429,
+        f"{level}RequestsThrottled",
+        f"Number of '{kind}' requests for {whose} actor '{actor}' exceeded. Please try again after '{seconds}' seconds "
+        "after additional tokens are available. Refer to https://aka.ms/arm-throttling for additional information.",
+        {"Retry-After": str(seconds)},
+    )
+
 
 _NAMESPACES: Final = (
     authorization,
@@ -90,7 +174,7 @@ def app(cloud: LocalAzure) -> Starlette:
 
     methods = [*_OPERATIONS, "POST"]
     routes = [
-        Route(metadata.PATH, metadata.endpoints, methods=["GET"]),
+        Route(_METADATA_PATH, _endpoints, methods=["GET"]),
         Route("/{path:path}", handle, methods=methods),
     ]
     return service_app("arm", routes, faults=cloud.faults, holder=cloud.holder)

@@ -10,31 +10,273 @@ Left out: agent pools as resources of their own, PATCH, upgrades, stopping; a cl
 from __future__ import annotations
 
 import base64
+import re
+import uuid
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.managed_cluster import (
-    ADD_ON,
-    PROPERTIES,
-    check_name,
-    checked_properties,
-    filled_in,
-    runs_add_on,
-)
 from localcloud.azure.arm.node_group import NodeGroup
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, WrittenType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
-from localcloud.azure.shared.understood import ANY, Understood
+from localcloud.azure.shared.understood import ANY, Members, Understood
 from localcloud.core.arm_ids import in_lower_case
 from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
 from localcloud.core.cluster import ADMINISTRATOR, token
 from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.store import Document
 from localcloud.core.yaml_text import dump
+
+# The `properties` of a managed cluster: validation, the service's own values, and what cannot be changed later.
+#
+# Sources: `managedClusters.json` 2025-09-01 (azure-rest-api-specs) with its example
+# `ManagedClustersCreate_AzureKeyvaultSecretsProvider`; for the messages the trackers that COVERAGE.md names. What a PUT
+# leaves out stays as it is.
+
+
+ADD_ON: Final = "azureKeyvaultSecretsProvider"
+DEFAULT_VERSION: Final = "1.35"
+_PATCH: Final = "4"  # the newest patch of each minor version
+# ManagedClusterProperties of `managedClusters.json` 2025-09-01: what a PUT may set is kept, and what the service
+# answers may come back. A profile is an object, or several of them.
+PROPERTIES: Final[Members] = {
+    name: {ANY: None} if name.endswith(("Profile", "Profiles")) else None
+    for name in (
+        *("aadProfile", "addonProfiles", "agentPoolProfiles", "aiToolchainOperatorProfile", "apiServerAccessProfile"),
+        *("autoScalerProfile", "autoUpgradeProfile", "azureMonitorProfile", "azurePortalFQDN", "bootstrapProfile"),
+        *("currentKubernetesVersion", "disableLocalAccounts", "diskEncryptionSetID", "dnsPrefix", "enableRBAC"),
+        *("enablePodSecurityPolicy", "fqdn", "fqdnSubdomain", "httpProxyConfig", "identityProfile", "ingressProfile"),
+        *("kubernetesVersion", "linuxProfile", "maxAgentPools", "metricsProfile", "networkProfile"),
+        *("nodeProvisioningProfile", "nodeResourceGroup", "nodeResourceGroupProfile", "oidcIssuerProfile"),
+        *("podIdentityProfile", "powerState", "privateFQDN", "privateLinkResources", "provisioningState"),
+        *("publicNetworkAccess", "resourceUID", "securityProfile", "serviceMeshProfile", "servicePrincipalProfile"),
+        *("status", "storageProfile", "supportPlan", "upgradeSettings", "windowsProfile"),
+        "workloadAutoScalerProfile",
+    )
+}
+_NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
+_PREFIX: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?")
+_VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?")
+_RULES: Final = "Please see https://aka.ms/aks-naming-rules for more details."
+_FIXED: Final = ("dnsPrefix", "nodeResourceGroup")
+_FIXED_OF_A_POOL: Final = ("maxPods", "availabilityZones")
+# azure-docs `aks/quotas-skus-regions.md` and `aks/configure-azure-cni.md`.
+_LEAST_PODS: Final = 10
+_MOST_PODS: Final = 250
+_DEFAULT_PODS: Final = 30
+_ADDRESSES: Final = 2**16 - 5
+_ZONES: Final = frozenset({"1", "2", "3"})
+# `OSSKU` of managedClusters.json 2025-09-01, of Linux.
+_OPERATING_SYSTEMS: Final = ("Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux", "AzureLinux3", "CBLMariner")
+_NAMES: Final = frozenset({"fqdn", "privateFQDN"})
+_READ_ONLY: Final = _NAMES | {"provisioningState", "powerState", "currentKubernetesVersion", "resourceUID"}
+# Write-only properties: the parent's name and the property's.
+_WRITE_ONLY: Final = (
+    ("windowsProfile", "adminPassword"),
+    ("servicePrincipalProfile", "secret"),
+    ("aadProfile", "serverAppSecret"),
+)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that breaks AKS's rules; raises 400."""
+    if not _NAME.fullmatch(name):
+        raise _invalid(
+            "resourceName", f"Resource name '{name}' is invalid: 1-63 letters, digits, '_' and '-', not at its ends."
+        )
+
+
+def checked_properties(requested: Mapping[str, Any], before: Mapping[str, Any], cluster: str) -> dict[str, Any]:
+    """The requested properties merged over `before` (empty for a new cluster); raises 400."""
+    wanted = {name: value for name, value in requested.items() if value is not None and name not in _READ_ONLY}
+    for name in _FIXED:
+        if before and name in wanted and wanted[name] != before.get(name):
+            raise _change_not_allowed(name)
+    properties = {**before, **wanted}
+    if "fqdnSubdomain" not in properties:
+        _check_prefix(str(properties.get("dnsPrefix") or ""))
+    version = str(properties.get("kubernetesVersion") or DEFAULT_VERSION)
+    if not _VERSION.fullmatch(version):
+        raise ServiceError(
+            400,
+            "K8sVersionNotSupported",
+            f"Managed cluster {cluster} has invalid version {version}. Please use [az aks get-versions] command to get "
+            "the supported version list in this region. For more information, please check "
+            "https://aka.ms/supported-version-list.",
+        )
+    _check_pools(properties.get("agentPoolProfiles"), before.get("agentPoolProfiles") or [], cluster)
+    _check_network(properties.get("networkProfile") or {}, properties["agentPoolProfiles"])
+    _check_entra(properties, before)
+    if before and _is_private(properties) is not _is_private(before):
+        raise errors.bad_request(
+            "Changing enablePrivateCluster is not allowed. It can only be set while creating the cluster."
+        )
+    for parent, name in _WRITE_ONLY:
+        if isinstance(properties.get(parent), dict):
+            properties[parent] = {key: value for key, value in properties[parent].items() if key != name}
+    return {**properties, "kubernetesVersion": version}
+
+
+def filled_in(properties: Mapping[str, Any], location: str, tenant_id: str) -> dict[str, Any]:
+    """The checked properties with the service's own: state, names, issuer, defaults of the requested parts."""
+    # Differs between successive clusters with the same id.
+    uid = properties.get("resourceUID") or uuid.uuid4().hex[:24]
+    version = properties["kubernetesVersion"]
+    full_version = version if version.count(".") > 1 else f"{version}.{_PATCH}"
+    prefix = properties.get("fqdnSubdomain") or properties["dnsPrefix"]
+    filled = {
+        "enableRBAC": True,
+        "disableLocalAccounts": False,
+        "networkProfile": {},
+        "maxAgentPools": 100,
+        "supportPlan": "KubernetesOfficial",
+        **{name: value for name, value in properties.items() if name not in _NAMES},
+        "provisioningState": "Succeeded",
+        "powerState": {"code": "Running"},
+        "currentKubernetesVersion": full_version,
+        **_names(properties, f"{prefix}-{uid[:8]}", location),
+        "resourceUID": uid,
+    }
+    filled["agentPoolProfiles"] = [
+        {
+            "count": 1,
+            "osType": "Linux",
+            "type": "VirtualMachineScaleSets",
+            **pool,
+            "currentOrchestratorVersion": full_version,
+            "powerState": {"code": "Running"},
+            "provisioningState": "Succeeded",
+        }
+        for pool in properties["agentPoolProfiles"]
+    ]
+    filled["networkProfile"] = {
+        "serviceCidr": "10.0.0.0/16",
+        "dnsServiceIP": "10.0.0.10",
+        "outboundType": "loadBalancer",
+        "loadBalancerSku": "standard",
+        **filled["networkProfile"],
+    }
+    if _has_addresses_of_the_subnet(filled["networkProfile"]):
+        filled["networkProfile"].pop("podCidr", None)  # not used, and not kept (terraform-provider-azurerm issue 20573)
+    else:
+        filled["networkProfile"].setdefault("podCidr", "10.244.0.0/16")
+    if (properties.get("aadProfile") or {}).get("managed"):
+        filled["aadProfile"] = {"enableAzureRBAC": False, "tenantID": tenant_id, **properties["aadProfile"]}
+    if (properties.get("oidcIssuerProfile") or {}).get("enabled"):
+        issuer = f"https://{location}.oic.prod-aks.azure.com/{tenant_id}/{uuid.UUID(uid.ljust(32, '0'))}/"
+        filled["oidcIssuerProfile"] = {**properties["oidcIssuerProfile"], "issuerURL": issuer}
+    return filled
+
+
+def _names(properties: Mapping[str, Any], host: str, location: str) -> dict[str, str]:
+    """The API server's names: a private cluster has one in its private zone, and by default a public one beside it."""
+    public = {"fqdn": f"{host}.hcp.{location}.azmk8s.io"}
+    if not _is_private(properties):
+        return public
+    private = {"privateFQDN": f"{host}.{uuid.uuid5(uuid.NAMESPACE_DNS, host)}.privatelink.{location}.azmk8s.io"}
+    if properties["apiServerAccessProfile"].get("enablePrivateClusterPublicFQDN") is False:
+        return private
+    return public | private
+
+
+def _is_private(properties: Mapping[str, Any]) -> bool:
+    return bool((properties.get("apiServerAccessProfile") or {}).get("enablePrivateCluster"))
+
+
+def runs_add_on(properties: Mapping[str, Any]) -> bool:
+    """Whether the secrets-store add-on is on."""
+    return bool(((properties.get("addonProfiles") or {}).get(ADD_ON) or {}).get("enabled"))
+
+
+def _check_prefix(prefix: str) -> None:
+    if not _PREFIX.fullmatch(prefix):
+        rule = "must contain between 1 and 54 characters" if not 0 < len(prefix) < 55 else "is of letters, digits, '-'"
+        raise _invalid("dnsPrefix", f"DNS prefix '{prefix}' is invalid. DNS prefix {rule}. {_RULES}.")
+
+
+def _check_pools(pools: Any, before: list[dict[str, Any]], cluster: str) -> None:
+    if not pools:
+        raise ServiceError(400, "InvalidParameter", "Required parameter agentPoolProfiles is missing (null).")
+    if not any(enumerated(pool.get("mode"), ("System",)) for pool in pools):
+        raise ServiceError(400, "MustDefineAtLeastOneSystemPool", "Must define at least one system pool.")
+    current = {pool["name"]: pool for pool in before}
+    for pool in pools if before else ():
+        if pool.get("name") not in current:
+            raise errors.bad_request(
+                "A new agent pool was introduced. Adding agent pools to an existing cluster is not allowed through "
+                "managed cluster operations. For agent pool specific change, please use per agent pool operations: "
+                "https://aka.ms/agent-pool-rest-api"
+            )
+        if pool.get("vmSize") not in (None, current[pool["name"]].get("vmSize")):
+            raise _change_not_allowed("agentPoolProfile.vmSize")
+        for name in _FIXED_OF_A_POOL:
+            if name in pool and pool[name] != current[pool["name"]].get(name, pool[name]):
+                raise _change_not_allowed(f"agentPoolProfile.{name}")
+    for pool in pools:
+        if not _LEAST_PODS <= pool.get("maxPods", _LEAST_PODS) <= _MOST_PODS:
+            raise _invalid("agentPoolProfile.maxPods", f"maxPods is {_LEAST_PODS} to {_MOST_PODS}.")
+        if pool.get("osSKU", _OPERATING_SYSTEMS[0]) not in _OPERATING_SYSTEMS:
+            raise _invalid("agentPoolProfile.osSKU", f"OSSKU='{pool['osSKU']}' is not supported.")
+        if not set(pool.get("availabilityZones") or ()) <= _ZONES:
+            raise ServiceError(
+                400,
+                "AvailabilityZoneNotSupported",
+                f"Preflight validation check for resource(s) for container service {cluster} failed. The zone(s) "
+                f"'{','.join(sorted(set(pool['availabilityZones']) - _ZONES))}' for resource '{pool['name']}' is not "
+                "supported.",
+            )
+
+
+def _has_addresses_of_the_subnet(network: Mapping[str, Any]) -> bool:
+    """Whether pods have addresses of the nodes' subnet, not of a range of their own."""
+    return network.get("networkPlugin") == "azure" and network.get("networkPluginMode") != "overlay"
+
+
+def _check_network(network: Mapping[str, Any], pools: list[dict[str, Any]]) -> None:
+    if network.get("networkPlugin") == "kubenet" and network.get("networkPolicy") == "azure":
+        raise ServiceError(
+            400,
+            "NetworkPolicyAzureNotSupportedForKubenet",
+            "NetworkPolicy azure is not supported for network plugin kubenet",
+        )
+    if _has_addresses_of_the_subnet(network):
+        own = [pool for pool in pools if not pool.get("vnetSubnetID")]
+        wanted = sum(pool.get("count", 1) * (pool.get("maxPods", _DEFAULT_PODS) + 1) for pool in own)
+        if wanted > _ADDRESSES:
+            raise ServiceError(
+                400,
+                "InsufficientSubnetSize",
+                f"Pre-allocated IPs {wanted} exceeds IPs available {_ADDRESSES} in Subnet Cidr 10.224.0.0/16, Subnet "
+                "Name aks-subnet. http://aka.ms/aks/insufficientsubnetsize",
+            )
+
+
+def _check_entra(properties: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+    is_on = bool((properties.get("aadProfile") or {}).get("managed"))
+    if (before.get("aadProfile") or {}).get("managed") and not is_on:
+        raise _change_not_allowed("aadProfile.managed")
+    if properties.get("disableLocalAccounts") and not is_on:
+        raise errors.bad_request(
+            "Since kubernetes version 1.25, disableLocalAccounts can only be set on Azure AD integration enabled "
+            "cluster. Please integrate your cluster with AAD."
+        )
+
+
+def _invalid(parameter: str, details: str) -> ServiceError:
+    return ServiceError(
+        400,
+        "InvalidParameter",
+        f"The value of parameter {parameter} is invalid. Error details: {details} {_RULES}",
+    )
+
+
+def _change_not_allowed(name: str) -> ServiceError:
+    return ServiceError(400, "PropertyChangeNotAllowed", f"Changing property '{name}' is not allowed.")
+
 
 _USER: Final = "listclusterusercredential"
 _ADMIN: Final = "listclusteradmincredential"

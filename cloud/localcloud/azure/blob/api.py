@@ -8,19 +8,26 @@ blob.
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
+import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import format_datetime
-from typing import Final
-from urllib.parse import unquote, urlsplit
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime, parsedate_to_datetime
+from typing import Final, Self
+from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
+from xml.etree import ElementTree
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from localcloud.azure.blob import errors, listing, ranges, shared_key, tags
+from localcloud.azure.blob import errors
 from localcloud.azure.blob.accounts import AccountKeys, Accounts, allows_anyone, is_public
 from localcloud.azure.blob.contents import Blob, Blobs, md5_of
 from localcloud.azure.local_azure import LocalAzure
@@ -30,18 +37,251 @@ from localcloud.azure.shared.http import ServiceError, bearer, service_app
 from localcloud.azure.shared.understood import Understood, check_headers, check_query
 from localcloud.azure.tenant.resources import audiences
 from localcloud.azure.tenant.tokens import InvalidTokenError
+from localcloud.core import clock
 from localcloud.core.store import Document
+
+# A part of a blob ("Specifying the range header for Blob service operations", Get Blob).
+
+
+# The first wins if a request has both.
+HEADERS: Final = ("x-ms-range", "range")
+_FORM: Final = re.compile(r"bytes=(\d+)-(\d*)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class BlobRange:
+    """The first byte, and the last one, which a blob has."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, headers: Headers, size: int) -> Self | None:
+        """The requested range of a blob; None for all of it. Raises 416, and 501 for other forms."""
+        name = next((name for name in HEADERS if name in headers), None)
+        if name is None:
+            return None
+        asked = _FORM.fullmatch(headers[name].strip())
+        if asked is None or (asked[2] and int(asked[2]) < int(asked[1])):
+            raise errors.not_emulated(f"the header {name} with {headers[name]}")
+        if int(asked[1]) >= size:
+            raise errors.invalid_range()
+        return cls(int(asked[1]), min(int(asked[2] or size), size - 1))
+
+    def cut(self, content: bytes) -> bytes:
+        """The part of the content."""
+        return content[self.first : self.last + 1]
+
+
+# Index tags of a blob, as a Put Blob states them in `x-ms-tags`.
+#
+# Source: REST reference of Blob Storage, Put Blob and Set Blob Tags (ten tags, lengths, characters).
+
+
+HEADER: Final = "x-ms-tags"
+_MAXIMUM: Final = 10
+_NAME: Final = re.compile(r"[A-Za-z0-9 +./:=_-]{1,128}")
+_VALUE: Final = re.compile(r"[A-Za-z0-9 +./:=_-]{0,256}")
+
+
+def stated_tags(headers: Mapping[str, str]) -> dict[str, str]:
+    """The tags of a request, {} without the header; raises 400 for an invalid tag."""
+    if HEADER not in headers:
+        return {}
+    try:
+        pairs = parse_qsl(headers[HEADER], keep_blank_values=True, strict_parsing=True, max_num_fields=_MAXIMUM)
+    except ValueError:
+        raise errors.header_invalid() from None
+    tags = dict(pairs)
+    allowed = all(_NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, value in pairs)
+    if len(tags) < len(pairs) or not allowed:
+        raise errors.header_invalid()
+    return tags
+
+
+# List Blobs: what a container has by prefix, a page at a time, as XML. Source: REST reference, "List Blobs".
+
+
+_LARGEST_PAGE: Final = 5000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The query's options; `marker` is the first name of the page."""
+
+    prefix: str
+    delimiter: str
+    marker: str
+    most: int
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Asked:
+        """Read the query; raises ServiceError, 400, for an invalid number or marker."""
+        return cls(query.get("prefix", ""), query.get("delimiter", ""), _marker(query), _most(query))
+
+
+def list_page(container: str, endpoint: str, asked: Asked, blobs: Iterable[tuple[str, Blob]]) -> bytes:
+    """The XML of one page.
+
+    Args:
+        endpoint: URL of the account.
+        blobs: every blob of the container with the asked prefix, in the order of their names.
+    """
+    root = ElementTree.Element("EnumerationResults", ServiceEndpoint=f"{endpoint}/", ContainerName=container)
+    for name, value in (("Prefix", asked.prefix), ("Marker", _written(asked.marker)), ("Delimiter", asked.delimiter)):
+        if value:
+            ElementTree.SubElement(root, name).text = value
+    ElementTree.SubElement(root, "MaxResults").text = str(asked.most)
+    listed = ElementTree.SubElement(root, "Blobs")
+    following = ""
+    rest = (entry for entry in _entries(asked, blobs) if entry[0] >= asked.marker)
+    for count, (name, blob) in enumerate(rest):
+        if count == asked.most:
+            following = name
+            break
+        _add(listed, name, blob)
+    ElementTree.SubElement(root, "NextMarker").text = _written(following)
+    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written
+
+
+def _entries(asked: Asked, blobs: Iterable[tuple[str, Blob]]) -> Iterator[tuple[str, Blob | None]]:
+    """Blobs; those behind a delimiter appear as their common prefix, once and without a blob."""
+    last = None
+    for name, blob in blobs:
+        head, delimiter, _ = name[len(asked.prefix) :].partition(asked.delimiter) if asked.delimiter else (name, "", "")
+        if not delimiter:
+            yield name, blob
+        elif (beginning := f"{asked.prefix}{head}{delimiter}") != last:
+            last = beginning
+            yield beginning, None
+
+
+def _add(listed: ElementTree.Element, name: str, blob: Blob | None) -> None:
+    entry = ElementTree.SubElement(listed, "BlobPrefix" if blob is None else "Blob")
+    ElementTree.SubElement(entry, "Name").text = name
+    if blob is None:
+        return
+    properties = ElementTree.SubElement(entry, "Properties")
+    changed = format_datetime(blob.changed, usegmt=True)
+    values = {
+        "Creation-Time": changed,
+        "Last-Modified": changed,
+        "Etag": blob.etag.strip('"'),
+        "Content-Length": str(len(blob.content)),
+        "Content-Type": blob.content_type,
+        "BlobType": "BlockBlob",
+    }
+    for key, value in values.items():
+        ElementTree.SubElement(properties, key).text = value
+
+
+def _most(query: Mapping[str, str]) -> int:
+    text = query.get("maxresults", str(_LARGEST_PAGE))
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise errors.parameter_out_of_range()
+    return min(int(text), _LARGEST_PAGE)
+
+
+def _marker(query: Mapping[str, str]) -> str:
+    try:
+        return base64.b64decode(query.get("marker", ""), validate=True).decode()
+    except ValueError:
+        raise errors.parameter_out_of_range() from None
+
+
+def _written(marker: str) -> str:
+    """Opaque to clients."""
+    return base64.b64encode(marker.encode()).decode()
+
+
+# Shared Key: a request that is signed with a key of the storage account, which may then do everything with its blobs.
+#
+# Source: REST reference of Azure Storage, "Authorize with Shared Key", as of version 2015-02-21 (an empty body has an
+# empty length); the order of the headers is that of Microsoft's clients, which pass over hyphens.
+
+
+_SCHEME: Final = "sharedkey"
+_FIRST_SIGNED_VERSION: Final = "2015-02-21"
+# How far the date of a request may be from the service's.
+_TOLERANCE: Final = timedelta(minutes=15)
+# In the order of the string to sign; `date` is empty beside an `x-ms-date`.
+_SIGNED: Final = (
+    *("content-encoding", "content-language", "content-length", "content-md5", "content-type", "date"),
+    *("if-modified-since", "if-match", "if-none-match", "if-unmodified-since", "range"),
+)
+
+
+def is_signed(request: Request) -> bool:
+    """Whether the request has a signature in place of a token; raises 501 for the scheme SharedKeyLite."""
+    scheme = request.headers.get("authorization", "").partition(" ")[0].lower()
+    if scheme == f"{_SCHEME}lite":
+        raise errors.not_emulated("SharedKeyLite")
+    return scheme == _SCHEME
+
+
+def check_signature(request: Request, account: Document, keys: Sequence[str]) -> None:
+    """Accept a request that is signed with one of the account's keys.
+
+    Args:
+        keys: base64 texts.
+
+    Raises:
+        ServiceError: 403 for an account without Shared Key, for another signature or for a date of more than 15
+            minutes before or after now, 501 for a version before 2015-02-21.
+    """
+    if account["properties"].get("allowSharedKeyAccess") is False:
+        raise errors.key_not_permitted()
+    if request.headers.get("x-ms-version", "") < _FIRST_SIGNED_VERSION:
+        raise errors.not_emulated(f"Shared Key of versions before {_FIRST_SIGNED_VERSION}")
+    named, _, signature = request.headers["authorization"].partition(" ")[2].strip().partition(":")
+    if named != account["name"] or not _is_of_now(request.headers):
+        raise errors.signature_refused()
+    text = string_to_sign(request.method, request.scope["raw_path"], request.url.query, request.headers, named)
+    if not any(hmac.compare_digest(sign(text, key).encode(), signature.encode()) for key in keys):
+        raise errors.signature_refused()
+
+
+def sign(text: str, key: str) -> str:
+    """The signature: HMAC-SHA256 of the text, base64."""
+    return base64.b64encode(hmac.digest(base64.b64decode(key), text.encode(), hashlib.sha256)).decode()
+
+
+def string_to_sign(method: str, raw_path: bytes, query: str, headers: Headers, account: str) -> str:
+    """The string that the client signed; `raw_path` and `query` as they were sent, percent-encoded."""
+    values = {name: headers.get(name, "") for name in _SIGNED}
+    if values["content-length"] == "0":
+        values["content-length"] = ""
+    if "x-ms-date" in headers:
+        values["date"] = ""
+    names = sorted({header for header in headers if header.startswith("x-ms-")}, key=lambda name: name.replace("-", ""))
+    own = [f"{name}:{','.join(value.strip() for value in headers.getlist(name))}" for name in names]
+    asked = parse_qs(query, keep_blank_values=True)
+    parameters = [f"{name.lower()}:{','.join(sorted(asked[name]))}" for name in sorted(asked)]
+    resource = f"/{account}{raw_path.decode()}"
+    return "\n".join([method, *values.values(), *own, resource, *parameters])
+
+
+def _is_of_now(headers: Headers) -> bool:
+    try:
+        stated = parsedate_to_datetime(headers.get("x-ms-date") or headers.get("date", ""))
+    except ValueError:
+        return False
+    return abs(clock.now() - _aware(stated)) <= _TOLERANCE
+
+
+def _aware(instant: datetime) -> datetime:
+    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+
 
 _PATH: Final = "/{container}/{name:path}"
 _LIST: Final = {"restype": "container", "comp": "list"}
 _LISTED: Final = Understood.of("restype comp prefix delimiter marker maxresults")
-_READ: Final = Understood.of(headers=" ".join(ranges.HEADERS))
+_READ: Final = Understood.of(headers=" ".join(HEADERS))
 _COPY_SOURCE: Final = "x-ms-copy-source"
 _HASHES: Final = ("content-md5", "x-ms-blob-content-md5")
 _WRITTEN: Final = Understood.of(
-    headers=" ".join(
-        ("x-ms-blob-type x-ms-blob-content-type x-ms-blob-cache-control", tags.HEADER, _COPY_SOURCE, *_HASHES)
-    ),
+    headers=" ".join(("x-ms-blob-type x-ms-blob-content-type x-ms-blob-cache-control", HEADER, _COPY_SOURCE, *_HASHES)),
     body=None,
 )
 _ACTION: Final = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
@@ -112,10 +352,10 @@ class _DataPlane:
         query = call.request.query_params
         if not _LIST.items() <= dict(query).items():
             raise errors.not_emulated("operations of containers but List Blobs")
-        asked = listing.Asked.of(query)
+        asked = Asked.of(query)
         blobs = self._blobs.below(call.account, call.container, asked.prefix)
         endpoint = f"https://{call.account}.blob.{cloud_of(call.request.scope).storage_suffix}"
-        body = listing.page(call.container, endpoint, asked, blobs)
+        body = list_page(call.container, endpoint, asked, blobs)
         return Response(body, media_type="application/xml")
 
     async def get_blob(self, call: _BlobCall) -> Response:
@@ -129,7 +369,7 @@ class _DataPlane:
         own = {"Content-Type": blob.content_type, "x-ms-blob-type": "BlockBlob"}
         headers = {**_headers(blob), **created, **cached, **tagged, **own, "Accept-Ranges": "bytes"}
         digest, size = md5_of(blob.content), len(blob.content)
-        part = ranges.BlobRange.of(call.request.headers, size)
+        part = BlobRange.of(call.request.headers, size)
         if part is None:
             return Response(blob.content, headers={**headers, "Content-MD5": digest})
         headers |= {"x-ms-blob-content-md5": digest, "Content-Range": f"bytes {part.first}-{part.last}/{size}"}
@@ -155,7 +395,7 @@ class _DataPlane:
             content,
             content_type or "application/octet-stream",
             headers.get("x-ms-blob-cache-control"),
-            tags.stated(headers),
+            stated_tags(headers),
         )
         return Response(status_code=201, headers={**_headers(blob), "Content-MD5": md5_of(content)})
 
@@ -172,7 +412,7 @@ class _DataPlane:
             source.content,
             source.content_type,
             source.cache_control,
-            tags.stated(call.request.headers),
+            stated_tags(call.request.headers),
         )
         done = {"x-ms-copy-id": str(uuid.uuid4()), "x-ms-copy-status": "success"}
         return Response(status_code=202, headers={**_headers(blob), **done})
@@ -200,8 +440,8 @@ class _DataPlane:
         return account
 
     def _admit(self, request: Request, account: Document, container: Document | None, operation: str) -> None:
-        if shared_key.is_signed(request):
-            shared_key.check(request, account, tuple(self._keys.of(account["name"]).values()))
+        if is_signed(request):
+            check_signature(request, account, tuple(self._keys.of(account["name"]).values()))
             return
         token = bearer(request)
         authority = f"{authority_of(request.scope, self._cloud.authority_host)}{self._cloud.tenant_id}"
@@ -222,7 +462,7 @@ class _DataPlane:
         if request.headers.get("x-ms-version", "") < _FIRST_VERSION:
             raise errors.bearer_refused(challenge)
         needed = [(operation, request.path_params["container"])]
-        if tags.HEADER in request.headers:
+        if HEADER in request.headers:
             needed.append(("tags/write", request.path_params["container"]))
         if _COPY_SOURCE in request.headers:
             needed.append(("read", self._copied(request, account["name"])[0]))

@@ -5,24 +5,30 @@ Left out on purpose: the authorization code flow.
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
 import json
-from datetime import timedelta
-from typing import Any
-from urllib.parse import urlsplit
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
 
+import jwt
+from cryptography import x509
 from jwt.utils import base64url_encode
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from localcloud.azure.arm.managedidentity import FEDERATED_CREDENTIALS
-from localcloud.azure.entra import assertion, errors, forms, sessions
-from localcloud.azure.entra.federation import Issuers, Trust
+from localcloud.azure.entra import errors, sessions
+from localcloud.azure.entra.federation import Issuers, Trust, unverified
 from localcloud.azure.entra.sessions import Sessions
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.http import not_emulated, service_app
-from localcloud.azure.shared.understood import Understood, operation
+from localcloud.azure.shared.understood import Understood, is_neutral, operation
 from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
 from localcloud.azure.tenant.people import User
 from localcloud.azure.tenant.replicas import Replica, Replicas
@@ -30,6 +36,157 @@ from localcloud.azure.tenant.resources import PUBLIC_CLIENTS, exchange_issuer, f
 from localcloud.core import clock
 from localcloud.core.clouds import CLOUDS
 from localcloud.core.public_names import authorities, named
+
+# The forms of token requests, and their allowed members (RFC 6749 3.2 would ignore others).
+#
+# Members that say nothing about the request are those of MSAL for diagnostics, which some of its libraries send as
+# headers and others in the form.
+
+
+READS: Final = Understood.of("client-request-id", body=None)
+"""What a token request has beside its form."""
+_OF_ALL: Final = frozenset({"grant_type", "client_id", "client_info", "claims"})
+_PROOFS: Final = frozenset({"client_assertion", "client_assertion_type", "client_secret"})
+OF_A_CLIENT: Final = _OF_ALL | _PROOFS | {"scope"}
+OF_A_CLIENT_V1: Final = _OF_ALL | _PROOFS | {"resource"}
+# MSAL sends the code of a device under both of its names.
+OF_A_DEVICE: Final = _OF_ALL | {"device_code", "code", "scope"}
+OF_A_SESSION: Final = _OF_ALL | {"refresh_token", "scope"}
+OF_A_BEGINNING: Final = frozenset({"client_id", "scope", "claims"})
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """The form of a request; raises 501 for a repeated member."""
+    pairs = parse_qsl((await request.body()).decode(errors="replace"))
+    form = dict(pairs)
+    if len(form) < len(pairs):
+        raise not_emulated("entra", "a parameter more than once")
+    return form
+
+
+def require_members(form: Mapping[str, str], *names: str) -> None:
+    """Raises 900144 for a parameter that is missing."""
+    for name in names:
+        if not form.get(name):
+            raise errors.parameter_missing(name)
+
+
+def check_form(form: Mapping[str, str], known: Collection[str]) -> None:
+    """Raises 901002 for a resource in version 2.0, and 501 for a parameter that would be ignored."""
+    for name in form:
+        if name == "resource" and "scope" in known:
+            raise errors.resource_not_supported()
+        if name not in known and not is_neutral(name):
+            raise not_emulated("entra", f"the parameter {name}")
+    if form.get("claims"):
+        _check_claims_parameter(form["claims"])
+    if form.get("code", form.get("device_code")) != form.get("device_code"):
+        raise not_emulated("entra", "the parameter code")
+
+
+def _check_claims_parameter(text: str) -> None:
+    """A client may state its capabilities (`xms_cc`), which change nothing here, and request a new start (`nbf`).
+
+    msi-dataplane requests the latter to bypass caches; every token has it. Raises 501 for any other claim.
+    """
+    try:
+        asked = json.loads(text)
+    except ValueError:
+        asked = None
+    parts = asked if isinstance(asked, dict) else {"": None}
+    for name, claims in parts.items():
+        if name != "access_token" or not isinstance(claims, dict) or claims.keys() - {"xms_cc", "nbf"}:
+            raise not_emulated("entra", "the parameter claims, but for xms_cc and nbf,")
+
+
+# Client assertions: the JWT that an application signs with its certificate's key instead of sending a secret.
+#
+# Rules: RFC 7523 3, and Microsoft's page on certificate credentials: RS256 or PS256, the certificate named by `x5t`
+# (SHA-1), `x5t#S256`, or `kid` with the value of `x5t`, `iss` = `sub` = client id. `aud` is the token endpoint, or the
+# issuer as earlier texts of that page have it, and never a list. A chain in `x5c` proves nothing here: trust by subject
+# name and issuer is for first-party applications.
+
+
+ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+_ALGORITHMS = ("RS256", "PS256")
+_SKEW = timedelta(minutes=5)
+
+
+def is_own_assertion(assertion: str) -> bool:
+    """Whether the client itself made the assertion, even a wrong one, and not an issuer, whose name is an https URL.
+
+    A thumbprint in the header does not decide it: GitHub's tokens have one as well.
+    """
+    return not str(unverified(assertion)[1].get("iss")).startswith("https://")
+
+
+def verify_assertion(
+    assertion: str, *, client_id: str, audiences: Collection[str], keys: Sequence[KeyCredential], now: datetime
+) -> KeyCredential:
+    """The registered certificate that signed `assertion`.
+
+    Args:
+        client_id: the form's `client_id`, in lower case.
+        audiences: the token endpoint as this authority announces it, and its other names.
+        keys: the certificates that the serving replica knows for the application.
+        now: Entra's clock, at which certificate and assertion must be valid.
+
+    Raises:
+        EntraError: 50027, 700021, 700023, 700024 or 700027, checked in Entra's order: certificate first, then claims.
+    """
+    header, _ = unverified(assertion)
+    if header.get("alg") not in _ALGORITHMS:
+        raise errors.assertion_malformed(f"The signature algorithm must be {' or '.join(_ALGORITHMS)}.")
+    named, digest = _thumbprint(header)
+    key = next((key for key in keys if hashlib.new(named, key.certificate).digest() == digest), None)
+    thumbprint = digest.hex().upper()
+    if key is None:
+        raise errors.certificate_unknown(client_id, thumbprint)
+    certificate = x509.load_der_x509_certificate(key.certificate)
+    if not max(key.start, certificate.not_valid_before_utc) <= now <= min(key.end, certificate.not_valid_after_utc):
+        raise errors.certificate_out_of_time(client_id, thumbprint, key)
+    try:
+        claims = jwt.decode(
+            assertion,
+            certificate.public_key(),  # type: ignore[arg-type]  # RSA was checked when the certificate was registered
+            algorithms=list(_ALGORITHMS),
+            # The claims are verified below: each has a code of its own.
+            options={"verify_aud": False, "verify_exp": False, "verify_nbf": False, "verify_iat": False},
+        )
+    except jwt.InvalidTokenError:
+        raise errors.signature_wrong(client_id, thumbprint, key) from None
+    _check_claims(claims, client_id, audiences, now)
+    return key
+
+
+def _thumbprint(header: Mapping[str, Any]) -> tuple[str, bytes]:
+    # HashiCorp's go-azure-sdk names the certificate by `kid` alone, with the value of `x5t`.
+    for name, algorithm in (("x5t#S256", "sha256"), ("x5t", "sha1"), ("kid", "sha1")):
+        text = header.get(name)
+        if isinstance(text, str):
+            try:
+                return algorithm, base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            except binascii.Error:
+                raise errors.assertion_malformed(f"The header {name} is not base64url text.") from None
+    raise errors.assertion_malformed("No certificate thumbprint specified in token header.")
+
+
+def _check_claims(claims: dict[str, Any], client_id: str, audiences: Collection[str], now: datetime) -> None:
+    if not str(claims.get("iss")).lower() == str(claims.get("sub")).lower() == client_id:
+        raise errors.assertion_of_another_client()
+    audience = claims.get("aud")
+    if not isinstance(audience, str):
+        raise errors.assertion_malformed("The claim aud is a text.")
+    if audience.lower() not in {accepted.lower() for accepted in audiences}:
+        raise errors.assertion_for_another_audience()
+    expires = claims.get("exp")
+    valid_from = claims.get("nbf", claims.get("iat", 0))
+    if not isinstance(expires, int | float) or not isinstance(valid_from, int | float):
+        raise errors.assertion_malformed("The claims exp and nbf are numbers of seconds.")
+    begin, end = datetime.fromtimestamp(valid_from, UTC), datetime.fromtimestamp(expires, UTC)
+    if not begin - _SKEW <= now <= end + _SKEW:
+        raise errors.assertion_out_of_time(now, begin, end)
+
 
 _OPENID_SCOPES = {"openid", "offline_access", "profile", "email"}
 _OF_ANY_TENANT = frozenset({"common", "organizations", "consumers"})
@@ -52,9 +209,9 @@ def app(cloud: LocalAzure, issuers: Issuers | None = None) -> Starlette:
         operation("entra", "/{tenant}/.well-known/openid-configuration", entra.metadata_v1, "GET"),
         operation("entra", "/common/discovery/instance", entra.instances, "GET", reads=_INSTANCES),
         operation("entra", "/{tenant}/discovery/v2.0/keys", entra.keys, "GET"),
-        operation("entra", "/{tenant}/oauth2/v2.0/token", entra.token, "POST", reads=forms.READS),
-        operation("entra", "/{tenant}/oauth2/token", entra.token_v1, "POST", reads=forms.READS),
-        operation("entra", "/{tenant}/oauth2/v2.0/devicecode", entra.device_code, "POST", reads=forms.READS),
+        operation("entra", "/{tenant}/oauth2/v2.0/token", entra.token, "POST", reads=READS),
+        operation("entra", "/{tenant}/oauth2/token", entra.token_v1, "POST", reads=READS),
+        operation("entra", "/{tenant}/oauth2/v2.0/devicecode", entra.device_code, "POST", reads=READS),
         operation("entra", _PAGE, entra.page, "GET", reads=Understood.of("otc")),
         operation("entra", _PAGE, entra.page, "POST", reads=Understood.of("otc", body=None)),
     ]
@@ -129,21 +286,21 @@ class _Entra:
 
     async def token(self, request: Request) -> Response:
         self._check_tenant(request)
-        form = await forms.read(request)
-        forms.require(form, "grant_type", "client_id")
+        form = await read_form(request)
+        require_members(form, "grant_type", "client_id")
         match form["grant_type"]:
             case "client_credentials":
-                forms.check(form, forms.OF_A_CLIENT)
-                forms.require(form, "scope")
+                check_form(form, OF_A_CLIENT)
+                require_members(form, "scope")
                 resource = self._resource(form["scope"])
                 return JSONResponse(*await self._client_credentials(form, resource, self._root(request)))
             case sessions.DEVICE_CODE_GRANT:
-                forms.check(form, forms.OF_A_DEVICE)
+                check_form(form, OF_A_DEVICE)
                 user, resource = self._sessions.redeem(form)
                 return self._session(request, user, form, resource)
             case "refresh_token":
-                forms.check(form, forms.OF_A_SESSION)
-                forms.require(form, "refresh_token")
+                check_form(form, OF_A_SESSION)
+                require_members(form, "refresh_token")
                 user = self._sessions.user_of(form)
                 return self._session(request, user, form, self._resource(form.get("scope", "")))
         raise errors.grant_unsupported(form["grant_type"])
@@ -151,11 +308,11 @@ class _Entra:
     async def token_v1(self, request: Request) -> Response:
         """A token by client credentials as version 1.0 gives it: for a `resource`, with its dates as text."""
         self._check_tenant(request)
-        form = await forms.read(request)
-        forms.require(form, "grant_type", "client_id", "resource")
+        form = await read_form(request)
+        require_members(form, "grant_type", "client_id", "resource")
         if form["grant_type"] != "client_credentials":
             raise not_emulated("entra", f"the grant {form['grant_type']} of version 1.0")
-        forms.check(form, forms.OF_A_CLIENT_V1)
+        check_form(form, OF_A_CLIENT_V1)
         resource = self._known(form["resource"])
         granted, _, headers = await self._client_credentials(form, resource, self._root(request))
         now = int(clock.now().timestamp())
@@ -165,9 +322,9 @@ class _Entra:
 
     async def device_code(self, request: Request) -> Response:
         self._check_tenant(request)
-        form = await forms.read(request)
-        forms.check(form, forms.OF_A_BEGINNING)
-        forms.require(form, "client_id", "scope")
+        form = await read_form(request)
+        check_form(form, OF_A_BEGINNING)
+        require_members(form, "client_id", "scope")
         client_id = form["client_id"].lower()
         if client_id not in PUBLIC_CLIENTS and self._cloud.directory.application_by_app(client_id) is None:
             raise errors.application_not_found(client_id, self._tenant)
@@ -176,8 +333,8 @@ class _Entra:
         return JSONResponse(self._sessions.begin(client_id, resource, page), headers=_NOT_KEPT)
 
     async def page(self, request: Request) -> Response:
-        form = await forms.read(request)
-        forms.check(form, {"otc", "login", "action"})
+        form = await read_form(request)
+        check_form(form, {"otc", "login", "action"})
         if request.method == "GET":
             return HTMLResponse(sessions.page(request.query_params.get("otc", "")))
         code = form.get("otc", "")
@@ -216,16 +373,16 @@ class _Entra:
         client_id = form["client_id"].lower()
         principal, keys = self._client(client_id, replica)
         if "client_assertion" in form:
-            if form.get("client_assertion_type") != assertion.ASSERTION_TYPE:
+            if form.get("client_assertion_type") != ASSERTION_TYPE:
                 raise errors.parameter_missing("client_assertion_type")
             text = form["client_assertion"]
-            if assertion.is_own(text):
+            if is_own_assertion(text):
                 now = clock.now() + timedelta(
                     seconds=self._cloud.holder.now().date_shift_of("entra", self._cloud.faults)
                 )
                 # Microsoft's page on certificate credentials has named both the token endpoint and the issuer.
                 accepted = (_token_endpoint(root), f"{root}/v2.0", f"{root}/oauth2/token")
-                assertion.verify(text, client_id=client_id, audiences=accepted, keys=keys, now=now)
+                verify_assertion(text, client_id=client_id, audiences=accepted, keys=keys, now=now)
             else:
                 own = {exchange_issuer(cloud, self._tenant): self._cloud.tokens.jwks() for cloud in CLOUDS.values()}
                 await self._issuers.verify(text, self._trusted_by(principal), own)

@@ -7,15 +7,322 @@ not emulated, ARM refuses such a vault. Source: Key Vault REST 7.4 and the paths
 
 from __future__ import annotations
 
-from starlette.applications import Starlette
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from localcloud.azure.keyvault import errors
-from localcloud.azure.keyvault.certificate_plane import CertificatePlane
-from localcloud.azure.keyvault.guard import VaultGuard
-from localcloud.azure.keyvault.key_plane import KeyPlane
-from localcloud.azure.keyvault.secret_plane import SecretPlane
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
+
+from localcloud.azure.keyvault import errors, policies, present
+from localcloud.azure.keyvault.certificates import Certificates
+from localcloud.azure.keyvault.errors import VaultError
+from localcloud.azure.keyvault.guard import LISTED, VaultCall, VaultGuard, page
+from localcloud.azure.keyvault.keys import Keys, KeyVersion
+from localcloud.azure.keyvault.secrets import DeletedSecret, SecretChange, Secrets
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import service_app
+from localcloud.azure.shared.understood import Members
+from localcloud.core.store import Document
+
+# The data plane's operations on secrets.
+
+
+_WRITTEN: Members = dict.fromkeys(("contentType", "attributes", "tags"))
+_SEE: Final = "secrets/readMetadata/action"
+
+
+class SecretPlane:
+    """Secrets and deleted secrets."""
+
+    def __init__(self, guard: VaultGuard) -> None:
+        self._guard = guard
+        self._secrets = Secrets(guard.store)
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Its routes."""
+        route, one, deleted = self._guard.route, "/secrets/{name}", "/deletedsecrets/{name}"
+        version = one + "/{version:path}"
+        return [
+            route("GET", "/secrets", self.list_secrets, _SEE, LISTED),
+            route("GET", f"{one}/versions", self.list_secret_versions, _SEE, LISTED),
+            route("GET", one, self.get_secret, "secrets/getSecret/action"),
+            route("GET", version, self.get_secret, "secrets/getSecret/action"),
+            route("PUT", one, self.set_secret, "secrets/setSecret/action", body={**_WRITTEN, "value": None}),
+            route("PATCH", one, self.update_secret, "secrets/update/action", body=_WRITTEN),
+            route("PATCH", version, self.update_secret, "secrets/update/action", body=_WRITTEN),
+            route("DELETE", one, self.delete_secret, "secrets/delete"),
+            route("GET", "/deletedsecrets", self.list_deleted_secrets, _SEE, LISTED),
+            route("GET", deleted, self.get_deleted_secret, _SEE),
+            route("POST", f"{deleted}/recover", self.recover_secret, "secrets/recover/action"),
+            route("DELETE", deleted, self.purge_secret, "secrets/purge/action"),
+        ]
+
+    async def list_secrets(self, call: VaultCall) -> Response:
+        secrets = self._secrets.all(call.vault)
+        return page(call, [present.secret_item(call.vault, secret.current, versioned=False) for secret in secrets])
+
+    async def list_secret_versions(self, call: VaultCall) -> Response:
+        secret = self._secrets.find(call.vault, call.name)
+        # In the order of their random names: seen in Azure/azure-sdk-for-python 35923 ("not chronological").
+        versions = sorted(secret.versions, key=lambda secret: secret.version) if secret else []
+        return page(call, [present.secret_item(call.vault, version, versioned=True) for version in versions])
+
+    async def get_secret(self, call: VaultCall) -> Response:
+        version, secret = call.part("version"), self._secrets.find(call.vault, call.name)
+        secret_version = secret.at(version) if secret else None
+        if secret_version is None:
+            raise errors.not_found("secret", call.name, version)
+        if not secret_version.enabled:
+            raise errors.secret_disabled()
+        return JSONResponse(present.secret_bundle(call.vault, secret_version, self._secrets.value(secret_version)))
+
+    async def set_secret(self, call: VaultCall) -> Response:
+        set_ = self._secrets.set(call.vault, call.name, call.body.get("value"), _secret_change(call.body))
+        return JSONResponse(present.secret_bundle(call.vault, set_, self._secrets.value(set_)))
+
+    async def update_secret(self, call: VaultCall) -> Response:
+        updated = self._secrets.update(call.vault, call.name, call.part("version"), _secret_change(call.body))
+        return JSONResponse(present.secret_item(call.vault, updated, versioned=True))
+
+    async def delete_secret(self, call: VaultCall) -> Response:
+        deleted = self._secrets.delete(call.vault, call.name)
+        return JSONResponse(present.deleted_secret(call.vault, deleted, versioned=True))
+
+    async def list_deleted_secrets(self, call: VaultCall) -> Response:
+        # A certificate's secret is deleted, recovered and purged with the certificate.
+        secrets = [deleted for deleted in self._secrets.all_deleted(call.vault) if not deleted.secret.current.managed]
+        return page(call, [present.deleted_secret(call.vault, deleted, versioned=False) for deleted in secrets])
+
+    async def get_deleted_secret(self, call: VaultCall) -> Response:
+        return JSONResponse(present.deleted_secret(call.vault, self._deleted(call), versioned=True))
+
+    async def recover_secret(self, call: VaultCall) -> Response:
+        self._deleted(call)
+        recovered = self._secrets.recover(call.vault, call.name)
+        return JSONResponse(present.secret_item(call.vault, recovered.current, versioned=True))
+
+    async def purge_secret(self, call: VaultCall) -> Response:
+        self._deleted(call)
+        self._secrets.purge(call.vault, call.name)
+        return Response(status_code=204)
+
+    def _deleted(self, call: VaultCall) -> DeletedSecret:
+        """The soft-deleted secret that the path names, unless it belongs to a certificate; raises 404."""
+        deleted = self._secrets.find_deleted(call.vault, call.name)
+        if deleted is None or deleted.secret.current.managed:
+            raise errors.not_found("secret", call.name)
+        return deleted
+
+
+def _secret_change(body: Document) -> SecretChange:
+    return SecretChange.of(body.get("attributes"), body.get("contentType"), body.get("tags"))
+
+
+# The data plane's operations on keys, those of certificates included.
+
+
+_MADE_KEY: Members = dict.fromkeys(
+    ("kty", "key_size", "key_ops", "attributes", "tags", "release_policy", "crv", "public_exponent")
+)
+_USED: Members = dict.fromkeys(("alg", "value"))
+# The operation as `key_ops` has it, the verb of its data action, and whether it uses the public half. Of an asymmetric
+# key, a reader of that half can use it: `keys/read` opens such an operation as well (text of the operations in Azure's
+# own list, AzAdvertizer role page 12338af0, 2024-09-19).
+_OPERATIONS: Final = {
+    "encrypt": ("encrypt", "encrypt", True),
+    "wrapkey": ("wrapKey", "wrap", True),
+    "decrypt": ("decrypt", "decrypt", False),
+    "unwrapkey": ("unwrapKey", "unwrap", False),
+}
+
+
+class KeyPlane:
+    """Keys and their operations."""
+
+    def __init__(self, guard: VaultGuard) -> None:
+        self._guard = guard
+        self._keys = Keys(guard.store)
+        self._certificates = Certificates(guard.store)
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Its routes."""
+        route, one = self._guard.route, "/keys/{name}"
+        return [
+            route("GET", "/keys", self.list_keys, "keys/read", LISTED),
+            route("GET", f"{one}/versions", self.list_key_versions, "keys/read", LISTED),
+            route("GET", f"{one}/rotationpolicy", self.get_rotation_policy, "keyrotationpolicies/read"),
+            route("GET", one, self.get_key, "keys/read"),
+            route("GET", one + "/{version:path}", self.get_key, "keys/read"),
+            route("POST", f"{one}/create", self.create_key, "keys/create/action", body=_MADE_KEY),
+            route("POST", one + "/{operation}", self.use_key, None, body=_USED, changes=False),
+            route("POST", one + "/{version:path}/{operation}", self.use_key, None, body=_USED, changes=False),
+        ]
+
+    async def list_keys(self, call: VaultCall) -> Response:
+        own = {key.name.lower(): key for key in self._keys.all(call.vault)}
+        certificates = self._certificates.all(call.vault)
+        of_certificates = (self._certificates.key(call.vault, certificate.name, None) for certificate in certificates)
+        keys = {**{key.name.lower(): key for key in of_certificates}, **own}
+        return page(call, [present.key_item(call.vault, keys[name], versioned=False) for name in sorted(keys)])
+
+    async def list_key_versions(self, call: VaultCall) -> Response:
+        versions = self._keys.versions(call.vault, call.name) or self._of_certificate(call)
+        return page(call, [present.key_item(call.vault, version, versioned=True) for version in versions])
+
+    async def get_key(self, call: VaultCall) -> Response:
+        key = self._find(call)
+        return JSONResponse(present.key_bundle(call.vault, key, self._keys.public_numbers(key)))
+
+    async def create_key(self, call: VaultCall) -> Response:
+        created = self._keys.create(call.vault, call.name, call.body)
+        return JSONResponse(present.key_bundle(call.vault, created, self._keys.public_numbers(created)))
+
+    async def use_key(self, call: VaultCall) -> Response:
+        operation = call.part("operation")
+        if operation not in _OPERATIONS:
+            raise errors.not_emulated(f"{call.request.method} {call.request.url.path}")
+        name, verb, is_public = _OPERATIONS[operation]
+        self._guard.require(call, f"keys/{verb}/action", *(["keys/read"] if is_public else []))
+        use = self._keys.encrypt if is_public else self._keys.decrypt
+        key = self._find(call)
+        key.require(name)
+        result = use(key, call.body.get("alg"), call.body.get("value"))
+        return JSONResponse({"kid": present.item_id(call.vault, "keys", key), "value": result})
+
+    async def get_rotation_policy(self, call: VaultCall) -> Response:
+        return JSONResponse(present.rotation_policy(call.vault, self._keys.find(call.vault, call.name, None)))
+
+    def _find(self, call: VaultCall) -> KeyVersion:
+        """The key that the path names; raises 404."""
+        version = call.part("version")
+        if not self._keys.versions(call.vault, call.name):
+            try:
+                return self._certificates.key(call.vault, call.name, version)
+            except VaultError:
+                pass
+        return self._keys.find(call.vault, call.name, version)
+
+    def _of_certificate(self, call: VaultCall) -> list[KeyVersion]:
+        try:
+            versions = self._certificates.versions(call.vault, call.name)
+        except VaultError:
+            return []
+        return [self._certificates.key(call.vault, call.name, version.version) for version in versions]
+
+
+# The data plane's operations on certificates.
+
+
+_MADE_CERTIFICATE: Members = {"policy": policies.MEMBERS, "attributes": None, "tags": None}
+_READ: Final = "certificates/read"
+
+
+class CertificatePlane:
+    """Certificates and deleted certificates."""
+
+    def __init__(self, guard: VaultGuard) -> None:
+        self._guard = guard
+        self._certificates = Certificates(guard.store)
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Its routes."""
+        route, one, deleted = self._guard.route, "/certificates/{name}", "/deletedcertificates/{name}"
+        listed, imported = f"{LISTED} includepending", {**_MADE_CERTIFICATE, "value": None, "pwd": None}
+        return [
+            route("GET", "/certificates", self.list, _READ, listed),
+            route("GET", "/certificates/contacts", self.contacts, "certificatecontacts/write"),
+            route("GET", "/certificates/issuers", self.issuers, "certificatecas/read", LISTED),
+            route("GET", "/certificates/issuers/{issuer}", self.issuer, "certificatecas/read"),
+            route("POST", f"{one}/create", self.create, "certificates/create/action", body=_MADE_CERTIFICATE),
+            route("POST", f"{one}/import", self.import_, "certificates/import/action", body=imported),
+            route("GET", f"{one}/pending", self.pending, _READ),
+            route("GET", f"{one}/policy", self.policy, _READ),
+            route("GET", f"{one}/versions", self.versions, _READ, LISTED),
+            route("GET", one, self.get, _READ),
+            route("GET", one + "/{version:path}", self.get, _READ),
+            route("DELETE", one, self.delete, "certificates/delete"),
+            route("GET", "/deletedcertificates", self.list_deleted, _READ, listed),
+            route("GET", deleted, self.get_deleted, _READ),
+            route("POST", f"{deleted}/recover", self.recover, "certificates/recover/action"),
+            route("DELETE", deleted, self.purge, "certificates/purge/action"),
+        ]
+
+    async def list(self, call: VaultCall) -> Response:
+        certificates = self._certificates.all(call.vault)
+        return page(
+            call, [present.certificate_item(call.vault, certificate, versioned=False) for certificate in certificates]
+        )
+
+    async def get(self, call: VaultCall) -> Response:
+        certificate = self._certificates.find(call.vault, call.name, call.part("version"))
+        return JSONResponse(present.certificate_bundle(call.vault, certificate))
+
+    async def versions(self, call: VaultCall) -> Response:
+        versions = self._certificates.versions(call.vault, call.name)
+        ordered = sorted(versions, key=lambda version: version.version)  # as those of secrets
+        return page(call, [present.certificate_item(call.vault, version, versioned=True) for version in ordered])
+
+    async def policy(self, call: VaultCall) -> Response:
+        certificate = self._certificates.find(call.vault, call.name)
+        return JSONResponse(present.certificate_policy(call.vault, certificate))
+
+    async def contacts(self, call: VaultCall) -> Response:
+        """No contacts (azure-keyvault-emulator issue 246 has the real answer)."""
+        return JSONResponse({"id": f"{call.vault.uri}/certificates/contacts", "contacts": []})
+
+    async def issuers(self, call: VaultCall) -> Response:
+        """No issuer is set up; `Self` and `Unknown` are in no list."""
+        return page(call, [])
+
+    async def issuer(self, call: VaultCall) -> Response:
+        raise errors.issuer_not_found(call.part("issuer"))
+
+    async def list_deleted(self, call: VaultCall) -> Response:
+        certificates = self._certificates.all_deleted(call.vault)
+        return page(call, [present.deleted_certificate_item(call.vault, *deleted) for deleted in certificates])
+
+    async def create(self, call: VaultCall) -> Response:
+        certificate = self._certificates.create(call.vault, call.name, _policy(call.body), _change(call.body))
+        return JSONResponse(present.certificate_operation(call.vault, certificate, "inProgress"), status_code=202)
+
+    async def pending(self, call: VaultCall) -> Response:
+        certificate = self._certificates.find(call.vault, call.name)
+        return JSONResponse(present.certificate_operation(call.vault, certificate, "completed"))
+
+    async def import_(self, call: VaultCall) -> Response:
+        body = call.body
+        certificate = self._certificates.import_(
+            call.vault, call.name, (body.get("value"), body.get("pwd")), _policy(body), _change(body)
+        )
+        return JSONResponse(present.certificate_bundle(call.vault, certificate))
+
+    async def delete(self, call: VaultCall) -> Response:
+        certificate, deleted = self._certificates.delete(call.vault, call.name)
+        return JSONResponse(present.deleted_certificate(call.vault, certificate, deleted))
+
+    async def get_deleted(self, call: VaultCall) -> Response:
+        certificate, deleted = self._certificates.find_deleted(call.vault, call.name)
+        return JSONResponse(present.deleted_certificate(call.vault, certificate, deleted))
+
+    async def recover(self, call: VaultCall) -> Response:
+        certificate = self._certificates.recover(call.vault, call.name)
+        return JSONResponse(present.certificate_bundle(call.vault, certificate))
+
+    async def purge(self, call: VaultCall) -> Response:
+        self._certificates.purge(call.vault, call.name)
+        return Response(status_code=204)
+
+
+def _policy(body: Document) -> Mapping[str, Any]:
+    policy = body.get("policy")
+    if policy is not None and not isinstance(policy, Mapping):
+        raise errors.bad_parameter("Property policy has invalid value: an object is expected.")
+    return {name: value for name, value in (policy or {}).items() if value is not None}
+
+
+def _change(body: Document) -> SecretChange:
+    return SecretChange.of(body.get("attributes"), None, body.get("tags"))
 
 
 def app(cloud: LocalAzure) -> Starlette:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,16 +17,53 @@ from starlette.routing import Route
 
 from localcloud.azure.keyvault import errors
 from localcloud.azure.keyvault.errors import VaultError
-from localcloud.azure.keyvault.throttle import VaultThrottle, kind_of
 from localcloud.azure.keyvault.vaults import KeyVault, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
 from localcloud.azure.shared.http import ServiceError, bearer, json_object
+from localcloud.azure.shared.token_buckets import TokenBuckets
 from localcloud.azure.shared.understood import Members, check_headers, check_query, first_unknown
 from localcloud.azure.tenant.resources import audiences
 from localcloud.azure.tenant.tokens import Caller, InvalidTokenError
 from localcloud.core.store import Document
+
+# Key Vault's limits: transactions of one vault by all clients in ten seconds.
+#
+# Source of rule and figures: Microsoft Learn, "Azure Key Vault service limits" and "Azure Key Vault throttling
+# guidance". Left out: the subscription's own limit, five times that of a vault, and that larger keys cost more. A
+# secret that ARM writes is counted at ARM alone.
+
+
+# By method and path of the route.
+_CREATED: Final = frozenset({("PUT", "/secrets/{name}"), ("POST", "/certificates/{name}/import")})
+_CREATED_KEY: Final = ("POST", "/keys/{name}/create")
+
+
+class VaultThrottle:
+    """Counts requests. `limits` has (bucket size, refilled per second) for `create`, `create_key`, `key`, `other`."""
+
+    def __init__(self, limits: Mapping[str, tuple[float, float]]) -> None:
+        self._buckets = TokenBuckets(limits)
+
+    def take(self, vault: KeyVault, kind: str) -> None:
+        """Count one request to a vault; raises VaultError, 429, when the limit is reached. Such a request is not
+        counted ("Azure Key Vault throttling guidance").
+        """
+        holder = vault.name.lower()
+        if self._buckets.wait(holder, kind):
+            raise errors.throttled()
+        self._buckets.take(holder, kind)
+
+
+def kind_of(method: str, path: str) -> str:
+    """Which limit the requests of a route count for."""
+    if (method, path) in _CREATED:
+        return "create"
+    if (method, path) == _CREATED_KEY:
+        return "create_key"
+    return "key" if path.startswith("/keys") else "other"
+
 
 LISTED: Final = "maxresults $skiptoken"
 """The query options of a list."""

@@ -16,7 +16,7 @@ FAULTS_VARIABLE = "LOCALCLOUD_FAULTS"
 _Limits: TypeAlias = Mapping[str, tuple[float, float]]
 
 ARM_REQUESTS: Final[_Limits] = {"read": (250, 25), "write": (200, 10), "delete": (200, 10)}
-"""Azure's own limits for one principal in one subscription (arm/throttle.py)."""
+"""Azure's own limits for one principal in one subscription (arm/api.py)."""
 
 GRAPH_REQUESTS: Final[_Limits] = {"unit": (3500, 350), "write": (3000, 20), "tenant_write": (18000, 60)}
 """Of one application in a tenant of less than fifty users: 3,500 resource units in 10 s, 3,000 writes in 150 s; of all

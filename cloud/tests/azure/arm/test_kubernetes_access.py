@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.azure.aks_webhooks.access import AccessReviews
+from localcloud.azure.aks_webhooks.api import AccessReviews
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.testing.arm import CLUSTER, ArmWorld
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.azure.arm.throttle import Throttle
+from localcloud.azure.arm.api import Throttle
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.shared.http import ServiceError
 from localcloud.core import clock
