@@ -7,13 +7,12 @@ from functools import partial
 import typer
 
 from ops.commands.local_start import start_local_cloud
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, own_options
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.guards.control_planes import require_no_control_plane
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
 from ops.stack.moved_clusters import refuse_half_moves
-from ops.stack.passed_on import require_known
 
 
 def down(
@@ -29,7 +28,6 @@ def down(
     """
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
-    require_known(engine, "destroy", context.args, own_options(context))
     if not engine.is_local:
         refuse_half_moves(engine)
         require_no_control_plane(engine, partial(_warn, screen))

@@ -25,11 +25,10 @@ from ops.adoption.findings import Finding, findings, table
 from ops.adoption.import_file import enter_providers, entries, import_file
 from ops.adoption.matching import Match, kept_roles, match
 from ops.commands.local_start import prepare
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, own_options
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.recovery.orphans import shown
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, writing
-from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration
 from ops.stack.state import Plan, name_of
 from ops.world.adoption_guard import adoption_guard
@@ -68,7 +67,6 @@ def resource(
 ) -> None:
     """Adopt one resource (`idstack import TYPE NAME ID`). Other options (--parent, --provider) go to the engine."""
     engine = Engine(stack)
-    require_known(engine, "import", context.args, own_options(context))
     require_sound_configuration(engine)
     prepare(engine, Screen(as_json=False))
     _require_own(engine, type_token, name, id)

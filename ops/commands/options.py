@@ -116,11 +116,6 @@ def require_cluster(stack: str, cluster: str | None, known: Collection[str]) -> 
         raise CommandError(f"the stack {stack} has no hosted cluster {cluster}; {has}{did_you_mean(cluster, known)}")
 
 
-def own_options(context: typer.Context) -> list[str]:
-    """The long options of the command itself."""
-    return [opt for parameter in context.command.params for opt in parameter.opts if opt.startswith("--")]
-
-
 @dataclass(frozen=True)
 class Screen:
     """The output of a command: with `--json` standard output has only the document, standard error the rest."""

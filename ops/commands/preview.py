@@ -17,7 +17,6 @@ from ops.commands.options import (
     Screen,
     StackOption,
     TimeLimitOption,
-    own_options,
 )
 from ops.guards.infra_ids import refuse_duplicates
 from ops.rehearsal import steps, tables
@@ -27,7 +26,6 @@ from ops.stack.engine import Engine
 from ops.stack.environment import policy_pack
 from ops.stack.errors import writing
 from ops.stack.moved_clusters import refuse_moves
-from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration
 
 HoldOption: TypeAlias = Annotated[bool, typer.Option("--hold", help="Keep every certificate, even if it is due.")]
@@ -47,7 +45,6 @@ def preview(
 ) -> None:
     """Show what `up` would change. Other options go to `pulumi preview`."""
     engine = Engine(stack, deadline=time_limit)
-    require_known(engine, "preview", context.args, own_options(context))
     require_sound_configuration(engine)
     plugins.choose_for(stack, providers)
     prepare(engine, Screen(as_json))

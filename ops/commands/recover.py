@@ -17,7 +17,6 @@ from ops.recovery import settle
 from ops.recovery.orphans import Orphan
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_moves
 from ops.stack.state import resources_in
 
@@ -53,7 +52,7 @@ def recover(
     screen.step("pulumi refresh")
     state = settle.unlock_and_refresh(engine, screen.console.print, owner_is_gone=unlock)
     refuse_moves(engine)
-    refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
+    refuse_duplicates(engine, engine.resources(), screen.console.print)
     if owner is not None:
         owner_ids.take(engine, owner)
     owner_ids.refuse_lost(engine, screen.console.print)

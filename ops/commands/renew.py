@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import typer
 
 from ops.commands.local_start import prepare
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, own_options
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.status import show
 from ops.outputs.rows import rows
 from ops.renewal.renewable import renewable
@@ -16,9 +16,7 @@ from ops.renewal.run import RenewalRun
 from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_half_moves
-from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration
 
 
@@ -35,7 +33,7 @@ def renew(
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     prepare_renewal(context, engine, screen)
-    identities = renewable(of_known_schema(engine.resources()))
+    identities = renewable(engine.resources())
     clusters = engine.outputs().get("hostedClusters", {}).values()
     if clusters and not any(cluster["controlPlane"] for cluster in clusters):
         screen.console.print(f"no identity of the stack {stack} has a certificate: nothing expires")
@@ -60,7 +58,6 @@ def prepare_renewal(context: typer.Context, engine: Engine, screen: Screen) -> N
 
     Raises CommandError for unknown options, an unsound configuration and an interrupted move.
     """
-    require_known(engine, "up", context.args, own_options(context))
     prepare(engine, screen)
     if (code := brought_up.run_instead(engine, engine.outputs().get("commit"), screen.console)) is not None:
         raise typer.Exit(code)

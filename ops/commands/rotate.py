@@ -19,7 +19,6 @@ from ops.renewal.rotation import chosen, free_at, pods, slots
 from ops.renewal.run import RenewalRun
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, WrongUsageError
-from ops.stack.known_schema import of_known_schema
 from ops.stack.lock import LockedError
 
 IdentityOption = Annotated[
@@ -57,7 +56,7 @@ def rotate(
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
     prepare_renewal(context, engine, screen)
-    stored = [found for found in renewable(of_known_schema(engine.resources())) if found.secret is not None]
+    stored = [found for found in renewable(engine.resources()) if found.secret is not None]
     identities = chosen(stack, stored, identity or ())
     if now:
         _replace(engine, screen, identities, context.args)

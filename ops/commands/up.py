@@ -24,7 +24,6 @@ from ops.commands.options import (
     Screen,
     StackOption,
     TimeLimitOption,
-    own_options,
 )
 from ops.commands.token_probes import deployments
 from ops.guards.infra_ids import refuse_duplicates
@@ -35,9 +34,7 @@ from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, policy_pack
 from ops.stack.errors import CommandError
-from ops.stack.known_schema import of_known_schema
 from ops.stack.moved_clusters import refuse_moves
-from ops.stack.passed_on import require_known
 from ops.stack.settings import require_sound_configuration, settings_of
 from ops.world import probes
 from ops.world.obstacle_owners import naming_owners
@@ -60,7 +57,6 @@ def up(
     """Deploy a stack; start the cloud of a local one, and show its sign-ins. Other options go to `pulumi up`."""
     screen = Screen(as_json)
     engine = Engine(stack, output=screen.output, deadline=time_limit)
-    require_known(engine, "up", context.args, own_options(context))
     require_sound_configuration(engine)
     plugins.choose_for(stack, providers)
     arguments = [*policy_pack(stack, wanted=policies), *context.args]
@@ -69,7 +65,7 @@ def up(
         screen.step("pulumi up")
         engine.prepare()
     refuse_moves(engine)
-    refuse_duplicates(engine, of_known_schema(engine.resources()), screen.console.print)
+    refuse_duplicates(engine, engine.resources(), screen.console.print)
     with naming_owners(engine):
         engine.up(arguments)
     if environment is None:

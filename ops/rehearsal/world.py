@@ -19,7 +19,6 @@ from typing import Any, Final
 from identity.clouds import LocalEnvironment
 from identity.yaml_text import dump
 from ops.rehearsal.configuration import StackCopy
-from ops.rehearsal.earlier import variables_for
 from ops.rehearsal.steps import RunLog, read
 from ops.rehearsal.trees import Tree
 from ops.stack import local_cloud
@@ -101,10 +100,10 @@ class ThrowAwayCloud:
         `word` distinguishes its files from those of other runs of the stack.
         """
         engine = self.engine(tree, copy)
-        events, record = (self.directory / f"{word}-{copy.name}.{kind}" for kind in ("events", "record"))
+        events = self.directory / f"{word}-{copy.name}.events"
         failed = None
         try:
-            engine.up(environment=variables_for(tree, record), events=events)
+            engine.up(events=events)
         except RunInterruptedError:
             raise
         except CommandError as error:

@@ -16,7 +16,6 @@ from identity import resource_types
 from identity.credentials import rfc3339
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, why_unreadable
-from ops.stack.known_schema import of_known_schema
 from ops.stack.state import StateResource, resources_in
 from ops.stack.state_file import StateDamagedError
 
@@ -50,7 +49,7 @@ class Backup(BaseModel):
 def take(engine: Engine) -> Backup:
     """Back up the stack. Raises CommandError for an empty stack, and for a state of another schema."""
     state = engine.state()
-    resources = of_known_schema(resources_in(state))
+    resources = resources_in(state)
     if not resources:
         raise CommandError(f"the stack {engine.stack} has nothing to back up: its state is empty")
     if state["deployment"].get("pending_operations"):

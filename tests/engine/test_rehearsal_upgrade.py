@@ -11,14 +11,12 @@ from tests.engine.rehearsals import Rehearsals, rehearsals
 
 pytestmark = pytest.mark.nightly
 
-# What the earlier version had otherwise: identities without the tag of their stack, and a shorter record of the local
-# cloud, which refuses members that it does not know.
+# What the earlier version had otherwise: identities without the tag of their stack.
 _EARLIER = {
     "components/azure/managed_identity.py": (
         "tags=identity_tags(settings, args.stack_owner),",
         "tags=dict(settings.tags),",
     ),
-    "identity/clouds.py": ("    proxy_endpoint: str\n", ""),
 }
 
 
