@@ -6,10 +6,9 @@ because the loader in every control-plane pod uses it. Problems are reported wit
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Final
+from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -25,17 +24,7 @@ from identity.credentials.pem import Block
 # The loader's labels of a private key: PKCS#8 (or PKCS#1 under that name), and PKCS#1.
 _KEYS: Final = ("PRIVATE KEY", "RSA PRIVATE KEY")
 
-_DATA: Final = x509.ObjectIdentifier("1.2.840.113549.1.7.1")
 _SHA1: Final = x509.ObjectIdentifier("1.3.14.3.2.26")
-# Where the object identifiers of the password-based encryptions begin (RFC 7292, appendix C; RFC 8018, A.3), as content
-# octets. One octet more tells which it is; its parameters, salt and iterations, follow.
-_PBE: Final = re.compile(rb"\x2a\x86\x48\x86\xf7\x0d\x01(?:\x0c\x01|\x05)[\x01-\x0b]")
-# All key derivations of a file together. OpenSSL writes 2048 for each, Windows 2000, Java up to 100,000 for the MAC and
-# 50,000 for each encryption (`keystore.pkcs12.*` in its java.security); 20 million take seconds.
-_MOST_ITERATIONS: Final = 300_000
-_LARGEST_SHOWN: Final = 10**12
-# From this length on DER writes a length in several octets; salt and iterations are shorter.
-_LONG_FORM: Final = 0x80
 _PBES2: Final = asn1.encode_der(x509.ObjectIdentifier("1.2.840.113549.1.5.13"))
 
 _FIX_PEM: Final = "write the key (PKCS#8 PEM, no password) and its certificate (PEM) one after the other"
@@ -99,29 +88,6 @@ class _Pfx:
     version: int
     content: asn1.TLV
     mac_data: _MacData
-
-
-@asn1.sequence
-class _PbeParameters:
-    """RFC 7292, appendix C."""
-
-    salt: bytes
-    iterations: int
-
-
-@asn1.sequence
-class _ContentInfo:
-    """RFC 5652, section 3."""
-
-    kind: x509.ObjectIdentifier
-    content: Annotated[asn1.TLV, asn1.Explicit(0)]
-
-
-@asn1.sequence
-class _Safe:
-    """An AuthenticatedSafe (RFC 7292, section 4.1) inside of a sequence: only a class can be read, not a list."""
-
-    contents: list[_ContentInfo]
 
 
 def parse(data: bytes) -> KeyMaterial:
@@ -223,16 +189,6 @@ def _from_pkcs12(data: bytes) -> tuple[PrivateKeyTypes, Sequence[x509.Certificat
             "found PKCS#12 with modern algorithms, which the loader in the pods cannot read; "
             f"accepted: SHA-1 MAC and 3DES encryption (`openssl pkcs12 -export -legacy`); better: {_FIX_PEM}"
         )
-    iterations = _iterations(data)
-    if iterations is None:
-        raise UnreadableKeyMaterialError(f"found PKCS#12 that is not written in DER; {_FIX_PEM}")
-    if iterations > _MOST_ITERATIONS:
-        # Python writes no integer of thousands of digits.
-        count = str(iterations) if iterations < _LARGEST_SHOWN else f"more than {_LARGEST_SHOWN}"
-        raise UnreadableKeyMaterialError(
-            f"found PKCS#12 with too many iterations ({count}); accepted: at most {_MOST_ITERATIONS}, because the pod "
-            f"waits while it opens; better: {_FIX_PEM}"
-        )
     bundle = _load_pkcs12(data)
     if bundle is None:
         raise UnreadableKeyMaterialError(f"found PKCS#12 that does not open with an empty password; {_FIX_PEM}")
@@ -265,35 +221,6 @@ def _mac_digest(pfx: bytes) -> x509.ObjectIdentifier | None:
     except ValueError:  # also without an algorithm
         return None
     return digest
-
-
-def _iterations(pfx: bytes) -> int | None:
-    """The iterations of all key derivations that the file asks for in clear; None if they cannot be read.
-
-    Encryptions inside of encrypted content are not seen; no known writer nests them.
-    """
-    try:
-        outer = asn1.decode_der(_Pfx, pfx)
-        counts = [outer.mac_data.iterations or 1]
-        # An octet string in BER may come in pieces, with an identifier divided between two of them.
-        safe = outer.content.parse(_ContentInfo).content.parse(bytes)
-        length = len(safe).to_bytes((len(safe).bit_length() + 7) // 8, "big")
-        header = b"\x30" + (length if len(safe) < _LONG_FORM else bytes([_LONG_FORM + len(length)]) + length)
-        for info in asn1.decode_der(_Safe, header + safe).contents:
-            if info.kind == _DATA:
-                info.content.parse(bytes)
-        for match in _PBE.finditer(pfx):
-            counts.append(_parameters(pfx[match.end() :]).iterations)
-    except ValueError:
-        return None
-    return sum(max(count, 1) for count in counts)
-
-
-def _parameters(text: bytes) -> _PbeParameters:
-    """What `text` begins with; raises ValueError."""
-    if text[:1] != b"\x30" or len(text) < 2 or text[1] >= _LONG_FORM:
-        raise ValueError("no parameters")
-    return asn1.decode_der(_PbeParameters, text[: 2 + text[1]])
 
 
 def _belongs_to(certificate: x509.Certificate, key: RSAPrivateKey) -> bool:

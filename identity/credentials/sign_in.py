@@ -6,12 +6,10 @@ import os
 import re
 import time
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-import msal
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import AzureError
 from azure.identity import CertificateCredential
@@ -73,62 +71,34 @@ def client(
     )
 
 
-class FreshSignIns:
-    """Sign-ins with one credential, each past every cache and over its own connection, without retries.
+def sign_in(
+    authority_host: str,
+    tenant_id: str,
+    client_id: str,
+    pem_bundle: bytes,
+    scope: str,
+    *,
+    timeout_seconds: int = 15,
+    ca_file: str | None = None,
+) -> AccessToken:
+    """One sign-in with a client of its own: past every cache, over its own connection, without retries.
 
-    The key is loaded once, because OpenSSL's check of it is nearly all that a sign-in costs. MSAL sends an assertion
-    for ten minutes, as in each long-running client, and Entra ID checks it each time. After a failure close it and take
-    another: MSAL answers a refused request from memory for a minute (`msal/throttled_http_client.py`).
-
-    `ca_file` has the trusted authorities, by default `ca_bundle`. Raises ValueError as `client`.
+    Each loads the key, 40 ms for 2048 bits, nearly all that a sign-in costs. `ca_file` has the trusted authorities, by
+    default `ca_bundle`. Raises ClientAuthenticationError, also if Entra is not reached in time (`refusal` has the
+    reason), and ValueError as `client`.
     """
-
-    def __init__(
-        self,
-        authority_host: str,
-        tenant_id: str,
-        client_id: str,
-        pem_bundle: bytes,
-        *,
-        timeout_seconds: int = 15,
-        ca_file: str | None = None,
-    ) -> None:
-        self._credential = client(
-            authority_host,
-            tenant_id,
-            client_id,
-            pem_bundle,
-            retry_total=0,
-            connection_timeout=timeout_seconds,
-            read_timeout=timeout_seconds,
-            base_headers={"Connection": "close"},
-            connection_verify=ca_file or ca_bundle(),
-            _cache=_NoTokens(),
-        )
-
-    def sign_in(self, scope: str) -> AccessToken:
-        """A new token.
-
-        Raises ClientAuthenticationError, also if Entra is not reached in time; `refusal` has the reason.
-        """
-        return self._credential.get_token(scope)
-
-    def close(self) -> None:
-        """Release the key."""
-        self._credential.close()
-
-
-class _NoTokens(msal.TokenCache):  # type: ignore[misc, no-any-unimported]  # MSAL has no types
-    """Remembers no token."""
-
-    def add(self, event: Any, now: float | None = None) -> None:
-        """Nothing."""
-
-
-def sign_in(authority_host: str, tenant_id: str, client_id: str, pem_bundle: bytes, scope: str) -> AccessToken:
-    """One sign-in as those of `FreshSignIns`; raises ClientAuthenticationError, and ValueError as `client`."""
-    with closing(FreshSignIns(authority_host, tenant_id, client_id, pem_bundle)) as fresh:
-        return fresh.sign_in(scope)
+    with client(
+        authority_host,
+        tenant_id,
+        client_id,
+        pem_bundle,
+        retry_total=0,
+        connection_timeout=timeout_seconds,
+        read_timeout=timeout_seconds,
+        base_headers={"Connection": "close"},
+        connection_verify=ca_file or ca_bundle(),
+    ) as fresh:
+        return fresh.get_token(scope)
 
 
 def refusal(error: BaseException) -> Refusal:

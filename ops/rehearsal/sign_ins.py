@@ -21,7 +21,7 @@ from azure.core.exceptions import AzureError
 
 from identity.clouds import LocalEnvironment, local_cloud
 from identity.credentials.document import InvalidCredentialError, decode
-from identity.credentials.sign_in import FreshSignIns, refusal
+from identity.credentials.sign_in import refusal, sign_in
 from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
 from identity.outputs import StackOutputs
@@ -108,21 +108,22 @@ class SecretReader:
     def sign_ins(self, of: CredentialMount, value: str) -> Callable[[], object]:
         """A function that signs in with the credential in this value, past every cache, and raises AzureError.
 
-        After a failure use a new one (`FreshSignIns`). Raises `UnreadableError` if the value is not a credential.
+        Raises `UnreadableError` if the value is not a credential.
         """
         try:
             credential = decode(value, object_encoding=of.encoding)
         except InvalidCredentialError as error:
             raise _unreadable(of, error) from None
-        fresh = FreshSignIns(
+        return partial(
+            sign_in,
             credential.authority_host,
             credential.tenant_id,
             credential.client_id,
             credential.key_material.pem(),
+            self._cloud.arm_scope,
             timeout_seconds=_TIMEOUT,
             ca_file=self._local.ca_file,
         )
-        return partial(fresh.sign_in, self._cloud.arm_scope)
 
     @staticmethod
     def _answer(service: str, response: httpx.Response) -> dict[str, Any]:
@@ -151,7 +152,7 @@ class _Pod:
         self._reader = reader
         self._of = of
         self._value = reader.read(of)
-        self._sign_in: Callable[[], object] | None = reader.sign_ins(of, self._value)
+        self._sign_in = reader.sign_ins(of, self._value)
 
     def poll(self) -> None:
         """Mount the value in the vault. One that cannot be read leaves the mount as it is."""
@@ -163,11 +164,8 @@ class _Pod:
     def attempt(self, results: SignIns) -> None:
         """Sign in once and count the result."""
         try:
-            if self._sign_in is None:
-                self._sign_in = self._reader.sign_ins(self._of, self._value)
             self._sign_in()
         except AzureError as error:
-            self._sign_in = None
             results.failed[cause_of(error)] += 1
         else:
             results.worked += 1

@@ -12,7 +12,7 @@ import pytest
 from identity.catalogue import CONTROL_PLANE
 from tests.architecture.source import ROOT, files, nodes, place
 
-ROOMS: Final = ("identity", "plugin", "components", "provider", "ops", "emulated", "localcloud", "__main__")
+ROOMS: Final = ("identity", "plugin", "components", "provider", "ops", "__main__")
 CATALOGUE: Final = ROOT / "identity/catalogue.py"
 SECRET_PROVIDER_CLASSES: Final = tuple(row.secret_provider_class for row in CONTROL_PLANE)
 # `ingress`, `network`, `disk`, `file` and `kms` are words of their own, too: they are looked for in comparisons only.

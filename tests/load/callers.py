@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from azure.core.credentials import AccessToken
 
-from identity.credentials.aio import AsyncMountedCredential
 from identity.credentials.token_credential import MountedCredential
 from tests.load.entra import EntraProcess
 from tests.unit.identity.credentials.watching import PATIENCE, FakeClock
@@ -47,9 +46,9 @@ class Callers:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="caller")
         self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(ThreadPoolExecutor(tasks or 1, thread_name_prefix="task"))
         self._looping = threading.Thread(target=self._loop.run_forever, name="caller's loop")
         self._looping.start()
-        self._shared = AsyncMountedCredential(credential)
 
     @property
     def number(self) -> int:
@@ -73,7 +72,10 @@ class Callers:
         async def ask_all() -> list[Answer]:
             start.wait(PATIENCE)
             numbers = range(self._threads, self.number)
-            asked = (self._shared.get_token(scopes[number % len(scopes)], claims=claims(number)) for number in numbers)
+            get_token = self._credential.get_token
+            asked = (
+                asyncio.to_thread(get_token, scopes[number % len(scopes)], claims=claims(number)) for number in numbers
+            )
             return await asyncio.gather(*asked, return_exceptions=True)
 
         asking = [self._pool.submit(ask, number) for number in range(self._threads)]
@@ -86,7 +88,8 @@ class Callers:
 
     def end(self) -> None:
         """Close the credential, and end the threads."""
-        asyncio.run_coroutine_threadsafe(self._shared.close(), self._loop).result(PATIENCE)
+        self._credential.close()
+        asyncio.run_coroutine_threadsafe(self._loop.shutdown_default_executor(), self._loop).result(PATIENCE)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._looping.join(PATIENCE)
         self._loop.close()

@@ -25,7 +25,6 @@ from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
 from identity.credentials.probe.proof import ProofRequest
 from identity.credentials.probe.server import app
-from identity.credentials.probe.serving import EventServer
 
 _LOG: Final = logging.getLogger("identity.credentials.probe")
 
@@ -81,14 +80,12 @@ def _serve(prober: Prober, metrics: Metrics, address: tuple[str, int], interval:
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: None)
     loop = threading.Thread(target=prober.run, args=(interval,), name="prober", daemon=True)
-    server = EventServer(
-        uvicorn.Config(app(prober, metrics, loop.is_alive), log_config=None, access_log=False, lifespan="off")
-    )
+    config = uvicorn.Config(app(prober, metrics, loop.is_alive), log_config=None, access_log=False, lifespan="off")
     loop.start()
     host, port = listener.getsockname()[:2]
     host = f"[{host}]" if ":" in host else host
     _LOG.info("listening", extra={"fields": {"address": f"{host}:{port}"}})
-    server.run(sockets=[listener])
+    uvicorn.Server(config).run(sockets=[listener])
     prober.stop()
     loop.join(_GRACE_SECONDS)
     _LOG.info("ended")

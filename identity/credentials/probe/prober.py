@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from azure.core.credentials import AccessToken
 from azure.core.exceptions import AzureError
 from azure.identity import CredentialUnavailableError
 
@@ -21,7 +22,7 @@ from identity.credentials.probe.federated_token import FederatedToken
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.proof import ProofRequest
 from identity.credentials.probe.report import ProbeReport, SignInResult
-from identity.credentials.sign_in import FreshSignIns, refusal
+from identity.credentials.sign_in import refusal, sign_in
 from identity.credentials.token_credential import ARM_SCOPE, MountedCredential
 
 _LOG: Final = logging.getLogger(__name__)
@@ -42,7 +43,6 @@ class Prober:
         self._metrics = metrics
         self._mounted: MountedCredential | None = None
         self._token: FederatedToken | None = None
-        self._signing_in: tuple[Credential, FreshSignIns] | None = None
         self._woken = threading.Event()
         self._stopped = False
 
@@ -64,8 +64,7 @@ class Prober:
         self._woken.set()
 
     def close(self) -> None:
-        """Stop watching the file, and release the key."""
-        self._forget_sign_ins()
+        """Stop watching the file."""
         mounted, self._mounted = self._mounted, None
         if mounted:
             mounted.close()
@@ -101,35 +100,14 @@ class Prober:
             self._metrics.refused()
             return ProbeReport(file=file, sign_in=SignInResult(utc_now(), str(error)))
         try:
-            token = self._sign_ins(credential).sign_in(self._call.scope if self._call else ARM_SCOPE)
+            token = _sign_in(credential, self._call.scope if self._call else ARM_SCOPE)
         except AzureError as error:
-            self._forget_sign_ins()
             return ProbeReport(file=file, credential=credential, sign_in=SignInResult(utc_now(), str(refusal(error))))
         signed_in = SignInResult(utc_now(), None)
         if self._call is None:
             return ProbeReport(file=file, credential=credential, sign_in=signed_in, needs_proof=False)
         proof = self._call.make(token.token)
         return ProbeReport(file=file, credential=credential, sign_in=signed_in, proof=proof)
-
-    def _sign_ins(self, credential: Credential | FederatedToken) -> FreshSignIns | FederatedToken:
-        """The sign-ins of the served credential, with its key loaded."""
-        if isinstance(credential, FederatedToken):
-            return credential
-        if self._signing_in is None or self._signing_in[0] is not credential:
-            self._forget_sign_ins()
-            fresh = FreshSignIns(
-                credential.authority_host,
-                credential.tenant_id,
-                credential.client_id,
-                credential.key_material.pem(),
-            )
-            self._signing_in = credential, fresh
-        return self._signing_in[1]
-
-    def _forget_sign_ins(self) -> None:
-        before, self._signing_in = self._signing_in, None
-        if before:
-            before[1].close()
 
     def _load(self, file: Path) -> Credential | FederatedToken:
         if self._source.kind == "token":
@@ -153,3 +131,10 @@ class Prober:
         if is_reload:
             self.reloads += 1
             self._woken.set()
+
+
+def _sign_in(credential: Credential | FederatedToken, scope: str) -> AccessToken:
+    if isinstance(credential, FederatedToken):
+        return credential.sign_in(scope)
+    pem = credential.key_material.pem()
+    return sign_in(credential.authority_host, credential.tenant_id, credential.client_id, pem, scope)

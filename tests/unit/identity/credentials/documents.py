@@ -75,14 +75,3 @@ def pfx(issued: IssuedCertificate, encryption: serialization.KeySerializationEnc
 def legacy_pfx(cipher: pkcs12.PBES) -> serialization.KeySerializationEncryption:
     builder = serialization.PrivateFormat.PKCS12.encryption_builder().key_cert_algorithm(cipher)
     return builder.hmac_hash(hashes.SHA1()).build(b"password")  # noqa: S303
-
-
-def with_mac_iterations(count: int) -> bytes:
-    """The vector's file with another count behind its MAC, which nobody could have computed in time."""
-    encoded = count.to_bytes((count.bit_length() + 8) // 8, "big", signed=True)
-    added = len(encoded) - 2
-    assert PFX.endswith(b"\x02\x02\x08\x00")
-    body = PFX[4:-4] + bytes([2, len(encoded)]) + encoded
-    mac = PFX.rindex(b"\x30\x31\x30\x21") - 4
-    body = body[: mac + 1] + bytes([body[mac + 1] + added]) + body[mac + 2 :]
-    return b"\x30\x82" + len(body).to_bytes(2, "big") + body

@@ -9,8 +9,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
@@ -177,31 +175,6 @@ class TestLoop:
             assert not prober.prove().is_ready
             assert 'idstack_sign_ins_total{result="ok"} 1.0' in metrics.render().decode()
             assert 'idstack_sign_ins_total{result="failed"} 1.0' in metrics.render().decode()
-        finally:
-            prober.close()
-
-    def test_the_key_is_loaded_once_for_all_rounds_of_a_credential(
-        self, known: Entra, mount: CsiMount, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        loaded: list[bytes] = []
-        load = serialization.load_pem_private_key
-
-        def counted(data: bytes, *arguments: Any, **options: Any) -> PrivateKeyTypes:
-            loaded.append(data)
-            return load(data, *arguments, **options)
-
-        prober = Prober(CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(known)), Metrics())
-        try:
-            assert prober.prove().is_ready
-            monkeypatch.setattr(serialization, "load_pem_private_key", counted)
-            assert [prober.prove().is_ready for _ in range(3)] == [True] * 3
-            assert loaded == []
-            assert known.attempts == 4, "each round signs in"
-            assert set(known.connections) == {"close"}, "over a connection of its own"
-
-            known.refusals.append("AADSTS50196: The server terminated an operation.")
-            assert [prober.prove().is_ready for _ in range(2)] == [False, True], "no failure is remembered"
-            assert loaded, "the next sign-in begins again"
         finally:
             prober.close()
 

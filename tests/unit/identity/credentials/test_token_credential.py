@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from azure.core import PipelineClient
@@ -171,3 +173,15 @@ class TestClose:
         closing.join(PATIENCE)
         assert not closing.is_alive()
         assert clients.open == 0
+
+
+def test_a_client_runs_in_a_thread_beside_an_event_loop(served: MountedCredential, entra: Entra) -> None:
+    """As `docs/reference/loader.md` shows it."""
+    options: dict[str, Any] = {"connection_verify": str(entra.ca_file), "verify_challenge_resource": False}
+
+    async def listed() -> list[Any]:
+        with SecretClient(entra.url, served, **options) as vault:
+            return await asyncio.to_thread(lambda: list(vault.list_properties_of_secrets()))
+
+    assert asyncio.run(listed()) == []
+    assert "https://vault.azure.net/.default" in entra.assertions[-1]["scope"].split()

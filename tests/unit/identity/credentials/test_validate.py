@@ -18,7 +18,6 @@ from tests.unit.identity.credentials.documents import (
     DAY,
     PEM,
     PFX,
-    VECTORS,
     certificate_of,
     changed,
     key_of,
@@ -28,7 +27,6 @@ from tests.unit.identity.credentials.documents import (
     pfx,
     problems,
     signed_by,
-    with_mac_iterations,
     with_secret,
 )
 from tests.unit.identity.credentials.world import CLIENT, TENANT, certificate, document
@@ -259,59 +257,6 @@ class TestKeyMaterial:
             "client_secret: found an RSA key of 1024 bits; accepted: 2048 or more; issue a new certificate",
         )
         decode(with_secret(issued, bundle))
-
-
-def derivations(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Notes each try to open a PKCS#12 file."""
-    tried: list[object] = []
-    monkeypatch.setattr(pkcs12, "load_key_and_certificates", lambda *arguments: tried.append(arguments))
-    return tried
-
-
-class TestIterations:
-    """PKCS#12 that would take a long time to open is refused before it is tried."""
-
-    @pytest.mark.parametrize(
-        ("count", "found"),
-        [
-            (300_000, "304096"),
-            (20_000_000, "20004096"),
-            (2**63, "more than 1000000000000"),
-            (2**400, "more than 1000000000000"),
-        ],
-    )
-    def test_of_the_mac(
-        self, issued: IssuedCertificate, monkeypatch: pytest.MonkeyPatch, count: int, found: str
-    ) -> None:
-        tried = derivations(monkeypatch)
-        (problem,) = problems(with_secret(issued, with_mac_iterations(count)))
-        assert problem.startswith(
-            f"client_secret: found PKCS#12 with too many iterations ({found}); accepted: at most 300000"
-        )
-        assert tried == []
-
-    def test_of_the_encryptions_too(self, issued: IssuedCertificate, monkeypatch: pytest.MonkeyPatch) -> None:
-        tried = derivations(monkeypatch)
-        (problem,) = problems(with_secret(issued, (VECTORS / "many-iterations.p12").read_bytes()))
-        assert problem.startswith(
-            "client_secret: found PKCS#12 with too many iterations (303000); accepted: at most 300000"
-        )
-        assert tried == []
-
-    def test_of_javas_files_are_few_enough(self, issued: IssuedCertificate, monkeypatch: pytest.MonkeyPatch) -> None:
-        tried = derivations(monkeypatch)
-        with pytest.raises(InvalidCredentialError):
-            decode(with_secret(issued, with_mac_iterations(200_000)))
-        assert tried
-
-    def test_that_cannot_be_read_are_refused(self, issued: IssuedCertificate, monkeypatch: pytest.MonkeyPatch) -> None:
-        tried = derivations(monkeypatch)
-        pbe = PFX.index(b"\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x01\x03\x30\x0e")
-        for place in (10, 11, 12):  # tag and length of the parameters, tag of the salt
-            damaged = PFX[: pbe + place] + b"\xff" + PFX[pbe + place + 1 :]
-            (problem,) = problems(with_secret(issued, damaged))
-            assert problem.startswith("client_secret: found PKCS#12 that is not written in DER; ")
-        assert tried == []
 
 
 @pytest.mark.parametrize(

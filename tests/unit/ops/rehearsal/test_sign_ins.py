@@ -111,19 +111,6 @@ def test_a_vault_that_cannot_be_read_leaves_the_mount_as_it_is() -> None:
     assert results[0].failed.total() == 0
 
 
-def test_a_key_is_loaded_once_and_again_after_each_refusal() -> None:
-    fake = FakeReader()
-
-    with signing_in(fake.reader, [credential("hc1", "kms")]):
-        fake.wait(lambda: len(fake.seen) >= 5)
-        assert fake.loaded == ["hc1-kms"]
-        fake.refused.add("hc1-kms")
-        refused = len(fake.seen)
-        fake.wait(lambda: len(fake.seen) > refused + 3)
-
-    assert len(fake.loaded) >= 3
-
-
 def test_a_new_version_of_the_secret_is_used_once_the_vault_has_it() -> None:
     fake = FakeReader()
 
