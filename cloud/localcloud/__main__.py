@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from localcloud.apiserver.apply import NotAppliedError
-from localcloud.apiserver.binaries import NotBuiltError
+from localcloud.apiserver.commands import NotBuiltError
 from localcloud.core import processes
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.cluster import ClusterKind, ClusterKindConflictError
@@ -357,8 +357,8 @@ def recover(
     resource: Annotated[str, typer.Argument(help="ARM id of a soft-deleted vault, or of a secret.")],
 ) -> None:
     """Recover a soft-deleted vault or secret, as `az keyvault recover` and `az keyvault secret recover` do."""
-    from localcloud.azure.keyvault.recovery import NotDeletedError
-    from localcloud.azure.keyvault.recovery import recover as recover_resource
+    from localcloud.azure.keyvault.api import NotDeletedError
+    from localcloud.azure.keyvault.api import recover as recover_resource
     from localcloud.runtime.environment import prepare
 
     with closing(prepare(context.obj)) as prepared:

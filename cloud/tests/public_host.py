@@ -16,7 +16,7 @@ import httpx
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from localcloud.azure.shared.asked_cloud import AtPublicNames
+from localcloud.azure.shared.http import AtPublicNames
 from localcloud.core.public_names import SERVICES, named
 from localcloud.core.serving import ServiceServer
 from localcloud.core.tls import ensure_certificate

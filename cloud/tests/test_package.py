@@ -17,8 +17,7 @@ from typing import Any, Final
 import pytest
 from packaging.requirements import Requirement
 
-from localcloud.azure.shared.held import HeldAnswer, HeldDelivery, HeldFaults, HeldReplication
-from localcloud.azure.shared.matching import OPERATIONS, Match
+from localcloud.azure.shared.held import OPERATIONS, HeldAnswer, HeldDelivery, HeldFaults, HeldReplication, Match
 from localcloud.runtime.seed_file import Seed
 from tests.clients import install
 from tests.coverage.tables import code, codes, matches

@@ -19,7 +19,7 @@ from emulated.azure_native.projection import API_VERSION
 from emulated.azure_native.rows import SCOPES, ResourceRow
 from emulated.azure_native.session import ArmSession, OpenSession
 from emulated.client import RefusalError
-from emulated.secret_marks import mark_secrets
+from emulated.sdk_types import mark_secrets
 from plugin import (
     UNKNOWN,
     Checked,

@@ -7,11 +7,9 @@ from functools import partial
 from importlib import metadata
 from typing import Final
 
-from emulated.azuread.application import ApplicationResource
-from emulated.azuread.application_certificate import ApplicationCertificateResource
+from emulated.azuread.application import ApplicationCertificateResource, ApplicationResource, ServicePrincipalResource
 from emulated.azuread.graph import RETRY, GraphClient
 from emulated.azuread.resource import GraphSession, OpenSession, OwnedResource
-from emulated.azuread.service_principal import ServicePrincipalResource
 from emulated.client import DeployerCredential, RestClient
 from emulated.settings import AzureProviderSettings, check_settings, not_emulated
 from plugin import Checked, PluginError, Props, Provider, Resource, unwrap

@@ -11,7 +11,7 @@ from emulated import sdk_types
 from emulated.azuread.graph import GraphClient
 from emulated.azuread.schema import DEFAULTS, Schema
 from emulated.client import RefusalError
-from emulated.secret_marks import mark_secrets
+from emulated.sdk_types import mark_secrets
 from plugin import Checked, CheckFailure, Created, Diff, PluginError, Props, ReadResult, Resource
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import httpx
 
 from emulated.kubernetes import inputs as objects
 from emulated.kubernetes.client import Api, Collection
-from emulated.kubernetes.difference import difference
+from emulated.kubernetes.inputs import AUTONAMED, SKIP_AWAIT, TIMEOUT
 from emulated.kubernetes.settings import KubernetesProviderSettings
-from emulated.kubernetes.waiting import AwaitError, wait_until_gone, wait_until_ready
 from localcloud.kubernetes.calls import ApiError, Object
 from plugin import (
     Checked,
@@ -21,13 +22,216 @@ from plugin import (
     InitializationError,
     PluginError,
     PluginInterruptedError,
+    PropertyChange,
     Props,
     ReadResult,
     Resource,
     contains_unknown,
+    diff_properties,
+    interruptible,
     pause,
     unwrap,
 )
+
+# Which fields of which kind replace the object when they change.
+#
+# Source: the table `forceNew` of pulumi/pulumi-kubernetes `provider/pkg/provider/diff.go` (v4.32), without the API
+# versions that Kubernetes has removed. `[*]` is any index. A field includes everything below it.
+
+
+EVERY_KIND: Final = ("metadata.name", "metadata.namespace")
+
+_CONTAINER: Final = (
+    "args command env image imagePullPolicy lifecycle livenessProbe ports readinessProbe resources securityContext "
+    "stdin stdinOnce terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir"
+)
+_POD: Final = (
+    "affinity automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks hostAliases hostIPC hostNetwork "
+    "hostPID hostname imagePullSecrets nodeName nodeSelector overhead preemptionPolicy priority priorityClassName "
+    "readinessGates restartPolicy runtimeClassName schedulerName securityContext serviceAccount serviceAccountName "
+    "shareProcessNamespace subdomain terminationGracePeriodSeconds volumes"
+)
+_PERSISTENT_VOLUME: Final = (
+    "awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc flexVolume flocker gcePersistentDisk glusterfs "
+    "hostPath iscsi local nfs photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume"
+)
+
+
+def _of(parent: str, names: str) -> tuple[str, ...]:
+    """Fields of `parent`; `names` are put apart by spaces."""
+    return tuple(f"{parent}.{name}" for name in names.split())
+
+
+_RBAC: Final = "rbac.authorization.k8s.io/v1"
+_BY_KIND: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("apps/v1", "DaemonSet"): ("spec.selector",),
+    ("apps/v1", "Deployment"): ("spec.selector",),
+    ("apps/v1", "StatefulSet"): _of(
+        "spec", "podManagementPolicy revisionHistoryLimit selector serviceName volumeClaimTemplates"
+    ),
+    ("batch/v1", "Job"): _of("spec", "completions parallelism selector template"),
+    (_RBAC, "ClusterRoleBinding"): ("roleRef",),
+    (_RBAC, "RoleBinding"): ("roleRef",),
+    ("storage.k8s.io/v1", "StorageClass"): ("parameters", "provisioner"),
+    ("v1", "PersistentVolume"): _of("spec", _PERSISTENT_VOLUME),
+    ("v1", "PersistentVolumeClaim"): _of("spec", "accessModes selector storageClassName volumeName"),
+    ("v1", "Pod"): (
+        *_of("spec", _POD),
+        *_of("spec.containers[*]", _CONTAINER),
+        *_of("spec.initContainers[*]", _CONTAINER),
+    ),
+    ("v1", "ResourceQuota"): ("spec.scopes",),
+    ("v1", "Service"): ("spec.clusterIP",),
+}
+
+
+def replacing_fields(
+    document: Mapping[str, Any], *, is_secret_mutable: bool, is_config_map_mutable: bool
+) -> tuple[str, ...]:
+    """The fields of this object that replace it; data of Secrets and ConfigMaps only unless it may change in place."""
+    kind = (document.get("apiVersion", ""), document.get("kind", ""))
+    is_immutable = document.get("immutable") is True
+    fields: tuple[str, ...]
+    if kind == ("v1", "Secret"):
+        fields = ("type",) if is_secret_mutable and not is_immutable else ("type", "stringData", "data")
+    elif kind == ("v1", "ConfigMap"):
+        fields = () if is_config_map_mutable and not is_immutable else ("binaryData", "data")
+    else:
+        fields = _BY_KIND.get(kind, ())
+    return (*EVERY_KIND, *fields)
+
+
+# Which changes there are, and which of them replace the object (pulumi-kubernetes `provider/pkg/provider/diff.go`).
+
+
+_INDEX: Final = re.compile(r"\[\d+\]")
+
+
+def difference(old: Props, new: Props, *, is_secret_mutable: bool, is_config_map_mutable: bool) -> Diff:
+    """The diff between two sets of normalised inputs.
+
+    A replacement that keeps the name deletes first, unless the name is a generated one. As the real one does, it calls
+    a deletion alone one of inputs, and gives paths without the names of the properties (`addPatchValueToDiff`).
+    """
+    plain = unwrap(new)
+    replacing = replacing_fields(
+        plain, is_secret_mutable=is_secret_mutable, is_config_map_mutable=is_config_map_mutable
+    )
+    changes = {
+        path: replace(change, replace=_replaces(path, change, replacing), input=change.kind == "delete")
+        for path, change in diff_properties(old, new).items()
+    }
+    before, after = unwrap(old).get("metadata", {}), plain["metadata"]
+    is_autonamed = (after.get("annotations") or {}).get(AUTONAMED) == "true"
+    keeps_name = all(before.get(key) == after.get(key) for key in ("name", "namespace"))
+    is_replaced = any(change.replace for change in changes.values())
+    return Diff(changes, delete_before_replace=is_replaced and keeps_name and not is_autonamed, has_names=False)
+
+
+def _replaces(path: str, change: PropertyChange, places: Iterable[str]) -> bool:
+    """Whether the change is one of a replacing field, of a part of one, or adds an object that has one."""
+    shapes = {path, _INDEX.sub("[*]", path)}
+    return any(
+        _lies_under(shape, place) or (change.kind == "add" and _lies_under(place, shape))
+        for shape in shapes
+        for place in places
+    )
+
+
+def _lies_under(path: str, place: str) -> bool:
+    return path == place or path.startswith((f"{place}.", f"{place}["))
+
+
+# Waiting until a Deployment is ready, and until a deleted object is gone (pulumi-kubernetes `provider/pkg/await`).
+
+
+_TIMEOUT: Final = 600.0
+# A watch is reopened after this many seconds, in case its connection died.
+_LONGEST_WATCH: Final = 30.0
+
+
+class AwaitError(Exception):
+    """An object was written but is not ready in time; `live` is its last state, `reasons` explain why."""
+
+    def __init__(self, live: Object, reasons: list[str]) -> None:
+        super().__init__(f"'{live['metadata']['name']}' timed out waiting to be Ready")
+        self.live = live
+        self.reasons = reasons
+
+
+def wait_until_ready(api: Api, collection: Collection, live: Object) -> Object:
+    """The object once it is ready; only Deployments are waited for, and not those annotated to be skipped."""
+    annotations = live["metadata"].get("annotations", {})
+    if live["kind"] != "Deployment" or annotations.get(SKIP_AWAIT) == "true":
+        return live
+    deadline = time.monotonic() + float(annotations.get(TIMEOUT, _TIMEOUT))
+    while not is_ready(live):
+        if (left := deadline - time.monotonic()) <= 0:
+            raise AwaitError(live, _reasons(api, live))
+        _await_change(api, collection, live, left)
+        current = api.get(collection, live["metadata"]["namespace"], live["metadata"]["name"])
+        if current is None:
+            raise AwaitError(live, ["the Deployment was deleted while it was waited for"])
+        live = current
+    return live
+
+
+def wait_until_gone(api: Api, collection: Collection, live: Object) -> None:
+    """Wait until the object with this uid is deleted; raises `AwaitError` if it stays."""
+    metadata = live["metadata"]
+    deadline = time.monotonic() + float(metadata.get("annotations", {}).get(TIMEOUT, _TIMEOUT))
+    while (current := api.get(collection, metadata.get("namespace"), metadata["name"])) is not None:
+        if current["metadata"]["uid"] != metadata["uid"]:
+            return
+        if (left := deadline - time.monotonic()) <= 0:
+            raise AwaitError(current, [f"finalizers {current['metadata'].get('finalizers', [])} hold it"])
+        _await_change(api, collection, current, left)
+
+
+def _await_change(api: Api, collection: Collection, live: Object, left: float) -> None:
+    interruptible(lambda: api.await_change(collection, live, min(left, _LONGEST_WATCH)))
+
+
+def is_ready(deployment: Object) -> bool:
+    """Whether the newest generation is rolled out and available."""
+    status: dict[str, Any] = deployment.get("status", {})
+    wanted = deployment["spec"].get("replicas", 1)
+    conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
+    progressing = conditions.get("Progressing", {})
+    return bool(
+        status.get("observedGeneration", 0) >= deployment["metadata"]["generation"]
+        and status.get("updatedReplicas", 0) == status.get("replicas", 0) == wanted
+        and status.get("readyReplicas", 0) >= wanted
+        and progressing.get("status") == "True"
+        and progressing.get("reason") == "NewReplicaSetAvailable"
+        and conditions.get("Available", {}).get("status") == "True"
+    )
+
+
+def _reasons(api: Api, deployment: Object) -> list[str]:
+    """The Deployment's own conditions, then the states and events of its pods."""
+    conditions = deployment.get("status", {}).get("conditions", [])
+    reasons = [
+        f"[{condition['reason']}] {condition['message']}" for condition in conditions if condition["status"] != "True"
+    ]
+    reasons.append("Minimum number of live Pods was not attained")
+    namespace = deployment["metadata"]["namespace"]
+    pods, events = api.collection("v1", "Pod"), api.collection("v1", "Event")
+    if pods is None or events is None:
+        return reasons
+    labels = deployment["spec"]["selector"].get("matchLabels", {})
+    selector = ",".join(f"{key}={value}" for key, value in labels.items())
+    for pod in api.list(pods, namespace, {"labelSelector": selector}):
+        name = pod["metadata"]["name"]
+        for status in pod.get("status", {}).get("containerStatuses", []):
+            if waiting := status.get("state", {}).get("waiting"):
+                reasons.append(
+                    f"[Pod {name}]: {status['name']}: [{waiting['reason']}] {waiting.get('message', '')}".rstrip()
+                )
+        for event in api.list(events, namespace, {"fieldSelector": f"involvedObject.name={name},type=Warning"}):
+            reasons.append(f"[Pod {name}]: [{event['reason']}] {event['message']}")
+    return reasons
+
 
 # A create is tried again while its kind or namespace is missing: five times, with these pauses in seconds.
 _PAUSES: Final = (1, 2, 4, 8, 16)

@@ -8,7 +8,7 @@ from localcloud.azure.authorization import Authorization
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.held import FaultHolder
 from localcloud.azure.tenant.directory import Directory
-from localcloud.azure.tenant.people import People
+from localcloud.azure.tenant.objects import People
 from localcloud.azure.tenant.tokens import Tokens
 from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from localcloud.core.store import Store

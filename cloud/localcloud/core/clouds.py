@@ -14,7 +14,19 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from localcloud.core.validation import problems
+# What pydantic finds, in the words of a file that a person wrote.
+
+
+def problems(error: ValidationError) -> list[str]:
+    """One line for each problem: `vaults[0].name: Field required`."""
+    return [f"{place(problem['loc'])}: {problem['msg']}" for problem in error.errors(include_url=False)]
+
+
+def place(parts: tuple[str | int, ...]) -> str:
+    """`resources[3].name`; the whole file for no parts."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return text.removeprefix(".") or "the file"
+
 
 # Reserved for the local cloud: no Entra tenant has this id.
 LOCAL_TENANT_ID: Final = "10ca1000-0000-4000-8000-000000000001"

@@ -10,11 +10,22 @@ import json
 import os
 import select
 import signal
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from localcloud.core.files import opened
+
+# The pauses between tries of something that failed.
+
+
+def growing_pauses(first: float, longest: float) -> Iterator[float]:
+    """Seconds before each next try: `first`, then twice the one before, at most `longest`."""
+    while True:
+        yield first
+        first = min(first * 2, longest)
+
 
 _START_TIME = 19  # proc_pid_stat(5), field 22, counted from the state that follows the command's name
 _KILLED_WITHIN = 5.0

@@ -13,14 +13,43 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final, TypeVar
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from pydantic import BeforeValidator, ConfigDict, PlainSerializer, TypeAdapter
+from pydantic.alias_generators import to_camel
 
 from localcloud.core import files
 from localcloud.core.store_errors import StoreDamagedError, in_words
+
+# Dataclasses as documents of the store: members in camel case, dates as text, bytes as base64.
+
+
+_Entry = TypeVar("_Entry")
+
+STORED: Final = ConfigDict(alias_generator=to_camel)
+"""The `__pydantic_config__` of each dataclass; those derived from it have it, too."""
+StoredBytes = Annotated[
+    bytes, BeforeValidator(base64.b64decode), PlainSerializer(lambda raw: base64.b64encode(raw).decode())
+]
+"""The type of a member with bytes."""
+_adapter: Final[Callable[[type], TypeAdapter[Any]]] = cache(TypeAdapter)
+
+
+def to_document(entry: object) -> Document:
+    """The stored form of a dataclass."""
+    document: Document = _adapter(type(entry)).dump_python(entry, mode="json", by_alias=True)
+    return document
+
+
+def from_document(cls: type[_Entry], document: Document) -> _Entry:
+    """The inverse of `to_document`; a member that the document lacks has its default."""
+    entry: _Entry = _adapter(cls).validate_python(document)
+    return entry
+
 
 Document = dict[str, Any]
 """A JSON object."""

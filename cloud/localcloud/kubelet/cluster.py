@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import httpx
 
 from localcloud.kubelet.client import (
     CONFIG_MAPS,
@@ -15,8 +20,94 @@ from localcloud.kubelet.client import (
     ApiClient,
     ApiResource,
 )
-from localcloud.kubelet.reflector import Key, Reflector
-from localcloud.kubernetes.calls import Object
+from localcloud.kubernetes.calls import ApiError, Object
+
+# A local copy of one collection, kept up to date by list and watch (client-go's reflector, without its queue).
+
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+# Between attempts while the API server does not answer, in seconds.
+_RETRY: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class Reflector:
+    """All objects of a collection; calls `changed` with the key of each object that changed."""
+
+    def __init__(self, client: ApiClient, resource: ApiResource, changed: Callable[[Key], None]) -> None:
+        self._client = client
+        self._resource = resource
+        self._changed = changed
+        self._objects: dict[Key, Object] = {}
+        self._version = 0
+        self.synced = asyncio.Event()
+
+    @property
+    def objects(self) -> Mapping[Key, Object]:
+        """The copy; empty until `synced` is set."""
+        return MappingProxyType(self._objects)
+
+    def remember(self, document: Object) -> None:
+        """Add an object that this process has just written, without waiting for the watch.
+
+        Nothing happens if the watch is ahead: it has delivered this write and later ones.
+        """
+        if _version(document) > self._version:
+            self._objects[key_of(document)] = document
+            self._changed(key_of(document))
+
+    def forget(self, key: Key) -> None:
+        """Remove an object that this process has just deleted."""
+        if self._objects.pop(key, None) is not None:
+            self._changed(key)
+
+    async def run(self) -> None:
+        """Follow the collection until cancelled."""
+        while True:
+            try:
+                await self._list()
+                while True:
+                    await self._follow()
+            except (ApiError, httpx.HTTPError) as error:
+                # 410: too far behind, list again. 404: a custom kind that the server does not have (yet).
+                if not isinstance(error, ApiError) or error.code not in {410, 404}:
+                    _log.warning("watching %s: %s", self._resource.plural, error or type(error).__name__)
+                await asyncio.sleep(_RETRY)
+
+    async def _list(self) -> None:
+        items, version = await self._client.list(self._resource)
+        objects = {key_of(item): item for item in items}
+        differing = {key for key in {*objects, *self._objects} if objects.get(key) != self._objects.get(key)}
+        self._objects = objects
+        self._version = int(version)
+        self.synced.set()
+        for key in differing:
+            self._changed(key)
+
+    async def _follow(self) -> None:
+        async for type_, document in self._client.watch(self._resource, str(self._version)):
+            key = key_of(document)
+            self._version = _version(document)
+            if key in self._objects and self._version < _version(self._objects[key]):
+                continue  # the echo of an earlier write than the one remembered
+            if type_ == "DELETED":
+                self._objects.pop(key, None)
+            else:
+                self._objects[key] = document
+            self._changed(key)
+
+
+def _version(document: Object) -> int:
+    return int(document["metadata"]["resourceVersion"])
+
+
+def key_of(document: Object) -> Key:
+    """The key of an object in a namespace."""
+    return document["metadata"]["namespace"], document["metadata"]["name"]
+
 
 Changed = Callable[[ApiResource, Key], None]
 

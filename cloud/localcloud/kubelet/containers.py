@@ -3,22 +3,200 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import ctypes
+import os
+import signal
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 
-from localcloud.core import clock, pauses
-from localcloud.kubelet import commands, probes
+from localcloud.core import clock, processes
+from localcloud.core.processes import RecordedProcess, record
+from localcloud.kubelet import commands
 from localcloud.kubelet.azure_provider import AzureProvider
 from localcloud.kubelet.cluster import ClusterCache
 from localcloud.kubelet.events import EventRecorder
-from localcloud.kubelet.http_get import HttpGetter
+from localcloud.kubelet.http_get import HttpGet, HttpGetter, NoAnswerError
 from localcloud.kubelet.intervals import Intervals
-from localcloud.kubelet.processes import ContainerProcess
 from localcloud.kubernetes.calls import ApiError, Object
+
+# readinessProbe and livenessProbe by httpGet.
+
+
+# Until a container is ready for the first time its readiness is probed this often, in seconds: a process that starts
+# within a second should not be reported ready after a period of 10 s.
+_EAGER_PERIOD: Final = 0.5
+
+
+@dataclass(frozen=True)
+class HttpProbe:
+    """One probe of a container; times in seconds, defaults as the API server's."""
+
+    url: str
+    headers: dict[str, str]
+    delay: float
+    period: float
+    timeout: float
+    successes: int
+    failures: int
+
+    @classmethod
+    def of(cls, pod: Object, container: dict[str, Any], name: str) -> HttpProbe | None:
+        """The container's probe called `name`, None if it has none."""
+        if (spec := container.get(name)) is None:
+            return None
+        request = spec["httpGet"]
+        host = request.get("host") or pod["status"]["podIP"]
+        port = _port(container, request["port"])
+        return cls(
+            url=f"{request.get('scheme', 'HTTP').lower()}://{host}:{port}{request.get('path', '/')}",
+            headers={header["name"]: header["value"] for header in request.get("httpHeaders", [])},
+            delay=spec.get("initialDelaySeconds", 0),
+            period=spec.get("periodSeconds", 10),
+            timeout=spec.get("timeoutSeconds", 1),
+            successes=spec.get("successThreshold", 1),
+            failures=spec.get("failureThreshold", 3),
+        )
+
+    async def run(self, http: HttpGetter, decided: Callable[[bool, str], None], *, eager: bool = False) -> None:
+        """Probe until cancelled; `decided` is called with each result whose threshold was reached, and the failure.
+
+        An eager probe runs more often until its first success.
+        """
+        await asyncio.sleep(self.delay)
+        good = bad = 0
+        while True:
+            problem = await self._problem(http)
+            good, bad = (good + 1, 0) if problem is None else (0, bad + 1)
+            if good == self.successes:
+                decided(True, "")
+            if problem is not None and bad == self.failures:
+                decided(False, problem)
+            eager = eager and problem is not None
+            await asyncio.sleep(min(self.period, _EAGER_PERIOD) if eager else self.period)
+
+    async def _problem(self, http: HttpGetter) -> str | None:
+        try:
+            status = await http.status(self._request, self.timeout)
+        except NoAnswerError as error:
+            return f'Get "{self.url}": {error}'
+        return None if 200 <= status < 400 else f"HTTP probe failed with statuscode: {status}"
+
+    @cached_property
+    def _request(self) -> HttpGet:
+        return HttpGet.of(self.url, self.headers)
+
+
+def problem_of(container: dict[str, Any]) -> str | None:
+    """Why a probe of the container cannot run here, None if each can."""
+    for name in ("readinessProbe", "livenessProbe", "startupProbe"):
+        probe = container.get(name)
+        if probe is not None and (name == "startupProbe" or "httpGet" not in probe):
+            return f"{name}: the local kubelet probes by httpGet in readinessProbe and livenessProbe only"
+        if probe is not None and _port(container, probe["httpGet"]["port"]) is None:
+            return f"{name}: the container has no port named {probe['httpGet']['port']}"
+    return None
+
+
+def _port(container: dict[str, Any], port: int | str) -> int | None:
+    """A port by its number, or by a name that the container declares; None for another name."""
+    if isinstance(port, int) or port.isdecimal():
+        return int(port)
+    ports: dict[str, int] = {port.get("name", ""): port["containerPort"] for port in container.get("ports", [])}
+    return ports.get(port)
+
+
+# A container as a process group on this machine.
+
+
+_PR_SET_PDEATHSIG: Final = 1
+_libc: Final = ctypes.CDLL(None, use_errno=True)
+# How much of a container's last output a termination message holds (kubelet: 2048 bytes of the log's end).
+_MESSAGE_BYTES: Final = 2048
+
+
+class ContainerProcess:
+    """A running command, in a session and process group of its own, its output in a file."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path, recorded: RecordedProcess | None) -> None:
+        self._process = process
+        self._log = log
+        self._recorded = recorded
+        self._is_over = False
+
+    @classmethod
+    async def start(
+        cls, arguments: Sequence[str], environment: Mapping[str, str], *, cwd: Path, log: Path, pids: Path, name: str
+    ) -> ContainerProcess:
+        """Start a command, recorded as `probe-<name>` in `pids`; raises OSError if there is no such program.
+
+        The record lets the local cloud's `stop` end the group even if the kubelet died.
+        """
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            process = await asyncio.create_subprocess_exec(
+                *arguments,
+                env=dict(environment),
+                cwd=cwd,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_end_with_parent,
+            )
+        recorded: RecordedProcess | None = None
+        with suppress(ProcessLookupError):
+            recorded = record(pids, f"probe-{name}", process.pid)
+        return cls(process, log, recorded)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def wait(self) -> int:
+        """Wait for the command, then end its remaining processes; returns the exit code, 128 + signal if signalled."""
+        code = await self._process.wait()
+        self._ended()
+        return code if code >= 0 else 128 - code
+
+    async def stop(self, grace: float) -> None:
+        """End the group: SIGTERM, and SIGKILL after `grace` seconds."""
+        if self._is_over:
+            return  # the id may belong to another process by now
+        self._signal(signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                await self._process.wait()
+        self._signal(signal.SIGKILL)
+        await self._process.wait()
+        self._ended()
+
+    def last_output(self) -> str:
+        """The last 2,048 bytes of the output, for a termination message."""
+        with self._log.open("rb") as log:
+            log.seek(max(0, self._log.stat().st_size - _MESSAGE_BYTES))
+            return log.read().decode(errors="replace").strip()
+
+    def _ended(self) -> None:
+        self._signal(signal.SIGKILL)  # remaining processes of its group
+        self._is_over = True
+        if self._recorded is not None:
+            self._recorded.file.unlink(missing_ok=True)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+
+def _end_with_parent() -> None:
+    # A killed kubelet cannot stop its containers; the kernel does it then.
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
 
 # The longest grace period of a container, in seconds, whatever its terminationGracePeriodSeconds: nothing here drains
 # connections, and `stop` gives the kubelet itself ten.
@@ -93,13 +271,13 @@ class Container:
 
     async def run(self) -> None:
         """Start the container, and restart it as its restart policy says."""
-        waits = pauses.growing(*self._node.intervals.restart)
+        waits = processes.growing_pauses(*self._node.intervals.restart)
         while True:
             try:
                 started = asyncio.get_running_loop().time()
                 code = await self._run_once()
                 if asyncio.get_running_loop().time() - started >= self._node.intervals.steady:
-                    waits = pauses.growing(*self._node.intervals.restart)
+                    waits = processes.growing_pauses(*self._node.intervals.restart)
                 if not self._restarts_after(code):
                     return
                 self.status.restarts += 1
@@ -116,7 +294,7 @@ class Container:
             await asyncio.sleep(next(waits))
 
     async def _run_once(self) -> int:
-        if problem := probes.problem_of(self._spec):
+        if problem := problem_of(self._spec):
             raise commands.ConfigError(problem)
         node = self._node
         command = await commands.build(self._pod, self._spec, self._tree, node.machine, node.cluster)
@@ -159,9 +337,9 @@ class Container:
 
     def _probes(self, process: ContainerProcess) -> list[Coroutine[Any, Any, None]]:
         loops: list[Coroutine[Any, Any, None]] = []
-        if probe := probes.HttpProbe.of(self._pod, self._spec, "readinessProbe"):
+        if probe := HttpProbe.of(self._pod, self._spec, "readinessProbe"):
             loops.append(probe.run(self._node.http, self._readiness, eager=True))
-        if probe := probes.HttpProbe.of(self._pod, self._spec, "livenessProbe"):
+        if probe := HttpProbe.of(self._pod, self._spec, "livenessProbe"):
             loops.append(self._live(probe, process))
         return loops
 
@@ -169,7 +347,7 @@ class Container:
         self.status.is_ready = is_ready
         self._changed()
 
-    async def _live(self, probe: probes.HttpProbe, process: ContainerProcess) -> None:
+    async def _live(self, probe: HttpProbe, process: ContainerProcess) -> None:
         failed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         def decided(is_alive: bool, problem: str) -> None:

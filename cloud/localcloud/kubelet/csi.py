@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from localcloud.kubelet.azure_provider import AzureProvider, MountedObject
+from localcloud.kubelet.azure_provider import AzureProvider, MountedObject, ProviderError
 from localcloud.kubelet.client import POD_STATUSES, ApiClient
 from localcloud.kubelet.cluster import ClusterCache
-from localcloud.kubelet.vault_objects import ProviderError
 from localcloud.kubernetes.calls import ApiError, Object
 
 DRIVER: Final = "secrets-store.csi.k8s.io"

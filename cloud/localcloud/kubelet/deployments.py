@@ -13,10 +13,9 @@ from typing import Final
 import httpx
 
 from localcloud.core import clock
-from localcloud.kubelet import replica_sets, rollout
+from localcloud.kubelet import rollout
 from localcloud.kubelet.client import DEPLOYMENTS, PODS, REPLICA_SETS, ApiResource
-from localcloud.kubelet.cluster import ClusterCache
-from localcloud.kubelet.reflector import Key, Reflector, key_of
+from localcloud.kubelet.cluster import ClusterCache, Key, Reflector, key_of
 from localcloud.kubelet.selection import controller_of, is_terminating, workload_of
 from localcloud.kubernetes import patches
 from localcloud.kubernetes.calls import ApiError, Object
@@ -88,7 +87,7 @@ class DeploymentController:
         if is_terminating(deployment):
             await self._write_statuses(deployment, sets, pods)
             return  # the garbage collector deletes the rest
-        present = replica_sets.current(deployment, sets)
+        present = rollout.current(deployment, sets)
         current, old = _split(present, pods)
         step = rollout.plan(deployment, current, old)
         for pod in step.delete:
@@ -99,19 +98,19 @@ class DeploymentController:
             if not await self._is_there(deployment):
                 return  # the events of its pods' deletion came before that of its own
             if present is None:
-                document = replica_sets.replica_set_of(deployment, sets, step.create)
+                document = rollout.replica_set_of(deployment, sets, step.create)
                 present = await self._cluster.client.create(REPLICA_SETS, key[0], document)
                 self._cluster.replica_sets.remember(present)
             for _ in range(step.create):
                 suffix = "".join(secrets.choice(_ALPHABET) for _ in range(5))
-                pod = replica_sets.pod_of(present, suffix, self._node)
+                pod = rollout.pod_of(present, suffix, self._node)
                 pod = await self._cluster.client.create(PODS, key[0], pod)
                 self._cluster.pods.remember(pod)
         sets = self._replica_sets_of(deployment)
         await self._scale(deployment, sets, len(left) + step.create)
         await self._write_statuses(deployment, sets, self._pods_of(deployment, sets))
-        name = replica_sets.name_of(deployment)
-        for replica_set in replica_sets.expired(
+        name = rollout.name_of(deployment)
+        for replica_set in rollout.expired(
             deployment, [replica_set for replica_set in sets if replica_set["metadata"]["name"] != name]
         ):
             await self._delete(REPLICA_SETS, self._cluster.replica_sets, replica_set)
@@ -139,7 +138,7 @@ class DeploymentController:
         The current one has the highest revision, also after a return to an earlier template; the others get as many
         replicas as they have pods left.
         """
-        present = replica_sets.current(deployment, sets)
+        present = rollout.current(deployment, sets)
         pods = self._pods_of(deployment, sets)
         for replica_set in sets:
             if replica_set is not present:
@@ -148,20 +147,20 @@ class DeploymentController:
         if present is None:
             return
         others = [replica_set for replica_set in sets if replica_set is not present]
-        revision = max(replica_sets.revision_of(present), replica_sets.next_revision(others))
-        annotations = replica_sets.annotations_of(deployment, revision)
+        revision = max(rollout.revision_of(present), rollout.next_revision(others))
+        annotations = rollout.annotations_of(deployment, revision)
         wanted = {"metadata": {"annotations": annotations}, "spec": {"replicas": replicas}}
         await self._change(REPLICA_SETS, self._cluster.replica_sets, present, wanted)
-        wanted = {"metadata": {"annotations": {replica_sets.REVISION: str(revision)}}}
+        wanted = {"metadata": {"annotations": {rollout.REVISION: str(revision)}}}
         await self._change(DEPLOYMENTS, self._cluster.deployments, deployment, wanted)
 
     async def _write_statuses(self, deployment: Object, sets: list[Object], pods: list[Object]) -> None:
         for replica_set in sets:
             mine = [pod for pod in pods if _controller(pod) == replica_set["metadata"]["uid"]]
             replica_set = self._cluster.replica_sets.objects.get(key_of(replica_set), replica_set)
-            wanted = {"status": replica_sets.status(replica_set, mine)}
+            wanted = {"status": rollout.replica_set_status(replica_set, mine)}
             await self._change(REPLICA_SETS, self._cluster.replica_sets, replica_set, wanted, subresource="status")
-        current, old = _split(replica_sets.current(deployment, sets), pods)
+        current, old = _split(rollout.current(deployment, sets), pods)
         wanted = {"status": rollout.status(deployment, current, old, clock.rfc3339(clock.now()))}
         await self._change(DEPLOYMENTS, self._cluster.deployments, deployment, wanted, subresource="status")
 

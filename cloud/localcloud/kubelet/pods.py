@@ -5,21 +5,58 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import httpx
 
-from localcloud.core import clock, pauses
-from localcloud.kubelet import tree as trees
+from localcloud.core import clock, processes
+from localcloud.kubelet import selection
 from localcloud.kubelet.client import PODS
 from localcloud.kubelet.containers import Container, Node
 from localcloud.kubelet.csi import MountError
-from localcloud.kubelet.init_containers import is_sidecar, restart_policy, run_in_order
 from localcloud.kubelet.selection import condition, workload_of
 from localcloud.kubelet.volumes import Volumes
 from localcloud.kubernetes.calls import ApiError, Object
+
+# A pod's containers in their order: init containers one after the other, then all others at once.
+
+
+def restart_policy(pod: Object, container: dict[str, Any], *, is_init: bool) -> str:
+    """When the container runs again; an init container has to succeed once, unless it is a sidecar (`Always`)."""
+    of_pod: str = pod["spec"].get("restartPolicy", "Always")
+    if not is_init:
+        return of_pod
+    if is_sidecar(container):
+        return "Always"
+    return "Never" if of_pod == "Never" else "OnFailure"
+
+
+def is_sidecar(container: dict[str, Any]) -> bool:
+    """Whether an init container keeps running beside the others (`restartPolicy: Always`)."""
+    return container.get("restartPolicy") == "Always"
+
+
+async def run_in_order(
+    group: asyncio.TaskGroup, specs: Sequence[dict[str, Any]], containers: Sequence[Container]
+) -> bool:
+    """Run the init containers, each after the one before has succeeded; False if one has failed for good.
+
+    A sidecar keeps running in `group`; the next container starts once it has started.
+    """
+    for spec, container in zip(specs, containers, strict=True):
+        if is_sidecar(spec):
+            group.create_task(container.run())
+            await container.has_started.wait()
+            continue
+        await container.run()
+        if container.status.state["terminated"]["exitCode"]:
+            return False
+        container.status.is_ready = True
+    return True
+
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +69,7 @@ class PodWorker:
         self._pod = {**pod, "status": {**pod.get("status", {}), **status}}
         self._node = node
         self.address = address
-        self._tree = trees.tree_of(node.mounts, pod)
+        self._tree = selection.tree_of(node.mounts, pod)
         self._volumes = Volumes(node, self._pod, self._tree)
         self._init_specs: list[dict[str, Any]] = pod["spec"].get("initContainers", [])
         self._init_containers = [self._container(spec, is_init=True) for spec in self._init_specs]
@@ -82,7 +119,7 @@ class PodWorker:
             await self._task
         with suppress(ApiError, httpx.HTTPError):
             await self._volumes.tear_down()
-        trees.unlink(self._node.mounts, self._pod)
+        selection.unlink(self._node.mounts, self._pod)
         if is_gone:
             logs = self._node.logs_of(self._pod)
             shutil.rmtree(logs, ignore_errors=True)
@@ -102,7 +139,7 @@ class PodWorker:
                 group.create_task(self._report_status())
                 self._status_changed()
                 await self._mount()
-                trees.link(self._node.mounts, self._pod)
+                selection.link(self._node.mounts, self._pod)
                 self.is_mounted = True
                 group.create_task(self._keep_volumes())
                 self._is_initialized = await run_in_order(group, self._init_specs, self._init_containers)
@@ -115,7 +152,7 @@ class PodWorker:
             _log.exception("pod %s is given up", self._name)
 
     async def _mount(self) -> None:
-        for pause in pauses.growing(*self._node.intervals.mount):
+        for pause in processes.growing_pauses(*self._node.intervals.mount):
             self._woken.clear()
             try:
                 await self._volumes.set_up()

@@ -15,8 +15,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from localcloud.kubelet.client import SERVICES
-from localcloud.kubelet.cluster import ClusterCache
-from localcloud.kubelet.reflector import Key, Reflector
+from localcloud.kubelet.cluster import ClusterCache, Key, Reflector
 from localcloud.kubelet.selection import is_ready, is_terminating
 from localcloud.kubernetes.calls import Object
 

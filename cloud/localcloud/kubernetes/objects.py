@@ -7,18 +7,177 @@ here awaits, so each call is atomic.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from collections.abc import Callable
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from localcloud.core import clock
 from localcloud.core.store import Store
-from localcloud.kubernetes import applied, defaults, schemas, validation
-from localcloud.kubernetes.errors import Cause, already_exists, bad_request, conflict, invalid, not_found
+from localcloud.kubernetes import patches, schemas, validation
+from localcloud.kubernetes.errors import Cause, already_exists, bad_request, conflict, expired, invalid, not_found
 from localcloud.kubernetes.kinds import KINDS, NAMESPACE, ResourceKind
 from localcloud.kubernetes.options import WriteOptions
-from localcloud.kubernetes.watch import Broker, WatchEvent
+
+# Fields the API server fills in (kubernetes `pkg/apis/{core,apps}/v1/go`).
+
+
+_PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_FILE_MODE = 0o644
+
+
+def fill_in(document: dict[str, Any]) -> None:
+    """Set the absent fields, in place; kinds without defaults stay unchanged."""
+    match document["kind"]:
+        case "Namespace":
+            document["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = document["metadata"]["name"]
+            document.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
+            document.setdefault("status", {}).setdefault("phase", "Active")
+        case "Secret":
+            document.setdefault("type", "Opaque")
+        case "Pod":
+            _pod_spec(document.setdefault("spec", {}))
+            document.setdefault("status", {}).setdefault("phase", "Pending")
+        case "Deployment":
+            _deployment_spec(document["spec"])
+            document.setdefault("status", {})
+        case "ReplicaSet":
+            document["spec"].setdefault("replicas", 1)
+            _pod_spec(document["spec"].setdefault("template", {}).setdefault("spec", {}))
+            document.setdefault("status", {}).setdefault("replicas", 0)
+        case "PersistentVolumeClaim":
+            document["spec"].setdefault("volumeMode", "Filesystem")
+            document.setdefault("status", {}).setdefault("phase", "Pending")
+        case "RoleBinding":
+            for subject in document.get("subjects", []):
+                if subject["kind"] in {"User", "Group"}:
+                    subject.setdefault("apiGroup", "rbac.authorization.k8s.io")
+
+
+def _deployment_spec(spec: dict[str, Any]) -> None:
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("progressDeadlineSeconds", 600)
+    strategy = spec.setdefault("strategy", {})
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", "25%")
+        rolling.setdefault("maxSurge", "25%")
+    _pod_spec(spec["template"].setdefault("spec", {}))
+
+
+def _pod_spec(spec: dict[str, Any]) -> None:
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("schedulerName", "default-scheduler")
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("securityContext", {})
+    if "serviceAccountName" in spec:
+        spec.setdefault("serviceAccount", spec["serviceAccountName"])
+    for container in [*spec.get("containers", []), *spec.get("initContainers", [])]:
+        _container(container)
+    for volume in spec.get("volumes", []):
+        for source in ("secret", "configMap", "projected", "downwardAPI"):
+            if source in volume:
+                volume[source].setdefault("defaultMode", _FILE_MODE)
+
+
+def _container(container: dict[str, Any]) -> None:
+    container.setdefault("terminationMessagePath", "/dev/termination-log")
+    container.setdefault("terminationMessagePolicy", "File")
+    container.setdefault("resources", {})
+    image = container.get("image", "")
+    is_latest = image.endswith(":latest") or ":" not in image.rsplit("/", 1)[-1]
+    container.setdefault("imagePullPolicy", "Always" if is_latest else "IfNotPresent")
+    for port in container.get("ports", []):
+        port.setdefault("protocol", "TCP")
+    for variable in container.get("env", []):
+        if field := variable.get("valueFrom", {}).get("fieldRef"):
+            field.setdefault("apiVersion", "v1")
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        if probe := container.get(name):
+            for key, value in _PROBE.items():
+                probe.setdefault(key, value)
+            if http := probe.get("httpGet"):
+                http.setdefault("scheme", "HTTP")
+                http.setdefault("path", "/")
+
+
+# Watch events and their subscribers.
+
+
+# How many past events a watch may start behind; a client that is further behind lists again (410 Expired).
+_HISTORY: Final = 4096
+
+
+@dataclass(frozen=True)
+class WatchEvent:
+    """One event. `before` is the object before a modification: a watch with a selector needs both sides."""
+
+    version: int
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    kind: ResourceKind
+    document: dict[str, Any]
+    before: dict[str, Any] | None = None
+
+
+class Broker:
+    """Delivers every change to every open watch. Used on one event loop, in the process that serves the API."""
+
+    def __init__(self, version: int) -> None:
+        self._oldest = version
+        self._history: deque[WatchEvent] = deque(maxlen=_HISTORY)
+        self._queues: set[asyncio.Queue[WatchEvent]] = set()
+
+    def publish(self, change: WatchEvent) -> None:
+        """Record a change and wake the watches."""
+        if len(self._history) == _HISTORY:
+            self._oldest = self._history[0].version
+        self._history.append(change)
+        for queue in self._queues:
+            queue.put_nowait(change)
+
+    async def watch(
+        self, kind: ResourceKind, since: int, wanted: Callable[[dict[str, Any]], bool], timeout: float | None
+    ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+        """`(type, object)` of every change after version `since` to objects of the kind that are `wanted`.
+
+        Ends after `timeout` seconds. Raises a 410 `StatusError` if the history does not reach back to `since`.
+        """
+        if since < self._oldest:
+            raise expired("too old resource version: list again and watch from there")
+        ends = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        queue: asyncio.Queue[WatchEvent] = asyncio.Queue()
+        for change in self._history:
+            if change.version > since:
+                queue.put_nowait(change)
+        self._queues.add(queue)
+        try:
+            with suppress(TimeoutError):
+                while True:
+                    # Around the `get` alone: around the loop it would cancel the consumer of this generator, too.
+                    left = None if ends is None else ends - asyncio.get_running_loop().time()
+                    async with asyncio.timeout(left):
+                        change = await queue.get()
+                    if change.kind is kind and (type_ := _type_for(change, wanted)):
+                        yield type_, change.document
+        finally:
+            self._queues.discard(queue)
+
+
+def _type_for(change: WatchEvent, wanted: Callable[[dict[str, Any]], bool]) -> str | None:
+    """An object that comes into a selector is ADDED to its watch, one that leaves it is DELETED from it."""
+    is_wanted = wanted(change.document)
+    if change.type != "MODIFIED" or change.before is None:
+        return change.type if is_wanted else None
+    was_wanted = wanted(change.before)
+    if is_wanted:
+        return "MODIFIED" if was_wanted else "ADDED"
+    return "DELETED" if was_wanted else None
+
 
 Object = dict[str, Any]
 
@@ -154,9 +313,9 @@ class Objects:
         if "managedFields" in (body.get("metadata") or {}):
             raise bad_request("metadata.managedFields must be nil")
         if self._store.get(_STORED, _key(kind, namespace, name)) is None:
-            return self.create(kind, namespace, body, options, managed=applied.managed(body, manager, "Apply"))
+            return self.create(kind, namespace, body, options, managed=patches.managed_fields(body, manager, "Apply"))
         old = self.get(kind, namespace, name)
-        return self.replace(kind, old, applied.apply(old, body, manager), options)
+        return self.replace(kind, old, patches.apply(old, body, manager), options)
 
     def delete(
         self, kind: ResourceKind, namespace: str | None, name: str, *, orphan: bool = False, dry_run: bool = False
@@ -256,7 +415,7 @@ def _checked(kind: ResourceKind, body: Object, *, strict: bool) -> tuple[Object,
 def _complete(kind: ResourceKind, document: Object, *, old: Object | None) -> None:
     if kind.kind == "Secret":
         validation.merge_string_data(document)
-    defaults.fill_in(document)
+    fill_in(document)
     if causes := validation.problems(kind, document, old):
         raise invalid(kind, document["metadata"]["name"], causes)
 

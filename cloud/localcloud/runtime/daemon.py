@@ -10,9 +10,13 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import closing
 from typing import Final
 
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from localcloud.azure.aks_webhooks.api import app as aks_webhooks
@@ -23,17 +27,41 @@ from localcloud.azure.entra.federation import Issuers
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.imds.api import app as imds
 from localcloud.azure.keyvault.api import app as keyvault
-from localcloud.azure.shared.asked_cloud import AtPublicNames
+from localcloud.azure.shared.http import AtPublicNames
 from localcloud.core import processes
 from localcloud.core.public_names import SERVICES as SERVICES_WITH_PUBLIC_NAMES
 from localcloud.core.request_log import RequestLog
 from localcloud.core.serving import ServiceServer
 from localcloud.core.state_directory import StateDirectory
+from localcloud.core.store_errors import StoreError
 from localcloud.kubernetes.api import app as kubernetes
-from localcloud.runtime.control import app as control
 from localcloud.runtime.environment import CONTROL, PROXY, Prepared, is_plain_text, listen, prepare
 from localcloud.runtime.lifecycle import DAEMON
 from localcloud.runtime.proxy import Proxy
+from localcloud.runtime.seed import seed
+
+# The daemon's own service, beside Azure's: `POST /seed` creates what the seed has and is missing.
+#
+# `start` and `seed` ask the daemon, which has imported the whole local cloud already; that would take them a second.
+
+
+def _control(state: StateDirectory) -> Starlette:
+    """The service. An answer is `{"added": <number of resources>}`, or the reason of a failure as text.
+
+    A request has no content, so it takes no token: its sender changes nothing that a start would not change.
+    """
+
+    async def create(_: Request) -> Response:
+        try:
+            # Since the daemon's own start, another seed may have been chosen, or files be gone.
+            with closing(prepare(state)) as prepared:
+                added = seed(prepared)
+        except StoreError as error:
+            return PlainTextResponse(str(error), error.status)
+        return JSONResponse({"added": added})
+
+    return Starlette(routes=[Route("/seed", create, methods=["POST"])])
+
 
 _APPS: dict[str, Callable[[Prepared], Starlette]] = {
     "entra": lambda prepared: entra(
@@ -77,7 +105,7 @@ def run(state: StateDirectory) -> None:
         targets = {name: listener.getsockname()[1] for name, (_, listener) in public.items()}
         proxy = Proxy({**targets, "imds": prepared.ports["imds"]})
         proxied = listen(PROXY, prepared.ports[PROXY])
-        controlled = (_server(prepared, CONTROL, control(state)), listen(CONTROL, prepared.ports[CONTROL]))
+        controlled = (_server(prepared, CONTROL, _control(state)), listen(CONTROL, prepared.ports[CONTROL]))
         record = processes.record(state.pids, DAEMON, os.getpid())
         try:
             with state.in_use():

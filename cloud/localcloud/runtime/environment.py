@@ -20,9 +20,17 @@ from localcloud.azure.local_azure import LocalAzure, assemble
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.held import FaultHolder
 from localcloud.core.clouds import LocalEnvironment
-from localcloud.core.cluster import ADMINISTRATOR, CONTROLLER_MANAGER, DEPLOYER, KUBELET, ClusterKind, choose, token
+from localcloud.core.cluster import (
+    ADMINISTRATOR,
+    CONTROLLER_MANAGER,
+    DEPLOYER,
+    KUBELET,
+    ClusterKind,
+    Endpoint,
+    choose,
+    token,
+)
 from localcloud.core.files import write_if_changed
-from localcloud.core.kubernetes_endpoint import Endpoint
 from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import Store
 from localcloud.core.tls import ensure_certificate

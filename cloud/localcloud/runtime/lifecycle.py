@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from localcloud.apiserver.apply import Administrator, roles
-from localcloud.apiserver.binaries import Binaries
 from localcloud.apiserver.commands import (
     API_SERVER,
     CONTROLLER_MANAGER,
     ETCD,
+    Binaries,
     etcd,
     kube_apiserver,
     kube_controller_manager,

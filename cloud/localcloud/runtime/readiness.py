@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import httpx
 
 from localcloud.apiserver.commands import API_SERVER, CONTROLLER_MANAGER
-from localcloud.core import pauses, processes
+from localcloud.core import processes
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.cluster import ClusterKind
 from localcloud.core.state_directory import StateDirectory
@@ -105,7 +105,7 @@ def _wait_until_found(state: StateDirectory, name: str, spawned: Spawned, path: 
 def _attempts(state: StateDirectory, name: str, spawned: Spawned) -> Iterator[None]:
     """Yields with growing pauses until the time limit; raises `NotStartedError` when the process ends meanwhile."""
     deadline = time.monotonic() + _WITHIN
-    for pause in pauses.growing(_FIRST_PAUSE, _LONGEST_PAUSE):
+    for pause in processes.growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE):
         if time.monotonic() >= deadline:
             return
         if spawned is not None and spawned.poll() is not None:

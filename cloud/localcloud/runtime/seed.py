@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from localcloud.azure.arm.vault_properties import checked_properties
+from localcloud.azure.arm.keyvault import checked_properties
 from localcloud.azure.keyvault.keys import Keys
 from localcloud.azure.keyvault.vaults import VAULTS, Vaults
 from localcloud.azure.local_azure import LocalAzure

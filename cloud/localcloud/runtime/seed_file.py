@@ -15,8 +15,8 @@ from localcloud.azure.authorization import built_in_roles
 from localcloud.azure.conditions import parse as parse_condition
 from localcloud.azure.shared.held import HeldFaults
 from localcloud.core import yaml_text
+from localcloud.core.clouds import place, problems
 from localcloud.core.store import Store
-from localcloud.core.validation import place, problems
 from localcloud.runtime.seed_errors import InvalidSeedError, SeedConflictError
 
 DEFAULT: Final = Path(__file__).resolve().parents[1] / "seed.yaml"

@@ -14,8 +14,8 @@ from kubernetes.client.exceptions import ApiException
 from pydantic import BaseModel
 
 from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
-from localcloud.core.kubernetes_endpoint import Endpoint
-from localcloud.kubelet import hosted_tokens
+from localcloud.core.cluster import Endpoint
+from localcloud.kubelet import tokens as hosted_tokens
 from localcloud.kubernetes import schemas, validation
 from localcloud.kubernetes.api import app as kubernetes_app
 from localcloud.kubernetes.definitions import Definition, definitions, version

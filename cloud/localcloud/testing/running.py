@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from localcloud.__main__ import cli
-from localcloud.apiserver.binaries import Binaries
+from localcloud.apiserver.commands import Binaries
 from localcloud.core import clock, clouds, processes
 from localcloud.core.client_variables import network
 from localcloud.core.clock import moved_ahead

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from localcloud.azure.aks_webhooks import api as aks_webhooks
 from localcloud.azure.graph.api import app as graph
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.tenant.people import User
+from localcloud.azure.tenant.objects import User
 from localcloud.azure.tenant.tokens import InvalidTokenError
 from localcloud.testing.azure import ask
 

@@ -22,6 +22,7 @@ from starlette.routing import Route
 
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.shared.held import (
+    SERVICES,
     Disk,
     FaultHolder,
     HeldAnswer,
@@ -31,7 +32,6 @@ from localcloud.azure.shared.held import (
     HeldReplication,
 )
 from localcloud.azure.shared.http import json_object, service_app
-from localcloud.azure.shared.matching import SERVICES
 from localcloud.core import clock
 from localcloud.runtime import environment
 from localcloud.runtime.environment import KUBERNETES

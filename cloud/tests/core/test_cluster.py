@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.apiserver.binaries import Binaries, NotBuiltError
+from localcloud.apiserver.commands import Binaries, NotBuiltError
 from localcloud.core.cluster import (
     ADMINISTRATOR,
     DEPLOYER,

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import httpx
 
-from localcloud.core.cluster import ClusterKind
-from localcloud.core.kubernetes_endpoint import Endpoint
+from localcloud.core.cluster import ClusterKind, Endpoint
 from localcloud.testing.arm import (
     CLUSTER,
     GROUP,

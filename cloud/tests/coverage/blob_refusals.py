@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import httpx
 
-from localcloud.azure.blob.accounts import AccountKeys
+from localcloud.azure.blob.contents import AccountKeys
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core import clock
 from localcloud.testing.arm import GROUP, storage_account_body

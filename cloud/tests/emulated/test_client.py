@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from emulated.azure_native.arm import RETRY as ARM_RETRY
-from emulated.azure_native.arm import ArmClient
+from emulated.azure_native.session import RETRY as ARM_RETRY
+from emulated.azure_native.session import ArmClient
 from emulated.azuread.graph import RETRY as GRAPH_RETRY
 from emulated.client import DeployerCredential, RefusalError, RestClient, Retry
 from localcloud.testing.hosts import Certificates, Host

@@ -12,7 +12,7 @@ from emulated.azure_native.provider import AzureNative
 from emulated.azure_native.table import FUNCTIONS, RESOURCES
 from emulated.azuread.provider import AzureAd
 from emulated.kubernetes.provider import Kubernetes
-from emulated.kubernetes.replacements import EVERY_KIND
+from emulated.kubernetes.resource import EVERY_KIND
 from emulated.sdk_types import PropertyType, properties
 from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID
 from localcloud.kubernetes.kinds import KINDS

@@ -15,8 +15,7 @@ from starlette.routing import Route
 
 from localcloud.core.clouds import LocalEnvironment, local_cloud
 from localcloud.kubelet.atomic_writer import File
-from localcloud.kubelet.azure_provider import AzureProvider, MountedObject
-from localcloud.kubelet.vault_objects import ProviderError
+from localcloud.kubelet.azure_provider import AzureProvider, MountedObject, ProviderError
 from localcloud.testing.arm import VAULT
 from localcloud.testing.hosts import Serve
 from tests.kubelet_world import Azure, provider_parameters

@@ -10,10 +10,8 @@ import httpx
 import pytest
 
 from localcloud.core.clouds import LocalEnvironment
-from localcloud.kubelet import reflector
 from localcloud.kubelet.client import PODS, SECRETS, ApiClient
-from localcloud.kubelet.cluster import ClusterCache
-from localcloud.kubelet.reflector import Key, Reflector
+from localcloud.kubelet.cluster import ClusterCache, Key, Reflector
 from localcloud.kubernetes.calls import ApiError
 from localcloud.kubernetes.kubeconfig import connection
 from localcloud.testing.kubernetes import secret
@@ -79,7 +77,7 @@ def test_a_copy_is_the_list_and_every_change_since() -> None:
 
 @pytest.fixture
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reflector, "_RETRY", 0)
+    monkeypatch.setattr("localcloud.kubelet.cluster._RETRY", 0)
 
 
 @pytest.mark.usefixtures("_no_pause")

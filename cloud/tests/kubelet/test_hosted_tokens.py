@@ -20,7 +20,7 @@ from localcloud.core import clock
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
 from localcloud.kubelet.csi import MountError
-from localcloud.kubelet.hosted_tokens import DRIVER, HostedClusterTokens
+from localcloud.kubelet.tokens import DRIVER, HostedClusterTokens
 from localcloud.testing.arm import GROUP
 from tests.kubelet_world import ClusterApi, Kubelet, pod
 

@@ -13,8 +13,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from localcloud.kubelet.client import PODS
+from localcloud.kubelet.containers import HttpProbe
 from localcloud.kubelet.http_get import HttpGet, HttpGetter
-from localcloud.kubelet.probes import HttpProbe
 from localcloud.kubelet.selection import condition, is_ready
 from localcloud.testing.hosts import Serve
 from localcloud.testing.running import ended

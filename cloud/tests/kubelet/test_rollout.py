@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcloud.kubelet import replica_sets, rollout
-from localcloud.kubelet.addresses import allocate
+from localcloud.kubelet import rollout
+from localcloud.kubelet.main import allocate
 from localcloud.kubelet.selection import HASH_LABEL
 
 Object = dict[str, Any]
@@ -33,18 +33,18 @@ def pods_of(wanted: Object, *, old: int, new: int) -> list[Object]:
     """Unready pods of another template and of the present one."""
     earlier = {**wanted, "spec": {**wanted["spec"], "template": {"spec": {"containers": [{"name": "earlier"}]}}}}
     kinds = [earlier] * old + [wanted] * new
-    return [replica_sets.pod_of(replica_set(kind), f"{place:05}", "local") for place, kind in enumerate(kinds)]
+    return [rollout.pod_of(replica_set(kind), f"{place:05}", "local") for place, kind in enumerate(kinds)]
 
 
 def replica_set(wanted: Object, *others: Object, replicas: int = 1) -> Object:
     """As the API server has it."""
-    document = replica_sets.replica_set_of(wanted, others, replicas)
+    document = rollout.replica_set_of(wanted, others, replicas)
     return {**document, "metadata": {**document["metadata"], "uid": document["metadata"]["name"], "generation": 1}}
 
 
 def split(wanted: Object, pods: list[Object]) -> tuple[list[Object], list[Object]]:
     """The pods of the present template, and the others."""
-    hash_ = replica_sets.template_hash(wanted)
+    hash_ = rollout.template_hash(wanted)
     current = [pod for pod in pods if pod["metadata"]["labels"][HASH_LABEL] == hash_]
     return current, [pod for pod in pods if pod not in current]
 
@@ -89,7 +89,7 @@ def test_a_rolling_update_keeps_surge_and_availability_within_limits(
         assert len(pods) <= highest
         if unready := [pod for pod in pods if not is_ready(pod)]:
             chance.choice(unready)["status"] = READY
-    hash_ = replica_sets.template_hash(wanted)
+    hash_ = rollout.template_hash(wanted)
     assert [pod["metadata"]["labels"][HASH_LABEL] for pod in pods] == [hash_] * replicas
 
 
@@ -124,9 +124,9 @@ def test_pods_that_are_not_ready_go_first_when_there_are_too_many() -> None:
 
 
 def test_a_pod_is_its_template_on_a_node_and_owned_by_the_replica_set() -> None:
-    pod = replica_sets.pod_of(replica_set(deployment(1)), "xxxxx", "local")
+    pod = rollout.pod_of(replica_set(deployment(1)), "xxxxx", "local")
 
-    hash_ = replica_sets.template_hash(deployment(1))
+    hash_ = rollout.template_hash(deployment(1))
     assert pod["metadata"]["name"] == f"web-{hash_}-xxxxx"
     assert pod["metadata"]["labels"] == {"app": "web", "pod-template-hash": hash_}
     assert pod["metadata"]["annotations"] == {"a": "b"}
@@ -137,15 +137,15 @@ def test_a_pod_is_its_template_on_a_node_and_owned_by_the_replica_set() -> None:
 
 def test_a_replica_set_selects_its_pods_alone_and_has_the_next_revision() -> None:
     wanted = deployment(2)
-    wanted["metadata"]["annotations"] = {"note": "mine", replica_sets.REVISION: "7"}
-    other = {"metadata": {"name": "web-other", "annotations": {replica_sets.REVISION: "7"}}}
+    wanted["metadata"]["annotations"] = {"note": "mine", rollout.REVISION: "7"}
+    other = {"metadata": {"name": "web-other", "annotations": {rollout.REVISION: "7"}}}
 
-    made = replica_sets.replica_set_of(wanted, [other], 2)
+    made = rollout.replica_set_of(wanted, [other], 2)
 
-    labels = {"app": "web", "pod-template-hash": replica_sets.template_hash(wanted)}
+    labels = {"app": "web", "pod-template-hash": rollout.template_hash(wanted)}
     assert made["spec"]["selector"] == {"matchLabels": labels}
     assert made["spec"]["template"]["metadata"]["labels"] == made["metadata"]["labels"] == labels
-    assert made["metadata"]["annotations"] == {"note": "mine", replica_sets.REVISION: "8"}
+    assert made["metadata"]["annotations"] == {"note": "mine", rollout.REVISION: "8"}
     assert made["spec"]["replicas"] == 2
     (owner,) = made["metadata"]["ownerReferences"]
     assert (owner["controller"], owner["kind"], owner["uid"]) == (True, "Deployment", "u")
@@ -153,16 +153,16 @@ def test_a_replica_set_selects_its_pods_alone_and_has_the_next_revision() -> Non
 
 def test_the_oldest_replica_sets_without_pods_expire_beyond_the_limit() -> None:
     def old(revision: int, replicas: int) -> Object:
-        annotations = {replica_sets.REVISION: str(revision)}
+        annotations = {rollout.REVISION: str(revision)}
         return {"metadata": {"annotations": annotations}, "spec": {"replicas": replicas}}
 
     wanted = deployment(1)
     wanted["spec"]["revisionHistoryLimit"] = 1
     busy, first, second = old(1, 1), old(2, 0), old(3, 0)
 
-    assert replica_sets.expired(wanted, [second, busy, first]) == [first, second]
-    assert replica_sets.expired(wanted, [second, first]) == [first]
-    assert replica_sets.expired(wanted, [first]) == []
+    assert rollout.expired(wanted, [second, busy, first]) == [first, second]
+    assert rollout.expired(wanted, [second, first]) == [first]
+    assert rollout.expired(wanted, [first]) == []
 
 
 def test_a_condition_keeps_the_time_since_when_it_holds() -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from localcloud.kubelet.vault_objects import ProviderError, VaultObject, parse
+from localcloud.kubelet.azure_provider import ProviderError, VaultObject, parse
 
 # As HyperShift's operators write it, to the byte.
 OBJECTS: Final = "\narray:\n  - |\n    objectName: cpo-hc1-json\n    objectEncoding: utf-8\n    objectType: secret\n"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcloud.kubernetes import applied
+from localcloud.kubernetes import patches
 from localcloud.testing.kubernetes import RunningApi, client_of, config_map, deployment
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
@@ -129,8 +129,8 @@ def test_an_apply_names_its_manager_and_is_an_object(
 
 @given(first=documents, second=documents)
 def test_the_last_document_of_the_only_manager_is_what_is_there(first: dict[str, Any], second: dict[str, Any]) -> None:
-    once = applied.apply({}, {"data": first}, "mine")
-    twice = applied.apply(once, {"data": second}, "mine")
+    once = patches.apply({}, {"data": first}, "mine")
+    twice = patches.apply(once, {"data": second}, "mine")
 
     assert _filled(twice.get("data")) == _filled(second)
 
@@ -145,4 +145,4 @@ def _filled(value: Any) -> Any:
 def test_the_places_of_fields_hold_no_value() -> None:
     document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"key": "secret", "list": [1]}}
 
-    assert applied.managed(document, "mine", "Apply")["fieldsV1"] == {"f:data": {"f:key": {}, "f:list": {}}}
+    assert patches.managed_fields(document, "mine", "Apply")["fieldsV1"] == {"f:data": {"f:key": {}, "f:list": {}}}

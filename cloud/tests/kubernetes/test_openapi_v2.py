@@ -10,7 +10,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import Message
 
-from localcloud.kubernetes import openapi_v2
+from localcloud.kubernetes import discovery
 from localcloud.kubernetes.kinds import KINDS
 from localcloud.testing.kubernetes import RunningApi, client_of
 
@@ -107,19 +107,19 @@ def _schema(message: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("accept", [_CLIENT_GO, openapi_v2.PROTOBUF])
+@pytest.mark.parametrize("accept", [_CLIENT_GO, discovery.PROTOBUF])
 def test_the_protobuf_form_says_what_the_json_form_says(api: RunningApi, accept: str) -> None:
     as_json, as_protobuf = asked(api, "application/json"), asked(api, accept)
 
     assert as_json.headers["content-type"] == "application/json"
-    assert as_protobuf.headers["content-type"] == openapi_v2.PROTOBUF
+    assert as_protobuf.headers["content-type"] == discovery.PROTOBUF
     assert decoded(as_protobuf.content) == as_json.json()
 
 
 def test_every_kind_is_found_by_group_version_and_kind() -> None:
     found = [
         (kind["group"], kind["version"], kind["kind"])
-        for schema in openapi_v2.document()["definitions"].values()
+        for schema in discovery.openapi_document()["definitions"].values()
         for kind in schema.get("x-kubernetes-group-version-kind", [])
     ]
 
@@ -127,7 +127,7 @@ def test_every_kind_is_found_by_group_version_and_kind() -> None:
 
 
 def test_every_reference_leads_to_a_definition() -> None:
-    definitions = openapi_v2.document()["definitions"]
+    definitions = discovery.openapi_document()["definitions"]
     text = json.dumps(definitions)
     references = {part.split('"')[0] for part in text.split('"$ref": "#/definitions/')[1:]}
 
@@ -138,7 +138,7 @@ def test_every_reference_leads_to_a_definition() -> None:
 
 def test_what_may_be_anything_has_no_type() -> None:
     """A client takes an object without properties for a map of them, and refuses what its values are not."""
-    cluster = openapi_v2.document()["definitions"]["HostedCluster"]["properties"]["spec"]["properties"]
+    cluster = discovery.openapi_document()["definitions"]["HostedCluster"]["properties"]["spec"]["properties"]
 
     assert cluster["updateService"] == {"type": "string"}
     assert cluster["platform"]["properties"]["aws"] == {}

@@ -18,7 +18,6 @@ from localcloud.azure.arm import (
     authorization,
     containerservice,
     errors,
-    group_deletion,
     keyvault,
     managedidentity,
     network,
@@ -32,8 +31,7 @@ from localcloud.azure.arm.resource_type import ANSWERED, Call, ResourceType, unk
 from localcloud.azure.authorization import Attributes
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
-from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
-from localcloud.azure.shared.http import ServiceError, bearer, json_object, service_app
+from localcloud.azure.shared.http import ServiceError, authority_of, bearer, cloud_of, json_object, service_app
 from localcloud.azure.shared.token_buckets import TokenBuckets
 from localcloud.azure.shared.understood import check_headers, check_objects, check_query, first_unknown, without_nulls
 from localcloud.azure.tenant.resources import audiences
@@ -46,7 +44,7 @@ from localcloud.core.clouds import CLOUDS, DEFAULT_CLOUD, Cloud
 # the list of 2019-05-01, which the Azure CLI reads (azure-cli-core `cloud.py`).
 
 
-_METADATA_PATH: Final = "/metadata/_endpoints"
+_METADATA_PATH: Final = "/metadata/endpoints"
 # Versions from here on answer one object, earlier ones a list of every cloud.
 _ONE_CLOUD: Final = "2022-09-01"
 # The names that ARM gives the clouds.
@@ -54,7 +52,7 @@ _NAMES: Final = {DEFAULT_CLOUD: "AzureCloud", "AzureUSGovernmentCloud": "AzureUS
 
 
 async def _endpoints(request: Request) -> Response:
-    """The _endpoints of the cloud that was asked."""
+    """The endpoints of the cloud that was asked."""
     version = request.query_params.get("api-version", "")
     errors.check_api_version(version)
     if version >= _ONE_CLOUD:
@@ -151,7 +149,7 @@ def app(cloud: LocalAzure) -> Starlette:
         if path.subscription is not None and path.subscription.lower() != cloud.subscription_id:
             raise errors.subscription_not_found(path.subscription)
         headers = throttle.take(caller.object_id, path.subscription, _OPERATIONS.get(request.method, "write"))
-        group_deletion.end_due(cloud)
+        resources.end_due_deletions(cloud)
         resource_type = known.get(path.type.lower())
         if resource_type is None:
             raise errors.not_emulated(f"the resource type {path.type}")

@@ -19,15 +19,14 @@ from typing import Any, Final
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.node_group import NodeGroup
+from localcloud.azure.arm.managedidentity import NodeGroup
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, WrittenType, enumerated
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import ANY, Members, Understood
 from localcloud.core.arm_ids import in_lower_case
 from localcloud.core.clouds import AKS_CLIENT_APP_ID, AKS_SERVER_APP_ID
-from localcloud.core.cluster import ADMINISTRATOR, token
-from localcloud.core.kubernetes_endpoint import Endpoint
+from localcloud.core.cluster import ADMINISTRATOR, Endpoint, token
 from localcloud.core.store import Document
 from localcloud.core.yaml_text import dump
 

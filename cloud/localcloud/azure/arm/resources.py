@@ -3,18 +3,199 @@
 from __future__ import annotations
 
 import re
+import uuid
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
-from localcloud.azure.arm import errors, group_deletion
-from localcloud.azure.arm.resource_filter import of_groups
+from localcloud.azure.arm import errors
+from localcloud.azure.arm.managedidentity import IDENTITIES
+from localcloud.azure.arm.network_rules import SECURITY_GROUPS, SUBNETS, reference
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, StoredType, page
-from localcloud.azure.resource_store import public
+from localcloud.azure.arm.storage import empty_account
+from localcloud.azure.blob.contents import ACCOUNTS
+from localcloud.azure.local_azure import LocalAzure
+from localcloud.azure.resource_store import KIND, Resources, public
+from localcloud.azure.shared import odata_filter
 from localcloud.azure.shared.http import ServiceError
+from localcloud.azure.shared.odata_filter import Called, Compared, Expression, Joined, Path
 from localcloud.azure.shared.understood import Understood
+from localcloud.core import clock
 from localcloud.core.store import Document
+
+# `$filter` of the lists of resource groups and of resources.
+#
+# Sources: REST reference 2021-04-01, "Resource Groups - List" (a tag, with or without its value; azure-rest-api-specs
+# issue 3853) and "Resources - List" (location, resourceType, name, resourceGroup with `eq` or `ne`, `substringof` and
+# `startswith`, or a tag alone; azure-powershell issue 293).
+
+
+Wanted = Callable[[Document], bool]
+_MEMBERS: Final = frozenset({"resourcetype", "name", "location", "resourcegroup"})
+_TAG: Final = frozenset({"tagname", "tagvalue"})
+
+
+def of_groups(text: str) -> Wanted:
+    """The condition on a resource group; raises 400 `InvalidFilterInQueryString`."""
+    expression = _parsed(text)
+    if expression is None:
+        return lambda _: True
+    return _tagged(expression, text)
+
+
+def of_resources(text: str) -> Wanted:
+    """The condition on a resource; raises 400 `InvalidFilterInQueryString`."""
+    expression = _parsed(text)
+    if expression is None:
+        return lambda _: True
+    if any(isinstance(term, Compared) and term.member.lower() in _TAG for term in odata_filter.terms(expression)):
+        return _tagged(expression, text)
+    return _condition(expression, text)
+
+
+def _parsed(text: str) -> Expression | None:
+    if not text.strip():
+        return None
+    try:
+        return odata_filter.parse(text)
+    except odata_filter.InvalidFilterError:
+        raise errors.invalid_filter(text) from None
+
+
+def _tagged(expression: Expression, text: str) -> Wanted:
+    """Tag names are compared without case, their values with it (azure-docs `tag-resources`)."""
+    asked: dict[str, str] = {}
+    for term in odata_filter.terms(expression):
+        match term:
+            case Compared(member, "eq", str(value)) if member.lower() in _TAG - asked.keys():
+                asked[member.lower()] = value
+            case _:
+                raise errors.invalid_filter(text)
+    if "tagname" not in asked:
+        raise errors.invalid_filter(text)
+
+    def holds(resource: Document) -> bool:
+        values = [value for name, value in (resource.get("tags") or {}).items() if name.lower() == name_asked]
+        return bool(values) and asked.get("tagvalue", values[0]) in values
+
+    name_asked = asked["tagname"].lower()
+    return holds
+
+
+def _condition(expression: Expression, text: str) -> Wanted:
+    match expression:
+        case Joined(operator, conditions):
+            each_of = [_condition(condition, text) for condition in conditions]
+            joined = all if operator == "and" else any
+            return lambda resource: joined(holds(resource) for holds in each_of)
+        case Compared(member, "eq" | "ne" as operator, str(value)) if member.lower() in _MEMBERS:
+            is_equal = operator == "eq"
+            return lambda resource: (_member(resource, member) == value.lower()) is is_equal
+        case Called("substringof", (str(value), Path(member))) if member.lower() in _MEMBERS:
+            return lambda resource: value.lower() in _member(resource, member)
+        case Called("startswith", (Path(member), str(value))) if member.lower() in _MEMBERS:
+            return lambda resource: _member(resource, member).startswith(value.lower())
+    raise errors.invalid_filter(text)
+
+
+def _member(resource: Document, name: str) -> str:
+    values = {
+        "resourcetype": resource["type"],
+        "name": resource["name"],
+        "location": resource["location"],
+        "resourcegroup": resource["id"].split("/")[4],
+    }
+    return str(values[name.lower()]).lower()
+
+
+# The deletion of a resource group with its content, which Azure completes long after it has accepted it.
+#
+# A deletion is a document with its completion time. Every request to ARM first completes what is due, so nothing has to
+# run in between. Sources: REST reference of resource groups (202 with Location), azure-docs
+# `resource-manager/management/delete-resource-group`.
+
+
+_DELETIONS: Final = "arm-deletion"
+# Types whose own deletion does more than a group's does here: soft delete, node resource groups.
+_KEPT_OUT: Final = ("microsoft.keyvault/vaults", "microsoft.containerservice/managedclusters")
+
+
+def begin_deletion(cloud: LocalAzure, group: Document) -> str:
+    """Begin to delete a group; returns the operation's id. Raises 501 for content whose deletion is not emulated."""
+    content = _content(cloud, group)
+    for resource in content:
+        if resource["type"].lower() in _KEPT_OUT:
+            raise errors.not_emulated(f"the deletion of a resource group that holds a {resource['type']}")
+    operation = uuid.uuid4().hex
+    ends = clock.now() + timedelta(seconds=cloud.faults.resource_group_deletion)
+    with cloud.store.transaction():
+        Resources(cloud.store).put({**group, "properties": {"provisioningState": "Deleting"}})
+        cloud.store.put(_DELETIONS, operation, {"group": group["id"], "ends": ends.isoformat()})
+    return operation
+
+
+def end_due_deletions(cloud: LocalAzure) -> None:
+    """Delete the groups whose time has come."""
+    for operation, deletion in cloud.store.items(_DELETIONS):
+        if "result" not in deletion and datetime.fromisoformat(deletion["ends"]) <= clock.now():
+            with cloud.store.transaction():
+                cloud.store.put(_DELETIONS, operation, {**deletion, "result": _deleted(cloud, deletion["group"])})
+
+
+def deletion_result(cloud: LocalAzure, operation: str) -> dict[str, Any] | None:
+    """None while the deletion is in progress, then {} or the error; raises KeyError for an unknown operation."""
+    deletion = cloud.store.get(_DELETIONS, operation)
+    if deletion is None:
+        raise KeyError(operation)
+    outcome: dict[str, Any] | None = deletion.get("result")
+    return outcome
+
+
+def _deleted(cloud: LocalAzure, group_id: str) -> dict[str, Any]:
+    """Delete the group, unless a resource outside refers to its content: then all of it stays."""
+    resources = Resources(cloud.store)
+    group = resources.get(group_id)
+    if group is None:
+        return {}
+    if used := sorted(_used_from_outside(cloud, group)):
+        resources.put({**group, "properties": {"provisioningState": "Succeeded"}})
+        return {
+            "code": "ResourceGroupDeletionBlocked",
+            "message": f"Deletion of resource group '{group['name']}' failed as resources with identifiers "
+            f"'{','.join(used)}' could not be deleted. The provisioning state of the resource group will be rolled "
+            "back.",
+        }
+    for resource in _content(cloud, group):
+        if resource["type"] == IDENTITIES:
+            cloud.directory.delete_service_principal(resource["properties"]["principalId"])
+        if resource["type"] == ACCOUNTS:
+            empty_account(cloud.store, resource["name"])
+    resources.delete(group_id)
+    return {}
+
+
+def _used_from_outside(cloud: LocalAzure, group: Document) -> set[str]:
+    """Security groups of subnets that are in another group."""
+    inside = f"{group['id'].lower()}/"
+    subnets = Resources(cloud.store).below(f"/subscriptions/{cloud.subscription_id}", SUBNETS)
+    used = {
+        reference(subnet["properties"].get("networkSecurityGroup")) or ""
+        for subnet in subnets
+        if not subnet["id"].lower().startswith(inside)
+    }
+    return {
+        f"{SECURITY_GROUPS}/{resource_id.rpartition('/')[2]}"
+        for resource_id in used
+        if resource_id.lower().startswith(inside)
+    }
+
+
+def _content(cloud: LocalAzure, group: Document) -> list[Document]:
+    return [document for _, document in cloud.store.items(KIND, f"{group['id'].lower()}/")]
+
 
 # azure-docs `resource-name-rules`: 1-90 characters, no dot at the end.
 _GROUP_NAME: Final = re.compile(r"[\w().-]{0,89}[\w()-]", re.ASCII)
@@ -22,7 +203,7 @@ _OPERATIONS: Final = "Microsoft.Resources/subscriptions/operationresults"
 
 
 class ResourceGroups(StoredType):
-    """Resource groups. A deletion includes the group's content, and completes later (`group_deletion.py`)."""
+    """Resource groups. A deletion includes the group's content, and completes later."""
 
     name = "Microsoft.Resources/subscriptions/resourceGroups"
     listed_by_access = True
@@ -73,7 +254,7 @@ class ResourceGroups(StoredType):
     async def delete(self, call: Call) -> Response:
         group = self.existing(call)
         errors.refuse_deleting(group)
-        operation = group_deletion.begin(call.cloud, group)
+        operation = begin_deletion(call.cloud, group)
         return _accepted(f"/subscriptions/{call.cloud.subscription_id}/operationresults/{operation}", call)
 
     async def list(self, call: Call) -> Response:
@@ -98,7 +279,7 @@ class OperationResults(ResourceType):
 
     async def get(self, call: Call) -> Response:
         try:
-            result = group_deletion.result(call.cloud, call.path.name)
+            result = deletion_result(call.cloud, call.path.name)
         except KeyError:
             raise errors.resource_not_found(call.path, _OPERATIONS) from None
         if result is None:

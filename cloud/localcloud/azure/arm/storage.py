@@ -16,8 +16,15 @@ from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
 from localcloud.azure.arm.resource_type import TRACKED, Call, ResourceType, SeededType, WrittenType, enumerated
-from localcloud.azure.blob.accounts import ACCOUNTS, BLOB_SERVICES, CONTAINERS, AccountKeys, Accounts, allows_anyone
-from localcloud.azure.blob.contents import Blobs
+from localcloud.azure.blob.contents import (
+    ACCOUNTS,
+    BLOB_SERVICES,
+    CONTAINERS,
+    AccountKeys,
+    Accounts,
+    Blobs,
+    allows_anyone,
+)
 from localcloud.azure.blob.errors import container_not_found, public_access_not_permitted
 from localcloud.azure.resource_store import public
 from localcloud.azure.shared.http import ServiceError

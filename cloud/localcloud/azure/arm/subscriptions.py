@@ -13,9 +13,8 @@ from typing import Any, Final
 from starlette.responses import JSONResponse, Response
 
 from localcloud.azure.arm import errors
-from localcloud.azure.arm.resource_filter import of_resources
 from localcloud.azure.arm.resource_type import Call, ResourceType, collection, page
-from localcloud.azure.arm.resources import ResourceGroups
+from localcloud.azure.arm.resources import ResourceGroups, of_resources
 from localcloud.azure.resource_store import KIND, public
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.shared.understood import Understood

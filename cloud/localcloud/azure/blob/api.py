@@ -28,12 +28,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from localcloud.azure.blob import errors
-from localcloud.azure.blob.accounts import AccountKeys, Accounts, allows_anyone, is_public
-from localcloud.azure.blob.contents import Blob, Blobs, md5_of
+from localcloud.azure.blob.contents import AccountKeys, Accounts, Blob, Blobs, allows_anyone, is_public, md5_of
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
-from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
-from localcloud.azure.shared.http import ServiceError, bearer, service_app
+from localcloud.azure.shared.http import ServiceError, authority_of, bearer, cloud_of, service_app
 from localcloud.azure.shared.understood import Understood, check_headers, check_query
 from localcloud.azure.tenant.resources import audiences
 from localcloud.azure.tenant.tokens import InvalidTokenError

@@ -29,9 +29,8 @@ from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.shared.http import not_emulated, service_app
 from localcloud.azure.shared.understood import Understood, is_neutral, operation
-from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal
-from localcloud.azure.tenant.people import User
-from localcloud.azure.tenant.replicas import Replica, Replicas
+from localcloud.azure.tenant.directory import Replica, Replicas
+from localcloud.azure.tenant.objects import KeyCredential, ServicePrincipal, User
 from localcloud.azure.tenant.resources import PUBLIC_CLIENTS, exchange_issuer, first_party_audiences
 from localcloud.core import clock
 from localcloud.core.clouds import CLOUDS

@@ -15,7 +15,7 @@ from typing import Any
 
 from localcloud.azure.entra import errors
 from localcloud.azure.shared.faults import Faults
-from localcloud.azure.tenant.people import People, User
+from localcloud.azure.tenant.objects import People, User
 from localcloud.core import clock
 from localcloud.core.store import Document, Store
 

@@ -21,8 +21,8 @@ from starlette.routing import BaseRoute
 from localcloud.azure.graph import odata, permissions, representation
 from localcloud.azure.graph.collection import Collection, Entry
 from localcloud.azure.graph.odata import LISTED, READ, route
+from localcloud.azure.graph.permissions import GraphThrottle
 from localcloud.azure.graph.representation import without_annotations
-from localcloud.azure.graph.throttle import GraphThrottle
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, json_object, not_emulated, service_app
 from localcloud.azure.shared.understood import Understood
@@ -139,9 +139,9 @@ def _created_federated(body: Mapping[str, Any], entry: Application) -> dict[str,
 
 
 def _changed_federated(current: Mapping[str, Any], body: Mapping[str, Any], entry: Application) -> dict[str, Any]:
-    """A credential after a PATCH; raises 400. Its name cannot be _changed_federated."""
+    """A credential after a PATCH; raises 400. Its name cannot be changed."""
     if body.get("name") not in (None, current["name"]):
-        raise _invalid("Name", "The name of a federated identity credential cannot be _changed_federated.")
+        raise _invalid("Name", "The name of a federated identity credential cannot be changed.")
     return _checked(body, current, entry)
 
 

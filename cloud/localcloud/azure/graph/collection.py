@@ -17,8 +17,8 @@ from localcloud.azure.graph.odata import LISTED, READ, route
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.shared.http import ServiceError, json_object, not_emulated
 from localcloud.azure.shared.understood import Understood
+from localcloud.azure.tenant.directory import Replicas
 from localcloud.azure.tenant.objects import Application, PasswordCredential, ServicePrincipal
-from localcloud.azure.tenant.replicas import Replicas
 from localcloud.azure.tenant.tokens import Caller
 
 Entry = Application | ServicePrincipal

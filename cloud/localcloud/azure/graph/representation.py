@@ -18,8 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from localcloud.azure.shared.http import ServiceError, not_emulated
 from localcloud.azure.shared.understood import Members
-from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal
-from localcloud.azure.tenant.people import User
+from localcloud.azure.tenant.objects import Application, KeyCredential, PasswordCredential, ServicePrincipal, User
 from localcloud.core import clock
 from localcloud.core.arm_ids import is_uuid
 from localcloud.core.clock import parse_rfc3339, rfc3339

@@ -20,8 +20,7 @@ from localcloud.azure.keyvault.errors import VaultError
 from localcloud.azure.keyvault.vaults import KeyVault, Vaults
 from localcloud.azure.local_azure import LocalAzure
 from localcloud.azure.resource_store import Resources
-from localcloud.azure.shared.asked_cloud import authority_of, cloud_of
-from localcloud.azure.shared.http import ServiceError, bearer, json_object
+from localcloud.azure.shared.http import ServiceError, authority_of, bearer, cloud_of, json_object
 from localcloud.azure.shared.token_buckets import TokenBuckets
 from localcloud.azure.shared.understood import Members, check_headers, check_query, first_unknown
 from localcloud.azure.tenant.resources import audiences

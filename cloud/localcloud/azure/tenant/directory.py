@@ -6,8 +6,9 @@ users, groups, and the lag between a deletion and the replicas (creation and cer
 
 from __future__ import annotations
 
+import random
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,8 +17,38 @@ from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.tenant.objects import Application, KeyCredential, ServicePrincipal
 from localcloud.core import clock
-from localcloud.core.documents import from_document, to_document
-from localcloud.core.store import Store
+from localcloud.core.store import Store, from_document, to_document
+
+# The directory is replicated: each request is served by one replica, which learns of a change only after its delay.
+#
+# That is why one sign-in with a new certificate proves little: the next may meet a replica that answers 700027. And why
+# a client that writes a list back to Graph may remove what was added since it read the list.
+
+
+@dataclass(frozen=True)
+class Replica:
+    """The replica that serves one request: what happened after `knows_until` has not reached it."""
+
+    name: str
+    knows_until: datetime
+
+
+class Replicas:
+    """Chooses a replica for each request, at random (`Faults.random`).
+
+    `delays` gives the seconds that each of them is behind now.
+    """
+
+    def __init__(self, delays: Callable[[], Sequence[float]], chance: random.Random) -> None:
+        self._delays = delays
+        self._chance = chance
+
+    def choose(self) -> Replica:
+        """The replica for the request that came in now."""
+        delays = self._delays()
+        number = self._chance.randrange(len(delays))
+        return Replica(f"replica-{number}", clock.now() - timedelta(seconds=delays[number]))
+
 
 _APPLICATIONS = "entra-application"
 _PRINCIPALS = "entra-principal"

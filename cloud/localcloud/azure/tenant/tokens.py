@@ -22,8 +22,7 @@ from jwt.utils import base64url_encode, to_base64url_uint
 
 from localcloud.azure.shared.faults import Faults
 from localcloud.azure.shared.held import FaultHolder
-from localcloud.azure.tenant.objects import ServicePrincipal
-from localcloud.azure.tenant.people import People, User
+from localcloud.azure.tenant.objects import People, ServicePrincipal, User
 from localcloud.azure.tenant.resources import is_graph
 from localcloud.core import clock
 from localcloud.core.clouds import AKS_SERVER_APP_ID

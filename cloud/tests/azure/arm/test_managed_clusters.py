@@ -9,8 +9,7 @@ import httpx
 import pytest
 import yaml
 
-from localcloud.core.cluster import ClusterKind
-from localcloud.core.kubernetes_endpoint import Endpoint
+from localcloud.core.cluster import ClusterKind, Endpoint
 from localcloud.core.yaml_text import load_as_go
 from localcloud.testing.arm import CLUSTER, GROUP, ArmWorld, error
 

@@ -15,8 +15,7 @@ from azure.core.rest import HttpRequest, HttpResponse
 from starlette.requests import Request
 
 from localcloud.azure.graph.api import app
-from localcloud.azure.graph.permissions import WRITE_ALL
-from localcloud.azure.graph.throttle import GraphThrottle, is_write, units
+from localcloud.azure.graph.permissions import WRITE_ALL, GraphThrottle, is_write, units
 from localcloud.azure.shared.faults import NO_DELAYS, Faults
 from localcloud.azure.shared.http import ServiceError
 from localcloud.azure.tenant.tokens import Caller

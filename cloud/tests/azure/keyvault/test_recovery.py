@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.azure.keyvault.recovery import NotDeletedError, recover
+from localcloud.azure.keyvault.api import NotDeletedError, recover
 from localcloud.testing.arm import VAULT, ArmWorld
 
 SECRET = f"{VAULT}/secrets/one"
