@@ -137,6 +137,18 @@ class TestOnce:
 
 
 class TestLoop:
+    def test_each_round_signs_in_over_a_connection_of_its_own(self, known: Entra, mount: CsiMount) -> None:
+        prober = Prober(CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(known)), Metrics())
+        try:
+            assert [prober.prove().is_ready for _ in range(4)] == [True] * 4
+            assert known.attempts == 4
+            assert set(known.connections) == {"close"}
+
+            known.refusals.append("AADSTS50196: The server terminated an operation.")
+            assert [prober.prove().is_ready for _ in range(2)] == [False, True], "no failure is remembered"
+        finally:
+            prober.close()
+
     def test_a_file_that_cannot_be_loaded_at_first_is_counted(self, entra: Entra, mount: CsiMount) -> None:
         metrics = Metrics()
         prober = Prober(CredentialSource.parse(f"file:{mount.path}", None), ProofRequest.parse(proof(entra)), metrics)
