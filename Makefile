@@ -20,7 +20,7 @@ IDSTACK := exec .venv/bin/idstack
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test test-cloud slow nightly e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin audit sbom probe-image
+.PHONY: help setup up preview renew recover down test test-cloud slow nightly e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin probe-image
 
 # What a stack needs; all other targets are for work on the project itself.
 OF_A_STACK := help|setup|up|preview|renew|recover|down|pin
@@ -153,12 +153,6 @@ lock: ## Write requirements.txt from requirements.in, the probe image's and the 
 	@$(LOCK) --output-file cloud/tests/clients/azure-cli.txt cloud/tests/clients/azure-cli.in
 	@$(LOCK) --output-file cloud/tests/clients/python.txt cloud/tests/clients/python.in
 	@$(LOCK) --constraint requirements.txt --output-file tests/clients/azure-models.txt tests/clients/azure-models.in
-
-audit: setup ## Look for known vulnerabilities in every lock (ARGS=python, go or npm for a part); asks PyPI, vuln.go.dev and npm
-	@$(PYTHON) -m tools.vulnerabilities $(ARGS)
-
-sbom: setup ## Write sbom.cdx.json: everything that others have made, as CycloneDX
-	@$(PYTHON) -m tools.sbom
 
 pin: setup ## Write the missing checksums of Pulumi's archives, after `make lock` (ARGS=darwin-arm64 for another machine's, too)
 	@$(PYTHON) -m tools.pin $(ARGS)

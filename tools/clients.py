@@ -14,7 +14,6 @@ from tools.steps import ROOT, TOOLS, WHEELS_ALONE, ProcessError, SetupError, fin
 
 _CLI_LOCK: Final = ROOT / "cloud/tests/clients/azure-cli.txt"
 _MODELS_LOCK: Final = ROOT / "tests/clients/azure-models.txt"
-_AUDIT_LOCK: Final = ROOT / "tools/audit/requirements.txt"
 _BROWSER: Final = ROOT / "tests/browser/driver"
 
 
@@ -26,11 +25,6 @@ def azure_cli() -> Path:
 def azure_models() -> Path:
     """Python with Microsoft's libraries of the API versions that are sent; raises SetupError as `azure_cli` does."""
     return _installed("azure-models", [_MODELS_LOCK], _environment_of(_MODELS_LOCK)) / "bin/python"
-
-
-def audit() -> Path:
-    """The folder with `pip-audit`, and a `python` with CycloneDX's library; raises SetupError if they cannot be had."""
-    return _installed("audit", [_AUDIT_LOCK], _environment_of(_AUDIT_LOCK)) / "bin"
 
 
 def browser() -> Path:

@@ -205,7 +205,7 @@ def test_no_code_calls_an_installer_of_its_own() -> None:
 def test_a_job_that_runs_this_program_takes_the_pinned_engine(file: Path) -> None:
     for name, job in yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"].items():
         scripts = " ".join(step.get("run", "") for step in job.get("steps", ()))
-        if re.search(r"\bmake\b|tools/|\$COMMAND", scripts):
+        if re.search(r"\bmake\b|tools/setup|\$COMMAND", scripts):
             assert job["env"]["IDSTACK_PULUMI"] == "pinned", name
 
 
@@ -217,3 +217,9 @@ def test_the_pinned_engine_can_be_downloaded_where_the_workflows_run() -> None:
     for file in _WORKFLOWS:
         for job in yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"].values():
             assert job.get("runs-on", "ubuntu-24.04") == "ubuntu-24.04"
+
+
+def test_the_audit_looks_at_every_lock_of_python() -> None:
+    audit = yaml.safe_load((ROOT / ".github/workflows/audit.yml").read_text(encoding="utf-8"))
+
+    assert set(audit["jobs"]["python"]["strategy"]["matrix"]["lock"]) == {name_of(file) for file in _LOCKS}
