@@ -1,17 +1,15 @@
-"""The kubectl commands of troubleshooting.md and on-call.md, with the kubectl beside kube-apiserver."""
+"""The kubectl commands of troubleshooting.md, with the kubectl beside kube-apiserver."""
 
 from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from localcloud.testing.running import Binaries
-from tests.harness import PROJECT, LocalStack
+from tests.harness import LocalStack
 
 _PAGE = Path(__file__).resolve().parents[2] / "docs/guides/troubleshooting.md"
 _NAMESPACE = "clusters-hc1"
@@ -48,16 +46,6 @@ def test_the_classes_of_nine_identities_are_listed(stack: LocalStack) -> None:
         "nodepool-management",
     ]
     assert listed == [f"{prefix}{name}" for name in names]
-
-
-def test_the_doctor_of_the_probes_image_reads_what_kubectl_lists(stack: LocalStack) -> None:
-    kinds = "pods,events,secretproviderclasses,secretproviderclasspodstatuses"
-    listed = kubectl(stack, "get", kinds, "--namespace", _NAMESPACE, "--output", "json")
-    command = [sys.executable, "-m", "identity.credentials.probe.doctor"]
-    done = subprocess.run(command, cwd=PROJECT, input=listed, capture_output=True, text=True, check=False)
-
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert done.stdout == "0 broken, 0 not checked, of 10 mounted credentials\n"
 
 
 def test_a_status_tells_what_is_mounted_where(stack: LocalStack) -> None:

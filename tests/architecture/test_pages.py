@@ -74,7 +74,6 @@ _RUN: Final = {
     "kubectl describe secretproviderclasspodstatus -n clusters-hc1": _KUBECTL,
     "kubectl get events -n clusters-hc1 --field-selector reason=FailedMount": _KUBECTL,
     "kubectl get pods -n clusters-hc1": _KUBECTL,
-    "kubectl get $kinds --namespace clusters-hc1 --output json | python -m identity.credentials.probe.doctor": _KUBECTL,
 }
 
 
@@ -82,16 +81,11 @@ def _prose(page: Path) -> list[str]:
     return FENCE.sub("", page.read_text(encoding="utf-8")).splitlines()
 
 
-def _joined(end: re.Match[str]) -> str:
-    """What stands for the end of a line that the next one continues."""
-    return "| " if end[1] == "|" else ""
-
-
 def _console() -> Iterator[tuple[str, str, bool]]:
     """Pages with the lines that are typed, whose continuations are joined, and whether they need Azure."""
     for page in DOCUMENTS:
         for azure, block in _CONSOLE.findall(page.read_text(encoding="utf-8")):
-            for line in re.findall(r"^ *\$ (.+)$", re.sub(r"(\||\\)\n *", _joined, block), re.MULTILINE):
+            for line in re.findall(r"^ *\$ (.+)$", re.sub(r"\\\n *", "", block), re.MULTILINE):
                 yield page.name, line, bool(azure)
 
 

@@ -18,8 +18,6 @@ from tests.harness import LocalStack
 NAMESPACE: Final = "clusters-hc1"
 AUTHORIZATION: Final = "2022-04-01"
 _CLASSES: Final = f"/apis/secrets-store.csi.x-k8s.io/v1/namespaces/{NAMESPACE}/secretproviderclasses"
-_STATUSES: Final = f"{_CLASSES.removesuffix('es')}podstatuses"
-_EVENTS: Final = f"/api/v1/namespaces/{NAMESPACE}/events"
 _DEPLOYMENTS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 _PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _SEEN_WITHIN: Final = timedelta(seconds=120)
@@ -87,18 +85,6 @@ def write_document(stack: LocalStack, secret: str, value: str) -> str:
         found = before.properties
         secrets.set_secret(secret, value, tags=found.tags, content_type=found.content_type, expires_on=found.expires_on)
     return before.value or ""
-
-
-def listed(stack: LocalStack) -> str:
-    """What `kubectl get pods,events,secretproviderclasses,secretproviderclasspodstatuses -o json` prints."""
-    kinds = {_PODS: "Pod", _EVENTS: "Event", _CLASSES: "SecretProviderClass", _STATUSES: "SecretProviderClassPodStatus"}
-    with stack.kubernetes() as http:
-        items = [
-            {"kind": kind, **obj}
-            for path, kind in kinds.items()
-            for obj in http.get(path).raise_for_status().json()["items"]
-        ]
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
 
 def restart(stack: LocalStack, deployment: str) -> None:

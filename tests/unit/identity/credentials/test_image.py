@@ -54,11 +54,10 @@ class Image:
 
     environment: Path
 
-    def run(self, *command: str, standard_input: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run something with nothing but the image around it."""
         return subprocess.run(
             [str(self.environment / "bin/python"), "-I", *command],
-            input=standard_input,
             cwd=self.environment,
             env={"PATH": os.defpath, **variables},
             capture_output=True,
@@ -120,12 +119,6 @@ def test_its_probe_explains_itself(image: Image) -> None:
     done = image.run("-m", "identity.credentials.probe", "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: python -m identity.credentials.probe")
-
-
-def test_its_doctor_reads_what_kubectl_lists(image: Image) -> None:
-    done = image.run("-m", "identity.credentials.probe.doctor", standard_input='{"kind": "List", "items": []}')
-    assert (done.returncode, done.stderr) == (3, "")
-    assert done.stdout == "0 broken, 0 not checked, of 0 mounted credentials\n"
 
 
 def test_its_probe_proves_a_credential_and_writes_no_file(image: Image, known: Entra, mount: CsiMount) -> None:
