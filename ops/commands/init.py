@@ -14,10 +14,11 @@ from ops.first_stack import left_to_do, stack_file
 from ops.first_stack.login import SIGN_IN, signed_in
 from ops.first_stack.questions import Question, answered
 from ops.first_stack.template import Answers, Side
-from ops.stack import pinned_plugins, recorded_backend, secrets_provider
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, is_local
 from ops.stack.errors import CommandError
+from ops.stack.plugins import confirmed_plugins, listed_plugins, unpinned_plugins
+from ops.stack.stack_document import BACKEND_VARIABLE, passphrase_fault
 from tools import pin as pins
 
 # Also the form of a vault's name (`Answers.vault`).
@@ -38,7 +39,7 @@ def init(
     dns_zone: Annotated[str | None, typer.Option(metavar="ID", help="The existing public DNS zone.")] = None,
     image: Annotated[str | None, typer.Option(help="With --side stack: the image of the credential probe.")] = None,
     backend: Annotated[
-        str | None, typer.Option(metavar="URL", envvar=recorded_backend.VARIABLE, help="The backend of the state.")
+        str | None, typer.Option(metavar="URL", envvar=BACKEND_VARIABLE, help="The backend of the state.")
     ] = None,
     provider: Annotated[
         str | None,
@@ -131,7 +132,7 @@ def _key(stack: str, option: str | None, recorded: str | None) -> str | None:
                 "azurekeyvault://<vault>.vault.azure.net/keys/<key>; nothing was written"
             )
         return key
-    if fault := secrets_provider.passphrase_fault(os.environ):
+    if fault := passphrase_fault(os.environ):
         raise CommandError(
             f"{fault}, so nothing would encrypt the secrets in the state of {stack}; nothing was written. Name a key: "
             "`--secrets-provider azurekeyvault://<vault>.vault.azure.net/keys/<key>`. Or create a passphrase, and keep "
@@ -153,11 +154,11 @@ def _ask(question: Question) -> str:
 
 def _pin(engine: Engine, screen: Screen, is_requested: bool | None, *, asks: bool) -> None:
     """Pin the plugins that are neither installed nor pinned, if the user agrees; otherwise name the command."""
-    missing = pinned_plugins.unpinned(engine.environment)
+    missing = unpinned_plugins(engine.environment)
     if not missing:
         return
     if is_requested is None and asks:
-        is_requested = pinned_plugins.confirmed(missing)
+        is_requested = confirmed_plugins(missing)
     if is_requested:
         if pins.main() != 0:
             raise CommandError(
@@ -166,6 +167,6 @@ def _pin(engine: Engine, screen: Screen, is_requested: bool | None, *, asks: boo
             )
         return
     screen.console.print(
-        f"plugins: {pinned_plugins.listed(missing)} have no checksum for this machine; `make pin` writes them. Commit "
+        f"plugins: {listed_plugins(missing)} have no checksum for this machine; `make pin` writes them. Commit "
         "tools/checksums.txt",
     )

@@ -15,8 +15,8 @@ from identity.similar import did_you_mean
 from ops.commands import completions
 from ops.stack import plugins
 from ops.stack.chosen_stack import chosen_stack, require_stack
-from ops.stack.deadline import Deadline
 from ops.stack.errors import CommandError
+from ops.stack.streaming import Deadline
 
 
 def bare(names: list[str]) -> list[str]:

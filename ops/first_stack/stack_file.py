@@ -10,11 +10,10 @@ from identity.settings import ConfigurationError, Settings
 from identity.settings.problems import for_stack
 from identity.settings.stack_file import written
 from ops.first_stack.template import SAMPLE, Answers, stack_text
-from ops.stack import files, recorded_backend
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.settings import settings_of, validated
-from ops.stack.stack_document import document_in
+from ops.stack.stack_document import BACKEND_KEY, document_in, replace_file, with_backend
 
 _READABLE: Final = 0o644
 
@@ -51,7 +50,7 @@ def write(file: Path, answers: Answers) -> bool:
             f"these options contradict each other; nothing was written. {for_stack(str(error), answers.stack)}"
         ) from None
     if not has_own(file):
-        files.replace(file, text, mode=_READABLE)
+        replace_file(file, text, mode=_READABLE)
         return True
     if document_in(file).get("config") != yaml_text.load(text)["config"]:
         raise CommandError(
@@ -66,19 +65,19 @@ def record_backend(file: Path, backend: str) -> bool:
 
     Raises CommandError for a file with another backend, or without the block for it.
     """
-    known = (document_in(file).get("config") or {}).get(recorded_backend.KEY)
+    known = (document_in(file).get("config") or {}).get(BACKEND_KEY)
     if known == backend:
         return False
     if known is not None:
         raise CommandError(
-            f"{file.name} has {recorded_backend.KEY}: {known}, and the backend given is {backend}; nothing was "
+            f"{file.name} has {BACKEND_KEY}: {known}, and the backend given is {backend}; nothing was "
             "written. Leave out --backend and PULUMI_BACKEND_URL, or correct the file"
         )
     try:
-        text = recorded_backend.with_backend(file.read_text(encoding="utf-8"), backend)
+        text = with_backend(file.read_text(encoding="utf-8"), backend)
     except ValueError as error:
         raise CommandError(f"{file.name}: {error}; nothing was written") from None
-    files.replace(file, text, mode=_READABLE)
+    replace_file(file, text, mode=_READABLE)
     return True
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from ops.stack import files
+from ops.stack.stack_document import replace_file
 
 DIRECTORY: Final = ".fleet"
 """In the project; git ignores it."""
@@ -46,7 +46,7 @@ class StackLog:
 
     def note_failure(self, reason: str) -> None:
         """Note that the run has failed."""
-        files.replace(self._failure, reason)
+        replace_file(self._failure, reason)
 
     def failure(self) -> FailedRun | None:
         """The last run on this machine, if that failed."""

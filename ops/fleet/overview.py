@@ -21,7 +21,7 @@ from ops.outputs.token_rows import read_probes, running_token_rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
-from ops.stack.recorded_backend import VARIABLE
+from ops.stack.stack_document import BACKEND_VARIABLE
 from ops.stack.state import State, outputs_of
 from ops.world.probes import ProbeResult, ProbeResults
 
@@ -94,7 +94,7 @@ def read(environment: FleetEnvironment, root: Path, output: int) -> list[StackSt
         states: dict[str, State] = {}
     else:
         # A stack without a file, which would record the backend, is looked for in the environment's as well.
-        caller = {**os.environ, **({VARIABLE: environment.backend} if environment.backend is not None else {})}
+        caller = {**os.environ, **({BACKEND_VARIABLE: environment.backend} if environment.backend is not None else {})}
 
         def engine(stack: str) -> Engine:
             return Engine(stack, root, output, caller=caller)

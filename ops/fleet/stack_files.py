@@ -13,8 +13,7 @@ from typing import Final
 from identity import yaml_text
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.errors import CommandError
-from ops.stack.recorded_backend import KEY, VARIABLE, recorded
-from ops.stack.stack_document import document_in
+from ops.stack.stack_document import BACKEND_KEY, BACKEND_VARIABLE, document_in, recorded
 
 _CONFIGURATION: Final = "config"
 _SECRETS_PROVIDER: Final = "secretsprovider"
@@ -65,12 +64,12 @@ def require_one_backend(environment: FleetEnvironment, root: Path) -> None:
     """
     if environment.backend is None:
         return
-    variable = os.environ.get(VARIABLE)
+    variable = os.environ.get(BACKEND_VARIABLE)
     if variable not in (None, "", environment.backend):
         raise CommandError(
-            f"the fleet file says that the states of {environment.name} are in {environment.backend}, and {VARIABLE} "
-            f"is {variable}. A stack has one backend: `unset {VARIABLE}`, or, if the states have moved there, correct "
-            f"`backend` of {environment.name} in the fleet file. Nothing was started"
+            f"the fleet file says that the states of {environment.name} are in {environment.backend}, and "
+            f"{BACKEND_VARIABLE} is {variable}. A stack has one backend: `unset {BACKEND_VARIABLE}`, or, if the states "
+            f"have moved there, correct `backend` of {environment.name} in the fleet file. Nothing was started"
         )
     others = {stack.file_name: recorded(stack.name, root) for stack in environment.stacks}
     lines = [f"- {file}: {backend}" for file, backend in others.items() if backend not in (None, environment.backend)]
@@ -82,7 +81,7 @@ def require_one_backend(environment: FleetEnvironment, root: Path) -> None:
                     "files of its stacks name another place. Nothing was started:",
                     *lines,
                     f"If the states are there, correct `backend` of {environment.name} in the fleet file; if they have "
-                    f"moved, correct `{KEY}` in these files",
+                    f"moved, correct `{BACKEND_KEY}` in these files",
                 ]
             )
         )

@@ -14,8 +14,8 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from ops.outputs.rows import Row
-from ops.stack import files
 from ops.stack.errors import CommandError, WrongUsageError
+from ops.stack.stack_document import replace_file
 from ops.world.cluster_state import MountedVersion, by_identity
 from ops.world.compared_identities import ManagedIdentityRow
 
@@ -80,7 +80,7 @@ def write(file: Path, metrics: bytes) -> None:
     if file.suffix != _SUFFIX:
         raise WrongUsageError(f"--metrics {file}: node_exporter reads only files with the suffix {_SUFFIX}")
     try:
-        files.replace(file, metrics.decode(), mode=_READABLE)
+        replace_file(file, metrics.decode(), mode=_READABLE)
     except OSError as error:
         raise CommandError(
             f"--metrics {file}: {error.strerror or error}; does its directory exist, and can you write to it?"

@@ -13,8 +13,8 @@ from identity.settings import Settings
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT, is_local
 from ops.stack.errors import CommandError
-from ops.stack.recorded_backend import recorded
 from ops.stack.settings import settings_of
+from ops.stack.stack_document import recorded
 
 # gocloud.dev's `azureblob` and `azurekeyvault`, as Pulumi takes them.
 _KEY: Final = re.compile(r"azurekeyvault://(?P<vault>[^./]+)\.vault\.azure\.net/keys/(?P<name>[^/?]+)")

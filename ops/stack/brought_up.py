@@ -18,7 +18,7 @@ from identity import checkout
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError
-from ops.stack.recorded_backend import VARIABLE, backend_of
+from ops.stack.stack_document import BACKEND_VARIABLE, backend_of
 from ops.stack.streaming import run_passing_on
 
 # What `tools/setup` reads.
@@ -60,7 +60,7 @@ def _run_at(commit: str, engine: Engine, console: Console) -> int:
             **os.environ,
             "PYTHONPATH": str(directory),  # its own modules come first
             "LOCALCLOUD_STATE_DIR": str(local_paths().state),
-            **({VARIABLE: backend} if backend else {}),
+            **({BACKEND_VARIABLE: backend} if backend else {}),
         }
         command = [str(directory / ".venv/bin/python"), "-m", "ops", *sys.argv[1:]]
         return run_passing_on(command, directory=directory, environment=environment)

@@ -12,8 +12,7 @@ from typing import Any, Final
 from identity.similar import did_you_mean
 from ops.stack.environment import LOCAL_STACK, ROOT, is_local, project_name, pulumi_home
 from ops.stack.errors import CommandError
-from ops.stack.files import write_once
-from ops.stack.recorded_backend import VARIABLE, recorded
+from ops.stack.stack_document import BACKEND_VARIABLE, recorded, write_once
 
 _FILE: Final = "Pulumi.{}.yaml"
 _SAMPLES: Final = "examples/stacks"
@@ -82,7 +81,7 @@ def _selected(environ: Mapping[str, str], root: Path) -> str | None:
     notes = [home / "workspaces" / f"{name}-{key}-workspace.json" for key in sorted(keys)]
     documents = [document for note in notes if (document := _json(note)) is not None]
     by_backend = {url: stack for document in documents for url, stack in (document.get("stacks") or {}).items()}
-    current = environ.get(VARIABLE) or (_json(home / "credentials.json") or {}).get("current")
+    current = environ.get(BACKEND_VARIABLE) or (_json(home / "credentials.json") or {}).get("current")
     if current in by_backend:
         return str(by_backend[current]).rpartition("/")[2]
     names = {str(document).rpartition("/")[2] for document in by_backend.values()}

@@ -18,12 +18,10 @@ from identity import yaml_text
 from identity.clouds import LOCAL_CLOUD
 from identity.settings.schema.problems import NAMESPACE, Place
 from identity.settings.stack_file import own_values
-from ops.stack import files
 from ops.stack.chosen_stack import no_such_stack
 from ops.stack.environment import local_paths, project_name
 from ops.stack.errors import CommandError
-from ops.stack.recorded_backend import VARIABLE
-from ops.stack.stack_document import document_in
+from ops.stack.stack_document import BACKEND_VARIABLE, document_in, replace_file
 from ops.stack.state import State
 
 _SALT: Final = "encryptionsalt"
@@ -72,7 +70,7 @@ def local_copy(source: Path) -> Path:
     salt = salt_of(engine / source.name)
     copy = engine / f"configuration.{source.name.removeprefix('Pulumi.')}"
     text = source.read_text()
-    files.replace(copy, text if salt is None else with_salt(text, salt, source.name))
+    replace_file(copy, text if salt is None else with_salt(text, salt, source.name))
     return copy
 
 
@@ -93,7 +91,7 @@ def keep_salt(file: Path, state: Callable[[], State]) -> None:
     if salt_of(file) is None:
         provider = state()["deployment"].get("secrets_providers")
         if provider and (salt := provider.get("state", {}).get("salt")):
-            files.replace(file, f"{_SALT}: {salt}\n")
+            replace_file(file, f"{_SALT}: {salt}\n")
 
 
 def with_salt(configuration: str, salt: str, name: str) -> str:
@@ -117,7 +115,7 @@ def write_project(directory: Path, root: Path) -> None:
 
     An existing one is replaced atomically: the stacks of a fleet are prepared in parallel.
     """
-    files.replace(directory / "Pulumi.yaml", f"name: {project_name(root)}\nruntime: python\n")
+    replace_file(directory / "Pulumi.yaml", f"name: {project_name(root)}\nruntime: python\n")
 
 
 @contextmanager
@@ -136,7 +134,7 @@ def writing_offline(
         write_project(project, root)
         offline = {
             **{key: value for key, value in environment.items() if key != "PULUMI_CONFIG_PASSPHRASE_FILE"},
-            VARIABLE: backend.as_uri(),
+            BACKEND_VARIABLE: backend.as_uri(),
             "PULUMI_HOME": str(Path(folder, "home")),
             "PULUMI_CONFIG_PASSPHRASE": "",
         }

@@ -15,13 +15,14 @@ from typing import Any, Final, TypeVar, cast
 from identity.azure.errors import AccessError
 from identity.outputs import StackOutputs
 from identity.settings import stack_file
-from ops.stack import backend_failures, configuration, disk, existing, hints, plugins, state_file, unreadable
+from ops.stack import configuration, existing, plugins, state_file
 from ops.stack.environment import local_paths
 from ops.stack.errors import CommandError, RunInterruptedError
+from ops.stack.failures import NoSuchStackError, disk_failure, remedies, remove_unreadable
 from ops.stack.pulumi_runs import PulumiRuns
 from ops.stack.stack_document import document_in
-from ops.stack.standstill import Standstill
 from ops.stack.state import Plan, State, StateResource, Update, errors_of, outputs_in_log, outputs_of, resources_in
+from ops.stack.streaming import Standstill
 
 T = TypeVar("T")
 # The engine lists a file backend while other engines write their states: a draft that has vanished meanwhile fails the
@@ -66,7 +67,7 @@ class Engine(PulumiRuns):
         plugins.install(local_paths())
         project = local_paths().engine
         configuration.write_project(project, self.root)
-        unreadable.remove(local_paths())
+        remove_unreadable(local_paths())
         is_damaged = self.damage() is not None
         if is_damaged or not self._exists():
             self._capture("stack", "select", self.stack, "--create", directory=project)
@@ -77,7 +78,7 @@ class Engine(PulumiRuns):
         """Whether the backend has the stack. Its state is read, which every command needs later."""
         try:
             self.state()
-        except backend_failures.NoSuchStackError:
+        except NoSuchStackError:
             return False
         return True
 
@@ -156,9 +157,9 @@ class Engine(PulumiRuns):
         except CommandError as error:
             lines = log.read_text().splitlines() if log.exists() else []
             obstacles = existing.read(lines)
-            reasons = [str(error), *hints.remedies(lines, self.stack, command)]
+            reasons = [str(error), *remedies(lines, self.stack, command)]
             if not isinstance(error, state_file.StateDamagedError) and (
-                failure := disk.failure("".join(lines), self.stack)
+                failure := disk_failure("".join(lines), self.stack)
             ):
                 reasons.append(str(failure))
             if obstacles:
@@ -325,7 +326,7 @@ class Engine(PulumiRuns):
         """As `resources`; none if there is no such stack. A listing of stacks would read the states of all."""
         try:
             return self.resources()
-        except backend_failures.NoSuchStackError:
+        except NoSuchStackError:
             return []
 
     def stacks(self) -> list[str]:

@@ -6,7 +6,7 @@ Local stacks have their own PULUMI_HOME with their provider plugins (`ops/stack/
 and sign in as the local cloud's deployer. A stack is local by its name, `local` or `local-<word>`: the name is fixed,
 while the configuration may change (`ops/stack/configuration.py` requires that it agrees). Every other stack keeps the
 caller's environment without the variables of tests and debugging, and has the backend that its file records
-(`ops/stack/recorded_backend.py`). No engine takes a provider plugin from PATH: `refresh` and `destroy` do not run the
+(`ops/stack/stack_document.py`). No engine takes a provider plugin from PATH: `refresh` and `destroy` do not run the
 program and would use any plugin there.
 """
 
@@ -23,10 +23,9 @@ from typing import Final
 
 from identity.aks.token_cache import CACHE_VARIABLE
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE, LocalEnvironment
-from ops.stack import files
 from ops.stack.errors import CommandError
-from ops.stack.recorded_backend import VARIABLE as BACKEND_VARIABLE
-from ops.stack.recorded_backend import backend_of
+from ops.stack.stack_document import BACKEND_VARIABLE as BACKEND_VARIABLE
+from ops.stack.stack_document import backend_of, write_once
 
 # Not resolved: a project directory may be made of links to another checkout.
 ROOT: Final = Path(__file__).absolute().parents[2]
@@ -133,7 +132,7 @@ class LocalPaths:
         """Create directories and passphrase, once."""
         for directory in (self.state, self.engine, self.backend, self.home):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files.write_once(self.passphrase, secrets.token_urlsafe(32))
+        write_once(self.passphrase, secrets.token_urlsafe(32))
 
 
 def is_local(stack: str) -> bool:
@@ -165,7 +164,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ, *, root: Path = 
         "VIRTUAL_ENV": str(VENV),
         "PULUMI_SKIP_UPDATE_CHECK": "1",
         "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
-        # The engine checks no checksum: `ops/stack/pinned_plugins.py` installs missing plugins beforehand.
+        # The engine checks no checksum: `ops/stack/plugins.py` installs missing plugins beforehand.
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_PARALLEL": base.get("PULUMI_PARALLEL", _PARALLEL),
         "PATH": os.pathsep.join([str(VENV / "bin"), _engine_directory(), base.get("PATH", os.defpath)]),

@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
-from ops.stack import files
-from ops.stack.environment import LOCAL_STACK, ROOT, LocalPaths, is_local, local_paths, variables
+import typer
+
+from ops.stack.environment import LOCAL_STACK, ROOT, LocalPaths, is_local, local_paths, pulumi_home, variables
 from ops.stack.errors import CommandError, WrongUsageError
-from ops.stack.pinned_plugins import NAMES, cached
-from ops.stack.pinned_plugins import install as install_pinned
+from ops.stack.stack_document import replace_file
+from tools import downloads
 
 EMULATED: Final = "emulated"
 REAL: Final = "real"
@@ -110,7 +115,7 @@ def install(paths: LocalPaths, base: Mapping[str, str] = os.environ) -> None:
             folders |= set(paths.plugins.glob(f"resource-{plugin.name}-v*/"))
         for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
-            files.replace(folder / _executable(plugin.name), _script(_command(plugin)), mode=0o700)
+            replace_file(folder / _executable(plugin.name), _script(_command(plugin)), mode=0o700)
 
 
 def installed(base: Mapping[str, str] = os.environ) -> Sequence[Plugin]:
@@ -231,7 +236,7 @@ def _record(paths: LocalPaths, plugins: Sequence[Plugin]) -> None:
         return
     for directory in (paths.state, paths.engine):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    files.replace(_file(paths), json.dumps(document, indent=2) + "\n")
+    replace_file(_file(paths), json.dumps(document, indent=2) + "\n")
 
 
 def _file(paths: LocalPaths) -> Path:
@@ -268,3 +273,145 @@ def _argument(real: frozenset[str]) -> str:
 
 def _listed(real: frozenset[str]) -> str:
     return f"{', '.join(sorted(real))} real" if real else "all emulated"
+
+
+NAMES: Final = ("azure-native", "azuread", "kubernetes")
+_CHECKSUMS: Final = downloads.CHECKSUMS
+# azure-native has some hundred megabytes.
+_UNPACK_TIMEOUT: Final = 900.0  # seconds
+
+
+def provide_pinned(stack: str, environment: Mapping[str, str]) -> None:
+    """Install the missing plugins of a stack on Azure: those of the SDKs' versions, and every other pinned one.
+
+    A state may still name the plugin of an earlier SDK. `environment` is that of the stack's commands. At a terminal
+    the user is asked whether to pin the unpinned ones. Raises CommandError for a missing plugin that is not pinned,
+    cannot be downloaded or has another checksum.
+    """
+    refused = unpinned_plugins(environment)
+    if refused and _is_wanted(refused):
+        from tools import pin
+
+        with redirect_stdout(sys.stderr):
+            pin.main(file=_CHECKSUMS)
+        refused = unpinned_plugins(environment)
+    if refused:
+        raise CommandError(_refusal(stack, refused))
+    for name, version in _missing_archive(environment):
+        if problem := install_pinned(name, version, environment):
+            raise CommandError(problem)
+
+
+def unpinned_plugins(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Name and version of each missing plugin without a checksum: nothing downloads it."""
+    return [plugin for plugin in _missing_archive(environment) if checksum(*plugin) is None]
+
+
+def listed_plugins(plugins: Iterable[tuple[str, str]]) -> str:
+    """Names and versions, for a message."""
+    return ", ".join(f"{name} {version}" for name, version in plugins)
+
+
+def checksum(name: str, version: str) -> str | None:
+    """SHA-256 in hex of a plugin's archive for this machine; None if it is not pinned."""
+    archive = downloads.plugin_archive(name, version, *downloads.this_platform())
+    return downloads.checksums(_CHECKSUMS).get(archive.name)
+
+
+def install_pinned(name: str, version: str, environment: Mapping[str, str]) -> str | None:
+    """Install a plugin into the cache, if its archive has the pinned checksum; returns the reason of a failure.
+
+    It is downloaded with the proxy and the certificates of this process.
+    """
+    pinned = checksum(name, version)
+    if pinned is None:
+        return "tools/checksums.txt has no checksum of it for this machine, so it is not downloaded (`make pin`)"
+    print(f"installing the {name} plugin {version} by its checksum", file=sys.stderr, flush=True)
+    archive = downloads.plugin_archive(name, version, *downloads.this_platform())
+    with TemporaryDirectory(prefix="idstack-plugin-") as folder:
+        file = Path(folder, archive.name)
+        try:
+            downloads.fetch_any(archive.urls, file, pinned)
+        except downloads.DownloadError as error:
+            return f"the {name} plugin {version} is not available: {error}"
+        return _unpack(name, version, file, environment)
+
+
+def _unpack(name: str, version: str, file: Path, environment: Mapping[str, str]) -> str | None:
+    """Let the engine unpack an archive into the cache; returns the reason of a failure."""
+    command = ["pulumi", "plugin", "install", "resource", name, version, "--exact", "--file", str(file)]
+    try:
+        done = subprocess.run(
+            command,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_UNPACK_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"`{' '.join(command)}` did not end within {_UNPACK_TIMEOUT:.0f} s"
+    if done.returncode == 0:
+        return None
+    last = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
+    return f"`{' '.join(command)}` failed: {last.removeprefix('error: ')}"
+
+
+def cached(name: str, version: str, environment: Mapping[str, str]) -> Path:
+    """The path of a plugin's executable in the cache of PULUMI_HOME, whether it exists or not."""
+    return pulumi_home(environment) / "plugins" / f"resource-{name}-v{version}" / f"pulumi-resource-{name}"
+
+
+def current() -> list[tuple[str, str]]:
+    """Name and version of the plugin of each installed SDK."""
+    return [(name, metadata.version(f"pulumi-{name}")) for name in NAMES]
+
+
+def _wanted() -> Iterator[tuple[str, str]]:
+    """Name and version of every plugin: the SDKs' first, then other pinned ones."""
+    sdks = current()
+    yield from sdks
+    yield from (plugin for plugin in _pinned() if plugin not in sdks)
+
+
+def _missing_archive(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [plugin for plugin in _wanted() if not os.access(cached(*plugin, environment), os.X_OK)]
+
+
+def _pinned() -> Iterator[tuple[str, str]]:
+    """Name and version of every plugin whose archive for this machine has a checksum."""
+    ending = re.escape("-".join(downloads.this_platform()))
+    archive = re.compile(rf"pulumi-resource-(?P<name>[a-z-]+)-v(?P<version>[\d.]+)-{ending}\.tar\.gz")
+    for name in downloads.checksums(_CHECKSUMS):
+        if match := archive.fullmatch(name):
+            yield match["name"], match["version"]
+
+
+def _is_wanted(plugins: list[tuple[str, str]]) -> bool:
+    """Whether the user at a terminal confirms to pin these plugins."""
+    return sys.stdin.isatty() and sys.stderr.isatty() and confirmed_plugins(plugins)
+
+
+def confirmed_plugins(plugins: list[tuple[str, str]]) -> bool:
+    """Ask whether to pin these plugins (`tools/pin.py`)."""
+    return typer.confirm(
+        f"The provider plugins {listed_plugins(plugins)} have no checksum for this machine. Download them from GitHub "
+        "and Pulumi's site, compare both with the digest that GitHub states, and write tools/checksums.txt?",
+        err=True,
+    )
+
+
+def _refusal(stack: str, plugins: list[tuple[str, str]]) -> str:
+    installs = [
+        f"  idstack pulumi --stack {stack} -- plugin install resource {name} {version}" for name, version in plugins
+    ]
+    return "\n".join(
+        [
+            f"the provider plugins {listed_plugins(plugins)} are not installed, and tools/checksums.txt has no "
+            "checksum of them for this machine; nothing was downloaded and nothing was started.",
+            "For everybody: `make pin`, compare the new lines with the releases on GitHub, commit them.",
+            "For yourself, if you trust the download:",
+            *installs,
+        ]
+    )

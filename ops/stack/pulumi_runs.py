@@ -10,21 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ops.stack import (
-    backend_failures,
-    disk,
-    lock,
-    pinned_plugins,
-    secrets_provider,
-    state_file,
-    unreadable,
-)
-from ops.stack.deadline import Deadline
+from ops.stack import lock, state_file
 from ops.stack.environment import ROOT, is_local, variables
 from ops.stack.errors import CommandError, RunInterruptedError
-from ops.stack.standstill import Standstill
-from ops.stack.started_engines import StartedEngines, StartingEngine
-from ops.stack.streaming import STANDSTILL, run_streaming
+from ops.stack.failures import backend_failure, disk_failure, unreadable_locks, unreadable_remedy
+from ops.stack.lock import StartedEngines, StartingEngine
+from ops.stack.plugins import provide_pinned
+from ops.stack.stack_document import require_passphrase
+from ops.stack.streaming import STANDSTILL, Deadline, Standstill, run_streaming
 
 # Commands that write secrets into the state, or plan to. `destroy` does not.
 _ENCRYPTING: Final = frozenset({"up", "preview", "import"})
@@ -76,7 +69,7 @@ class PulumiRuns:
         command = ["pulumi", *arguments, "--stack", self.stack]
         whole = {**self.environment, **(environment or {})}
         if not self.is_local and arguments[0] in _ENCRYPTING:
-            secrets_provider.require_passphrase(self.file, self.stack, whole)
+            require_passphrase(self.file, self.stack, whole)
         if self.deadline is not None and not self.deadline.left:
             raise RunInterruptedError(
                 f"{self.deadline} has passed before `pulumi {arguments[0]}` began; run the command again"
@@ -120,16 +113,16 @@ class PulumiRuns:
         backend = self.environment.get("PULUMI_BACKEND_URL")
         if failure := (
             state_file.damage(errors, self.stack, backend)
-            or disk.failure(errors, self.stack)
-            or backend_failures.failure(errors, self.stack, backend)
+            or disk_failure(errors, self.stack)
+            or backend_failure(errors, self.stack, backend)
         ):
             return failure
-        if state_file.is_unsound(errors) and (files := disk.unreadable_locks(backend, self.stack)):
+        if state_file.is_unsound(errors) and (files := unreadable_locks(backend, self.stack)):
             engines = self.engines
             return lock.LockedError(
                 self.stack, (), engines=engines, is_local=self.is_local, command=command, unreadable=files
             )
-        return CommandError("\n\n".join(filter(None, [said, unreadable.remedy(errors)])))
+        return CommandError("\n\n".join(filter(None, [said, unreadable_remedy(errors)])))
 
     def _locked(self, errors: str, command: str) -> lock.LockedError:
         """The error about the lock; a move of a state has two stacks."""
@@ -191,7 +184,7 @@ class PulumiRuns:
     def _provide_plugins(self, command: str, environment: Mapping[str, str]) -> None:
         """Install the plugins of a stack on Azure; `prepare` installs those of local stacks."""
         if not self.is_local and command in _WITH_PLUGINS:
-            pinned_plugins.provide(self.stack, environment)
+            provide_pinned(self.stack, environment)
 
 
 def _locks_briefly(arguments: Sequence[str]) -> bool:

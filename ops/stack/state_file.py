@@ -18,8 +18,8 @@ from typing import Final
 
 from identity.credentials import rfc3339
 from identity.settings.schema.problems import NAMESPACE
-from ops.stack import disk
 from ops.stack.errors import CommandError
+from ops.stack.failures import backend_folder
 
 # Messages of Go's encoding/json, which the engine prints.
 _UNSOUND: Final = re.compile(r"unexpected end of JSON input|invalid character .+ (looking for|after|in) ")
@@ -131,7 +131,7 @@ def is_unsound(errors: str) -> bool:
 
 def find(stack: str, backend: str | None) -> StateDamagedError | None:
     """The damage of the state's file; None for a sound one, and for a backend that is not a folder."""
-    directory = disk.directory(backend)
+    directory = backend_folder(backend)
     files = [] if directory is None else _files(directory)
     return next((damage for file in files if file.stack == stack and (damage := file.damage())), None)
 
@@ -148,7 +148,7 @@ def damage(errors: str, stack: str, backend: str | None) -> StateDamagedError | 
         return own
     if not is_unsound(errors):
         return None
-    directory = disk.directory(backend)
+    directory = backend_folder(backend)
     if directory is not None:
         return next((other for file in _files(directory) if (other := file.damage())), None)
     if _CHECKPOINT not in errors:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from ops.stack.deadline import Deadline
-from ops.stack.standstill import Standstill
+import typer
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _STANDARD_INPUT: Final = 0
@@ -175,3 +176,85 @@ class _Interruption:
                 self._pending = number
             else:
                 self._process.send_signal(number)
+
+
+# The operation of deletions before a replacement, and of those after one, which the engine survives.
+_DELETION: Final = "delete-replaced"
+# Seconds without an event and without a step in progress, longer than a program's pause between two resources.
+_QUIET: Final = 15.0
+
+
+class Standstill:
+    """Follows the event log of an engine run; the file may not exist yet."""
+
+    def __init__(self, log: Path, now: Callable[[], float] = time.monotonic) -> None:
+        self._log = log
+        self._now = now
+        self._read = 0
+        self._in_progress: set[tuple[str, str]] = set()
+        self._has_failed = False
+        self._since = now()
+
+    def is_reached(self) -> bool:
+        """Read new events; returns whether the engine is deadlocked."""
+        if self._follow() or self._in_progress or not self._has_failed:
+            self._since = self._now()
+        return self._now() - self._since >= _QUIET
+
+    def _follow(self) -> bool:
+        """Read new events; returns whether there were any."""
+        try:
+            with self._log.open("rb") as file:
+                file.seek(self._read)
+                # The last line may be incomplete.
+                whole, end, _ = file.read().rpartition(b"\n")
+        except FileNotFoundError:
+            return False
+        for line in whole.splitlines():
+            self._take(json.loads(line))
+        self._read += len(whole) + len(end)
+        return bool(end)
+
+    def _take(self, event: dict[str, Any]) -> None:
+        for kind in ("resourcePreEvent", "resOutputsEvent", "resOpFailedEvent"):
+            metadata = event.get(kind, {}).get("metadata")
+            if metadata is None:
+                continue
+            step = (metadata["urn"], metadata["op"])
+            if kind == "resourcePreEvent":
+                # A component ends with its outputs, which the program may never have.
+                if (metadata.get("new") or metadata.get("old") or {}).get("custom"):
+                    self._in_progress.add(step)
+                continue
+            self._in_progress.discard(step)
+            self._has_failed |= kind == "resOpFailedEvent" and metadata["op"] == _DELETION
+
+
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """`ends` on the monotonic clock, in seconds, `minutes` after the command began."""
+
+    minutes: float
+    ends: float
+
+    @classmethod
+    def parse(cls, text: str) -> Deadline:
+        """So many minutes from now on; raises BadParameter for anything but a positive number."""
+        try:
+            minutes = float(text)
+        except ValueError:
+            minutes = 0.0
+        if not 0 < minutes < float("inf"):
+            raise typer.BadParameter(f'found "{text}"; accepted: minutes, a number greater than 0 such as 40')
+        return cls(minutes, time.monotonic() + minutes * _SECONDS)
+
+    @property
+    def left(self) -> float:
+        """The remaining seconds, 0 once it has passed."""
+        return max(0.0, self.ends - time.monotonic())
+
+    def __str__(self) -> str:
+        return f"the time limit of {self.minutes:g} minutes"

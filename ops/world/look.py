@@ -24,11 +24,12 @@ from identity.settings.schema.problems import NAMESPACE, path_of, value_at
 from identity.settings.schema.value_spec import PLACEHOLDER
 from ops.access.azure import deployer
 from ops.access.management_cluster import api_server
-from ops.stack import disk, local_cloud, lock
+from ops.stack import local_cloud, lock
 from ops.stack.configuration import named_clusters
 from ops.stack.engine import Engine
 from ops.stack.environment import project_name
 from ops.stack.errors import CommandError, NoManagementClusterError
+from ops.stack.failures import backend_folder
 from ops.stack.settings import rights_on_cluster, settings_in_the_file_of
 from ops.stack.state_file import StateDamagedError
 from ops.world.azure import read_azure, unread_azure
@@ -249,7 +250,7 @@ def read_locks(engine: Engine, azure: Azure) -> tuple[SeenLock, ...] | Unread:
     try:
         backend = engine.backend()
         folder = f"{_LOCKS}/{project_name(engine.root)}/{engine.stack}"
-        if (directory := disk.directory(backend)) is not None:
+        if (directory := backend_folder(backend)) is not None:
             locks = dict(_files(directory / folder))
         elif (address := urlsplit(backend)).scheme == "azblob":
             locks = _blobs(address, f".pulumi/{folder}", engine.environment, azure)

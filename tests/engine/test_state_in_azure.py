@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ops.stack.backend_failures import failure
 from ops.stack.engine import Engine
+from ops.stack.failures import backend_failure
 from ops.stack.lock import is_locked
 from ops.world.look import read_locks
 from ops.world.seen import known
@@ -64,7 +64,7 @@ def test_a_preview_needs_to_read_the_state_and_to_decrypt_and_no_more(
     assert azure.blobs() == before, "a preview writes nothing"
     refused = reader.run("up", "--yes", "--skip-preview", "--stack", "dev", check=False)
     assert azure.blobs() == before
-    told = str(failure(refused.stderr, "dev", None))
+    told = str(backend_failure(refused.stderr, "dev", None))
     assert "could not be written to its container, and the engine crashed" in told, (
         "the library names the reason: simplify the error"
     )
@@ -77,7 +77,7 @@ def test_an_identity_without_a_role_sees_no_state(azure: StateInAzure, writer: E
 
     refused = nobody.run("preview", "--stack", "dev", check=False)
 
-    assert str(failure(refused.stderr, "dev", None)).startswith(
+    assert str(backend_failure(refused.stderr, "dev", None)).startswith(
         "the signed-in identity may not use the container of the state, "
         "stidstackstate.blob.core.windows.net/pulumi-state. "
     )

@@ -19,7 +19,7 @@ def _find(world: StackWorld, _: WholeStack) -> Iterator[Fault]:
         if not isinstance(world.configuration, Unread) and world.configuration.prevents_sign_in:
             raise NotReadError(world.state.why)
         why = textwrap.shorten(world.state.why, _MAX_LENGTH, placeholder=" ...")
-        # The commands' errors name the remedy (`ops/stack/backend_failures.py`, `ops/stack/state_file.py`).
+        # The commands' errors name the remedy (`ops/stack/failures.py`, `ops/stack/state_file.py`).
         yield Fault(evidence=why, fix="correct what the error names, then run the doctor again")
 
 

@@ -20,8 +20,9 @@ from localcloud.testing.hosts import Serve
 from ops.__main__ import main
 from ops.doctor.diagnosis import CheckResult
 from ops.doctor.examination import Examination
-from ops.stack import chosen_stack, environment, pinned_plugins
+from ops.stack import chosen_stack, environment, plugins
 from ops.stack.engine import Engine
+from ops.stack.plugins import NAMES, cached
 from tests.unit.access_world import FakeApiServer
 from tests.unit.azure_world import azure, cloud, deployer
 from tests.unit.ops.cluster_access import access_to
@@ -170,13 +171,13 @@ def has_plugins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plugin cache of stacks on Azure has what the SDKs need, and no checksum is known."""
     home = folder / "pulumi-home"
     monkeypatch.setenv("PULUMI_HOME", str(home))
-    for name in pinned_plugins.NAMES:
-        plugin = pinned_plugins.cached(name, metadata.version(f"pulumi-{name}"), {"PULUMI_HOME": str(home)})
+    for name in NAMES:
+        plugin = cached(name, metadata.version(f"pulumi-{name}"), {"PULUMI_HOME": str(home)})
         plugin.parent.mkdir(parents=True)
         plugin.touch(mode=0o755)
     checksums = folder / "checksums.txt"
     checksums.touch()
-    monkeypatch.setattr(pinned_plugins, "_CHECKSUMS", checksums)
+    monkeypatch.setattr(plugins, "_CHECKSUMS", checksums)
 
 
 @pytest.fixture

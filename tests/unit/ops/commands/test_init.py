@@ -11,7 +11,7 @@ import yaml
 
 from identity.settings.stack_file import written
 from ops.first_stack.template import SAMPLE, stack_text
-from ops.stack import pinned_plugins
+from ops.stack import plugins
 from tests.unit.identity.settings.world import SUBSCRIPTION, TENANT
 from tests.unit.ops.conftest import FakeEngine, Idstack
 
@@ -62,7 +62,7 @@ def unpinned(project: Path, monkeypatch: pytest.MonkeyPatch, ends: int = 0) -> l
         return ends
 
     monkeypatch.setattr("tools.pin.main", pin)
-    monkeypatch.setattr(pinned_plugins, "cached", lambda *_: project / "nothing")
+    monkeypatch.setattr(plugins, "cached", lambda *_: project / "nothing")
     return calls
 
 

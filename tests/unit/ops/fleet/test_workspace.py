@@ -12,8 +12,8 @@ from typing import Final
 import pytest
 
 from ops.fleet.workspace.__main__ import command
-from ops.stack import pinned_plugins
 from ops.stack.environment import variables
+from ops.stack.plugins import cached, install_pinned
 from tests.architecture.source import ROOT
 from tests.architecture.test_rooms import ROOMS
 from tests.unit.ops.stack.releases import Releases
@@ -68,8 +68,8 @@ def test_the_pods_user_may_start_the_plugins_that_another_user_has_installed(
     releases = Releases.in_folder(tmp_path, monkeypatch)
     releases.publish("azuread", "1.2.3", "-".join(this_platform()))
     environment = variables("workspace", {**_AGENT, "PULUMI_HOME": str(tmp_path / "pulumi")})
-    assert pinned_plugins.install("azuread", "1.2.3", environment) is None
-    plugin = pinned_plugins.cached("azuread", "1.2.3", environment)
+    assert install_pinned("azuread", "1.2.3", environment) is None
+    plugin = cached("azuread", "1.2.3", environment)
     assert not plugin.parent.stat().st_mode & 0o077, "the engine itself opens it"
 
     [script] = [argument for keyword, argument in instructions()[0] if keyword == "RUN" and "chmod" in argument]

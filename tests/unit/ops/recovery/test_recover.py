@@ -20,7 +20,7 @@ from ops.recovery import settle
 from ops.recovery.orphans import Orphan
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.started_engines import StartedEngine
+from ops.stack.lock import StartedEngine
 from ops.stack.streaming import Ended
 from tests.unit.ops.conftest import Idstack
 from tests.unit.ops.recovery.engine_answers import EngineAnswers

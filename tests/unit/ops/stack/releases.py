@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.stack import pinned_plugins
+from ops.stack import plugins
 from tools import downloads
 
 
@@ -31,7 +31,7 @@ class Releases:
         found.checksums.write_text("")
         monkeypatch.setattr(downloads, "GITHUB", f"{found.github.as_uri()}/{{archive}}")
         monkeypatch.setattr(downloads, "PULUMI", f"{found.pulumi.as_uri()}/{{archive}}")
-        monkeypatch.setattr(pinned_plugins, "_CHECKSUMS", found.checksums)
+        monkeypatch.setattr(plugins, "_CHECKSUMS", found.checksums)
         return found
 
     def publish(self, name: str, version: str, machine: str = "darwin-arm64") -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ops.stack.backend_failures import NoSuchStackError, failure
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.failures import NoSuchStackError, backend_failure
 from tests.unit.ops.conftest import FakeEngine
 
 AZURE = "azblob://pulumi-state?storage_account=stdev"
@@ -94,7 +94,7 @@ SET = "set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file 
     ],
 )
 def test_a_failure_is_told_with_what_to_do(errors: str, backend: str | None, message: str) -> None:
-    found = failure(errors, "dev", backend)
+    found = backend_failure(errors, "dev", backend)
 
     assert str(found) == message
     assert isinstance(found, NoSuchStackError) == ("no stack named" in errors)
@@ -112,7 +112,7 @@ def test_a_failure_is_told_with_what_to_do(errors: str, backend: str | None, mes
     ],
 )
 def test_a_crash_over_a_write_says_how_to_go_on(caller: str, then: str) -> None:
-    told = str(failure(CRASHED.format(caller=caller), "dev", AZURE))
+    told = str(backend_failure(CRASHED.format(caller=caller), "dev", AZURE))
     assert told.startswith("the state could not be written to its container, and the engine crashed without a reason. ")
     assert told.endswith(then)
 
@@ -130,4 +130,4 @@ def test_a_command_says_it_in_place_of_a_trace(engine: FakeEngine) -> None:
     ids=["nothing", "another", "of no backend", "of no container"],
 )
 def test_other_failures_stay_as_they_are(errors: str) -> None:
-    assert failure(errors, "dev", None) is None
+    assert backend_failure(errors, "dev", None) is None

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ops.stack import disk
 from ops.stack.engine import Engine
+from ops.stack.failures import disk_failure
 from ops.stack.lock import LockedError
 from tests.unit.ops.conftest import FakeEngine
 
@@ -35,7 +35,7 @@ def test_a_lock_that_could_not_be_written_is_deleted_and_nothing_has_begun(locks
     draft.touch()
     other.write_text("{}")
 
-    found = disk.failure(AT_THE_LOCK.format(file=draft), "dev")
+    found = disk_failure(AT_THE_LOCK.format(file=draft), "dev")
     assert str(found) == (
         f"the backend's disk is full or read-only (no space left on device: {draft}); nothing was started. To "
         "continue, free some space there and run the command again"
@@ -48,7 +48,7 @@ def test_a_disk_that_fills_under_way_leaves_work_for_recover(tmp_path: Path) -> 
     state.parent.mkdir(parents=True)
     state.touch()
 
-    found = disk.failure(UNDER_WAY.format(file=state), "dev")
+    found = disk_failure(UNDER_WAY.format(file=state), "dev")
     assert f"(no space left on device: {state}), so the state may lack the last changes" in str(found)
     assert "free some space there; then `make recover STACK=dev`" in str(found)
     assert state.exists()
@@ -59,18 +59,18 @@ def test_a_read_only_disk_is_to_be_made_writable() -> None:
         "no space left on device", "read-only file system"
     )
 
-    assert "nothing was started. To continue, make it writable and run" in str(disk.failure(errors, "dev"))
+    assert "nothing was started. To continue, make it writable and run" in str(disk_failure(errors, "dev"))
 
 
 def test_a_long_event_log_is_read_in_passing() -> None:
     log = '{"urn":"/subscriptions/x/providers/y","message":"z"}' * 40_000
 
-    assert disk.failure(log, "dev") is None
-    assert "(file too large: /a/b)" in str(disk.failure(f"{log} write /a/b: file too large", "dev"))
+    assert disk_failure(log, "dev") is None
+    assert "(file too large: /a/b)" in str(disk_failure(f"{log} write /a/b: file too large", "dev"))
 
 
 def test_another_failure_is_no_matter_of_the_disk() -> None:
-    assert disk.failure("error: update failed", "dev") is None
+    assert disk_failure("error: update failed", "dev") is None
 
 
 @pytest.mark.parametrize("content", ["", '{"pid": 1'])

@@ -13,10 +13,9 @@ from typing import Final
 import pytest
 import yaml
 
-from ops.stack.deadline import Deadline
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, RunInterruptedError
-from ops.stack.streaming import Ended
+from ops.stack.streaming import Deadline, Ended
 from tests.harness import LocalStack
 from tests.unit.ops.conftest import FakeEngine
 

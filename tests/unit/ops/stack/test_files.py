@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.stack import files
+from ops.stack.stack_document import replace_file, write_once
 
 
 def test_a_reader_never_finds_a_file_half_written(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_a_reader_never_finds_a_file_half_written(tmp_path: Path) -> None:
         reading = reader.submit(read)
         for _ in range(100):
             for text in texts:
-                files.replace(file, text)
+                replace_file(file, text)
         ended.set()
         reading.result()
     assert found <= texts
@@ -36,9 +36,9 @@ def test_a_reader_never_finds_a_file_half_written(tmp_path: Path) -> None:
 
 def test_what_a_file_holds_already_is_not_written_again(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.yaml"
-    files.replace(file, "name: idstack\n", mode=0o700)
+    replace_file(file, "name: idstack\n", mode=0o700)
     before = file.stat()
-    files.replace(file, "name: idstack\n")
+    replace_file(file, "name: idstack\n")
     after = file.stat()
     assert (after.st_ino, after.st_mtime_ns, after.st_mode) == (before.st_ino, before.st_mtime_ns, before.st_mode)
     assert stat.S_IMODE(before.st_mode) == 0o700
@@ -54,12 +54,12 @@ def test_of_two_that_write_once_the_first_one_wins(tmp_path: Path, monkeypatch: 
             file.write_text("first")
 
     monkeypatch.setattr(os, "fsync", overtake)
-    files.write_once(file, "second")
+    write_once(file, "second")
     assert file.read_text() == "first"
     assert [path.name for path in tmp_path.iterdir()] == ["passphrase"]
 
 
-@pytest.mark.parametrize("write", [files.replace, files.write_once])
+@pytest.mark.parametrize("write", [replace_file, write_once])
 def test_content_is_on_the_disk_before_its_name_and_both_before_the_return(
     write: Callable[[Path, str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ops.stack.hints import remedies
+from ops.stack.failures import remedies
 
 
 def test_an_issuer_without_its_container_says_how_to_create_it() -> None:

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.stack.lock import LockedError, Owner, is_locked, owners, runs, stack_of
-from ops.stack.started_engines import StartedEngine, StartedEngines
+from ops.stack.lock import LockedError, Owner, StartedEngine, StartedEngines, is_locked, owners, runs, stack_of
 
 HERE = socket.gethostname()
 # The errors of Pulumi 3.259 (pkg/backend/diy/lock.go) and of Pulumi Cloud.

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from ops.stack import pinned_plugins
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT, variables
 from ops.stack.errors import CommandError
-from ops.stack.pinned_plugins import NAMES
+from ops.stack.plugins import NAMES, cached, install_pinned
 from tests.unit.ops.conftest import FakeEngine
 from tests.unit.ops.stack.releases import Releases
 from tools.downloads import this_platform
@@ -160,9 +159,9 @@ def test_the_engine_itself_unpacks_the_archive_into_the_cache(releases: Releases
     releases.publish("azuread", "1.2.3", "-".join(this_platform()))
     environment = variables("dev", {"PATH": os.defpath, "PULUMI_HOME": str(tmp_path / "home")})
 
-    assert pinned_plugins.install("azuread", "1.2.3", environment) is None
+    assert install_pinned("azuread", "1.2.3", environment) is None
 
-    assert os.access(pinned_plugins.cached("azuread", "1.2.3", environment), os.X_OK)
+    assert os.access(cached("azuread", "1.2.3", environment), os.X_OK)
 
 
 @pytest.mark.usefixtures("empty")

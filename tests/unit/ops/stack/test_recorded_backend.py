@@ -11,7 +11,7 @@ from ops.stack import environment
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError
-from ops.stack.recorded_backend import VARIABLE, backend_of, recorded, with_backend
+from ops.stack.stack_document import BACKEND_VARIABLE, backend_of, recorded, with_backend
 
 AZURE = "azblob://pulumi-state?storage_account=stdev"
 OTHER = "file:///srv/states"
@@ -68,14 +68,14 @@ def test_a_file_that_is_not_yaml_is_no_stack_without_a_backend(project: Path, te
 def test_the_file_or_the_variable_names_the_backend(
     project: Path, stack: str, variable: str | None, expected: str | None
 ) -> None:
-    base = {} if variable is None else {VARIABLE: variable}
+    base = {} if variable is None else {BACKEND_VARIABLE: variable}
 
     assert backend_of(stack, project, base) == expected
 
 
 def test_a_variable_that_contradicts_the_file_is_refused(project: Path) -> None:
     with pytest.raises(CommandError) as refused:
-        backend_of("dev", project, {VARIABLE: OTHER})
+        backend_of("dev", project, {BACKEND_VARIABLE: OTHER})
 
     assert str(refused.value) == (
         f"Pulumi.dev.yaml says that the state of dev is in {AZURE}, and PULUMI_BACKEND_URL is {OTHER}. A stack has one "
@@ -85,25 +85,28 @@ def test_a_variable_that_contradicts_the_file_is_refused(project: Path) -> None:
 
 
 def test_every_command_of_a_stack_has_its_backend(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(BACKEND_VARIABLE, raising=False)
 
-    assert Engine("dev", project).environment[VARIABLE] == AZURE
+    assert Engine("dev", project).environment[BACKEND_VARIABLE] == AZURE
 
 
 def test_a_stack_that_is_read_beside_another_is_in_the_same_backend(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(BACKEND_VARIABLE, raising=False)
     (project / "Pulumi.hc1.yaml").write_text(with_backend(TEXT, OTHER), encoding="utf-8")
 
-    assert Engine("hc1", project, beside="dev").environment[VARIABLE] == AZURE
+    assert Engine("hc1", project, beside="dev").environment[BACKEND_VARIABLE] == AZURE
 
 
 def test_a_local_stack_has_the_local_backend_alone(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, OTHER)
+    monkeypatch.setenv(BACKEND_VARIABLE, OTHER)
     monkeypatch.setenv("LOCALCLOUD_STATE_DIR", str(project))
 
-    assert environment.variables("local", root=project)[VARIABLE] == f"file://{project}/pulumi/backend?metadata=skip"
+    assert (
+        environment.variables("local", root=project)[BACKEND_VARIABLE]
+        == f"file://{project}/pulumi/backend?metadata=skip"
+    )
 
 
 @pytest.mark.parametrize("stack", ["stage", "prod"])

@@ -9,7 +9,7 @@ import pytest
 
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.secrets_provider import require_passphrase
+from ops.stack.stack_document import require_passphrase
 from tests.unit.ops.conftest import FakeEngine
 
 _KEY = "secretsprovider: azurekeyvault://kv.vault.azure.net/keys/pulumi\nencryptedkey: x\n"

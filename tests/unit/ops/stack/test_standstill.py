@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.stack.standstill import Standstill
+from ops.stack.streaming import Standstill
 
 LATER = 15.0
 PRE, OUTPUTS, FAILED = "resourcePreEvent", "resOutputsEvent", "resOpFailedEvent"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from identity.credentials import rfc3339
-from ops.stack import started_engines
-from ops.stack.started_engines import StartedEngine, StartedEngines
+from ops.stack import lock
+from ops.stack.lock import StartedEngine, StartedEngines, _here
 
 HOST = socket.gethostname()
 
@@ -63,7 +63,7 @@ def test_a_process_of_another_container_is_not_seen(
     engines: StartedEngines, process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = begun(engines, process)
-    monkeypatch.setattr(started_engines, "_namespace", lambda: "pid:[4026539999]")
+    monkeypatch.setattr(lock, "_namespace", lambda: "pid:[4026539999]")
 
     assert [found.runs(is_local=is_local) for is_local in (False, True)] == [None, None]
 
@@ -80,8 +80,8 @@ def test_after_a_restart_of_the_same_machine_no_engine_runs(
     is_local: bool,
     runs: bool | None,
 ) -> None:
-    here = replace(started_engines._here(), machine="this")  # a container may have no id
-    monkeypatch.setattr(started_engines, "_here", lambda: here)
+    here = replace(_here(), machine="this")  # a container may have no id
+    monkeypatch.setattr(lock, "_here", lambda: here)
     before = replace(begun(engines, process), boot="the boot before", machine=machine)
 
     assert before.runs(is_local=is_local) is runs
@@ -93,7 +93,7 @@ def test_an_engine_that_was_seen_to_end_does_not_run_wherever_that_is_read(
     starting = engines.starting()
     starting.begin(process.pid)
     starting.end(may_have_lock=True)
-    monkeypatch.setattr(started_engines, "_namespace", lambda: "pid:[4026539999]")
+    monkeypatch.setattr(lock, "_namespace", lambda: "pid:[4026539999]")
 
     [found] = engines.all()
     assert found.runs(is_local=False) is False

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 import typer
 
-from ops.stack.deadline import Deadline
-from ops.stack.streaming import Ended, run_streaming
+from ops.stack.streaming import Deadline, Ended, run_streaming
 
 _ROOT = Path(__file__).parents[4]
 

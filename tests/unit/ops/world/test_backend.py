@@ -17,7 +17,7 @@ from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.clouds import CLOUDS, Cloud
 from ops.stack.engine import Engine
-from ops.stack.started_engines import StartedEngine
+from ops.stack.lock import StartedEngine
 from ops.world.look import read_configuration, read_decryption, read_last_run, read_locks
 from ops.world.seen import Unread, known
 from ops.world.stack_world import SeenRun
