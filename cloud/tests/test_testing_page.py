@@ -26,7 +26,7 @@ def test_every_example_passes(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (PACKAGES, ROOT)))}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 
-    assert f"{len(found) - 1} passed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_module_has_a_row() -> None:

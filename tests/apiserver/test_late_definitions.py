@@ -8,8 +8,7 @@ import httpx
 import pytest
 
 from identity.clouds import LOCAL_ENVIRONMENT_VARIABLE
-from localcloud.testing.plugin_calls import checked, create, urn
-from localcloud.testing.plugins import Kubernetes
+from localcloud.testing.plugins import Kubernetes, checked, create, urn
 from localcloud.testing.plugins import kubernetes_resource as resource
 from localcloud.testing.running import StateDirectory
 from plugin import PluginError, Props, Secret

@@ -30,8 +30,8 @@ _IS_DIRECTORY: Final = 0x40000000
 _ONLY_DIRECTORIES: Final = 0x01000000
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 _COMMAND_ENDS_WITHIN: Final = 420.0
-# What their writers sync before they go on (`localcloud/core/files.py`, `ops/stack/stack_document.py`, SQLite), and no command
-# could make again: no power loss takes any of it.
+# What their writers sync before they go on (`localcloud/core/files.py`, `ops/stack/stack_document.py`, SQLite), and no
+# command could make again: no power loss takes any of it.
 _SYNCED: Final = frozenset(
     {"state.sqlite", "state.sqlite-shm", "seal.key", "ca.pem", "server.pem", "expired-server.pem", "passphrase"}
 )

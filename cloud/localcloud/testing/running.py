@@ -57,6 +57,8 @@ __all__ = [
     "write_private",
 ]
 
+_PATIENCE: Final = 120  # seconds until a process that does not end is a failure; no test waits for it otherwise
+
 
 _AWAITED: Final = 120  # seconds until a process that does not end is a failure
 
@@ -77,18 +79,6 @@ def running_cloud(state: Path, seed: Path | None = None) -> Iterator[LocalEnviro
         command("stop", "--remove")
 
 
-def ended(process: int) -> bool:
-    """Whether the process ends, now or within some seconds."""
-    try:
-        handle = os.pidfd_open(process)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([handle], [], [], _AWAITED)[0])
-    finally:
-        os.close(handle)
-
-
 def execute(
     environment: LocalEnvironment, *arguments: str, path: Path | None = None, directory: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
@@ -103,3 +93,15 @@ def execute(
         text=True,
         check=False,
     )
+
+
+def ended(process: int) -> bool:
+    """Whether the process ends, now or within some seconds."""
+    try:
+        handle = os.pidfd_open(process)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([handle], [], [], _PATIENCE)[0])
+    finally:
+        os.close(handle)

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from localcloud.apiserver.apply import Administrator, NotAppliedError
+from localcloud.apiserver.commands import service_addresses
 from localcloud.testing.hosts import Serve
+
+# Where the local kube-apiserver's Services are.
+
+
+PORTS = st.integers(20000, 31999)
+
+
+@given(PORTS, PORTS)
+def test_local_clouds_with_ports_of_different_blocks_share_no_address(one: int, other: int) -> None:
+    networks = IPv4Network(service_addresses(one)), IPv4Network(service_addresses(other))
+
+    assert networks[0].overlaps(networks[1]) == (one // 16 == other // 16)
+    assert all(network.subnet_of(IPv4Network("127.32.0.0/11")) for network in networks)
+
 
 _PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
 

@@ -2,15 +2,148 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import stat
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from localcloud.core import files
+from localcloud.core import files, processes, state_directory
+from localcloud.core.state_directory import StateDirectory
 from localcloud.core.store import seal_key
+
+# The directory on tmpfs goes with its state directory, also after somebody removed that by hand.
+
+
+@pytest.fixture
+def tmpfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "shm"
+    folder.mkdir()
+    monkeypatch.setattr(state_directory, "_TMPFS", folder)
+    return folder
+
+
+def made(root: Path) -> StateDirectory:
+    state = StateDirectory(root)
+    state.create()
+    state.deployer_file.write_text("a private key")
+    return state
+
+
+def test_the_next_start_deletes_what_a_removed_state_directory_left(tmpfs: Path, tmp_path: Path) -> None:
+    gone, stays = made(tmp_path / "gone"), made(tmp_path / "stays")
+    shutil.rmtree(gone.root)
+
+    made(tmp_path / "next")
+
+    assert len(list(tmpfs.iterdir())) == 2
+    assert stays.deployer_file.read_text() == "a private key"
+
+
+def test_a_new_state_directory_does_not_keep_the_old_one(tmpfs: Path, tmp_path: Path) -> None:
+    shutil.rmtree(made(tmp_path / "state").root)
+    again = made(tmp_path / "state")
+
+    assert list(tmpfs.iterdir()) == [again.run.readlink()]
+
+
+def test_what_a_running_daemon_uses_stays(tmpfs: Path, tmp_path: Path) -> None:
+    state = made(tmp_path / "elsewhere")
+    directory = state.run.readlink()
+    with state.in_use():
+        shutil.rmtree(state.root)
+        made(tmp_path / "next")
+        assert (directory / "deployer.pem").exists()
+    made(tmp_path / "third")
+    assert not directory.exists()
+
+
+def test_what_is_not_known_to_be_left_over_stays(tmpfs: Path, tmp_path: Path) -> None:
+    for name in ("localcloud-unknown", "other"):
+        (tmpfs / name).mkdir()
+    (tmpfs / "other/owner").write_text("/nowhere")
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "owner").write_text("/nowhere")
+    (tmpfs / "localcloud-link").symlink_to(victim)
+
+    made(tmp_path / "next")
+
+    assert {path.name for path in tmpfs.iterdir()} >= {"localcloud-unknown", "other", "localcloud-link"}
+    assert victim.exists()
+
+
+# Records of processes: the recorded one is ended, another one with its id never.
+
+
+STUBBORN = "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["sleep", "600"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_recorded_process_is_found_and_ended(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
+    processes.record(tmp_path / "pids", "daemon", sleeper.pid)
+
+    found = processes.alive(tmp_path / "pids", "daemon")
+
+    assert found is not None
+    assert found.end(grace=10)
+    assert sleeper.wait(60) == -15
+    assert processes.alive(tmp_path / "pids", "daemon") is None
+    assert list((tmp_path / "pids").iterdir()) == []
+
+
+def test_a_process_that_has_the_id_of_a_recorded_one_is_left_alone(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    record = processes.record(tmp_path / "pids", "daemon", sleeper.pid)
+    earlier = json.loads(record.file.read_text()) | {"startTime": "an-earlier-boot/12345"}
+    record.file.write_text(json.dumps(earlier))
+
+    assert processes.alive(tmp_path / "pids", "daemon") is None
+    assert not processes.RecordedProcess(record.file, sleeper.pid, "an-earlier-boot/12345").end(grace=10)
+    assert sleeper.poll() is None
+
+
+@pytest.mark.parametrize("kept", [0, 9])
+def test_a_record_that_a_loss_of_power_cut_off_is_of_no_process(
+    kept: int, tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    record = processes.record(tmp_path / "pids", "daemon", sleeper.pid)
+    record.file.write_bytes(record.file.read_bytes()[:kept])
+
+    assert processes.alive(tmp_path / "pids", "daemon") is None
+
+
+def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE) as stubborn:
+        assert stubborn.stdout is not None
+        stubborn.stdout.readline()
+        assert processes.record(tmp_path / "pids", "daemon", stubborn.pid).end(grace=0.1)
+        assert stubborn.wait(60) == -9
+
+
+def test_an_ended_process_cannot_be_recorded_and_is_not_alive(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
+    record = processes.record(tmp_path / "pids", "daemon", sleeper.pid)
+    sleeper.kill()
+    sleeper.wait()
+
+    assert not record.is_alive()
+    assert not record.end(grace=1)
+    with pytest.raises(ProcessLookupError):
+        processes.record(tmp_path / "pids", "daemon", sleeper.pid)
+
 
 Write = Callable[[Path, bytes], None]
 _writers = pytest.mark.parametrize("write", [files.write_private, files.write_public, files.write_once])

@@ -2,9 +2,154 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import re
+from typing import Any
+
+import pytest
+from pulumi_azure_native import keyvault
+
 from emulated.azure_native import projection
+from emulated.azure_native.rows import FunctionRow, ResourceRow
 from emulated.azure_native.table import FUNCTIONS, RESOURCES
+from emulated.sdk_types import problems, properties, required
 from plugin import UNKNOWN, Secret
+
+# The table agrees with the installed SDK, and its replacement rules are the real provider's.
+
+
+@pytest.mark.parametrize("row", RESOURCES.values(), ids=lambda row: row.type_name)
+def test_a_resource_row_is_what_the_sdk_registers(row: ResourceRow) -> None:
+    assert row.outputs.pulumi_type == row.token  # type: ignore[attr-defined]
+    assert f"Uses Azure REST API version {row.api_version}." in inspect.getsource(row.outputs)
+    assert {*row.parameters, *row.patterns} <= set(properties(row.arguments))
+    for path in row.force_new:
+        name, _, inner = path.partition(".")
+        shape = properties(row.arguments)[name]
+        assert not inner or inner in properties(shape.type), path
+
+
+def test_an_argument_in_a_profile_replaces_and_its_neighbours_do_not() -> None:
+    row = RESOURCES["azure-native:containerservice:ManagedCluster"]
+    paths = ("networkProfile.podCidr", "networkProfile.serviceCidrs", "linuxProfile.ssh.publicKeys[0].keyData")
+    assert [path for path in paths if row.replaces(path)] == list(paths)
+    others = ("networkProfile", "networkProfile.loadBalancerSku", "agentPoolProfiles[0].vmSize", "agentPoolProfiles")
+    assert not [path for path in others if row.replaces(path)]
+
+
+def test_what_comes_or_goes_inside_an_argument_that_replaces_does_not() -> None:
+    row = RESOURCES["azure-native:containerservice:ManagedCluster"]
+    assert row.replaces("linuxProfile", "add")
+    assert row.replaces("networkProfile.podCidr", "delete")
+    assert not row.replaces("linuxProfile.ssh", "add")
+    assert not row.replaces("linuxProfile.ssh.publicKeys[1]", "add")
+    assert not row.replaces("networkProfile.serviceCidrs[0]", "update")
+    assert not row.replaces("networkProfile.serviceCidrs[1]", "delete")
+
+
+@pytest.mark.parametrize("row", FUNCTIONS.values(), ids=lambda row: row.type_name)
+def test_a_function_row_is_what_the_sdk_calls(row: FunctionRow) -> None:
+    module = importlib.import_module(f"pulumi_azure_native.{row.module_name}")
+    snake_case = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", row.type_name)
+    function = getattr(module, snake_case)
+    assert f"'{row.token}'" in inspect.getsource(function)
+    assert f"Uses Azure REST API version {row.api_version}." in (inspect.getdoc(function) or "")
+    arguments = re.findall(r"__args__\['(\w+)'\]", inspect.getsource(function))
+    assert set(row.parameters) <= set(arguments)
+    assert properties(row.outputs)
+
+
+def test_an_id_is_built_from_the_inputs() -> None:
+    row = RESOURCES["azure-native:authorization:RoleAssignment"]
+    inputs = {"scope": "/subscriptions/s/resourceGroups/g/", "roleAssignmentName": "n"}
+    assert row.resource_id("ignored", inputs) == (
+        "/subscriptions/s/resourceGroups/g/providers/Microsoft.Authorization/roleAssignments/n"
+    )
+
+
+# Inputs are held to the argument types of the installed SDK.
+
+
+_GOOD: dict[str, Any] = {
+    "resourceGroupName": "identity-local",
+    "vaultName": "kv-idstack-local",
+    "tags": {"owner": "team"},
+    "properties": {
+        "tenantId": "10ca1000-0000-4000-8000-000000000001",
+        "sku": {"family": "A", "name": "standard"},
+        "softDeleteRetentionInDays": 90,
+        "enablePurgeProtection": True,
+        "networkAcls": {"ipRules": [{"value": "192.0.2.1"}]},
+    },
+}
+
+
+def _with(change: dict[str, Any]) -> dict[str, Any]:
+    return {**_GOOD, "properties": {**_GOOD["properties"], **change}}
+
+
+def test_good_arguments_have_no_problem() -> None:
+    assert list(problems(keyvault.VaultArgs, _GOOD)) == []
+
+
+@pytest.mark.parametrize(
+    ("inputs", "problem"),
+    [
+        ({"vaultName": "x", "properties": _GOOD["properties"]}, "missing required property 'resourceGroupName'"),
+        (_with({"tenantId": None}), "missing required property 'properties.tenantId'"),
+        (_with({"sku": {"family": "A"}}), "missing required property 'properties.sku.name'"),
+        (
+            _with({"enableRbacAuthorisation": True}),
+            "'properties.enableRbacAuthorisation' is not a property of VaultPropertiesArgs in the installed SDK; "
+            "did you mean 'enableRbacAuthorization'?",
+        ),
+        (
+            _with({"softDeleteRetentionInDays": "90"}),
+            "'properties.softDeleteRetentionInDays' should be of type 'integer'",
+        ),
+        (_with({"softDeleteRetentionInDays": 7.5}), "'properties.softDeleteRetentionInDays' must be an integer"),
+        (_with({"softDeleteRetentionInDays": True}), "should be of type 'integer' but got a boolean"),
+        (_with({"enablePurgeProtection": 1}), "should be of type 'boolean' but got a number"),
+        (_with({"sku": "standard"}), "'properties.sku' should be of type 'object' but got a string"),
+        (_with({"sku": {"family": "A", "name": "gold"}}), "'properties.sku.name' should be one of standard, premium"),
+        (_with({"networkAcls": {"ipRules": {}}}), "'properties.networkAcls.ipRules' should be of type 'array'"),
+        (
+            _with({"networkAcls": {"ipRules": [{}]}}),
+            "missing required property 'properties.networkAcls.ipRules[0].value'",
+        ),
+        ({**_GOOD, "tags": {"n": 1}}, "'tags.n' should be of type 'string' but got a number"),
+    ],
+)
+def test_each_wrong_argument_is_named(inputs: dict[str, Any], problem: str) -> None:
+    found = list(problems(keyvault.VaultArgs, inputs))
+    assert len(found) == 1
+    assert problem in found[0]
+
+
+def test_unknown_values_are_not_checked() -> None:
+    assert list(problems(keyvault.VaultArgs, {**_GOOD, "properties": UNKNOWN})) == []
+    assert list(problems(keyvault.VaultArgs, _with({"sku": UNKNOWN, "tenantId": UNKNOWN}))) == []
+
+
+def test_a_secret_is_checked_by_its_value_and_never_shown() -> None:
+    arguments = {
+        "resourceGroupName": "g",
+        "vaultName": "v",
+        "properties": {"value": Secret({"marker": "s3cr3t"}), "contentType": Secret("text/plain")},
+    }
+    found = list(problems(keyvault.SecretArgs, arguments))
+    assert found == ["'properties.value' should be of type 'string' but got an object"]
+
+
+def test_the_outputs_of_a_resource_are_its_classs_own() -> None:
+    assert set(properties(keyvault.Secret)) == {"azureApiVersion", "location", "name", "properties", "tags", "type"}
+    assert properties(keyvault.Secret)["properties"].type.__name__ == "SecretPropertiesResponse"
+
+
+def test_required_arguments_are_those_without_a_default() -> None:
+    assert set(required(keyvault.SecretArgs)) == {"properties", "resourceGroupName", "vaultName"}
+
 
 _SECRET = RESOURCES["azure-native:keyvault:Secret"]
 _CREDENTIAL = RESOURCES["azure-native:managedidentity:FederatedIdentityCredential"]

@@ -19,7 +19,7 @@ from localcloud.core import clock
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.core.state_directory import StateDirectory
 from localcloud.testing.certificates import issue
-from localcloud.testing.plugin_calls import changes, checked, create, delete, import_by_id, read, refresh, update, urn
+from localcloud.testing.plugins import changes, checked, create, delete, import_by_id, read, refresh, update, urn
 from plugin import UNKNOWN, Created, PluginError, PropertyChange, Props, Secret
 
 APPLICATION = "azuread:index/application:Application"

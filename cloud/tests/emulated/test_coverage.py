@@ -18,10 +18,10 @@ from localcloud.core.clouds import LOCAL_SUBSCRIPTION_ID
 from localcloud.kubernetes.kinds import KINDS
 from localcloud.testing.certificates import issue
 from localcloud.testing.hosted_clusters import hosted_cluster
-from localcloud.testing.plugin_calls import checked, create, read, urn
+from localcloud.testing.plugins import checked, create, read, urn
 from plugin import PluginError, Props, Provider, Secret, contains_secret, unwrap
 from tests.coverage.tables import PLUGINS, Row, code, codes, lookup, matches, table, values
-from tests.emulated.infrastructure import INFRASTRUCTURE, infrastructure_inputs
+from tests.emulated.test_infrastructure import INFRASTRUCTURE, infrastructure_inputs
 from tests.emulated.vaults import vault_inputs
 
 Unique = Callable[[str], str]

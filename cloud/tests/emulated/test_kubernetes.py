@@ -10,7 +10,7 @@ from emulated.kubernetes import resource
 from emulated.kubernetes.provider import Kubernetes
 from localcloud.kubelet.client import CONFIG_MAPS, DEPLOYMENTS
 from localcloud.testing.kubernetes import deployment
-from localcloud.testing.plugin_calls import checked, create, delete, import_by_id, read, refresh, update, urn
+from localcloud.testing.plugins import checked, create, delete, import_by_id, read, refresh, update, urn
 from plugin import UNKNOWN, Created, PluginError, Props
 from tests.kubelet_world import NAMESPACE, ClusterApi
 

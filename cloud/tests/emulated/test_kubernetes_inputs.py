@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from emulated.kubernetes.provider import Kubernetes
-from localcloud.testing.plugin_calls import checked, urn
+from localcloud.testing.plugins import checked, urn
 from plugin import UNKNOWN, PropertyChange, Props, Secret
 from tests.emulated.conftest import Configured
 from tests.kubelet_world import NAMESPACE

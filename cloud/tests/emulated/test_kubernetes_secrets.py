@@ -7,7 +7,7 @@ import pytest
 from emulated.kubernetes.provider import Kubernetes
 from localcloud.kubelet.client import SECRETS
 from localcloud.testing.kubernetes import deployment
-from localcloud.testing.plugin_calls import checked, create, import_by_id, refresh, update, urn
+from localcloud.testing.plugins import checked, create, import_by_id, refresh, update, urn
 from plugin import PluginError, Props, Secret, contains_secret, unwrap
 from tests.kubelet_world import NAMESPACE, ClusterApi
 

@@ -15,7 +15,7 @@ from emulated.kubernetes.resource import AwaitError, is_ready, wait_until_gone
 from localcloud.core.clouds import LocalEnvironment
 from localcloud.kubelet.client import DEPLOYMENTS, EVENTS, PODS
 from localcloud.testing.kubernetes import deployment
-from localcloud.testing.plugin_calls import checked, create, update, urn
+from localcloud.testing.plugins import checked, create, update, urn
 from plugin import InitializationError, PluginError, Props, unwrap
 from plugin.cancellation import Cancellation
 from tests.kubelet_world import NAMESPACE, ClusterApi, csi_volume, running, states

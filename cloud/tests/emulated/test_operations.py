@@ -12,7 +12,7 @@ import pytest
 from emulated.azure_native.provider import AzureNative
 from emulated.azuread.provider import AzureAd
 from localcloud.testing.certificates import issue
-from localcloud.testing.plugin_calls import create
+from localcloud.testing.plugins import create
 from plugin import Secret
 from tests.emulated.test_azure_native import IDENTITY, identity_inputs
 from tests.emulated.test_azuread import APPLICATION, CERTIFICATE, PRINCIPAL

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from emulated.real import NotAPluginError, version
 from localcloud.core.certificates import parse
 from localcloud.core.clouds import LocalEnvironment
-from localcloud.testing.plugin_executables import write_plugin
+from localcloud.testing.plugins import write_plugin
 from tests.source import PACKAGES
 
 _REAL: Final = PACKAGES / "emulated/bin/real"

@@ -3,16 +3,111 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, cast
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from localcloud.azure.keyvault.secrets import SecretChange, Secrets
+from localcloud.azure.keyvault.vaults import Vaults
+from localcloud.azure.resource_store import Resources
 from localcloud.core import clock
+from localcloud.core.clouds import LocalEnvironment
+from localcloud.core.state_directory import StateDirectory
 from localcloud.kubelet.client import ApiClient
 from localcloud.kubelet.csi import MountError
-from localcloud.kubelet.tokens import ServiceAccountTokens
+from localcloud.kubelet.tokens import DRIVER, HostedClusterTokens, ServiceAccountTokens
 from localcloud.kubernetes.calls import ApiError, Object
+from localcloud.testing.arm import GROUP
+from tests.kubelet_world import ClusterApi, Kubelet, pod
+
+# Tokens of a hosted cluster's service accounts: signed with the cluster's own key, and again before they end.
+
+
+VAULT = "kv-hosted"
+SUBJECT = "system:serviceaccount:kube-system:capi-provider"
+ATTRIBUTES = {
+    "vaultName": VAULT,
+    "secretName": "hc2-sa-signing-key-1",
+    "issuer": "https://hc2oidc.blob.core.windows.net/hc2oidc",
+    "subject": SUBJECT,
+    "audience": "openshift",
+    "path": "token",
+}
+KEY = generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@pytest.fixture
+def state(environment: LocalEnvironment) -> StateDirectory:
+    """A local cloud whose vault has the signing key."""
+    made = StateDirectory(Path(environment.state_dir))
+    made.root.mkdir(exist_ok=True)
+    pem = KEY.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
+    with closing(made.open_store()) as store:
+        resource_id = f"{GROUP}/providers/Microsoft.KeyVault/vaults/{VAULT}"
+        vault = Vaults(Resources(store)).put({"id": resource_id, "name": VAULT, "properties": {}})
+        Secrets(store).set(vault, "hc2-sa-signing-key-1", pem, SecretChange())
+        Secrets(store).set(vault, "text", "text", SecretChange())
+    return made
+
+
+def test_a_token_is_what_the_hosted_api_server_would_issue(state: StateDirectory) -> None:
+    path, token = HostedClusterTokens(state).current(ATTRIBUTES)
+    public = KEY.public_key()
+    # kubernetes pkg/serviceaccount/jwt.go, keyIDFromPublicKey
+    digest = hashlib.sha256(public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest()
+    claims = jwt.decode(token, public, algorithms=["RS256"], audience="openshift", issuer=ATTRIBUTES["issuer"])
+
+    assert path == "token"
+    assert jwt.get_unverified_header(token)["kid"] == base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    assert (claims["sub"], claims["aud"], claims["exp"] - claims["nbf"]) == (SUBJECT, ["openshift"], 3600)
+
+
+def test_a_pod_finds_the_token_where_the_sidecar_writes_it(
+    cluster: ClusterApi, kubelet: Kubelet, state: StateDirectory
+) -> None:
+    volume = {"name": "token", "csi": {"driver": DRIVER, "readOnly": True, "volumeAttributes": ATTRIBUTES}}
+    cluster.run(pod("capi", volume))
+
+    token = (kubelet.tree("capi") / "mnt/token/token").read_text()
+
+    assert jwt.decode(token, options={"verify_signature": False})["sub"] == SUBJECT
+
+
+@pytest.mark.parametrize(("after", "is_renewed"), [(2870, False), (2890, True)])
+def test_a_token_is_signed_again_at_four_fifths_of_its_life(
+    state: StateDirectory, monkeypatch: pytest.MonkeyPatch, after: int, is_renewed: bool
+) -> None:
+    held, start = HostedClusterTokens(state), clock.now()
+    monkeypatch.setattr(clock, "now", lambda: start)
+    first = held.current(ATTRIBUTES)
+    monkeypatch.setattr(clock, "now", lambda: start + timedelta(seconds=after))
+
+    assert (held.current(ATTRIBUTES) != first) is is_renewed
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"secretName": "none"}, f"the vault {VAULT} has no signing key none"),
+        ({"vaultName": "none"}, "the vault none has no signing key"),
+        ({"secretName": "text"}, f"the secret text in the vault {VAULT} is not a private key"),
+        ({"subject": "", "path": ""}, "volumeAttributes without subject, path"),
+    ],
+)
+def test_what_cannot_be_signed_holds_the_volume_up(
+    state: StateDirectory, changed: dict[str, str], message: str
+) -> None:
+    with pytest.raises(MountError, match=message):
+        HostedClusterTokens(state).current({**ATTRIBUTES, **changed})
+
 
 POD: Object = {
     "metadata": {"namespace": "clusters-hc1", "name": "cpo-1", "uid": "u1"},
