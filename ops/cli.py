@@ -68,7 +68,6 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         ("rehearse", "Rehearse a change on a local cloud, while clients sign in."),
         ("import", "Adopt existing resources, also those of HyperShift's scripts."),
         ("export", "Write files for other tools, such as HyperShift's CLI."),
-        ("split", "Move a hosted cluster to a stack of its own."),
         ("fleet", "Run many stacks from one file."),
     ),
     **_rows(

@@ -33,7 +33,7 @@ def take(engine: Engine, owner_id: str) -> None:
     if holder := next((name for name, contents in others if contents.owner == id), None):
         raise CommandError(
             f"--owner: {id} is the owner id of the stack {holder}, which owns the resources "
-            "with it; nothing was changed. `idstack split` moves a hosted cluster from one stack to another"
+            "with it; nothing was changed. docs/guides/stacks.md says how a hosted cluster moves to another stack"
         )
     state = engine.state()
     resources = [*resources_in(state)]

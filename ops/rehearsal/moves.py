@@ -1,4 +1,4 @@
-"""Hosted clusters that the head has in another stack than the base: `idstack split` moves them before any `up`."""
+"""Hosted clusters that the head has in another stack than the base: they move before any `up`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,9 @@ class ClusterMove:
     source: str
     target: str
 
-    @property
-    def command(self) -> str:
-        """The command that moves it."""
-        return f"idstack split --stack {self.source} --cluster {self.cluster} --to {self.target}"
-
 
 def moves(before: Sequence[StackCopy], after: Sequence[StackCopy]) -> Iterator[ClusterMove]:
-    """The moves that `idstack up` refuses without a split, by the stacks `before` and `after` the change.
+    """The moves that `idstack up` refuses before the state has moved, by the stacks `before` and `after` the change.
 
     A cluster of a stack with another vault does not move: it gets new credentials there, and that is rehearsed.
     """

@@ -39,11 +39,11 @@ class Restart:
 class Rehearsal:
     """The result of a rehearsal; names are the stack's own, times are seconds.
 
-    `errors` ended the run at the head commit. `moves` were made before it, by `idstack split`. `unused` are clusters
-    that the head does not have, or whose loss is approved: failed sign-ins of their clients are reported, but are no
-    finding. `second` are the steps of a second run of the head, `left` is what remained after `down`; both None if the
-    rehearsal ended before. `kept` are deleted resources that Azure keeps. `left_out` names what a rehearsal cannot show
-    of this configuration.
+    `errors` ended the run at the head commit. `moves` were made before it, by `pulumi state move`. `unused` are
+    clusters that the head does not have, or whose loss is approved: failed sign-ins of their clients are reported, but
+    are no finding. `second` are the steps of a second run of the head, `left` is what remained after `down`; both None
+    if the rehearsal ended before. `kept` are deleted resources that Azure keeps. `left_out` names what a rehearsal
+    cannot show of this configuration.
     """
 
     stack: str
@@ -132,10 +132,7 @@ class Rehearsal:
                 {"cluster": loss.cluster, "lost": list(loss.lines), "approved": loss.is_approved}
                 for loss in self.losses
             ],
-            "moves": [
-                {"cluster": move.cluster, "from": move.source, "to": move.target, "command": move.command}
-                for move in self.moves
-            ],
+            "moves": [{"cluster": move.cluster, "from": move.source, "to": move.target} for move in self.moves],
             "signIns": [_sign_ins_to_json(sign_in) for sign_in in self.sign_ins],
             "newPods": [_sign_ins_to_json(new_pod) for new_pod in self.new_pods],
             "unusedClusters": list(self.unused),

@@ -31,8 +31,8 @@ from ops.rehearsal.steps import Operation, ResourceStep
 from ops.rehearsal.surroundings import seed_of
 from ops.rehearsal.trees import Tree, as_it_is, at_commit
 from ops.rehearsal.world import ThrowAwayCloud, left, throw_away
-from ops.stack import splitting
 from ops.stack.errors import CommandError
+from ops.stack.moved_clusters import clusters_in
 from ops.world.ownership import ResourceOwner
 
 
@@ -168,21 +168,21 @@ class _Run:
             with self._timed("first sign-ins", shown=False):
                 sign_ins = ends.enter_context(signing_in(reader, credentials))
             with self._timed(f"head: {self._head.tree.name}"):
-                self._split()
+                self._move_clusters()
                 targets = {move.target for move in self._moves}
                 for copy in sorted(self._head.copies, key=lambda copy: copy.stack not in targets):
                     if not self._errors:
                         self._up(copy)
             return sign_ins, ends.pop_all()
 
-    def _split(self) -> None:
+    def _move_clusters(self) -> None:
         """Move clusters that change their stack, as a person has to before the first `up`."""
         copies = {copy.stack: copy for copy in self._head.copies}
         for move in self._moves:
             stacks = (copies[move.source], copies[move.target])
             source, target = (self._world.engine(self._head.tree, copy) for copy in stacks)
             try:
-                splitting.move(source, target, move.cluster)
+                source.move(clusters_in(source.resources())[move.cluster], target.stack)
             except CommandError as error:
                 self._errors.append(error.format_message())
 

@@ -145,8 +145,8 @@ def _facts(rehearsal: Rehearsal) -> Iterator[str]:
         yield f"stacks: {', '.join(rehearsal.stacks)}"
     for move in rehearsal.moves:
         yield (
-            f"{move.cluster} moves from {move.source} to {move.target}: run `{move.command}` before any up, as this "
-            "rehearsal did; up refuses the change without it"
+            f"{move.cluster} moves from {move.source} to {move.target}: move its state first (docs/guides/stacks.md), "
+            "as this rehearsal did; up refuses the change without it"
         )
     if rehearsal.unused:
         yield f"not used any more, so that failed sign-ins of their clients do not count: {', '.join(rehearsal.unused)}"

@@ -1,22 +1,23 @@
 """Refuses to move a hosted cluster to another stack by configuration alone, and to change a stack during a move.
 
 The first stack would delete the cluster's applications, and the second could not create its secrets, whose names are
-kept. `idstack split` moves it without that. Decision record 0063.
+kept. `pulumi state move` moves it without that. Decision record 0063.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
+from identity import resource_types
 from identity.settings.stack_file import written_for
 from ops.stack.chosen_stack import stack_names
 from ops.stack.configuration import named_clusters, shared_stack_of
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from ops.stack.splitting import clusters_in
+from ops.stack.state import StateResource, name_of
 
 _FILE: Final = "Pulumi.{}.yaml"
 
@@ -26,7 +27,7 @@ def refuse_moves(engine: Engine) -> None:
     `refuse_half_moves` does.
 
     The other stack shares this one's vault, or has the vault that this one shares, and has its file beside this
-    stack's. The state, not the outputs, decides which stack has a cluster: `idstack split` moves the state.
+    stack's. The state, not the outputs, decides which stack has a cluster: a move changes the state.
     """
     backend = _Backend(engine)
     backend.refuse_half_moves()
@@ -45,6 +46,15 @@ def refuse_moves(engine: Engine) -> None:
     # The program itself reports a missing shared stack.
     if coming := new & backend.clusters(shared):
         raise _refused(engine, dict.fromkeys(coming, (shared, stack)))
+
+
+def clusters_in(resources: Iterable[StateResource]) -> dict[str, str]:
+    """The hosted clusters in a state: URN of the component by name."""
+    return {
+        name_of(resource["urn"]): resource["urn"]
+        for resource in resources
+        if resource["type"] == resource_types.HOSTED_CLUSTER
+    }
 
 
 def refuse_half_moves(engine: Engine) -> None:
@@ -100,23 +110,19 @@ def _half_moved(half: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     for cluster, (source, target) in sorted(half.items()):
         yield (
             f"  {cluster} is in the states of both {source} and {target}: its move was interrupted, or one of the "
-            f"states was restored. `{_command(cluster, source, target)}` finishes the move (docs/guides/stacks.md)"
+            f"states was restored. docs/guides/stacks.md says how the move is finished"
         )
 
 
 def _refused(engine: Engine, moves: Mapping[str, tuple[str, str]]) -> CommandError:
     lines = (
         f"  {cluster} is in the state of {source}, and in {_FILE.format(target)}: in one change {source} would delete "
-        f"its applications and refuse its pods. Take it out of {_FILE.format(source)}, and move it first "
-        f"(docs/guides/stacks.md): `{_command(cluster, source, target)}`. Or, if it is not used "
-        f"any more, leave it out of both files until an `up` of {source} has deleted it"
+        f"its applications and refuse its pods. Take it out of {_FILE.format(source)}, and move it first, as "
+        f"docs/guides/stacks.md says. Or, if it is not used any more, leave it out of both files until an `up` of "
+        f"{source} has deleted it"
         for cluster, (source, target) in sorted(moves.items())
     )
     return CommandError("\n".join([f"nothing was changed in {engine.stack}:", *lines]))
-
-
-def _command(cluster: str, source: str, target: str) -> str:
-    return f"idstack split --stack {source} --cluster {cluster} --to {target}"
 
 
 def _names(written: Mapping[str, Any]) -> set[str]:

@@ -90,7 +90,7 @@ class Contents:
     def has_infra_id(self, infra_id: str) -> bool:
         """Whether one of its role assignments has a name with this infrastructure id.
 
-        This finds clusters of an interrupted first run, and not those that `idstack split` has moved away.
+        This finds clusters of an interrupted first run, and not those that were moved away.
         """
         return any(
             role_assignment_name(infra_id, component, scope) == name.lower()

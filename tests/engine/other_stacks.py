@@ -64,3 +64,18 @@ def _owner(stack: LocalStack, owner_id: str) -> Iterator[dict[str, Any]]:
     [owner] = [resource for resource in resources if resource["type"] == resource_types.STACK_OWNER]
     yield from (resource for resource in resources if resource["urn"] == provider_urn(owner["provider"]))
     yield {**owner, "id": owner_id, "outputs": {**owner["outputs"], "ownerId": owner_id}}
+
+
+def move(stack: LocalStack, cluster: str, to: str, *, finish: bool = False) -> None:
+    """What `docs/guides/stacks.md` says for a cluster that gets a stack of its own; `finish`: after a killed move."""
+
+    def engine(of: str, *words: str) -> str:
+        return stack.idstack("pulumi", "--stack", of, "--", *words).stdout
+
+    urn = f"urn:pulumi:{stack.name}::idstack::{resource_types.HOSTED_CLUSTER}::{cluster}"
+    assert urn in engine(stack.name, "stack", "--show-urns")
+    if finish:
+        engine(stack.name, "state", "delete", "--target-dependents", "--force", "--yes", urn)
+        return
+    engine(to, "stack", "init", to)
+    engine(stack.name, "state", "move", "--source", stack.name, "--dest", to, "--yes", urn)

@@ -127,7 +127,7 @@ def test_a_cluster_that_moves_to_a_stack_of_its_own_is_split_off_first(project: 
     assert (found.code, found.findings, found.failed()) == (0, [], {})
     assert found.document["stacks"] == ["prod", "prod-hc1"]
     [move] = found.document["moves"]
-    assert move["command"] == "idstack split --stack prod --cluster hc1 --to prod-hc1"
+    assert move == {"cluster": "hc1", "from": "prod", "to": "prod-hc1"}
     # Tags say whose the cluster's applications, identities and secrets are.
     assert set(found.operations("principal")) == set(found.operations("secret")) == {"update"}
     assert found.operations("role") == {}

@@ -21,6 +21,7 @@ from ops.world.probes import ProbeDocument
 from tests.engine.create_iam import create_iam
 from tests.engine.hypershift_scripts import HyperShiftScripts
 from tests.engine.killing import small_stack
+from tests.engine.other_stacks import move
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
@@ -281,7 +282,7 @@ def test_a_cluster_moves_to_another_stack_and_goes_with_all_that_it_had(both: Bo
         hostedClusters=[self_managed(both.managed, serviceAccountSigningKey=_LEAKED)],
     )
     with stack.configured(hostedClusters=[both.managed]):
-        stack.idstack("split", "--cluster", "hc2", "--to", own.name, "--stack", stack.name)
+        move(stack, "hc2", own.name)
         own.idstack("up", "--stack", own.name)
         stack.up()
         assert own.preview() == stack.preview() == {}

@@ -66,14 +66,13 @@ def test_a_loss_that_is_approved_is_told_and_no_finding() -> None:
     assert "kms: a -> b" in screen(found)
 
 
-def test_a_split_that_goes_first_is_told_and_no_finding() -> None:
+def test_a_move_that_goes_first_is_told_and_no_finding() -> None:
     found = rehearsal(moves=(ClusterMove("hc1", "prod", "hc1-prod"),))
-    command = "idstack split --stack prod --cluster hc1 --to hc1-prod"
 
     assert found.findings() == []
-    assert f"hc1 moves from prod to hc1-prod: run `{command}` before any up" in screen(found)
-    assert command in tables.markdown(found, ())
-    assert found.to_json()["moves"] == [{"cluster": "hc1", "from": "prod", "to": "hc1-prod", "command": command}]
+    assert "hc1 moves from prod to hc1-prod: move its state first" in screen(found)
+    assert "hc1 moves from prod to hc1-prod" in tables.markdown(found, ())
+    assert found.to_json()["moves"] == [{"cluster": "hc1", "from": "prod", "to": "hc1-prod"}]
 
 
 @pytest.mark.parametrize(

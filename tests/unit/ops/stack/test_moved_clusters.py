@@ -1,4 +1,4 @@
-"""A cluster goes from one stack to another by `idstack split`, and never by an edit of two files."""
+"""A cluster goes from one stack to another by a move of the state, and never by an edit of two files."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_cluster_that_another_stack_is_to_have_is_not_taken_down(tmp_path: Pat
     refused = FakeBackend("dev", tmp_path, {"dev": ["hc1", "hc2"], "hc1-dev": []}).refuse()
 
     assert "hc1 is in the state of dev, and in Pulumi.hc1-dev.yaml: in one change dev would delete" in refused
-    assert "`idstack split --stack dev --cluster hc1 --to hc1-dev`" in refused
+    assert "move it first, as docs/guides/stacks.md says" in refused
     assert "hc2" not in refused
 
 
@@ -80,7 +80,7 @@ def test_a_stack_does_not_make_what_the_shared_one_still_has(tmp_path: Path, lef
 
     assert refused.startswith("nothing was changed in hc1-dev:\n  hc1 is in the state of dev")
     assert "Take it out of Pulumi.dev.yaml" in refused
-    assert "`idstack split --stack dev --cluster hc1 --to hc1-dev`" in refused
+    assert "move it first, as docs/guides/stacks.md says" in refused
 
 
 @pytest.mark.parametrize("stack", ["dev", "hc1-dev"])
@@ -110,7 +110,7 @@ def test_while_a_move_is_half_done_no_stack_goes_on_whatever_the_files_say(
             assert refused == "", "its states are not read, for the file says that the other one has no hc1"
             continue
         assert refused.startswith(f"nothing was changed in {stack}:\n  hc1 is in the states of both dev and hc1-dev")
-        assert "`idstack split --stack dev --cluster hc1 --to hc1-dev` finishes the move" in refused
+        assert "docs/guides/stacks.md says how the move is finished" in refused
         assert "leave it out of both files" not in refused
     assert len(backend.read) <= 4, "each state once"
 
@@ -181,7 +181,7 @@ def test_the_commands_refuse_it_before_the_engine_changes_anything(
     printed = idstack(command, "--stack", "dev")
 
     assert printed.code == 1
-    assert "`idstack split --stack dev --cluster hc1 --to hc1-dev`" in printed.error
+    assert "docs/guides/stacks.md says how the move is finished" in printed.error
     assert engine.calls == [f"stack export --stack {stack} --non-interactive" for stack in ("dev", "hc1-dev")]
 
 

@@ -12,13 +12,12 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from ops.stack.pinned_plugins import NAMES
 
 from localcloud.testing.plugins import write_plugin
 from ops.stack import environment, plugins
 from ops.stack.environment import LocalPaths, local_paths, variables
 from ops.stack.errors import CommandError
-from ops.stack.plugins import choose, choose_for, describe, install, installed, parse
+from ops.stack.plugins import NAMES, choose, choose_for, describe, install, installed, parse
 from tests.unit.ops.stack.releases import Releases
 
 VERSION = {name: metadata.version(f"pulumi-{name}") for name in NAMES}

@@ -13,14 +13,13 @@ import pytest
 from identity.credentials.document import decode
 from tests.engine.clients import Client, bare_sign_in
 from tests.engine.killing import small_stack
-from tests.engine.other_stacks import in_azure
+from tests.engine.other_stacks import in_azure, move
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.nightly
 
-_TO = ("--cluster", "hc1", "--to", "local-hc1")
-_COMMAND = "idstack split --stack local --cluster hc1 --to local-hc1"
+_PAGE = "docs/guides/stacks.md"
 
 
 @pytest.fixture(params=["hypershift"])
@@ -52,26 +51,22 @@ def to_get_the_cluster(stack: LocalStack, **configuration: Any) -> LocalStack:
     )
 
 
-def test_a_split_makes_and_deletes_nothing_and_refuses_nobody(stack: LocalStack) -> None:
+def test_a_move_makes_and_deletes_nothing_and_refuses_nobody(stack: LocalStack) -> None:
     before = in_azure(stack)
     thumbprints = {name: row["thumbprint"] for name, row in stack.control_plane.items()}
     own = to_get_the_cluster(stack, clusterSide="hypershift")
-    refused = stack.idstack("split", *_TO, check=False)
-    assert (refused.returncode, own.resources()) == (1, [])
-    assert "Pulumi.local.yaml still has hc1; take it out of idstack:hostedClusters" in refused.stderr
     with signing_in(stack) as client, stack.configured(hostedClusters=[]):
         in_one_change = [stack.idstack(*words, check=False) for words in (("up",), ("up", "--stack", "local-hc1"))]
         assert [process.returncode for process in in_one_change] == [1, 1]
-        assert all(_COMMAND in process.stderr for process in in_one_change)
+        assert all(_PAGE in process.stderr for process in in_one_change)
         assert in_azure(stack) == before
-        report = json.loads(stack.idstack("split", *_TO, "--json").stdout)
+        move(stack, "hc1", "local-hc1")
         own.idstack("up", "--stack", "local-hc1")
         stack.up()
         assert own.preview() == stack.preview() == {}
         client.await_sign_ins(5)
 
     assert client.failures == []
-    assert set(report["changes"].values()) <= {"update"}
     assert {name: row["thumbprint"] for name, row in own.control_plane.items()} == thumbprints
     after = in_azure(stack)
     assert after.keys() == before.keys()
@@ -88,11 +83,11 @@ def _versions(secret: str) -> list[str]:
 
 
 @pytest.mark.parametrize("stack", ["stack"], indirect=True)
-def test_a_split_that_was_killed_between_its_two_writes_is_finished(stack: LocalStack) -> None:
+def test_a_move_that_was_killed_between_its_two_writes_is_finished(stack: LocalStack) -> None:
     before, whole = in_azure(stack), stack.checkpoint.read_bytes()
     own = to_get_the_cluster(stack, probe=stack.configuration("probe"))
     with signing_in(stack) as client, stack.configured(hostedClusters=[]):
-        split = json.loads(stack.idstack("split", *_TO, "--json").stdout)
+        move(stack, "hc1", "local-hc1")
         moved = stack.checkpoint.read_bytes()
         stack.checkpoint.write_bytes(
             whole
@@ -105,21 +100,17 @@ def test_a_split_that_was_killed_between_its_two_writes_is_finished(stack: Local
             )
         ]
         assert [process.returncode for process in meanwhile] == [1] * len(meanwhile)
-        assert all(_COMMAND in process.stderr for process in meanwhile)
+        assert all(_PAGE in process.stderr for process in meanwhile)
         assert not any("leave it out of both files" in process.stderr for process in meanwhile)
         assert in_azure(stack) == before
-        finished = json.loads(stack.idstack("split", *_TO, "--json").stdout)
+        move(stack, "hc1", "local-hc1", finish=True)
         assert known(stack.resources()) == known(json.loads(moved)["checkpoint"]["latest"]["resources"])
-        again = json.loads(stack.idstack("split", *_TO, "--json").stdout)
         own.idstack("up", "--stack", "local-hc1")
         stack.idstack("up")
         assert own.preview() == stack.preview() == {}
         client.await_sign_ins(5)
 
     assert client.failures == []
-    assert finished["moved"] == split["moved"]
-    assert split["changes"] == finished["changes"] == again["changes"]
-    assert set(split["changes"].values()) == {"update"}
     assert in_azure(stack).keys() == before.keys()
 
 
