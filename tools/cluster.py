@@ -1,7 +1,7 @@
 """kube-apiserver with etcd, its controllers and kubectl: built from pinned Go modules, and only when asked for.
 
 `make up CLUSTER=apiserver` and `make e2e` ask; the local cloud's built-in Kubernetes API needs none of it. The record
-of the build is `.tools/cluster.json`, where `localcloud/apiserver/binaries.py` finds it.
+of the build is `.tools/cluster.json`, where `cloud/localcloud/apiserver/commands.py` finds it.
 """
 
 from __future__ import annotations

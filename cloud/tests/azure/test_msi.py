@@ -13,7 +13,7 @@ from cryptography import x509
 
 from localcloud.azure.entra.api import app
 from localcloud.azure.local_azure import LocalAzure
-from localcloud.azure.msi.issuer import UnknownIdentityError, issue_credential
+from localcloud.azure.msi.issuer import issue_credential
 from localcloud.azure.resource_store import Resources
 from localcloud.azure.tenant.objects import ServicePrincipal
 from localcloud.core import clock
@@ -95,8 +95,3 @@ def test_a_new_document_can_be_forced_and_its_key_is_stored_sealed(
     stored = str(azure.store.items("msi-credential"))
     assert "client_secret" not in stored
     assert "PRIVATE KEY" not in stored
-
-
-def test_an_unknown_identity_gets_nothing(azure: LocalAzure) -> None:
-    with pytest.raises(UnknownIdentityError, match="registry"):
-        issue_credential(azure, RESOURCE_ID)

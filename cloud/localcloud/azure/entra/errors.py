@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import uuid
 from datetime import datetime
-from typing import Literal
+from functools import partial
+from typing import Final, Literal
 
 from starlette.responses import JSONResponse, Response
 
@@ -42,6 +43,61 @@ def render(error: ServiceError) -> Response:
         "correlation_id": correlation_id,
     }
     return JSONResponse(body, status_code=error.status, headers=error.headers)
+
+
+# 901002: version 2.0 has scopes.
+resource_not_supported: Final = partial(
+    EntraError, 901002, "invalid_request", "The 'resource' request parameter is not supported.", 400
+)
+credential_missing: Final = partial(
+    EntraError,
+    7000216,
+    "invalid_client",
+    "'client_assertion', 'client_secret' or 'request' is required for the 'client_credentials' grant type.",
+    401,
+)
+issuer_unreachable: Final = partial(
+    EntraError, 90061, "invalid_request", "Request to External OIDC endpoint failed.", 400
+)
+assertion_of_another_client: Final = partial(
+    EntraError,
+    700021,
+    "invalid_client",
+    "Client assertion application identifier doesn't match 'client_id' parameter. "
+    f"Review the documentation at {_DOCS} .",
+    401,
+)
+assertion_for_another_audience: Final = partial(
+    EntraError,
+    700023,
+    "invalid_client",
+    f"Client assertion audience claim does not match Realm issuer. Review the documentation at {_DOCS} .",
+    401,
+)
+# 70016: the code has not been entered yet.
+authorization_pending: Final = partial(
+    EntraError,
+    70016,
+    "authorization_pending",
+    "OAuth 2.0 device flow error. Authorization is pending. Continue polling.",
+    400,
+)
+# RFC 8628 3.5, under the number of a pending authorization: Entra documents none.
+slow_down: Final = partial(EntraError, 70016, "slow_down", "OAuth 2.0 device flow error. Polling is too frequent.", 400)
+# 65004: the person declined.
+authorization_declined: Final = partial(
+    EntraError, 65004, "authorization_declined", "User declined to consent to access the app.", 400
+)
+device_code_unknown: Final = partial(
+    EntraError, 70018, "bad_verification_code", "The verification code is invalid.", 400
+)
+device_code_expired: Final = partial(
+    EntraError, 70019, "expired_token", "Verification code expired. Have the user retry the sign-in.", 400
+)
+# 9002313, which Entra answers to a refresh token that it did not issue to this client.
+refresh_token_malformed: Final = partial(
+    EntraError, 9002313, "invalid_grant", "Invalid request. Request is malformed or invalid.", 400
+)
 
 
 def tenant_not_found(tenant: str, *, code: str = "invalid_request") -> EntraError:
@@ -114,22 +170,8 @@ def parameter_missing(name: str) -> EntraError:
     )
 
 
-def resource_not_supported() -> EntraError:
-    """901002: version 2.0 has scopes."""
-    return EntraError(901002, "invalid_request", "The 'resource' request parameter is not supported.", 400)
-
-
 def grant_unsupported(grant: str) -> EntraError:
     return EntraError(70003, "unsupported_grant_type", f"The app requested an unsupported grant type '{grant}'.", 400)
-
-
-def credential_missing() -> EntraError:
-    return EntraError(
-        7000216,
-        "invalid_client",
-        "'client_assertion', 'client_secret' or 'request' is required for the 'client_credentials' grant type.",
-        401,
-    )
 
 
 def secret_invalid(client_id: str) -> EntraError:
@@ -201,31 +243,8 @@ def federated_signature_wrong(key_id: str) -> EntraError:
     )
 
 
-def issuer_unreachable() -> EntraError:
-    return EntraError(90061, "invalid_request", "Request to External OIDC endpoint failed.", 400)
-
-
 def assertion_malformed(problem: str) -> EntraError:
     return EntraError(50027, "invalid_client", f"JWT token is invalid or malformed. {problem}", 401)
-
-
-def assertion_of_another_client() -> EntraError:
-    return EntraError(
-        700021,
-        "invalid_client",
-        "Client assertion application identifier doesn't match 'client_id' parameter. "
-        f"Review the documentation at {_DOCS} .",
-        401,
-    )
-
-
-def assertion_for_another_audience() -> EntraError:
-    return EntraError(
-        700023,
-        "invalid_client",
-        f"Client assertion audience claim does not match Realm issuer. Review the documentation at {_DOCS} .",
-        401,
-    )
 
 
 def assertion_out_of_time(now: datetime, valid_from: datetime, expires: datetime) -> EntraError:
@@ -253,39 +272,6 @@ def signature_wrong(client_id: str, thumbprint: str, key: KeyCredential) -> Entr
     return _bad_certificate(
         None, "The provided signature value did not match the expected signature value", client_id, thumbprint, key
     )
-
-
-def authorization_pending() -> EntraError:
-    """70016: the code has not been entered yet."""
-    return EntraError(
-        70016,
-        "authorization_pending",
-        "OAuth 2.0 device flow error. Authorization is pending. Continue polling.",
-        400,
-    )
-
-
-def slow_down() -> EntraError:
-    """RFC 8628 3.5, under the number of a pending authorization: Entra documents none."""
-    return EntraError(70016, "slow_down", "OAuth 2.0 device flow error. Polling is too frequent.", 400)
-
-
-def authorization_declined() -> EntraError:
-    """65004: the person declined."""
-    return EntraError(65004, "authorization_declined", "User declined to consent to access the app.", 400)
-
-
-def device_code_unknown() -> EntraError:
-    return EntraError(70018, "bad_verification_code", "The verification code is invalid.", 400)
-
-
-def device_code_expired() -> EntraError:
-    return EntraError(70019, "expired_token", "Verification code expired. Have the user retry the sign-in.", 400)
-
-
-def refresh_token_malformed() -> EntraError:
-    """9002313, which Entra answers to a refresh token that it did not issue to this client."""
-    return EntraError(9002313, "invalid_grant", "Invalid request. Request is malformed or invalid.", 400)
 
 
 def sessions_ended(valid_from: datetime) -> EntraError:

@@ -196,17 +196,6 @@ def test_a_new_principal_is_not_found_unless_its_type_is_sent(tmp_path: Path) ->
     assert late.json()["properties"]["principalType"] == "ServicePrincipal"
 
 
-def test_a_wrong_principal_type_is_refused(world: ArmWorld) -> None:
-    principal = world.principal().object_id
-    answer = world.assign(ONE, principal, principalType="User")
-    assert error(answer) == (
-        400,
-        "UnmatchedPrincipalType",
-        f"The PrincipalId '{principal.replace('-', '')}' has type 'ServicePrincipal' , which is different from "
-        "specified PrinciaplType 'User'.",
-    )
-
-
 @pytest.mark.parametrize(
     ("properties", "code"),
     [
