@@ -67,7 +67,7 @@ def _owner(stack: LocalStack, owner_id: str) -> Iterator[dict[str, Any]]:
 
 
 def move(stack: LocalStack, cluster: str, to: str, *, finish: bool = False) -> None:
-    """What `docs/guides/stacks.md` says for a cluster that gets a stack of its own; `finish`: after a killed move."""
+    """What `docs/guides/stacks.md` says for a cluster that moves to a stack; `finish`: after a killed move."""
 
     def engine(of: str, *words: str) -> str:
         return stack.idstack("pulumi", "--stack", of, "--", *words).stdout
@@ -77,5 +77,4 @@ def move(stack: LocalStack, cluster: str, to: str, *, finish: bool = False) -> N
     if finish:
         engine(stack.name, "state", "delete", "--target-dependents", "--force", "--yes", urn)
         return
-    engine(to, "stack", "init", to)
     engine(stack.name, "state", "move", "--source", stack.name, "--dest", to, "--yes", urn)

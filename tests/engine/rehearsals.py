@@ -23,7 +23,7 @@ from tests.repositories import Repository
 from tests.warm import virtual_environment
 
 COPIED: Final = (
-    *("__main__.py", "components", "emulated", "identity", "localcloud", "ops", "plugin", "policies", "provider"),
+    *("__main__.py", "cloud", "components", "identity", "ops", "plugin", "policies", "provider"),
     *("tools", "Pulumi.yaml", "pyproject.toml", "requirements.txt", ".gitignore"),
 )
 """What the commands run: links to this checkout git would not know of."""

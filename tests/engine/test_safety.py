@@ -72,7 +72,7 @@ _FOREIGN = [
 ]
 
 
-# One plugin and the local cloud's record for all: what they refuse, and without it, `emulated/tests` has of each.
+# One plugin and the local cloud's record for all: what they refuse, and without it, `cloud/tests/emulated` has of each.
 @pytest.mark.parametrize(
     ("foreign", "recorded"),
     [
