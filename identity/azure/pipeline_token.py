@@ -2,6 +2,10 @@
 
 Sources: docs.github.com, "OpenID Connect reference"; learn.microsoft.com/rest/api/azure/devops, "Oidctoken - Create";
 go-azure-sdk's `sdk/auth/ado_pipeline_oidc_authorizer.go`, azure-native's `auth_azidentity.go`.
+
+`azure.identity.AzurePipelinesCredential` (1.27) takes the address from SYSTEM_OIDCREQUESTURI alone, not from the
+variables that the providers read, appends `?` to one that has parameters, and lets a page of HTML end in a
+JSONDecodeError.
 """
 
 from __future__ import annotations
