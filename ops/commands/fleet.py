@@ -3,22 +3,182 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
+from rich.text import Text
 
-from ops.commands.fleet_options import DEFAULT, EnvironmentOption, FileOption, chosen
-from ops.commands.fleet_status import status
-from ops.commands.fleet_up import up
 from ops.commands.options import JsonOption, Screen
-from ops.fleet.file import load_fleet
+from ops.commands.status import RenewalOverdueError, judged_by
+from ops.fleet.file import DEFAULT_FILE, load_fleet
 from ops.fleet.matrix import matrices
-from ops.fleet.stack_files import write_file
+from ops.fleet.overview import StackStatus, read
+from ops.fleet.rollout import DONE, Rollout
+from ops.fleet.stack_files import require_files, require_one_backend, write_file
+from ops.fleet.stacks import FleetEnvironment
 from ops.fleet.tree import differences, tree, write
+from ops.outputs.tables import Line, fitted
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT
-from ops.stack.errors import CommandError
+from ops.stack.errors import CommandError, RunInterruptedError, WrongUsageError
+
+FileOption: TypeAlias = Annotated[Path, typer.Option("--file", "-f", help="The fleet file.", show_default=True)]
+EnvironmentOption: TypeAlias = Annotated[
+    str | None, typer.Option("--environment", "-e", help="Name of the environment; all of them by default.")
+]
+DEFAULT = Path(DEFAULT_FILE)
+
+
+def chosen(file: Path, name: str | None) -> Sequence[FleetEnvironment]:
+    """The environment of that name in a fleet file, or all of them in their order.
+
+    Raises WrongUsageError for an unknown name, and as `load_fleet` and `require_one_backend` do.
+    """
+    fleet = load_fleet(file)
+    environments = [environment for environment in fleet if name in (None, environment.name)]
+    if not environments:
+        known = ", ".join(environment.name for environment in fleet)
+        raise WrongUsageError(f"--environment: the fleet has no environment {name}; it has {known}")
+    for environment in environments:
+        require_one_backend(environment, ROOT)
+    return environments
+
+
+_COMMIT: Final = 10  # characters
+# The table on narrow screens.
+_STACKED: Final = (
+    (
+        ("stack", "environment", "wave"),
+        ("last run", "commit"),
+        ("nearest expiry", "overdue renewals", "failed sign-in"),
+    ),
+)
+
+
+def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: JsonOption = False) -> None:
+    """Show each stack: wave, last run and its commit, nearest expiry, overdue renewals, the last failed sign-in.
+
+    Exits with 1 if a stack is not deployed, a certificate has expired or a sign-in fails, and with 3 if all is
+    well but a renewal is overdue by two days, as `idstack status` does.
+    """
+    screen = Screen(as_json)
+    statuses = [stack for environment in chosen(file, name) for stack in read(environment, ROOT, screen.output)]
+    if as_json:
+        screen.document({"stacks": [stack.to_json() for stack in statuses]})
+    else:
+        screen.console.print(fitted([_line(stack) for stack in statuses], _STACKED, screen.console.width))
+    if unhealthy := [stack.stack.name for stack in statuses if not stack.is_healthy]:
+        raise CommandError(f"these stacks are not up, or a sign-in in them fails: {', '.join(unhealthy)}")
+    if overdue := [stack.stack.name for stack in statuses if stack.overdue]:
+        raise RenewalOverdueError(
+            f"renewals are overdue in these stacks: {', '.join(overdue)}. `make renew STACK=<name>` renews what the "
+            f"stack issues, and says what stopped it. {judged_by(datetime.now(UTC))}"
+        )
+
+
+def _line(stack: StackStatus) -> Line:
+    failed = stack.last_failed
+    if stack.is_up:
+        last = Text(f"{stack.updated:%Y-%m-%d %H:%M}" if stack.updated else "not known")
+    else:
+        last = Text("not up", "bold red")
+    if failed is not None:
+        last = Text(f"failed {failed.at:%Y-%m-%d %H:%M}", "bold red")
+    expiry = Text(f"{stack.expires:%Y-%m-%d}" if stack.expires else "")
+    if stack.expired:
+        expiry.stylize("bold red")
+    return {
+        "stack": Text(stack.stack.name),
+        "environment": Text(stack.stack.environment),
+        "wave": Text(stack.wave),
+        "last run": last,
+        "commit": Text((stack.commit or "")[:_COMMIT]),
+        "nearest expiry": expiry,
+        "overdue renewals": Text(", ".join(stack.overdue), "yellow"),
+        "failed sign-in": Text(str(stack.failure) if stack.failure else "", "bold red"),
+    }
+
+
+_PARALLEL: Final = 8
+_YES: Final = "--yes"
+
+
+def up(
+    file: FileOption = DEFAULT,
+    name: EnvironmentOption = None,
+    parallel: Annotated[int, typer.Option(help="How many stacks of a wave are deployed at once.", min=1)] = _PARALLEL,
+    yes: Annotated[
+        bool, typer.Option(_YES, "-y", help="Do not ask, because parallel runs cannot. Required for stacks on Azure.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Deploy a fleet: shared stacks, canaries, then wave after wave, each stack by `idstack up`.
+
+    After the first stack that fails, or that cannot sign in, no other starts; runs in progress end normally. Run it
+    again to continue: nothing changes in the stacks that are up.
+    """
+    screen = Screen(as_json)
+    environments = chosen(file, name)
+    for environment in environments:
+        if not environment.is_local and not yes:
+            raise CommandError(
+                f"the stacks of {environment.name} are on Azure, and parallel runs cannot prompt: read the `idstack "
+                f"preview` of each, then pass {_YES}"
+            )
+        require_files(environment, ROOT)
+    rollouts: list[Rollout] = []
+    for environment in environments:
+        screen.step(environment.name)
+        arguments = () if environment.is_local else (_YES,)
+        rollout = Rollout(environment, arguments, ROOT, parallel, screen.console.print)
+        rollouts.append(rollout)
+        rollout.run()
+        screen.console.print(rollout.summary())
+        if rollout.is_stopped:
+            break
+    if as_json:
+        screen.document({"environments": [_to_json(rollout) for rollout in rollouts]})
+    _require_all_up(screen, rollouts[-1])
+
+
+def _require_all_up(screen: Screen, rollout: Rollout) -> None:
+    """Raise CommandError unless the rollout ended; what failed is printed with the end of its log."""
+    for run in rollout.failed:
+        screen.console.print(f"\n{run.stack.name}, the end of {run.log.file}:")
+        screen.console.print("\n".join(run.tail))
+    unfinished = [run.stack.name for run in rollout.runs if run.outcome not in DONE]
+    if rollout.interrupted_by:
+        raise RunInterruptedError(
+            f"interrupted by {rollout.interrupted_by}: the runs in progress have ended and unlocked their stacks. Run "
+            f"the command again, which resumes with {', '.join(unfinished)}"
+        )
+    if failed := [run.stack.name for run in rollout.failed]:
+        others = [name for name in unfinished if name not in failed]
+        rest = f" Not begun: {', '.join(others)}." if others else ""
+        raise CommandError(
+            f"not up: {', '.join(failed)}; the reason is printed above.{rest} Correct it and run the command again, "
+            "which resumes from there"
+        )
+
+
+def _to_json(rollout: Rollout) -> dict[str, Any]:
+    return {
+        "environment": rollout.environment.name,
+        "stacks": [
+            {
+                "stack": run.stack.name,
+                "wave": run.wave,
+                "outcome": run.outcome,
+                "seconds": round(run.seconds, 1),
+                "log": str(run.log.file) if run.seconds else None,
+            }
+            for run in rollout.runs
+        ],
+    }
+
 
 fleet = typer.Typer(name="fleet", help="Many stacks from one file (docs/guides/fleet.md).", no_args_is_help=True)
 

@@ -18,8 +18,21 @@ from identity.aks.login import AKS_SERVER_APP_ID, Login
 from identity.clouds import CLOUDS, is_known_authority
 from identity.login_kinds import Flavour, LoginKind
 from ops.access.management_cluster import StackAccess, stack_access
-from ops.commands import login_options
-from ops.commands.options import DEFAULT_STACK, Screen, StackOption
+from ops.commands.options import (
+    DEFAULT_STACK,
+    AuthorityOption,
+    CertificateOption,
+    ClientOption,
+    FederatedOption,
+    ImdsOption,
+    KindOption,
+    PasswordOption,
+    Screen,
+    SecretOption,
+    ServerOption,
+    StackOption,
+    TenantOption,
+)
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 
@@ -33,16 +46,16 @@ def kubeconfig(
     file: Annotated[Path | None, typer.Option(help="File to write; KUBECONFIG or ~/.kube/config by default.")] = None,
     context: Annotated[str | None, typer.Option(help="Context to use; the current one by default.")] = None,
     flavour: Annotated[Flavour, typer.Option(help="Program that gets the tokens.")] = Flavour.IDSTACK,
-    kind: login_options.KindOption = None,
-    tenant_id: login_options.TenantOption = None,
-    client_id: login_options.ClientOption = None,
-    certificate: login_options.CertificateOption = None,
-    certificate_password_file: login_options.PasswordOption = None,
-    client_secret_file: login_options.SecretOption = None,
-    federated_token_file: login_options.FederatedOption = None,
-    imds_endpoint: login_options.ImdsOption = None,
-    authority_host: login_options.AuthorityOption = None,
-    server_id: login_options.ServerOption = None,
+    kind: KindOption = None,
+    tenant_id: TenantOption = None,
+    client_id: ClientOption = None,
+    certificate: CertificateOption = None,
+    certificate_password_file: PasswordOption = None,
+    client_secret_file: SecretOption = None,
+    federated_token_file: FederatedOption = None,
+    imds_endpoint: ImdsOption = None,
+    authority_host: AuthorityOption = None,
+    server_id: ServerOption = None,
     public_fqdn: Annotated[bool, typer.Option(help="Use the public name of a private cluster.")] = False,
     admin: Annotated[bool, typer.Option(help="Use the administrators' static credential, without Entra ID.")] = False,
     stack: StackOption = DEFAULT_STACK,

@@ -4,19 +4,68 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.console import Console
 
+from identity.login_kinds import LOGIN_KINDS, LoginKind
 from identity.similar import did_you_mean
-from ops.commands import completions
 from ops.stack import plugins
 from ops.stack.chosen_stack import chosen_stack, require_stack
+from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError
 from ops.stack.streaming import Deadline
+
+
+def complete_stacks() -> list[str]:
+    """The stacks with a file."""
+    from ops.stack.chosen_stack import stack_names
+
+    return stack_names()
+
+
+def complete_clusters(context: typer.Context) -> list[str]:
+    """The hosted clusters in the file of the command line's stack."""
+    return list(_clusters(context))
+
+
+def complete_identities(context: typer.Context) -> list[str]:
+    """The control-plane identities, without and with each hosted cluster."""
+    from identity.catalogue import CONTROL_PLANE
+
+    fields = [row.field for row in CONTROL_PLANE]
+    return [*fields, *(f"{cluster}/{field}" for cluster in _clusters(context) for field in fields)]
+
+
+def _clusters(context: typer.Context) -> Iterator[str]:
+    from identity.settings.stack_file import written_for
+    from ops.stack.chosen_stack import chosen_stack
+    from ops.stack.configuration import named_clusters
+    from ops.stack.errors import CommandError
+
+    try:
+        stack = context.params.get("stack") or chosen_stack()[0]
+    except CommandError:
+        return
+    written = written_for(stack, ROOT) or {}
+    yield from (cluster["name"] for cluster in named_clusters(written.get("hostedClusters")))
+
+
+_KINDS: Final = "How to sign in: " + "; ".join(f"{kind}, {row.description}" for kind, row in LOGIN_KINDS.items())
+KindOption: TypeAlias = Annotated[LoginKind | None, typer.Option("--login", help=_KINDS)]
+TenantOption: TypeAlias = Annotated[str | None, typer.Option(help="Tenant of the cluster.")]
+ClientOption: TypeAlias = Annotated[str | None, typer.Option(help="Application (client) id of the identity.")]
+CertificateOption: TypeAlias = Annotated[Path | None, typer.Option(help="Credential document, PEM or PKCS#12.")]
+PasswordOption: TypeAlias = Annotated[Path | None, typer.Option(help="File with the password of the certificate.")]
+SecretOption: TypeAlias = Annotated[Path | None, typer.Option(help="File with the client secret.")]
+FederatedOption: TypeAlias = Annotated[Path | None, typer.Option(help="File with a federated token.")]
+ImdsOption: TypeAlias = Annotated[str | None, typer.Option(help="Endpoint of IMDS, if it is not the usual one.")]
+AuthorityOption: TypeAlias = Annotated[str | None, typer.Option(help="Authority host of the cluster's cloud.")]
+ServerOption: TypeAlias = Annotated[str | None, typer.Option(help="Application (client) id of the AKS API servers.")]
 
 
 def bare(names: list[str]) -> list[str]:
@@ -64,7 +113,7 @@ def _stack_option(callback: Callable[[typer.Context, str], str]) -> Any:
         help="Name of the stack.",
         show_default=DEFAULT_CHOICE,
         callback=callback,
-        autocompletion=completions.stacks,
+        autocompletion=complete_stacks,
     )
 
 
@@ -74,7 +123,7 @@ NamedStackOption: TypeAlias = Annotated[str, _stack_option(_named_stack)]
 ClusterOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        *("--cluster", "-c"), help="Name of one hosted cluster; all by default.", autocompletion=completions.clusters
+        *("--cluster", "-c"), help="Name of one hosted cluster; all by default.", autocompletion=complete_clusters
     ),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]

@@ -10,8 +10,7 @@ import typer
 
 from identity.credentials import rfc3339
 from identity.credentials.renewal_request import RenewalRequest
-from ops.commands import completions
-from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
+from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, complete_identities
 from ops.commands.renew import prepare_renewal
 from ops.commands.status import show
 from ops.renewal.renewable import Renewable, renewable
@@ -26,7 +25,7 @@ IdentityOption = Annotated[
     typer.Option(
         *("--identity", "-i"),
         help="Field of the identity, or <cluster>/<field>; repeatable. Default: all.",
-        autocompletion=completions.identities,
+        autocompletion=complete_identities,
     ),
 ]
 ForceOption = Annotated[

@@ -18,8 +18,20 @@ from identity.azure.claims import claims_of
 from identity.clouds import CLOUDS
 from identity.credentials import rfc3339
 from identity.login_kinds import LoginKind
-from ops.commands import login_options
-from ops.commands.options import JsonOption, Screen
+from ops.commands.options import (
+    AuthorityOption,
+    CertificateOption,
+    ClientOption,
+    FederatedOption,
+    ImdsOption,
+    JsonOption,
+    KindOption,
+    PasswordOption,
+    Screen,
+    SecretOption,
+    ServerOption,
+    TenantOption,
+)
 from ops.stack.errors import CommandError
 
 _PUBLIC: Final = CLOUDS["AzurePublicCloud"].authority_host
@@ -31,19 +43,19 @@ _PRINTED: Final = ("tid", "aud", "oid", "appid", "upn", "groups")
 
 def token(
     for_exec: Annotated[bool, typer.Option("--exec", help="Print an ExecCredential, for a kubeconfig.")] = False,
-    kind: login_options.KindOption = None,
+    kind: KindOption = None,
     device_code: Annotated[
         bool, typer.Option("--device-code", help="Let a person sign in; same as --login device-code.")
     ] = False,
-    tenant_id: login_options.TenantOption = None,
-    client_id: login_options.ClientOption = None,
-    certificate: login_options.CertificateOption = None,
-    certificate_password_file: login_options.PasswordOption = None,
-    client_secret_file: login_options.SecretOption = None,
-    federated_token_file: login_options.FederatedOption = None,
-    imds_endpoint: login_options.ImdsOption = None,
-    authority_host: login_options.AuthorityOption = None,
-    server_id: login_options.ServerOption = None,
+    tenant_id: TenantOption = None,
+    client_id: ClientOption = None,
+    certificate: CertificateOption = None,
+    certificate_password_file: PasswordOption = None,
+    client_secret_file: SecretOption = None,
+    federated_token_file: FederatedOption = None,
+    imds_endpoint: ImdsOption = None,
+    authority_host: AuthorityOption = None,
+    server_id: ServerOption = None,
     cache_dir: Annotated[Path | None, typer.Option(help="Directory of the cached tokens.")] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -30,8 +30,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root.mkdir()
     shutil.copyfile(AZURE, root / "fleet.yaml")
     monkeypatch.chdir(root)
-    for module in ("fleet_up", "fleet_status", "fleet_options", "fleet"):
-        monkeypatch.setattr(f"ops.commands.{module}.ROOT", root)
+    monkeypatch.setattr("ops.commands.fleet.ROOT", root)
     assert root != environment.ROOT
     return root
 
