@@ -88,7 +88,6 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         ("kubeconfig", "Write a kubeconfig with the sign-in to the cluster."),
         ("token", "Sign in to an AKS API server."),
         ("rbac", "Print the rights that a deployer needs."),
-        ("bootstrap", "Print or run the set-up of the stacks' pipelines."),
     ),
     **_rows(
         "Recovery",

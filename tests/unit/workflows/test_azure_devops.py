@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ops.pipelines.azure_devops import PIPELINE
-
+PIPELINE = ".azuredevops/azure-pipelines.yml"
 _PROJECT = Path(__file__).parents[3]
 _EACH = "${{ each stack in parameters.stacks }}"
 _CASES = {
