@@ -133,17 +133,3 @@ def test_a_cluster_that_moves_to_a_stack_of_its_own_is_split_off_first(project: 
     assert found.operations("role") == {}
     assert {new_pod["identity"] for new_pod in found.document["newPods"] if new_pod["succeeded"]} == _ON
     assert "local-prod" not in str(found.document)
-
-
-def test_a_split_that_the_configurations_do_not_allow_is_told_and_not_made(project: Rehearsals) -> None:
-    before = project.start("prod")
-    project.write("prod", {**before, "hostedClusters": None})
-    own = {"vault": None, "keyVaultUser": None, "sharedStack": "organization/idstack/prod"}
-    project.write("prod-hc1", {**before, **own, "resourceGroup": "another"})
-
-    found = project.rehearse("prod")
-
-    assert (found.code, found.findings) == (1, ["the run at the head commit failed"])
-    [error] = found.document["errors"]
-    assert "Pulumi.prod-hc1.yaml has the resourceGroup another; managed identities stay in " in error
-    assert (found.document["plan"], found.failed()) == ([], {})
