@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pulumi
 
-from components.azure.credential_store import CredentialStore
+from components.azure.credential_secret import CredentialStore
 from components.azure.key_vault_user import ExistingIdentity, KeyVaultUser, KeyVaultUserArgs, NewIdentity
 from components.azure.management_cluster import AddOnIdentity, ManagementCluster
 from components.azure.providers import Providers, management_cluster_id

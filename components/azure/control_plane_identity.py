@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.azure.credential_secret import CredentialSummary, credential_secret
-from components.azure.credential_store import CredentialStore
+from components.azure.credential_secret import CredentialStore, CredentialSummary, ImportedCredential, credential_secret
 from components.azure.entra_application import EntraApplication, EntraApplicationArgs
-from components.azure.imported_credential import ImportedCredential
 from components.azure.key_vault_user import READER_COMPONENT
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.plugin.resources import HsmRoleAssignment

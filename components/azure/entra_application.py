@@ -16,8 +16,7 @@ import pulumi_azuread as azuread
 from cryptography import x509
 
 from components.azure.credential_secret import summary_of
-from components.azure.ownership import application_tags
-from components.azure.providers import provider_error
+from components.azure.providers import application_tags, provider_error
 from components.plugin.resources import Certificate, RenewalSchedule, SignInGate
 from identity import resource_types
 from identity.credentials import rfc3339

@@ -9,7 +9,7 @@ import pulumi
 from pulumi_azure_native import managedidentity
 
 from components.azure.management_cluster import AddOnIdentity
-from components.azure.ownership import identity_tags
+from components.azure.providers import identity_tags
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.azure.vault import Vault
 from identity import resource_types

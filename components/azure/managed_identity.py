@@ -1,4 +1,4 @@
-"""A user-assigned managed identity with its federated credentials and its roles."""
+"""User-assigned managed identities: of the data plane, and those of components that few clusters need."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Generic, TypeVar
 import pulumi
 from pulumi_azure_native import managedidentity
 
-from components.azure.ownership import identity_tags
+from components.azure.providers import identity_tags
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
+from identity import resource_types
+from identity.catalogue import FEDERATED_AUDIENCE, MANAGEMENT_AUDIENCE
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity, RoleGrant
-from identity.naming import parse_arm_id
+from identity.naming import federated_credential_name, parse_arm_id
+from identity.roles import MANAGED_IDENTITY_OPERATOR_ROLE
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.schema.managed_identities import managed_identity_of
 from identity.settings.scopes import scope_ids
@@ -91,3 +94,99 @@ def managed_identity(
             pulumi.ResourceOptions(parent=parent, depends_on=list(args.infrastructure) or None),
         )
     return identity
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataPlaneIdentityArgs(ManagedIdentityArgs[DataPlaneIdentity]):
+    """Inputs of `DataPlaneIdentityComponent`.
+
+    `issuer` has the resources that publish the cluster's keys, empty if they exist already.
+    """
+
+    issuer: Sequence[pulumi.Resource] = ()
+
+
+class DataPlaneIdentityComponent(pulumi.ComponentResource):
+    """A managed identity, its federated credentials and its role, named as `hypershift create iam azure` names them,
+    unless the settings name objects that existed before.
+
+    Outputs: `client_id` and `principal_id` (Output[str]).
+    """
+
+    def __init__(self, name: str, args: DataPlaneIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(resource_types.DATA_PLANE_IDENTITY, name, None, opts)
+        row, settings, cluster = args.row, args.settings, args.cluster
+        names = cluster.federated_identity(row.field)
+        identity = managed_identity(
+            name,
+            self,
+            args,
+            location=names.location or settings.location,
+            grants=[row.grant(settings.roles)],
+            credentials={
+                subject.word: names.federated_credentials.get(
+                    subject.word, federated_credential_name(cluster.name, row.credential_stem, subject.suffix)
+                )
+                for subject in row.subjects
+            },
+            issuer=cluster.issuer_url,
+            audience=FEDERATED_AUDIENCE,
+            trusted=args.issuer,
+        )
+        self.client_id: pulumi.Output[str] = identity.client_id
+        self.principal_id: pulumi.Output[str] = identity.principal_id
+        self.register_outputs({"client_id": self.client_id, "principal_id": self.principal_id})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttacherArgs:
+    """The control-plane identity that attaches a managed identity to nodes."""
+
+    component: str  # HyperShift's RBAC key
+    principal_id: pulumi.Input[str]  # object id of its service principal
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionalIdentityArgs(ManagedIdentityArgs[OptionalManagedIdentity]):
+    """Inputs of `OptionalIdentityComponent`. `attacher` is None for an identity without nodes."""
+
+    attacher: AttacherArgs | None
+
+
+class OptionalIdentityComponent(pulumi.ComponentResource):
+    """A managed identity, its role, its federated credentials, and the right of another identity to attach it to nodes.
+
+    Without that right the cluster API provider cannot create a node (api/hypershift/v1beta1/azure.go:581-584). Outputs:
+    `client_id` (Output[str]) and `resource_id` (str), known before it exists.
+    """
+
+    def __init__(self, name: str, args: OptionalIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(resource_types.OPTIONAL_IDENTITY, name, None, opts)
+        row, settings, cluster = args.row, args.settings, args.cluster
+        self.resource_id = managed_identity_of(settings, cluster, row)
+        identity_name = parse_arm_id(self.resource_id).name
+        identity = managed_identity(
+            name,
+            self,
+            args,
+            location=settings.location,
+            grants=row.grants,
+            credentials={subject.word: f"{identity_name}-{subject.suffix}" for subject in row.subjects},
+            issuer=cluster.management_issuer_url,
+            audience=MANAGEMENT_AUDIENCE,
+        )
+        if args.attacher is not None:
+            RoleGrants(
+                f"{name}-attacher-roles",
+                RoleGrantsArgs(
+                    infra_id=cluster.infra_id,
+                    component=args.attacher.component,
+                    role=MANAGED_IDENTITY_OPERATOR_ROLE,
+                    scopes={"identity": self.resource_id},
+                    subscription_id=settings.subscription_id,
+                    principal_id=args.attacher.principal_id,
+                ),
+                pulumi.ResourceOptions(parent=self, depends_on=[identity]),
+            )
+        self.client_id: pulumi.Output[str] = identity.client_id
+        self.register_outputs({"client_id": self.client_id, "resource_id": self.resource_id})

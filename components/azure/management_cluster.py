@@ -9,8 +9,7 @@ from typing import Any, Final
 import pulumi
 from pulumi_azure_native import containerservice
 
-from components.azure.deployer import Deployer
-from components.azure.providers import Providers, management_cluster_id
+from components.azure.providers import Deployer, Providers, management_cluster_id
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from identity import resource_types
 from identity.naming import DEPLOYER_COMPONENT, dns_prefix, node_resource_group

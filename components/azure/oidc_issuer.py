@@ -8,8 +8,8 @@ from typing import Literal
 import pulumi
 from pulumi_azure_native import storage
 
-from components.azure.credential_store import CredentialStore
-from components.azure.deployer import Deployer
+from components.azure.credential_secret import CredentialStore
+from components.azure.providers import Deployer
 from components.azure.role_grants import RoleGrants, RoleGrantsArgs
 from components.plugin.resources import IssuerDocuments, SigningKey
 from identity import resource_types

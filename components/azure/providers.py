@@ -6,13 +6,15 @@ A stack file disables default providers, so that no resource reaches a tenant th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Final, Self
 
 import pulumi
 from pulumi_azure_native.provider import Provider as AzureProvider
 from pulumi_azuread.provider import Provider as EntraProvider
 from pulumi_kubernetes.provider import Provider as KubernetesProvider
 
-from identity.naming import cluster_id
+from identity.credentials.secret_tags import OWNER
+from identity.naming import STACK_TAG, cluster_id, owner_mark, stack_tag
 from identity.settings import ManagementClusterSettings, Settings
 
 
@@ -63,3 +65,41 @@ def provider_error(error: object) -> str:
 def management_cluster_id(settings: Settings, cluster: ManagementClusterSettings) -> str:
     """ARM id of the AKS cluster."""
     return cluster_id(settings.subscription_id, cluster.resource_group, cluster.name)
+
+
+# Public clients by which a person signs in: the Azure CLI and Azure PowerShell (learn.microsoft.com/troubleshoot/entra,
+# "Verify first-party Microsoft applications"). A token that a service principal gets through them names itself.
+_USER_CLIENT_IDS: Final = frozenset({"04b07795-8ddb-461a-bbee-02f9e1bf7b46", "1950a258-227b-4e31-a9cf-717495945fc2"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployer:
+    """The identity that runs the stack: its tenant, its object id, and whether it is an application."""
+
+    tenant_id: str
+    object_id: str
+    is_service_principal: bool
+
+    @classmethod
+    def of(cls, client_config: dict[str, Any]) -> Self:
+        """From azure-native's `getClientConfig`, whose `clientId` is the client that the token was issued to."""
+        return cls(
+            tenant_id=client_config["tenantId"].lower(),
+            object_id=client_config["objectId"],
+            is_service_principal=client_config["clientId"].lower() not in _USER_CLIENT_IDS,
+        )
+
+
+def application_tags(name: str, stack_owner: pulumi.Input[str] | None) -> list[pulumi.Input[str]]:
+    """The tags of an Entra application; `name` is that of its component, unique in the stack."""
+    tag = f"{stack_tag(pulumi.get_project(), pulumi.get_stack())}:{name}"
+    if stack_owner is None:
+        return [tag]
+    return [tag, pulumi.Output.from_input(stack_owner).apply(owner_mark)]
+
+
+def identity_tags(settings: Settings, stack_owner: pulumi.Input[str] | None) -> dict[str, pulumi.Input[str]]:
+    """The tags of a managed identity, with the configured ones."""
+    tag = stack_tag(pulumi.get_project(), pulumi.get_stack())
+    owner = {} if stack_owner is None else {OWNER: stack_owner}
+    return {**settings.tags, STACK_TAG: tag, **owner}

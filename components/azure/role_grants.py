@@ -9,7 +9,7 @@ from typing import cast
 import pulumi
 from pulumi_azure_native import authorization
 
-from components.azure.deployer import Deployer
+from components.azure.providers import Deployer
 from identity.naming import role_assignment_name, role_definition_id
 from identity.roles import Role
 from identity.settings.scopes import outermost

@@ -9,11 +9,16 @@ from typing import Any, TypeAlias
 import pulumi
 
 from components.azure.control_plane_identity import ControlPlaneIdentityArgs, ControlPlaneIdentityComponent
-from components.azure.data_plane_identity import DataPlaneIdentityArgs, DataPlaneIdentityComponent
+from components.azure.credential_secret import ImportedCredential
 from components.azure.entra_application import EntraApplicationArgs
-from components.azure.imported_credential import ImportedCredential
 from components.azure.infrastructure import create_infrastructure
-from components.azure.optional_identity import AttacherArgs, OptionalIdentityArgs, OptionalIdentityComponent
+from components.azure.managed_identity import (
+    AttacherArgs,
+    DataPlaneIdentityArgs,
+    DataPlaneIdentityComponent,
+    OptionalIdentityArgs,
+    OptionalIdentityComponent,
+)
 from components.hypershift.etcd_encryption import encryption_key_secret, names_encryption_key
 from components.hypershift.hosted_cluster_object import HostedClusterObject, HostedClusterObjectArgs, stack_part
 from components.hypershift.hosted_cluster_spec import encryption_keys, hosted_cluster_spec

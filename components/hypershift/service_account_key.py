@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.azure.credential_store import CredentialStore
-from components.azure.deployer import Deployer
+from components.azure.credential_secret import CredentialStore
 from components.azure.oidc_issuer import OidcIssuer, OidcIssuerArgs, SigningKeyFacts, signing_key
-from components.azure.providers import ClusterConnection
+from components.azure.providers import ClusterConnection, Deployer
 from components.plugin.resources import SigningKeySecret
 from identity.plugin_schema import KeySecretInputs
 from identity.settings import HostedClusterSettings, Settings

@@ -11,7 +11,7 @@ from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
 from components.azure.control_plane_identity import ControlPlaneIdentityComponent
-from components.azure.credential_store import CredentialStore
+from components.azure.credential_secret import CredentialStore
 from components.azure.providers import ClusterConnection
 from components.kubernetes.consumer_config import (
     ClusterIdentity,
@@ -20,11 +20,10 @@ from components.kubernetes.consumer_config import (
     NodeConfigArgs,
     PlatformConfig,
 )
-from components.kubernetes.credential_probe import CredentialProbe
-from components.kubernetes.identity_args import ConsumerArgs
 from components.kubernetes.metadata_block import MetadataBlock, MetadataBlockArgs
 from components.kubernetes.secret_provider_class import SecretProviderClass, SecretProviderClassArgs
 from components.kubernetes.user_workload import UserWorkload, UserWorkloadArgs
+from components.kubernetes.wiring import ConsumerArgs, CredentialProbe
 from components.plugin.resources import NamespaceGuard
 from identity import catalogue, catalogue_rows, resource_types
 from identity.naming import kebab

@@ -12,7 +12,7 @@ from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
 from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY, DOCUMENTS, node, render
-from components.kubernetes.identity_args import ConsumerArgs, operators_metadata
+from components.kubernetes.wiring import ConsumerArgs, operators_metadata
 from identity.catalogue_rows import ConfigFile, PlatformFiles
 from identity.settings import HostedClusterSettings, Settings
 

@@ -8,8 +8,8 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from components.azure.credential_store import CredentialStore
-from components.kubernetes.identity_args import IdentityArgs
+from components.azure.credential_secret import CredentialStore
+from components.kubernetes.wiring import IdentityArgs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,19 @@ idempotent. It changes nothing else of the pod, and it returns a copy.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import pulumi
+from pulumi_kubernetes.apps import v1 as apps
+from pulumi_kubernetes.meta import v1 as meta
 
 from components.kubernetes.cloud_config import CLOUD_CONFIG_KEY
-from identity.catalogue_rows import ConfigFile, Mount
+from identity.aks.probe_pod import CONTAINER, probe_deployment, probe_labels, probe_pod, proof_argument
+from identity.catalogue_rows import ConfigFile, ControlPlaneIdentity, Mount
+from identity.hypershift import CLUSTER_ANNOTATION
+from identity.settings import HostedClusterSettings, Settings
+from identity.settings.proof_target import proof_target
 
 CSI_DRIVER: Final = "secrets-store.csi.k8s.io"
 
@@ -132,3 +141,73 @@ def _extended(
                 f"{field} of {place} already has {addition[key]!r}: {existing}; the identity needs {addition}"
             )
     return {**owner, field: entries} if entries else dict(owner)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentityArgs:
+    """An identity of a hosted cluster."""
+
+    settings: Settings
+    cluster: HostedClusterSettings
+    row: ControlPlaneIdentity
+
+    @property
+    def secret_name(self) -> str:
+        """The secret in the vault with the identity's credential."""
+        return self.cluster.identity(self.row).secret_name
+
+    def metadata(self, name: str) -> meta.ObjectMetaArgs:
+        """Of an object in the control plane's namespace, as the operator writes it that has the row."""
+        return operators_metadata(self.cluster, name, annotated=self.row.of_hypershift_operator)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsumerArgs(IdentityArgs):
+    """One consumer of the identity, by its mount."""
+
+    mount: Mount
+
+    @property
+    def credential_path(self) -> str:
+        """The file's absolute path in the consumer's pod."""
+        return credential_path(self.mount, self.secret_name)
+
+
+def operators_metadata(cluster: HostedClusterSettings, name: str, *, annotated: bool) -> meta.ObjectMetaArgs:
+    """The hypershift-operator annotates what it writes with the HostedCluster, the control-plane operator nothing."""
+    annotations = {CLUSTER_ANNOTATION: f"{cluster.namespace}/{cluster.name}"} if annotated else None
+    return meta.ObjectMetaArgs(name=name, namespace=cluster.namespace_name, annotations=annotations)
+
+
+class CredentialProbe(pulumi.ComponentResource):
+    """Deployment of one probe. It is ready after sign-in and proof call."""
+
+    def __init__(self, name: str, args: ConsumerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("idstack:kubernetes:CredentialProbe", name, None, opts)
+        settings, row, deployment = args.settings, args.row, args.row.probe_name(args.mount)
+        proof = proof_argument(row.proof, settings.cloud, proof_target(settings, args.cluster))
+        pod = wire(
+            probe_pod(settings.probe.image or "", _credential_source(args), proof),
+            args.mount,
+            CONTAINER,
+            secret_provider_class=row.secret_provider_class,
+            secret_name=args.secret_name,
+        )
+        apps.Deployment(
+            f"{name}-deployment",
+            metadata=meta.ObjectMetaArgs(
+                name=deployment, namespace=args.cluster.namespace_name, labels=probe_labels(deployment)
+            ),
+            spec=cast(apps.DeploymentSpecArgsDict, probe_deployment(deployment, pod)),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
+def _credential_source(args: ConsumerArgs) -> str:
+    """The probe's `--credential`: where the real consumer of this mount finds the file's path."""
+    if args.mount.credential_env is not None:
+        return f"env:{args.mount.credential_env}"
+    if args.mount.config is not None:
+        return f"cloud-config:{args.mount.config.path}"
+    return f"file:{args.credential_path}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from components.azure.credential_store import CredentialStore
+from components.azure.credential_secret import CredentialStore
 from identity.naming import parse_arm_id, secret_id
 from identity.settings import HostedClusterSettings, IdentitySettings, ManagementClusterSettings, Settings
 from identity.settings.schema.problems import Place

@@ -10,8 +10,7 @@ from typing import Any
 
 import pulumi
 
-from components.azure.credential_secret import CredentialSummary, summary_of
-from components.azure.imported_credential import ImportedCredential
+from components.azure.credential_secret import CredentialSummary, ImportedCredential, summary_of
 from components.preflight.azure_objects import Answers, managed_identity, stored_secret
 from identity.credentials import renewal_request, rfc3339
 from identity.credentials.certificate_rules import CLOCK_SKEW

@@ -5,26 +5,106 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from components.azure.credential_store import CredentialStore
-from components.azure.deployer import Deployer
-from components.azure.providers import Providers, register_providers
-from components.preflight.access_check import check_access
-from components.preflight.backup_cloud_check import warn_of_backups
+import pulumi
+
+from components.azure.credential_secret import CredentialStore, vault_of
+from components.azure.providers import Deployer, Providers, provider_error, register_providers
+from components.preflight.cluster_checks import (
+    check_access,
+    check_control_planes,
+    check_key_rotations,
+    check_signing_key_secrets,
+    own_namespaces,
+)
 from components.preflight.cluster_reader import cluster_reader
-from components.preflight.control_plane_check import check_control_planes
-from components.preflight.credential_loss_check import check_credential_losses
-from components.preflight.key_rotation_check import check_key_rotations
-from components.preflight.last_outputs import last_outputs
-from components.preflight.own_namespaces import own_namespaces
 from components.preflight.prerequisites import Prerequisites, look_up
-from components.preflight.shared_stack import take_outputs
-from components.preflight.tenant_check import check_tenant, check_tenant_of_last_run
-from components.preflight.unmanaged_signing_key_check import check_signing_key_secrets
+from components.preflight.shared_stack import last_outputs, take_outputs
+from identity.catalogue_rows import Scope
 from identity.credentials import renewal_request
 from identity.outputs import StackOutputs
-from identity.settings import Settings
+from identity.settings import ConfigurationError, Problem, Settings
+from identity.settings.rules.authentication import refuse_changed_authentication
+from identity.settings.rules.credential_loss import find_losses, refuse_losses, unused_allowances
+from identity.settings.schema.problems import to_set
+
+# openshift/hypershift etcd-upload/azure_uploader.go:72; pull request 9457, which changes that, is open.
+_SUFFIX: Final = "core.windows.net"
+
+
+def warn_of_backups(settings: Settings) -> None:
+    """Warn for each hosted cluster with an identity for backups, in every cloud but the public one."""
+    if settings.cloud.storage_suffix == _SUFFIX:
+        return
+    for index, cluster in enumerate(settings.hosted_clusters):
+        if fields := cluster.users_of(Scope.BACKUP_STORAGE):
+            pulumi.log.warn(
+                f"idstack:hostedClusters[{index}] has {' and '.join(fields)}, and HyperShift uploads etcd backups to "
+                f"<account>.blob.{_SUFFIX} alone, which {settings.cloud.name} does not have "
+                "(openshift/hypershift#9457): the identity is made, and an HCPEtcdBackup fails"
+            )
+
+
+def check_credential_losses(settings: Settings, shared: CredentialStore | None, last: StackOutputs[Any]) -> None:
+    """Compare the configuration with the outputs of the `last` complete run, which name the credentials in use.
+
+    Raises ConfigurationError with every loss that the configuration does not allow, and with every cluster that would
+    sign in another way.
+    """
+    refuse_changed_authentication(settings, last)
+    losses = find_losses(settings, vault_of(settings, shared), last)
+    refuse_losses(settings, losses)
+    for name in unused_allowances(settings, losses):
+        pulumi.log.warn(
+            f"idstack:allowCredentialLoss names {name}, which loses nothing: remove it before it lets a mistake pass"
+        )
+
+
+# Entra ID's code for an assertion that is not valid yet, or no longer, by its own clock.
+_OUT_OF_TIME: Final = "AADSTS700024"
+
+
+def check_tenant_of_last_run(settings: Settings, last: StackOutputs[Any]) -> None:
+    """Raise ConfigurationError if the outputs of the `last` complete run are of another tenant.
+
+    Nothing moves between tenants: all that the state names would be lost to this stack.
+    """
+    before = last.get("tenantId")
+    if before is None or before.lower() == settings.tenant_id:
+        return
+    place = ("tenantId",)
+    problem = Problem(
+        place=place,
+        rule="tenant-of-last-run",
+        found=f'"{settings.tenant_id}"',
+        accepted=f'"{before}", the tenant of this stack\'s last complete run: nothing moves to another tenant',
+        fix=f"{to_set(place, before)}; a stack in another tenant has another name: `idstack init <name>`",
+    )
+    raise ConfigurationError([problem])
+
+
+async def check_tenant(settings: Settings, providers: Providers) -> Deployer:
+    """Compare the provider's tenant with the configured one. Raises RunError if they differ or the sign-in fails."""
+    try:
+        client_config = await pulumi.runtime.invoke_async(
+            "azure-native:authorization:getClientConfig", {}, pulumi.InvokeOptions(provider=providers.azure)
+        )
+    except Exception as error:
+        reason = provider_error(error).rstrip(".")
+        fix = (
+            f"Sign in with `az login --tenant {settings.tenant_id}` (in CI: set the ARM_* variables of the providers)."
+        )
+        if _OUT_OF_TIME in reason:
+            fix = "This machine's clock and Entra ID's are more than five minutes apart: set it right."
+        raise pulumi.RunError(f"the deployer cannot sign in to Azure: {reason}. Nothing was changed. {fix}") from None
+    if client_config["tenantId"].lower() != settings.tenant_id:
+        raise pulumi.RunError(
+            f"signed in to the tenant {client_config['tenantId']}, but idstack:tenantId is {settings.tenant_id}. "
+            f"Nothing was changed. Sign in with `az login --tenant {settings.tenant_id}` (in CI: set ARM_TENANT_ID), "
+            f"or correct it with {to_set(('tenantId',), client_config['tenantId'])}."
+        )
+    return Deployer.of(client_config)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,15 +6,15 @@ The results are plain values, so every preview knows them.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
 
-from components.azure.credential_store import CredentialStore, vault_of
-from components.azure.imported_credential import ImportedCredential
+from components.azure.credential_secret import CredentialStore, ImportedCredential, vault_of
 from components.azure.key_vault_user import ExistingIdentity
 from components.azure.providers import Providers, provider_error
 from components.preflight.azure_objects import (
@@ -36,13 +36,81 @@ from components.preflight.management_cluster_check import (
     running_cluster,
     without_add_on,
 )
-from components.preflight.network_policy_check import unenforced_block
-from components.preflight.prefetch import prefetch_secrets
+from identity import resource_types
 from identity.aks.azure_rbac import AksCluster
+from identity.credentials import renewal_request
 from identity.naming import parse_arm_id
 from identity.outputs import StackOutputs
+from identity.plugin_schema import SecretAddresses
 from identity.settings import ConfigurationError, Problem, Settings
-from identity.settings.schema.problems import Place
+from identity.settings.schema.problems import Place, path_of, to_remove
+
+
+async def prefetch_secrets(settings: Settings, vault: str) -> None:
+    """Prefetch every secret that a schedule decides by; `vault` is the vault's ARM id, empty without one."""
+    if not vault:
+        return
+    arguments: SecretAddresses = {
+        "cloud": settings.cloud.name,
+        "tenantId": settings.tenant_id,
+        "vaultId": vault,
+        "secretNames": _secret_names(settings),
+    }
+    await pulumi.runtime.invoke_async(resource_types.PREFETCH_SECRETS, {**arguments})
+
+
+def _secret_names(settings: Settings) -> list[str]:
+    return [
+        identity.secret_name
+        for cluster in settings.hosted_clusters
+        for row in cluster.enabled_rows
+        if (identity := cluster.identity(row)).source == "entra-application"
+    ]
+
+
+# Microsoft.ContainerService/managedClusters, `networkProfile.networkPolicy` and `networkDataplane`.
+_ENGINES: Final = ("azure", "calico", "cilium")
+# The value of `networkPlugin` with which the cluster's owner installs a plugin that ARM does not know.
+_OWN_PLUGIN: Final = "none"
+
+
+def unenforced_block(settings: Settings, answer: Mapping[str, Any]) -> Iterator[Problem]:
+    """The setting, if nothing would enforce it; `answer` is the cluster as ARM describes it, empty if there is none.
+
+    It does not stop a renewal: an expired certificate would be worse.
+    """
+    cluster = settings.management_cluster
+    if not settings.block_instance_metadata or cluster is None or renewal_request.is_renewal_run(os.environ):
+        return
+    if not answer and cluster.create is None:
+        return  # reported as missing
+    place = ("blockInstanceMetadata",)
+    if not answer and cluster.create is not None:
+        if cluster.create.network.policy in _ENGINES:
+            return
+        engine = ("managementCluster", "create", "network", "policy")
+        yield Problem(
+            place=place,
+            rule="metadata-block-unenforced",
+            found=f"true, but {path_of(engine)} is {cluster.create.network.policy}",
+            accepted="true with an engine that enforces a NetworkPolicy",
+            fix=f"{to_remove(engine)}, or {to_remove(place)}",
+        )
+        return
+    profile = answer.get("networkProfile") or {}
+    if profile.get("networkPlugin") == _OWN_PLUGIN or profile.get("networkPolicy") in _ENGINES:
+        return
+    if profile.get("networkDataplane") == "cilium":
+        return
+    update = f"az aks update --resource-group {cluster.resource_group} --name {cluster.name} --network-policy azure"
+    yield Problem(
+        place=place,
+        rule="metadata-block-unenforced",
+        found=f'true, but nothing on "{cluster.name}" enforces a NetworkPolicy',
+        accepted=f"true where AKS runs a network-policy engine: networkPolicy {', '.join(_ENGINES)}",
+        fix=f"`{update}` (calico with kubenet), or {to_remove(place)}",
+    )
+
 
 # How azure-native says that ARM has no such object; a name in the message of another refusal does not count.
 _MISSING: Final = re.compile(r'\bStatus=404\b|\bCode="\w*NotFound"')

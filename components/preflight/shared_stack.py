@@ -6,12 +6,12 @@ that a StackReference uses looks the stack up first: the program can explain its
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast
 
 import pulumi
 
-from components.azure.credential_store import CredentialStore
+from components.azure.credential_secret import CredentialStore
 from components.azure.providers import management_cluster_id, provider_error
 from identity.naming import parse_arm_id, parse_vault_id
 from identity.outputs import StackOutputs
@@ -150,3 +150,23 @@ def this_stack() -> str:
 
 def _refused(*, rule: str, found: str, accepted: str, fix: str) -> ConfigurationError:
     return ConfigurationError([Problem(place=_PLACE, rule=rule, found=found, accepted=accepted, fix=fix)])
+
+
+async def last_outputs() -> StackOutputs[Any]:
+    """The outputs, empty for a stack without a complete run; raises RunError if they cannot be read."""
+    outputs = await of_own_state(
+        READ_STACK_OUTPUTS, {"name": this_stack()}, "outputs, which name the credentials in use,"
+    )
+    return cast("StackOutputs[Any]", outputs)
+
+
+async def of_own_state(function: str, arguments: Mapping[str, str], what: str) -> Mapping[str, Any]:
+    """The `outputs` that a function of the engine returns; raises RunError, in which `what` names them, on failure."""
+    try:
+        answer = await pulumi.runtime.invoke_async(function, dict(arguments))
+    except Exception as error:
+        raise pulumi.RunError(
+            f"this stack's {what} cannot be read: {provider_error(error)}. "
+            "Nothing was changed; try again once the backend answers."
+        ) from None
+    return cast("Mapping[str, Any]", answer["outputs"])

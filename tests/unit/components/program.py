@@ -52,7 +52,7 @@ def run_program(
         patch.setenv("PULUMI_CONFIG", json.dumps(config))
         patch.setenv("PULUMI_CONFIG_SECRET_KEYS", json.dumps([f"idstack:{key}" for key in secret_keys]))
         patch.setattr(
-            "components.preflight.control_plane_check._fetch_control_planes",
+            "components.preflight.cluster_checks._fetch_control_planes",
             AsyncMock(**{"side_effect" if callable(control_planes) else "return_value": control_planes}),
         )
         if lookups_only:

@@ -8,10 +8,8 @@ from typing import Any
 
 import pulumi
 
-from components.azure.credential_secret import summary_of
-from components.azure.credential_store import CredentialStore
+from components.azure.credential_secret import CredentialStore, ImportedCredential, summary_of
 from components.azure.entra_application import EntraApplicationArgs
-from components.azure.imported_credential import ImportedCredential
 from components.azure.vault import Vault, VaultArgs
 from identity import catalogue, catalogue_rows
 from identity.plugin_schema import CredentialDocument

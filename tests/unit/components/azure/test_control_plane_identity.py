@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from components.azure.control_plane_identity import ControlPlaneIdentityArgs, ControlPlaneIdentityComponent
+from components.azure.credential_secret import ImportedCredential
 from components.azure.entra_application import EntraApplicationArgs
-from components.azure.imported_credential import ImportedCredential
 from components.azure.vault import Vault
 from identity.catalogue_rows import RoleGrant, Scope
 from identity.roles import IMAGE_REGISTRY_ROLE

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from components.preflight import access_check
+from components.preflight import cluster_checks
 from tests.unit import access_world
 from tests.unit.components.existing_cluster import ADMIN, USER, ExistingClusterScenario
 from tests.unit.components.world import MANAGEMENT_CLUSTER
@@ -29,7 +29,7 @@ def test_a_failed_sign_in_is_reported_before_the_first_resource(
 def test_with_azure_rbac_the_missing_role_assignment_is_printed(
     existing_cluster: ExistingClusterScenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access_check, "_READY_SECONDS", 0)
+    monkeypatch.setattr(cluster_checks, "_READY_SECONDS", 0)
     existing_cluster.api.denied = {"create namespaces"}
     current = existing_cluster.answers["azure-native:containerservice:getManagedCluster"]
     existing_cluster.answers["azure-native:containerservice:getManagedCluster"] = {

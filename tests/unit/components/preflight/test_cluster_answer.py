@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.preflight.network_policy_check import unenforced_block
+from components.preflight.prerequisites import unenforced_block
 from identity.credentials import renewal_request
 from tests.unit.components.existing_cluster import cluster_answer
 from tests.unit.components.program import Program

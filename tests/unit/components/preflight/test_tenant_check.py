@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.azure.deployer import Deployer
+from components.azure.providers import Deployer
 from tests.unit.components.program import Program
 from tests.unit.components.world import DEPLOYER, DEPLOYER_CLIENT, TENANT, lookups
 
