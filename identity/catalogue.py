@@ -17,6 +17,12 @@ from typing import Final
 
 from identity import roles
 from identity.catalogue_rows import (
+    CONTROL_PLANE_PATH,
+    CREDENTIALS_FILE_ENV,
+    KMS_PATH,
+    REFERRED_BY_SUBNET,
+    REGISTRY_SUBJECTS,
+    VNET_PATH,
     CloudConfigKind,
     ConfigFile,
     ControlPlaneIdentity,
@@ -29,14 +35,6 @@ from identity.catalogue_rows import (
     RoleGrant,
     Scope,
     WorkloadColumns,
-)
-from identity.catalogue_values import (
-    CONTROL_PLANE_PATH,
-    CREDENTIALS_FILE_ENV,
-    KMS_PATH,
-    REFERRED_BY_SUBNET,
-    REGISTRY_SUBJECTS,
-    VNET_PATH,
     csi_driver_config,
     csi_subjects,
     kube_system,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from itertools import combinations, product
 from typing import Final
 
 from identity.roles import Role
@@ -260,3 +261,102 @@ class OptionalManagedIdentity:
     subjects: tuple[FederatedSubject, ...] = ()
     attached_by: str | None = None
     used_once: str | None = None
+
+
+CONTROL_PLANE_PATH: Final = (*AUTHENTICATION_PATH, "managedIdentities", "controlPlane")
+KMS_PATH: Final = ("secretEncryption", "kms", "azure")
+VNET_PATH: Final = (
+    "/subscriptions/{subscription}/resourceGroups/{vnet_group}/providers/Microsoft.Network/virtualNetworks/{vnet}"
+)
+# Read by the ingress and the image-registry operator (support/config/constants.go:89-112).
+CREDENTIALS_FILE_ENV: Final = "MANAGED_AZURE_HCP_CREDENTIALS_FILE_PATH"
+# An update of a subnet needs `join/action` on every resource that the subnet refers to.
+REFERRED_BY_SUBNET: Final = (Scope.SECURITY_GROUP, Scope.ROUTE_TABLE, Scope.NAT_GATEWAY)
+REGISTRY_SUBJECTS: Final = (
+    FederatedSubject("registry", "system:serviceaccount:openshift-image-registry:registry"),
+    FederatedSubject("operator", "system:serviceaccount:openshift-image-registry:cluster-image-registry-operator"),
+)
+
+
+def only_subject(namespace: str, account: str) -> tuple[FederatedSubject, ...]:
+    """The one subject of an identity."""
+    return (FederatedSubject("", f"system:serviceaccount:{namespace}:{account}"),)
+
+
+def kube_system(account: str) -> tuple[FederatedSubject, ...]:
+    """The one subject of an identity of the control plane."""
+    return only_subject("kube-system", account)
+
+
+def csi_subjects(driver: str) -> tuple[FederatedSubject, ...]:
+    """The subjects of a CSI driver: on the nodes, its operator's and its controller's."""
+    account = f"system:serviceaccount:openshift-cluster-csi-drivers:{driver}"
+    return (
+        FederatedSubject("node", f"{account}-node-sa"),
+        FederatedSubject("operator", f"{account}-operator"),
+        FederatedSubject("controller", f"{account}-controller-sa"),
+    )
+
+
+def csi_driver_config(secret: str) -> ConfigFile:
+    """openshift/csi-operator assets/overlays/azure-{disk,file}/generated/hypershift/controller.yaml."""
+    return ConfigFile(
+        kind=CloudConfigKind.CSI_DRIVER,
+        secret=secret,
+        volume="cloud-config",
+        directory="/etc/kubernetes",
+        file="cloud.conf",
+        env="AZURE_CREDENTIAL_FILE",
+    )
+
+
+def managed_group_list(type: str, api_version: str) -> ProofCall:
+    """List the resources of a type in the hosted cluster's managed resource group."""
+    path = f"/subscriptions/{{subscription}}/resourceGroups/{{managed}}/providers/{type}"
+    return ProofCall(path=path, api_version=api_version, action=f"{type}/read")
+
+
+class MountCollisionError(ValueError):
+    """Two identities need the same `place` in a container; `first` and `second` are their fields."""
+
+    def __init__(self, first: str, second: str, place: str) -> None:
+        super().__init__(f"{first} and {second} both need {place}")
+        self.first, self.second, self.place = first, second, place
+
+
+def side_by_side(rows: Sequence[ControlPlaneIdentity]) -> tuple[Mount, ...]:
+    """One mount of each row, the first that fit together: a pod with another mount at /mnt/certs has KMS at /mnt/kms.
+
+    Raises MountCollisionError if no choice of mounts fits.
+    """
+    for choice in product(*(row.mounts for row in rows)):
+        if all(_shared(*pair) is None for pair in combinations(choice, 2)):
+            return choice
+    raise next(_collisions(rows))
+
+
+def _collisions(rows: Sequence[ControlPlaneIdentity]) -> Iterator[MountCollisionError]:
+    """The pairs that never fit; if every pair fits, those that do not with their first mounts."""
+    pairs = list(combinations(rows, 2))
+    never = [pair for pair in pairs if all(_shared(*choice) for choice in product(*(row.mounts for row in pair)))]
+    for first, second in [*never, *pairs]:
+        place = _shared(first.mounts[0], second.mounts[0])
+        if place is not None:
+            yield MountCollisionError(first.field, second.field, place)
+
+
+def _shared(one: Mount, other: Mount) -> str | None:
+    claims = _claims(other)
+    return next((claim for claim in _claims(one) if claim in claims), None)
+
+
+def _claims(mount: Mount) -> list[str]:
+    """The places that the mount needs in a pod, in words; see components/kubernetes/wiring.py."""
+    claims = [f"the path {mount.path}", f"a volume {mount.volume}"]
+    if mount.credential_env is not None:
+        claims.append(f"the variable {mount.credential_env}")
+    if mount.config is not None:
+        claims += [f"the path {mount.config.directory}", f"a volume {mount.config.volume}"]
+        if mount.config.env is not None:
+            claims.append(f"the variable {mount.config.env}")
+    return claims

@@ -9,18 +9,16 @@ from identity import resource_types
 from identity.version import read_version
 from plugin import PluginError, Props, Provider, Resource, serve
 from provider.certificate import CertificateResource
-from provider.cluster_gate import ClusterGateResource
 from provider.credential_secret import CredentialSecretResource
 from provider.hsm_role_assignment import HsmRoleAssignmentResource
 from provider.issuer_documents import IssuerDocumentsResource
 from provider.kubernetes_key import KubernetesEtcdKeyResource, KubernetesSigningKeyResource
 from provider.namespace_guard import NamespaceGuardResource
-from provider.registration_proof import require_registrable
 from provider.renewal_schedule import RenewalScheduleResource
-from provider.secret_prefetch import SecretPrefetch
-from provider.sign_in_gate import SignInGateResource
+from provider.sign_in_gate import ClusterGateResource, SignInGateResource, require_registrable
 from provider.stack_owner import StackOwnerResource
 from provider.vault_key import VaultEtcdKeyResource, VaultSigningKeyResource
+from provider.vault_secrets import SecretPrefetch
 
 _PREFETCH: Final = SecretPrefetch()
 RESOURCES: Final[dict[str, Resource]] = {

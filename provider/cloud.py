@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+from datetime import UTC, datetime
 from typing import Final
 
 from identity.azure.client import AzureClient
 from identity.azure.connection import connected
 from identity.azure.errors import LoginRefusedError
 from identity.clouds import LOCAL_CLOUD
+from identity.credentials import rfc3339
+from identity.credentials.certificate_rules import CLOCK_SKEW
 from plugin import PluginError
 
 # A client for each cloud and tenant keeps its connections and tokens as long as the plugin runs.
@@ -31,3 +34,37 @@ def client(cloud: str, tenant_id: str) -> AzureClient:
 def command_line(cloud: str, command: str) -> str:
     """An Azure command line as a person types it for that cloud; the local cloud needs its environment."""
     return f".venv/bin/idstack local exec -- {command}" if cloud == LOCAL_CLOUD else command
+
+
+# RFC 3339; stops the clock of a local stack at that moment, for tests of renewals.
+CLOCK_VARIABLE: Final = "IDSTACK_CLOCK"
+
+
+def azure_time(cloud: str) -> datetime:
+    """The time in UTC; raises `PluginError` if `IDSTACK_CLOCK` is malformed, or set outside of the local cloud."""
+    fixed = os.environ.get(CLOCK_VARIABLE)
+    if not fixed:
+        return datetime.now(UTC)
+    if cloud != LOCAL_CLOUD:
+        raise PluginError(f"{CLOCK_VARIABLE} is set, which stops the clock of local stacks in tests; unset it")
+    try:
+        return rfc3339.parse(fixed)
+    except ValueError:
+        raise PluginError(
+            f"{CLOCK_VARIABLE}: found no timestamp; accepted: RFC 3339 such as {rfc3339.EXAMPLE}; correct or unset it"
+        ) from None
+
+
+def require_right(here: datetime, azure: datetime | None, left_out: str = "no certificate was issued") -> None:
+    """Raises `PluginError` if this machine's clock and Azure's (the `Date` of an answer) differ by over five minutes.
+
+    A certificate that was issued by a wrong clock would decide about renewals until it ends. The message begins with
+    `left_out`, what is not done.
+    """
+    if azure is None:
+        return
+    if abs(here - azure) > CLOCK_SKEW:
+        raise PluginError(
+            f"{left_out}, as this machine's clock is wrong: it shows {rfc3339.render(here)}, Azure "
+            f"{rfc3339.render(azure)}; set it right, then run the command again"
+        )

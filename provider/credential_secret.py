@@ -28,11 +28,11 @@ from identity.plugin_schema import (
     CredentialSecretOutputs,
 )
 from plugin import PluginError, Props, ReadResult, unwrap
-from provider import clock, keys
+from provider import keys
+from provider.cloud import azure_time
 from provider.inputs import Inputs
-from provider.ownership import OWNER_ID, kept_owner, refuse_foreign
 from provider.resource import TypedResource, explained, marked
-from provider.vault_secrets import VaultSecret, inputs_of_import
+from provider.vault_secrets import OWNER_ID, VaultSecret, inputs_of_import, kept_owner, refuse_foreign
 
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 CONTENT_TYPE: Final = "application/json"
@@ -139,7 +139,7 @@ class CredentialSecretResource(TypedResource[CheckedCredentialSecret, Credential
         else:
             if current is not None and "file" in inputs:
                 _require_later(secret, inputs, current)
-            now = rfc3339.render(clock.now(inputs["cloud"]))
+            now = rfc3339.render(azure_time(inputs["cloud"]))
             written = secret.write(_properties(inputs) | {"value": _value(inputs)}, _tags(inputs, now))
         keys.forget(inputs["thumbprint"])
         if current is not None:

@@ -23,7 +23,8 @@ from identity.credentials.openid_documents import DISCOVERY_PATH, JWKS_PATH, dis
 from identity.credentials.signing_key_rotation import Publication, TooEarlyError
 from identity.plugin_schema import IssuerDocumentsInputs, IssuerDocumentsOutputs, IssuerDocumentsState
 from plugin import PluginError, Props, log_info, pause
-from provider import clock, cloud
+from provider import cloud
+from provider.cloud import azure_time, require_right
 from provider.inputs import Inputs
 from provider.resource import RefusedInputError, TypedResource, explained
 
@@ -68,7 +69,7 @@ class IssuerDocumentsResource(TypedResource[IssuerDocumentsState, Mapping[str, A
 
         Raises `PluginError` if something changes while this machine's clock differs from Azure's.
         """
-        now, generations = clock.now(inputs["cloud"]), _generations(inputs["keys"])
+        now, generations = azure_time(inputs["cloud"]), _generations(inputs["keys"])
         before = None if old is None else _publication(old)
         try:
             publication = (
@@ -130,7 +131,7 @@ def _require_right_clock(inputs: IssuerDocumentsState) -> None:
     with explained("this machine's clock could not be compared with Azure's"):
         azure = cloud.client(inputs["cloud"], inputs["tenantId"])
         answer = azure.resource_with_date(_SUBSCRIPTIONS, _SUBSCRIPTIONS_API)
-    clock.require_right(datetime.now(UTC), answer.date, "no key was published or let sign")
+    require_right(datetime.now(UTC), answer.date, "no key was published or let sign")
 
 
 def _parsed(document: bytes | None) -> Any:

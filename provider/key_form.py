@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from identity.credentials import etcd_key, service_account_key
+from identity.credentials import service_account_key
 from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, SIGNING_KEY_ID
+from identity.credentials.service_account_key import ETCD_KEY_BYTES, etcd_key_id, make_etcd_key
 from plugin import Props
 
 
@@ -61,10 +62,10 @@ ENCRYPTION_KEY: Final = KeyForm(
     noun="encryption key",
     content_type="application/octet-stream",
     tag=ENCRYPTION_KEY_ID,
-    accepted=f"{etcd_key.KEY_BYTES} bytes in base64",
+    accepted=f"{ETCD_KEY_BYTES} bytes in base64",
     other_key="the one that encrypts etcd",
-    make=etcd_key.make,
-    described=lambda key: {"keyId": etcd_key.key_id(key)},
+    make=make_etcd_key,
+    described=lambda key: {"keyId": etcd_key_id(key)},
     normalized=str,
     to_kubernetes=base64.b64decode,
     from_kubernetes=lambda held: base64.b64encode(held).decode(),

@@ -22,8 +22,12 @@ from identity.credentials import renewal_request, rfc3339, schedule
 from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (
     SLOTS,
+    BeginsInFutureError,
+    ContradictionError,
     Decision,
     Delivery,
+    NotDeliveredError,
+    NotYetError,
     ObservedSecret,
     RenewalRefusedError,
     Slot,
@@ -39,12 +43,76 @@ from identity.plugin_schema import (
     VaultAddress,
 )
 from plugin import PluginError, Props, pause
-from provider import clock, cloud
+from provider import cloud
+from provider.cloud import azure_time, require_right
 from provider.inputs import Inputs
 from provider.resource import RefusedInputError, TypedResource, explained, name_of
-from provider.schedule_refusals import in_words
-from provider.secret_prefetch import SecretPrefetch
-from provider.vault_secrets import SecretReading, VaultSecret
+from provider.vault_secrets import SecretPrefetch, SecretReading, VaultSecret
+
+
+def in_words(
+    refusal: RenewalRefusedError, slots: Slots | None, vault: ObservedSecret, inputs: RenewalScheduleInputs[str]
+) -> str:
+    """The refusal for the user; `slots` is None before the first certificate, `inputs` are the schedule's."""
+    match refusal:
+        case NotYetError():
+            return _too_soon(refusal, inputs)
+        case BeginsInFutureError():
+            return _in_future(refusal, slots, vault, inputs)
+        case ContradictionError() if slots is not None:
+            return _contradiction(refusal, slots, inputs)
+        case NotDeliveredError() if slots is not None:
+            return _not_delivered(slots)
+    raise AssertionError("only a schedule with slots has a contradiction or a withdrawal")
+
+
+def _too_soon(refusal: NotYetError, inputs: RenewalScheduleInputs[str]) -> str:
+    return (
+        f"a certificate is needed ({refusal.reason}), but one now would replace that of slot {refusal.spare}, with "
+        f"which pods may still sign in until {rfc3339.render(refusal.until)}: they load a new one when the CSI driver "
+        f"has polled and at the latest 6 hours later. Wait until then (if {inputs['secretName']} was deleted from the "
+        "vault, recover it), or run `idstack rotate --force`, which names those pods"
+    )
+
+
+def _not_delivered(slots: Slots) -> str:
+    return (
+        f"slot {slots.spare} is not withdrawn, because the certificate of slot {slots.current} has not reached the "
+        "vault yet: run `make up` until it has, then try again; `idstack rotate --revoke --now` takes a leaked key out "
+        "first"
+    )
+
+
+def _contradiction(refusal: ContradictionError, slots: Slots, inputs: RenewalScheduleInputs[str]) -> str:
+    return (
+        f"no certificate is issued, as it would take the place of one that pods may use: {inputs['secretName']} in the "
+        f"vault {refusal}. If the vault still has the version that the stack wrote last, make its value and its tags "
+        "current again. Or run `idstack rotate --force`: it issues another certificate in slot "
+        f"{slots.spare}, and pods that use that slot's cannot sign in until they load it; restart them then"
+    )
+
+
+def _in_future(
+    refusal: BeginsInFutureError, slots: Slots | None, vault: ObservedSecret, inputs: RenewalScheduleInputs[str]
+) -> str:
+    at, secret = rfc3339.render(refusal.at), VaultSecret.of(inputs)
+    if refusal.at != vault.not_before:
+        return (
+            f"no certificate is issued, as it would have to come after one that begins at {at}: that one was issued by "
+            "a wrong clock. Pods would not load another one before; wait until then"
+        )
+    tagged = vault.delivery if slots is not None and vault.delivery and slots.have(vault.delivery) else None
+    slot = slots.slot(tagged.slot) if slots is not None and tagged is not None else None
+    begin = rfc3339.render(slot.not_before) if slot is not None else "<when its certificate begins>"
+    command = cloud.command_line(
+        inputs["cloud"],
+        f"az keyvault secret set-attributes --vault-name {secret.vault} --name {secret.name} --not-before {begin}",
+    )
+    return (
+        f"no certificate is issued, as {secret.id} begins (nbf) at {at}, later than now, and the next one would have "
+        f"to begin later still. Somebody edited that date: put it right (`{command}`), then run the command again"
+    )
+
 
 # Where the secret is.
 _ADDRESS: Final = ("vaultId", "secretName")
@@ -70,7 +138,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         """A certificate ends before the calendar, and after it is renewed."""
         if not report.failures and inputs["renewBeforeDays"] >= inputs["lifetimeDays"]:
             report.refuse("renewBeforeDays", "less than lifetimeDays")
-        report.require_days("lifetimeDays", since=clock.now(inputs.get("cloud", "")))
+        report.require_days("lifetimeDays", since=azure_time(inputs.get("cloud", "")))
 
     def decide(self, urn: str, old: Mapping[str, Any] | None, inputs: Mapping[str, Any]) -> Props:
         """Decide on a renewal; `mode: hold` keeps the slots there are, but makes the first one.
@@ -78,11 +146,11 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         A renewal that a person asks for comes first, whatever the mode.
         """
         new = cast(RenewalScheduleInputs[str], inputs)
-        lifetime, now = new["lifetimeDays"], clock.now(new["cloud"])
+        lifetime, now = new["lifetimeDays"], azure_time(new["cloud"])
         reading = self._read(new)
         vault = _vault(reading.metadata)
         if old is None:
-            clock.require_right(reading.local_time, reading.azure_time)
+            require_right(reading.local_time, reading.azure_time)
             try:
                 return _written(schedule.initial(now, lifetime, vault))
             except RenewalRefusedError as refusal:
@@ -102,7 +170,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         except RenewalRefusedError as refusal:
             raise RefusedInputError("", in_words(refusal, slots, vault, new)) from None
         if decision.slots != slots:
-            clock.require_right(reading.local_time, reading.azure_time)
+            require_right(reading.local_time, reading.azure_time)
         written = _written(decision, old["renewal"])
         if decision.delivered is None and (terms.is_replaced or terms.request is RenewalRequest.REPLACE):
             written["delivered"] = _NOTHING
@@ -129,7 +197,7 @@ class RenewalScheduleResource(TypedResource[RenewalScheduleState, Mapping[str, A
         if registered is None:
             return {}
         begins = {key.begins for key in registered if key.is_ours}
-        slots, now = _slots(inputs), clock.now(inputs["cloud"])
+        slots, now = _slots(inputs), azure_time(inputs["cloud"])
         shown = slots.shown_by(_vault(self._read(inputs).metadata))
         in_vault = None if shown is None else shown.slot
         read: Props = {}

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from identity.aks import permissions
+from identity.aks.api_server import AccessRequirements, ApiServer
+from identity.aks.azure_rbac import AksCluster
+from identity.aks.kinds import kind_of
+from identity.aks.kubeconfig import Kubeconfig
+from identity.azure.errors import AccessError
 from identity.credentials import rfc3339
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.certificate_rules import CLOCK_SKEW
+from identity.credentials.secret_tags import THUMBPRINT
 from identity.credentials.sign_in import SignInFailedError, prove
-from identity.plugin_schema import SignInGateInputs, SignInGateOutputs
-from plugin import PluginError, pause
+from identity.plugin_schema import (
+    ClusterGateInputs,
+    ClusterGateOutputs,
+    RegistrableCertificate,
+    SignInGateInputs,
+    SignInGateOutputs,
+)
+from plugin import PluginError, log_info, pause
 from provider import keys
-from provider.resource import TypedResource, name_of
+from provider.resource import TypedResource, explained, name_of
+from provider.vault_secrets import VaultSecret
 
 
 class SignInGateResource(TypedResource[SignInGateInputs[str], SignInGateOutputs[str]]):
@@ -73,3 +87,42 @@ def _proof(inputs: SignInGateInputs[str], issued: IssuedCertificate) -> str:
         sleep=pause,
     )
     return rfc3339.render(proven_at)
+
+
+def require_registrable(args: RegistrableCertificate) -> None:
+    """Raises `PluginError` for a certificate that must not be registered."""
+    if keys.find(args["thumbprint"]) is not None:
+        return
+    secret = VaultSecret.of(args)
+    with explained(f"whether {secret.id} has the certificate cannot be seen"):
+        current = secret.metadata()
+    begin = rfc3339.parse(args["notBefore"])
+    if current is not None and current.tags.get(THUMBPRINT) == args["thumbprint"] and current.not_before == begin:
+        return
+    raise PluginError(
+        f"the certificate {args['thumbprint']} is not registered again: somebody took it out of Entra ID, and "
+        f"{secret.id} does not show it. `make recover` notes that, and the next run issues another one"
+    )
+
+
+class ClusterGateResource(TypedResource[ClusterGateInputs[str], ClusterGateOutputs[str]]):
+    """Waits for a cluster; waits again if the cluster, its address or what it must serve changes."""
+
+    inputs = ClusterGateInputs
+    outputs = ClusterGateOutputs
+
+    def make(self, urn: str, inputs: ClusterGateInputs[str]) -> tuple[str, ClusterGateOutputs[str]]:
+        """Wait for the cluster."""
+        requirements = AccessRequirements(permissions.permissions(), tuple(map(kind_of, inputs["kinds"])))
+        aks = AksCluster(inputs["clusterId"], inputs["hasAzureRbac"])
+        try:
+            kubeconfig = Kubeconfig.parse(inputs["kubeconfig"], "the kubeconfig of the new cluster")
+            with ApiServer(kubeconfig, aks) as server:
+                server.wait_for(requirements, inputs["timeoutSeconds"], is_new=True, log=log_info, sleep=pause)
+        except AccessError as error:
+            raise PluginError(f"{error}. The cluster stays; bring the stack up again when that is fixed") from None
+        return name_of(urn), {"openedAt": rfc3339.render(datetime.now(UTC))}
+
+    def keeps_outputs(self, old: ClusterGateInputs[str], new: ClusterGateInputs[str]) -> bool:
+        """A changed time-out needs no new wait."""
+        return {**old, "timeoutSeconds": 0} == {**new, "timeoutSeconds": 0}

@@ -23,9 +23,8 @@ from identity.plugin_schema import (
 from plugin import PluginError, Props, ReadResult, log_info, unwrap
 from provider.inputs import Inputs
 from provider.key_form import ENCRYPTION_KEY, SIGNING_KEY, KeyForm
-from provider.ownership import OWNER_ID, refuse_foreign
 from provider.resource import TypedResource, explained, marked
-from provider.vault_secrets import VaultSecret, inputs_of_import
+from provider.vault_secrets import OWNER_ID, VaultSecret, inputs_of_import, refuse_foreign
 
 
 class _KeyFile(TypedDict):

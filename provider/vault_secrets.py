@@ -6,17 +6,20 @@ deletion (azure-rest-api-specs keyvault 2024-11-01, secrets.json), so those are 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
-from identity.azure.errors import AzureRefusedError
+from identity.azure.errors import AccessError, AzureRefusedError
 from identity.azure.records import SecretMetadata
+from identity.credentials.secret_tags import OWNER
 from identity.naming import parse_arm_id, secret_id, vault_id
-from identity.plugin_schema import VaultAddress
+from identity.plugin_schema import SecretAddresses, VaultAddress
 from plugin import PluginError, Props
 from provider import cloud
 
@@ -137,3 +140,82 @@ def inputs_of_import(id: str) -> Props:
         )
     vault = vault_id(secret.subscription, secret.resource_group, secret.names[0])
     return {"cloud": cloud_name, "tenantId": tenant_id, "vaultId": vault, "secretName": secret.names[1]}
+
+
+# ARM refills 25 reads a second for each subscription and deployer (request-limits-and-throttling, 2024).
+_AT_ONCE: Final = 16
+
+_Key = tuple[str, str, str, str]
+
+
+class SecretPrefetch:
+    """The reads in progress, by address."""
+
+    def __init__(self) -> None:
+        self._started: dict[_Key, Future[SecretReading]] = {}
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="prefetch")
+
+    def start(self, args: SecretAddresses) -> None:
+        """Start to read every secret of `secretNames`; does not wait for the answers."""
+        with self._lock:
+            for name in args["secretNames"]:
+                address: VaultAddress = {
+                    "cloud": args["cloud"],
+                    "tenantId": args["tenantId"],
+                    "vaultId": args["vaultId"],
+                    "secretName": name,
+                }
+                self._started[_key(address)] = self._pool.submit(_read, address)
+
+    def get(self, address: VaultAddress) -> SecretReading:
+        """The secret at an address: prefetched if possible, otherwise read now.
+
+        A prefetched result serves once, and a failed one is read again. Raises AccessError; `PluginError` for an
+        unknown cloud.
+        """
+        with self._lock:
+            prefetched = self._started.pop(_key(address), None)
+        if prefetched is not None:
+            try:
+                return prefetched.result()
+            except (AccessError, PluginError):
+                pass
+        return _read(address)
+
+
+def _read(address: VaultAddress) -> SecretReading:
+    return VaultSecret.of(address).read()
+
+
+def _key(address: VaultAddress) -> _Key:
+    return address["cloud"], address["tenantId"], address["vaultId"], address["secretName"]
+
+
+OWNER_ID: Final = "ownerId"
+
+
+def kept_owner(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The new inputs, with the previous owner id where they have none: a run that only renews does not know it."""
+    if old is None or OWNER_ID in new or OWNER_ID not in old:
+        return new
+    return {**new, OWNER_ID: old[OWNER_ID]}
+
+
+def refuse_foreign(urn: str, current: SecretMetadata | None, *known: Mapping[str, Any]) -> None:
+    """Raise `PluginError` if the secret has the owner id of another stack; a secret without the tag passes.
+
+    Args:
+        known: the new and the previous inputs. A cluster that has moved here has the id of its former stack until the
+            first write.
+    """
+    owner = None if current is None else current.tags.get(OWNER)
+    if current is None or owner is None or owner in [inputs.get(OWNER_ID) for inputs in known]:
+        return
+    stack = urn.split("::")[0].rpartition(":")[2]
+    raise PluginError(
+        f"{current.id} was not written: it carries the owner id {owner}, which is another stack's; accepted: a secret "
+        f"of this stack ({known[0].get(OWNER_ID, 'without an owner id')}). Give the hosted cluster or its secret "
+        f"another name. Only if no stack has it, because this one lost its state or was destroyed since: "
+        f"`.venv/bin/idstack recover --stack {stack} --owner {owner}` makes it this stack's again"
+    )

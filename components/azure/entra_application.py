@@ -22,8 +22,7 @@ from identity import resource_types
 from identity.credentials import rfc3339
 from identity.credentials.certificate import thumbprint
 from identity.credentials.certificate_rules import LONGEST_COMMON_NAME
-from identity.credentials.renewal_date import age_when_due
-from identity.credentials.schedule import SLOTS
+from identity.credentials.schedule import SLOTS, age_when_due
 from identity.plugin_schema import CertificateSlot, CredentialDocument, RegistrableCertificate
 from identity.settings import Settings
 

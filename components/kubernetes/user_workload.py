@@ -12,8 +12,7 @@ from pulumi_kubernetes.meta import v1 as meta
 from pulumi_kubernetes.policy import v1 as policy
 
 from components.kubernetes.wiring import wire
-from identity.catalogue_rows import ControlPlaneIdentity
-from identity.mounts import side_by_side
+from identity.catalogue_rows import ControlPlaneIdentity, side_by_side
 from identity.security_context import CONTAINER_SECURITY, POD_SECURITY
 from identity.settings import HostedClusterSettings, WorkloadSettings
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import httpx
 
-from identity.aks import azure_rbac, cluster_connection, cluster_user
+from identity.aks import azure_rbac, cluster_user
 from identity.aks.azure_rbac import DENIAL, AksCluster
-from identity.aks.cluster_user import ClusterCredential
+from identity.aks.cluster_user import ClusterCredential, address, client, trust_of, unusable_cluster
 from identity.aks.kinds import CustomKind, sources
 from identity.aks.kubeconfig import Kubeconfig, MalformedKubeconfigError
 from identity.aks.permissions import Permission
@@ -69,9 +69,9 @@ class ApiServer:
         self._lacking: list[Permission] = []
         self._absent: list[CustomKind] = []
         self._credential: ClusterCredential | None = None
-        self.server = cluster_connection.address(self._cluster)
-        self._trust = cluster_connection.trust_of(self._cluster)
-        self._http = cluster_connection.client(self._cluster, self._trust, _TIMEOUT)
+        self.server = address(self._cluster)
+        self._trust = trust_of(self._cluster)
+        self._http = client(self._cluster, self._trust, _TIMEOUT)
 
     def __enter__(self) -> ApiServer:
         return self
@@ -265,7 +265,7 @@ def _usable(kubeconfig: Kubeconfig, context: str) -> tuple[dict[str, Any], dict[
     entry = kubeconfig.entries("contexts")[context]
     cluster, user = kubeconfig.entries("clusters")[entry["cluster"]], kubeconfig.entries("users")[entry["user"]]
     problems = [
-        *(f'the cluster "{entry["cluster"]}": {text}' for text in cluster_connection.unusable_cluster(cluster)),
+        *(f'the cluster "{entry["cluster"]}": {text}' for text in unusable_cluster(cluster)),
         *(f'the user "{entry["user"]}": {text}' for text in cluster_user.unusable_user(user)),
     ]
     if problems:

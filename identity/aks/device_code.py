@@ -16,7 +16,7 @@ from identity.aks.login import AKS_CLIENT_APP_ID, Login
 from identity.aks.sign_in import explained
 from identity.aks.token_cache import Token, TokenCache
 from identity.azure.errors import PersonNeededError, SignInRefusedError
-from identity.credentials.clock import Clock
+from identity.credentials.rfc3339 import Clock
 
 _HTTP_TIMEOUT: Final = 15.0
 _NOBODY: Final = "nobody signed in yet"

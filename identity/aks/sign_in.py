@@ -16,7 +16,7 @@ from identity.azure import arm_environment, secret_files
 from identity.azure.arm_environment import ClientIdentity, Method
 from identity.azure.claims import claims_of
 from identity.azure.errors import LoginRefusedError, SignInRefusedError
-from identity.credentials.clock import Clock
+from identity.credentials.rfc3339 import Clock
 from identity.credentials.symptom import Family
 from identity.credentials.symptoms import find
 from identity.login_kinds import LoginKind

@@ -8,7 +8,7 @@ from identity.aks.device_code import session_token
 from identity.aks.login import Login
 from identity.aks.sign_in import token_source
 from identity.aks.token_cache import Token, TokenCache, key_of
-from identity.credentials.clock import Clock, utc_now
+from identity.credentials.rfc3339 import Clock, utc_now
 from identity.login_kinds import LoginKind
 
 

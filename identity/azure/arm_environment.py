@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from identity.azure import secret_files
 from identity.azure.errors import LoginRefusedError
-from identity.credentials.clock import Clock, utc_now
+from identity.credentials.rfc3339 import Clock, utc_now
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential

@@ -20,10 +20,10 @@ from azure.identity import CertificateCredential, CredentialUnavailableError
 
 from identity.credentials import events
 from identity.credentials.backoff import Backoff
-from identity.credentials.clock import Clock
 from identity.credentials.document import Credential, InvalidCredentialError
 from identity.credentials.events import Event, EventKind
 from identity.credentials.mounted_file import MountedFile, check_expiry
+from identity.credentials.rfc3339 import Clock
 from identity.credentials.shared_client import SharedClient, TokenRequest, close
 from identity.credentials.sign_in import refusal
 

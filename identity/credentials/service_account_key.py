@@ -8,8 +8,10 @@ keyIDFromPublicKey).
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -101,3 +103,22 @@ def _bytes(number: int) -> bytes:
 
 def _base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+ETCD_KEY_BYTES: Final = 32
+
+
+def make_etcd_key() -> str:
+    """A new key in base64."""
+    return base64.b64encode(secrets.token_bytes(ETCD_KEY_BYTES)).decode()
+
+
+def etcd_key_id(key: str) -> str:
+    """An id that tells nothing of the key: its SHA-256 hash in hexadecimal. Raises UnusableKeyError."""
+    try:
+        raw = base64.b64decode(key, validate=True)
+    except (binascii.Error, ValueError):
+        raise UnusableKeyError("no key in base64") from None
+    if len(raw) != ETCD_KEY_BYTES:
+        raise UnusableKeyError(f"a key of {len(raw)} bytes; it has {ETCD_KEY_BYTES}")
+    return hashlib.sha256(raw).hexdigest()

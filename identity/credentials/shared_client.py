@@ -16,7 +16,7 @@ from azure.core.exceptions import AzureError
 from azure.identity import CertificateCredential
 
 from identity.credentials import events
-from identity.credentials.clock import Clock
+from identity.credentials.rfc3339 import Clock
 from identity.credentials.sign_in import refusal
 
 _LOG: Final = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from cryptography import x509
 
 from identity.credentials.backoff import Backoff
 from identity.credentials.certificate import thumbprint
-from identity.credentials.clock import Clock, utc_now
+from identity.credentials.rfc3339 import Clock, utc_now
 
 # Seconds between the sign-ins after a failed one.
 _FIRST_PAUSE: Final = 0.5

@@ -20,11 +20,10 @@ from azure.core.credentials import AccessToken, AccessTokenInfo, TokenRequestOpt
 from azure.identity import CertificateCredential
 
 from identity.credentials import sign_in
-from identity.credentials.clock import Clock, utc_now
-from identity.credentials.directory_watch import DirectoryWatch
 from identity.credentials.document import Credential
 from identity.credentials.events import Event
-from identity.credentials.mounted_file import MountedFile
+from identity.credentials.mounted_file import DirectoryWatch, MountedFile
+from identity.credentials.rfc3339 import Clock, utc_now
 from identity.credentials.rotation import Rotation
 from identity.credentials.shared_client import TokenRequest
 

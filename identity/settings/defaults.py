@@ -11,8 +11,8 @@ from identity.catalogue import CONTROL_PLANE
 from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud, LocalEnvironment, local_cloud
 from identity.infrastructure import InfrastructureNames
 from identity.settings.rules.infrastructure import LONGEST_STEM
+from identity.settings.schema.base import INVALID
 from identity.settings.schema.hosted_clusters import DEFAULT_ENCODING
-from identity.settings.schema.invalid import INVALID
 from identity.settings.schema.kms import key_vault_type_of
 from identity.settings.schema.problems import Place
 

@@ -15,7 +15,7 @@ from identity.clouds import LocalEnvironment
 from identity.settings.defaults import fill_in
 from identity.settings.rules.placeholders import refuse_placeholders
 from identity.settings.rules.stack import validate_settings
-from identity.settings.schema.invalid import INVALID
+from identity.settings.schema.base import INVALID
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import (
     CLI,
@@ -27,8 +27,7 @@ from identity.settings.schema.problems import (
     kind_of,
     path_of,
 )
-from identity.settings.schema.schema_node import SchemaNode
-from identity.settings.schema.value_spec import CREDENTIAL, REFUSED
+from identity.settings.schema.schema_node import CREDENTIAL, REFUSED, SchemaNode
 from identity.similar import similar
 
 _SETTINGS: Final = SchemaNode(Settings)

@@ -11,7 +11,7 @@ from typing import Final
 from identity import resource_types
 from identity.azure.client import AzureClient, AzureObject
 from identity.azure.errors import AzureRefusedError
-from identity.credentials.document_parser import DATES, DocumentParser
+from identity.credentials.document import DATES, DocumentParser
 from identity.naming import VAULT_TYPE, ArmId, parse_arm_id, subscription_id
 from ops.adoption.files import ControlPlaneFile, ScriptIdentity
 from ops.stack.errors import CommandError

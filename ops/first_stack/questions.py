@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, get_args
 
 from identity.settings.schema import arm_ids, types
-from identity.settings.schema.value_spec import ValueSpec, matching
+from identity.settings.schema.schema_node import ValueSpec, matching
 from ops.first_stack.template import Side
 from ops.stack.errors import CommandError
 

@@ -15,7 +15,7 @@ from typing import Final
 from identity.clouds import DEFAULT_CLOUD
 from identity.naming import parse_arm_id
 from identity.settings.rules.placeholders import SAMPLE_PREFIX
-from identity.settings.schema.value_spec import ZERO_UUID
+from identity.settings.schema.schema_node import ZERO_UUID
 
 # Azure's limit for the names of vaults and of storage accounts.
 _LONGEST_UNIQUE_NAME: Final = 24

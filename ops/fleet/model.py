@@ -14,7 +14,7 @@ from pydantic import Field, StrictBool, StrictInt
 from identity.secrets_store import duration
 from identity.settings.schema import types
 from identity.settings.schema.base import Model
-from identity.settings.schema.value_spec import ValueSpec, integer, matching, without_credentials
+from identity.settings.schema.schema_node import ValueSpec, integer, matching, without_credentials
 
 # The Kubernetes objects of a stack have its name: the pods of its workspace carry it, with `-drift-workspace` and a
 # hash of 11 characters, in a label of at most 63.

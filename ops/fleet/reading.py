@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from identity.settings.schema.problems import Place, enumerate_words, path_of
-from identity.settings.schema.schema_node import SchemaNode
-from identity.settings.schema.value_spec import CREDENTIAL, REFUSED
+from identity.settings.schema.schema_node import CREDENTIAL, REFUSED, SchemaNode
 from identity.similar import similar
 from ops.fleet.model import FleetSettings
 from ops.fleet.problems import FleetFileError, FleetReport

@@ -14,7 +14,7 @@ from identity.clouds import LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID
 from identity.infrastructure import ADDRESS_PREFIX
 from identity.naming import ArmId, managed_identity_id, parse_arm_id, resource_id
 from identity.settings import HostedClusterSettings, KmsSettings, Settings
-from identity.settings.schema.endpoint_access import PrivateSettings
+from identity.settings.schema.endpoints import PrivateSettings
 
 # The roles of a pipeline (docs/guides/first-stack.md).
 _DEPLOYER_ROLES: Final = ("Contributor", "User Access Administrator", "Key Vault Secrets Officer")

@@ -21,7 +21,7 @@ from identity.credentials import rfc3339
 from identity.settings import ConfigurationError, Problem, Settings
 from identity.settings.problems import for_stack
 from identity.settings.schema.problems import NAMESPACE, path_of, value_at
-from identity.settings.schema.value_spec import PLACEHOLDER
+from identity.settings.schema.schema_node import PLACEHOLDER
 from ops.access.azure import deployer
 from ops.access.management_cluster import api_server
 from ops.stack import local_cloud, lock

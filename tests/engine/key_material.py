@@ -32,7 +32,7 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
-from identity.credentials import etcd_key
+from identity.credentials.service_account_key import make_etcd_key
 from localcloud.testing.azure import SECRET_KIND
 from localcloud.testing.running import StateDirectory
 from tests.harness import LocalStack
@@ -41,7 +41,7 @@ _WINDOW: Final = 24
 """Bytes by which a key is recognised: 18 bytes of it in base64."""
 _STEP: Final = 16
 """Bytes between the places of a text that are looked at: each form of a key has a window for every remainder."""
-_LENGTH_OF_ETCDS_KEY: Final = len(etcd_key.make())
+_LENGTH_OF_ETCDS_KEY: Final = len(make_etcd_key())
 _LINE: Final = 64  # RFC 7468: the characters of a full line of PEM
 # What stands between the characters of a key in JSON, PEM and OpenSSL's text.
 _BETWEEN: Final = re.compile(rb"\\+[nrt]|[\s:]")

@@ -22,7 +22,7 @@ from identity.clouds import LOCAL_SUBSCRIPTION_ID, LocalEnvironment
 from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
-from identity.credentials.probe.proof import ProofRequest
+from identity.credentials.probe.report import ProofRequest
 from identity.naming import role_assignment_name, role_definition_id
 from localcloud.testing.plugins import ArmSession, AzureProviderSettings, RefusalError
 from tests.engine.fresh_certificate import LAG, TIMEOUT, await_ready, fresh_certificate, gate, sign_ins

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from identity.catalogue import CONTROL_PLANE
 from identity.credentials import rfc3339
-from identity.credentials.directory_watch import DirectoryWatch
+from identity.credentials.mounted_file import DirectoryWatch
 from localcloud.testing.running import StateDirectory, read_requests
 from tests.engine.out_of_band import OutOfBand
 from tests.harness import LocalStack, running_stack

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
-from identity.credentials import directory_watch
+from identity.credentials import mounted_file
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
 from identity.credentials.token_credential import MountedCredential
@@ -81,8 +81,8 @@ def hours(entra: EntraProcess, monkeypatch: pytest.MonkeyPatch) -> Hours:
 @pytest.fixture
 def swaps_seen_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """A swap is taken as over sooner, for there are hundreds."""
-    monkeypatch.setattr(directory_watch, "_SETTLE", timedelta(milliseconds=10))
-    monkeypatch.setattr(directory_watch, "_CHECK_EVERY", timedelta(milliseconds=50))
+    monkeypatch.setattr(mounted_file, "_SETTLE", timedelta(milliseconds=10))
+    monkeypatch.setattr(mounted_file, "_CHECK_EVERY", timedelta(milliseconds=50))
 
 
 @pytest.fixture

@@ -20,8 +20,7 @@ from identity.credentials import document
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import Event, EventKind
 from identity.credentials.probe.metrics import Metrics
-from identity.credentials.probe.proof import ProofResult
-from identity.credentials.probe.report import ProbeReport, SignInResult
+from identity.credentials.probe.report import ProbeReport, ProofResult, SignInResult
 from tests.load.entra import EntraProcess
 from tests.unit.identity.credentials.probe_process import PATIENCE, probing
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from identity.credentials.certificate import IssuedCertificate, issue
-from identity.credentials.etcd_key import KEY_BYTES
+from identity.credentials.service_account_key import ETCD_KEY_BYTES
 from localcloud.testing.running import clock
 from tests.engine.key_material import KeySearch
 from tests.unit.identity.credentials.world import document
@@ -158,7 +158,7 @@ def test_only_places_with_keys_are_named(search: KeySearch) -> None:
     assert search.places_in([("clean", b"nothing"), ("state", _pem(issued()))]) == {"state": {"one"}}
 
 
-_SHORT: Final = bytes(range(7, 7 + KEY_BYTES))
+_SHORT: Final = bytes(range(7, 7 + ETCD_KEY_BYTES))
 
 
 @pytest.mark.parametrize(

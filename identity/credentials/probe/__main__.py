@@ -23,7 +23,7 @@ from identity.credentials.probe import log
 from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
-from identity.credentials.probe.proof import ProofRequest
+from identity.credentials.probe.report import ProofRequest
 from identity.credentials.probe.server import app
 
 _LOG: Final = logging.getLogger("identity.credentials.probe")

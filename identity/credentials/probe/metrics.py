@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from identity.credentials.document import Credential
 from identity.credentials.events import Event, EventKind
-from identity.credentials.probe.federated_token import FederatedToken
+from identity.credentials.probe.credential_source import FederatedToken
 from identity.credentials.probe.report import ProbeReport
 
 

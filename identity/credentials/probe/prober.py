@@ -14,14 +14,12 @@ from azure.core.exceptions import AzureError
 from azure.identity import CredentialUnavailableError
 
 from identity.credentials.backoff import Backoff
-from identity.credentials.clock import utc_now
 from identity.credentials.document import Credential, InvalidCredentialError
 from identity.credentials.events import Event, EventKind
-from identity.credentials.probe.credential_source import CredentialNotNamedError, CredentialSource
-from identity.credentials.probe.federated_token import FederatedToken
+from identity.credentials.probe.credential_source import CredentialNotNamedError, CredentialSource, FederatedToken
 from identity.credentials.probe.metrics import Metrics
-from identity.credentials.probe.proof import ProofRequest
-from identity.credentials.probe.report import ProbeReport, SignInResult
+from identity.credentials.probe.report import ProbeReport, ProofRequest, SignInResult
+from identity.credentials.rfc3339 import utc_now
 from identity.credentials.sign_in import refusal, sign_in
 from identity.credentials.token_credential import ARM_SCOPE, MountedCredential
 

@@ -2,15 +2,92 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from azure.core.exceptions import AzureError
+from azure.core.pipeline.transport import RequestsTransport
+from azure.core.rest import HttpRequest
 
 from identity.credentials import rfc3339
 from identity.credentials.document import Credential
-from identity.credentials.probe.federated_token import FederatedToken
-from identity.credentials.probe.proof import ProofResult
+from identity.credentials.probe.credential_source import FederatedToken
+from identity.credentials.rfc3339 import utc_now
+from identity.credentials.sign_in import ca_bundle
+
+_KEYS: Final = {"method", "url", "scope", "action", "headers", "body"}
+_TIMEOUT_SECONDS: Final = 20
+_ERROR_LENGTH: Final = 500
+
+
+@dataclass(frozen=True)
+class ProofResult:
+    """How the call went: the HTTP status (None if there was no answer), the service's error in one line, and when."""
+
+    status: int | None
+    error: str | None
+    at: datetime = field(default_factory=utc_now)
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofRequest:
+    """`scope` is the token's (`https://.../.default`); `action` names the proven permission, for the report only."""
+
+    method: str
+    url: str
+    scope: str
+    action: str | None = None
+    headers: Mapping[str, str]
+    body: Mapping[str, Any] | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> ProofRequest:
+        """Read the argument's JSON; raises ValueError."""
+        call = json.loads(text)
+        if not isinstance(call, dict) or not {"method", "url", "scope"} <= call.keys() <= _KEYS:
+            raise ValueError('accepted: {"method", "url", "scope"} and maybe "action", "headers", "body"')
+        if not str(call["url"]).startswith("https://"):
+            raise ValueError(f"url: found {call['url']!r}; accepted: https only, for the request carries a token")
+        return cls(**{"headers": {}, **call})
+
+    def make(self, token: str) -> ProofResult:
+        """Send the request. It follows no redirect: the token is for this host. Raises nothing."""
+        request = HttpRequest(
+            self.method, self.url, headers={**self.headers, "Authorization": f"Bearer {token}"}, json=self.body
+        )
+        transport = RequestsTransport(
+            connection_timeout=_TIMEOUT_SECONDS, read_timeout=_TIMEOUT_SECONDS, connection_verify=ca_bundle()
+        )
+        try:
+            with transport:
+                response = transport.send(request)
+                text = response.text()
+        except AzureError as error:
+            return ProofResult(None, f"no answer from {self.url}: {_one_line(str(error))}")
+        if 200 <= response.status_code < 300:
+            return ProofResult(response.status_code, None)
+        return ProofResult(response.status_code, f"{response.status_code} {_service_error(text)}")
+
+
+def _service_error(text: str) -> str:
+    """ARM's and Key Vault's error body as `code: message`, any other body as it is."""
+    try:
+        error = json.loads(text)["error"]
+        return _one_line(f"{error['code']}: {error['message']}")
+    except (ValueError, KeyError, TypeError):
+        return _one_line(text) or "without a body"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:_ERROR_LENGTH]
 
 
 @dataclass(frozen=True)

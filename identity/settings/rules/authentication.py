@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.outputs import StackOutputs, is_managed_cluster
+from identity.settings.schema.base import apply, unless_refused
 from identity.settings.schema.hosted_clusters import AUTHENTICATION_TYPES, HostedClusterSettings
-from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import ConfigurationError, Place, Problem, ReportedPlace, to_set
 

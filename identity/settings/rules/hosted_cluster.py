@@ -9,16 +9,18 @@ from identity.catalogue_rows import ControlPlaneIdentity
 from identity.naming import parse_arm_id
 from identity.roles import OWNER_ROLE, RBAC_ADMINISTRATOR_ROLE, USER_ACCESS_ADMINISTRATOR_ROLE
 from identity.settings.rules.authentication import validate_authentication
-from identity.settings.rules.dns import validate_dns
-from identity.settings.rules.endpoint_access import validate_endpoint_access
 from identity.settings.rules.hosted_cluster_object import validate_hosted_cluster_object
+from identity.settings.rules.hosted_cluster_parts import (
+    validate_dns,
+    validate_endpoint_access,
+    validate_kms,
+    validate_optional_identities,
+)
 from identity.settings.rules.infrastructure import validate_infrastructure
 from identity.settings.rules.issuer import validate_issuer
-from identity.settings.rules.kms import validate_kms
-from identity.settings.rules.optional_identities import validate_optional_identities
 from identity.settings.rules.workloads import validate_workloads
+from identity.settings.schema.base import apply, unless_refused
 from identity.settings.schema.hosted_clusters import HostedClusterSettings, IdentitySettings
-from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import ReportedPlace, enumerate_words
 

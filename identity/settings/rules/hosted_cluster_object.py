@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from identity.settings.schema.base import apply
 from identity.settings.schema.hosted_clusters import HostedClusterObjectSettings, HostedClusterSettings
-from identity.settings.schema.invalid import apply
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import ReportedPlace, to_set
 

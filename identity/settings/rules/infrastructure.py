@@ -8,8 +8,8 @@ from typing import Final
 
 from identity.hypershift import POD_NETWORK, SERVICE_NETWORK
 from identity.naming import parse_arm_id
+from identity.settings.schema.base import apply, unless_refused
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
-from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import ReportedPlace, value_at
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from identity.naming import issuer_url
+from identity.settings.schema.base import apply, unless_refused
+from identity.settings.schema.endpoints import SigningKeySettings
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
-from identity.settings.schema.invalid import apply, unless_refused
-from identity.settings.schema.issuer import SigningKeySettings
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import ReportedPlace, enumerate_words
 

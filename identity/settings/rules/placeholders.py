@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from identity.clouds import LOCAL_CLOUD, Cloud
 from identity.settings.schema.problems import Place, ReportedPlace
-from identity.settings.schema.schema_node import SchemaNode
-from identity.settings.schema.value_spec import PLACEHOLDER
+from identity.settings.schema.schema_node import PLACEHOLDER, SchemaNode
 
 # RFC 5737 and RFC 3849.
 _NETWORKS: Final = tuple(

@@ -7,16 +7,15 @@ from typing import Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import LOCAL_CLOUD, LOCAL_SUBSCRIPTION_ID, LOCAL_TENANT_ID, LocalEnvironment
-from identity.credentials.renewal_date import least_renew_before_days
+from identity.credentials.schedule import least_renew_before_days
 from identity.naming import dashed
-from identity.settings.rules.access import cluster_is_reached_in_one_way, login_is_described
+from identity.settings.rules.access import cluster_is_reached_in_one_way, login_is_described, validate_creation
 from identity.settings.rules.authentication import applied_clusters_sign_in_in_one_way
-from identity.settings.rules.creation import validate_creation
 from identity.settings.rules.hosted_cluster import validate_cluster
+from identity.settings.rules.hosted_cluster_parts import used_once_is_switched_on_once
 from identity.settings.rules.infrastructure import created_groups_are_the_clusters_own
 from identity.settings.rules.issuer import created_issuers_have_names_of_their_own
-from identity.settings.rules.optional_identities import used_once_is_switched_on_once
-from identity.settings.schema.invalid import apply, unless_refused
+from identity.settings.schema.base import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import ReportedPlace, enumerate_words
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from identity.catalogue import CONTROL_PLANE
-from identity.mounts import MountCollisionError, side_by_side
+from identity.catalogue_rows import MountCollisionError, side_by_side
+from identity.settings.schema.base import apply, unless_refused
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
-from identity.settings.schema.invalid import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import ReportedPlace, to_set
 from identity.settings.schema.workloads import TolerationSettings, WorkloadSettings

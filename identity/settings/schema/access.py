@@ -10,7 +10,7 @@ from identity.login_kinds import LOGIN_KINDS, UNATTENDED, Flavour, LoginKind
 from identity.settings.schema import types
 from identity.settings.schema.base import Model
 from identity.settings.schema.problems import enumerate_words
-from identity.settings.schema.value_spec import ValueSpec
+from identity.settings.schema.schema_node import ValueSpec
 from identity.similar import similar
 
 

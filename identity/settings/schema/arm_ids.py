@@ -10,7 +10,7 @@ import re
 from typing import Annotated, Final
 
 from identity.naming import RESOURCE_GROUP_PATTERN, split_arm_id
-from identity.settings.schema.value_spec import PLACEHOLDER, ZERO_UUID, ValueSpec, uuid
+from identity.settings.schema.schema_node import PLACEHOLDER, ZERO_UUID, ValueSpec, uuid
 
 
 def _arm_id(

@@ -11,7 +11,7 @@ from pydantic import Field, StrictBool, StrictInt
 from identity.credentials.schedule import LONGEST_POLL
 from identity.settings.schema import types
 from identity.settings.schema.base import FilledIn, Model
-from identity.settings.schema.value_spec import ValueSpec, ascending, integer, matching
+from identity.settings.schema.schema_node import ValueSpec, ascending, integer, matching
 
 _SHORTEST_POLL: Final = timedelta(seconds=30)
 _DURATION: Final = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,4})s)?", re.ASCII)

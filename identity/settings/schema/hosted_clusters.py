@@ -13,10 +13,14 @@ from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, Opt
 from identity.infrastructure import InfrastructureNames
 from identity.settings.schema import arm_ids, identity_fields, types
 from identity.settings.schema.base import FilledIn, Model
-from identity.settings.schema.dns import DnsSettings
-from identity.settings.schema.endpoint_access import PrivateSettings, Topology
-from identity.settings.schema.infrastructure import NetworkSettings
-from identity.settings.schema.issuer import IssuerName, SigningKeySettings
+from identity.settings.schema.endpoints import (
+    DnsSettings,
+    IssuerName,
+    NetworkSettings,
+    PrivateSettings,
+    SigningKeySettings,
+    Topology,
+)
 from identity.settings.schema.kms import KmsSettings
 from identity.settings.schema.workloads import WorkloadSettings
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_IDENTITIES, OPTIONAL
 from identity.settings.schema.problems import enumerate_words
-from identity.settings.schema.value_spec import ValueSpec
+from identity.settings.schema.schema_node import ValueSpec
 from identity.similar import similar
 
 

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from identity.clouds import Cloud
 from identity.settings.schema import types
 from identity.settings.schema.base import FilledIn, Model
-from identity.settings.schema.value_spec import ValueSpec, refused
+from identity.settings.schema.schema_node import ValueSpec, refused
 
 
 class KmsKey(Model):

@@ -30,7 +30,7 @@ from identity.settings.schema.base import FilledIn, Model
 from identity.settings.schema.creation import CreationSettings
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.problems import enumerate_words
-from identity.settings.schema.value_spec import ValueSpec, integer
+from identity.settings.schema.schema_node import ValueSpec, integer
 from identity.settings.schema.waivers import PolicyWaiverSettings
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from identity.naming import RESOURCE_GROUP_PATTERN, VAULT_NAME_PATTERN
 from identity.settings.schema.problems import NAMESPACE
-from identity.settings.schema.value_spec import PLACEHOLDER, ValueSpec, matching, uuid, without_credentials
+from identity.settings.schema.schema_node import PLACEHOLDER, ValueSpec, matching, uuid, without_credentials
 
 
 def _with_hyphens(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from identity.settings.schema.base import Model
-from identity.settings.schema.value_spec import ValueSpec, matching
+from identity.settings.schema.schema_node import ValueSpec, matching
 
 # Each is a rule in policies/rules.py.
 PolicyName: TypeAlias = Literal[

@@ -12,7 +12,7 @@ from pydantic import Field, StrictInt
 
 from identity.settings.schema import identity_fields, types
 from identity.settings.schema.base import FilledIn, Model
-from identity.settings.schema.value_spec import ValueSpec, integer, matching
+from identity.settings.schema.schema_node import ValueSpec, integer, matching
 
 _PART: Final = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 

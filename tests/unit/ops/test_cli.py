@@ -13,7 +13,7 @@ import pytest
 from identity.aks.login import Login
 from identity.aks.sign_in import token_source
 from identity.aks.token_cache import Token, TokenCache, key_of
-from identity.credentials.clock import utc_now
+from identity.credentials.rfc3339 import utc_now
 from identity.login_kinds import LoginKind
 from ops.cli import COMMANDS
 from ops.stack.environment import ROOT

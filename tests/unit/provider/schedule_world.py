@@ -11,7 +11,7 @@ from identity.state_schema import CURRENT
 from localcloud.testing.arm import VAULT, ArmWorld
 from plugin import Props
 from provider.renewal_schedule import RenewalScheduleResource
-from provider.secret_prefetch import SecretPrefetch
+from provider.vault_secrets import SecretPrefetch
 from tests.unit.provider.conftest import ADDRESS, SECRET, SetClock
 
 URN = "urn:pulumi:dev::idstack::idstack:index:RenewalSchedule::hc1-ingress-schedule"

@@ -17,7 +17,7 @@ from identity.login_kinds import Flavour, LoginKind
 from localcloud.testing.hosts import Serve
 from plugin import UNKNOWN, PluginError, Props, Secret, unwrap
 from plugin.log import logging_to
-from provider.cluster_gate import ClusterGateResource
+from provider.sign_in_gate import ClusterGateResource
 from tests.unit.access_world import CLASSES, TENANT, FakeApiServer, program, skeleton
 
 URN = "urn:pulumi:dev::idstack::idstack:index:ClusterGate::cluster-access-gate"
@@ -72,7 +72,7 @@ def world(serve_plain: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     now = iter(range(0, 10_000, 100))
     waiting = partial(ApiServer.wait_for, clock=lambda: next(now))
     monkeypatch.setattr(ApiServer, "wait_for", lambda self, *given, **options: waiting(self, *given, **options))
-    monkeypatch.setattr("provider.cluster_gate.pause", built.sleep)
+    monkeypatch.setattr("provider.sign_in_gate.pause", built.sleep)
     return built
 
 

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from identity.clouds import LOCAL_TENANT_ID
-from identity.credentials import etcd_key, service_account_key
-from identity.credentials.service_account_key import public_half
+from identity.credentials import service_account_key
+from identity.credentials.service_account_key import etcd_key_id, make_etcd_key, public_half
 from localcloud.testing.arm import VAULT, ArmWorld
 from localcloud.testing.hosts import Certificates, Serve
 from localcloud.testing.kubernetes import TOKEN
@@ -218,7 +218,7 @@ ETCD = KubernetesEtcdKeyResource()
 
 def etcd(world: SecretWorld, key: str) -> Props:
     world.azure.vault("PUT", "/secrets/etcd", {"value": key})
-    changes = {"name": "hc1-etcd-encryption-key", "secretName": "etcd", "keyId": etcd_key.key_id(key)}
+    changes = {"name": "hc1-etcd-encryption-key", "secretName": "etcd", "keyId": etcd_key_id(key)}
     known = {name: value for name, value in world.inputs(**changes).items() if name != "oldPublicKeys"}
     checked = ETCD.check(URN, None, known)
     assert not checked.failures
@@ -226,7 +226,7 @@ def etcd(world: SecretWorld, key: str) -> Props:
 
 
 def test_the_secret_with_the_key_of_etcd_holds_its_bytes(world: SecretWorld) -> None:
-    key = etcd_key.make()
+    key = make_etcd_key()
     inputs = etcd(world, key)
 
     state = ETCD.create(URN, inputs, preview=False).state
@@ -240,10 +240,10 @@ def test_the_secret_with_the_key_of_etcd_holds_its_bytes(world: SecretWorld) -> 
 
 
 def test_another_key_of_etcd_is_seen_and_replaced(world: SecretWorld) -> None:
-    inputs = etcd(world, etcd_key.make())
+    inputs = etcd(world, make_etcd_key())
     state = ETCD.create(URN, inputs, preview=False).state
     path = PATH.replace("sa-signing-key", "etcd-encryption-key")
-    other = {"data": {"key": etcd_key.make()}}
+    other = {"data": {"key": make_etcd_key()}}
     world.http.patch(path, content=json.dumps(other), headers=MERGE).raise_for_status()
 
     refreshed = ETCD.read(URN, "", inputs, state)
@@ -253,7 +253,7 @@ def test_another_key_of_etcd_is_seen_and_replaced(world: SecretWorld) -> None:
 
 
 def test_what_the_vault_has_in_place_of_the_key_of_etcd_is_named(world: SecretWorld) -> None:
-    inputs = etcd(world, etcd_key.make())
+    inputs = etcd(world, make_etcd_key())
     world.azure.vault("PUT", "/secrets/etcd", {"value": "abc"})
 
     with pytest.raises(PluginError, match="the secret etcd of the vault holds no key in base64; store the key again"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from identity.azure.records import SecretMetadata
 from identity.credentials.secret_tags import OWNER
 from plugin import PluginError, Props
-from provider.ownership import OWNER_ID, kept_owner, refuse_foreign
+from provider.vault_secrets import OWNER_ID, kept_owner, refuse_foreign
 
 URN = "urn:pulumi:dev::idstack::idstack:index:CredentialSecret::secret"
 OWNERS = st.sampled_from([None, "ours", "before", "theirs"])

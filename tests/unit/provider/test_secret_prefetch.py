@@ -11,8 +11,7 @@ from identity.azure.errors import AzureRefusedError
 from localcloud.testing.arm import VAULT, ArmWorld
 from plugin import PluginError
 from provider.__main__ import RESOURCES, IdstackProvider
-from provider.secret_prefetch import SecretPrefetch
-from provider.vault_secrets import SecretReading, VaultSecret
+from provider.vault_secrets import SecretPrefetch, SecretReading, VaultSecret
 from tests.unit.provider.conftest import ADDRESS, SECRET
 from tests.unit.provider.schedule_world import PROGRAM, URN
 

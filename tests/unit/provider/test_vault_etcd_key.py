@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from identity.clouds import LOCAL_TENANT_ID
-from identity.credentials import etcd_key
-from identity.credentials.service_account_key import UnusableKeyError
+from identity.credentials.service_account_key import UnusableKeyError, etcd_key_id
 from localcloud.testing.arm import VAULT, ArmWorld
 from plugin import PluginError, Props
 from provider.vault_key import VaultEtcdKeyResource
@@ -61,7 +60,7 @@ def test_a_secret_with_no_key_is_refused(in_azure: ArmWorld) -> None:
 @pytest.mark.parametrize("key", ["", "no base64", "c2hvcnQ=", "é"])
 def test_what_is_no_key_has_no_id(key: str) -> None:
     with pytest.raises(UnusableKeyError):
-        etcd_key.key_id(key)
+        etcd_key_id(key)
 
 
 def test_only_the_plugin_makes_it() -> None:

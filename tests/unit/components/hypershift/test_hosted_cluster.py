@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from identity.credentials import rfc3339
-from identity.credentials.renewal_date import age_when_due
+from identity.credentials.schedule import age_when_due
 from identity.naming import kebab
 from tests.unit.components.program import Program
 from tests.unit.components.recorder import RecordingMonitor

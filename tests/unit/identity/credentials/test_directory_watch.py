@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from watchdog.observers import Observer
 
-from identity.credentials import directory_watch
-from identity.credentials.directory_watch import DirectoryWatch
+from identity.credentials import mounted_file
+from identity.credentials.mounted_file import DirectoryWatch
 from tests.unit.identity.credentials.watching import PATIENCE
 
 
 @pytest.fixture(autouse=True)
 def _looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directory_watch, "_CHECK_EVERY", timedelta(milliseconds=10))
+    monkeypatch.setattr(mounted_file, "_CHECK_EVERY", timedelta(milliseconds=10))
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
             super().start()
             begun.release()
 
-    monkeypatch.setattr(directory_watch, "Observer", Telling)
+    monkeypatch.setattr(mounted_file, "Observer", Telling)
     return begun
 
 
@@ -68,6 +68,6 @@ def test_a_watch_that_cannot_begin_leaves_no_thread_and_no_descriptor(tmp_path: 
 
 
 def test_a_pending_change_shortens_the_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directory_watch, "_CHECK_EVERY", timedelta(hours=1))
-    monkeypatch.setattr(directory_watch, "_CHECK_OFTEN", timedelta(milliseconds=10))
+    monkeypatch.setattr(mounted_file, "_CHECK_EVERY", timedelta(hours=1))
+    monkeypatch.setattr(mounted_file, "_CHECK_OFTEN", timedelta(milliseconds=10))
     assert len(list(islice(DirectoryWatch(tmp_path).changes(lambda: True), 3))) == 3

@@ -16,7 +16,7 @@ from identity.credentials.probe.__main__ import main
 from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
-from identity.credentials.probe.proof import ProofRequest
+from identity.credentials.probe.report import ProofRequest
 from tests.unit.identity.credentials.watching import PATIENCE, Renew
 from tests.unit.identity.credentials.world import CLIENT, CsiMount, Entra, document, proof
 

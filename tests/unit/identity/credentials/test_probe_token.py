@@ -13,7 +13,7 @@ from identity.credentials import rfc3339
 from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
-from identity.credentials.probe.proof import ProofRequest
+from identity.credentials.probe.report import ProofRequest
 from tests.unit.identity.credentials.world import CLIENT, TENANT, CsiMount, Entra, proof
 
 START = datetime(2026, 11, 25, 12, tzinfo=UTC)

@@ -10,14 +10,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from identity.catalogue import CONTROL_PLANE
-from identity.credentials.renewal_date import (
+from identity.credentials.schedule import (
     LEAST_AGE,
+    OVERLAP,
     SPREAD,
     age_when_due,
     least_renew_before_days,
     share,
 )
-from identity.credentials.schedule import OVERLAP
 
 DAY = timedelta(days=1)
 names = st.text(max_size=127)

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.credentials.certificate_rules import CLOCK_SKEW
-from identity.credentials.renewal_date import age_when_due, least_renew_before_days
 from identity.credentials.renewal_request import RenewalRequest
 from identity.credentials.schedule import (
     OVERLAP,
@@ -23,9 +22,11 @@ from identity.credentials.schedule import (
     Slot,
     Slots,
     Terms,
+    age_when_due,
     decide,
     due_since,
     initial,
+    least_renew_before_days,
     spare_is_free,
 )
 from tests.unit.identity.credentials.schedules import (

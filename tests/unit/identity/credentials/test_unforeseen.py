@@ -13,14 +13,13 @@ from azure.identity import CertificateCredential
 
 from identity.credentials import document as documents
 from identity.credentials.certificate import IssuedCertificate
-from identity.credentials.directory_watch import DirectoryWatch
 from identity.credentials.document import Credential
 from identity.credentials.events import Event, EventKind
-from identity.credentials.mounted_file import MountedFile
+from identity.credentials.mounted_file import DirectoryWatch, MountedFile
 from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
-from identity.credentials.probe.proof import ProofRequest
+from identity.credentials.probe.report import ProofRequest
 from identity.credentials.probe.server import app
 from identity.credentials.rotation import Rotation
 from identity.credentials.token_credential import MountedCredential
@@ -162,7 +161,7 @@ def test_a_log_handler_that_raises_does_not_end_the_watch(
 def test_a_directory_watch_that_fails_in_any_way_is_made_up_for_by_looking(
     mount: CsiMount, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("identity.credentials.directory_watch.Observer", raise_the_secret)
+    monkeypatch.setattr("identity.credentials.mounted_file.Observer", raise_the_secret)
     with MountedCredential(mount.path, on_event=events) as credential:
         events.until(EventKind.SERVED)
         mount.write("{")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.credentials import directory_watch
+from identity.credentials import mounted_file
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
 from identity.credentials.mounted_file import BACKSTOP
@@ -24,7 +24,7 @@ from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, do
 def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is found without the watch is found soon."""
     for pause in ("_CHECK_EVERY", "_CHECK_OFTEN"):
-        monkeypatch.setattr(directory_watch, pause, timedelta(milliseconds=10))
+        monkeypatch.setattr(mounted_file, pause, timedelta(milliseconds=10))
 
 
 def overwrite_unseen(path: Path, content: str) -> None:
@@ -82,7 +82,7 @@ def test_ten_swaps_in_a_row_are_seen_and_no_request_fails_meanwhile(
 def test_the_watch_alone_sees_one_link_swap_after_the_other(
     mount: CsiMount, known: Entra, issued: IssuedCertificate, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(directory_watch, "_CHECK_EVERY", timedelta(hours=1))
+    monkeypatch.setattr(mounted_file, "_CHECK_EVERY", timedelta(hours=1))
     with MountedCredential(mount.path, on_event=events):
         events.until(EventKind.SERVED)
 
@@ -220,7 +220,7 @@ def test_a_swap_is_seen_where_the_directory_cannot_be_watched(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(28, "inotify watch limit reached")
 
-    monkeypatch.setattr("identity.credentials.directory_watch.Observer", refuse)
+    monkeypatch.setattr("identity.credentials.mounted_file.Observer", refuse)
     with MountedCredential(mount.path, on_event=events):
         events.until(EventKind.SERVED)
         mount.write(document(issued, known.url, not_before=issued.not_before + timedelta(seconds=1)))

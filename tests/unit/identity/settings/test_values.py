@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from identity.settings.schema.value_spec import PLACEHOLDER
+from identity.settings.schema.schema_node import PLACEHOLDER
 from tests.unit.identity.settings.cluster_value_cases import CLUSTER_CASES
 from tests.unit.identity.settings.value_cases import CLUSTER, STACK_CASES, ZEROS, ValueCase
 from tests.unit.identity.settings.world import (
