@@ -7,7 +7,7 @@ import os
 from pulumi_policy import PolicyPack
 
 from policies.pack import policies
-from policies.stack import StackConfig
+from policies.rules import StackConfig
 
 # Serves until the engine ends the process.
 PolicyPack("idstack", policies=policies(StackConfig.from_environment(os.environ)))

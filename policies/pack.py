@@ -10,8 +10,7 @@ from pulumi_policy.proxy import UnknownValueError
 
 from identity.settings.problems import for_stack
 from identity.settings.schema.waivers import PolicyName
-from policies.rules import RULES, CheckedResource, Rule, RuleContext, Violation
-from policies.stack import StackConfig
+from policies.rules import RULES, CheckedResource, Rule, RuleContext, StackConfig, Violation
 
 WAIVED = "waived"
 

@@ -13,10 +13,9 @@ from provider.credential_secret import CredentialSecretResource
 from provider.hsm_role_assignment import HsmRoleAssignmentResource
 from provider.issuer_documents import IssuerDocumentsResource
 from provider.kubernetes_key import KubernetesEtcdKeyResource, KubernetesSigningKeyResource
-from provider.namespace_guard import NamespaceGuardResource
+from provider.namespace_guard import NamespaceGuardResource, StackOwnerResource
 from provider.renewal_schedule import RenewalScheduleResource
 from provider.sign_in_gate import ClusterGateResource, SignInGateResource, require_registrable
-from provider.stack_owner import StackOwnerResource
 from provider.vault_key import VaultEtcdKeyResource, VaultSigningKeyResource
 from provider.vault_secrets import SecretPrefetch
 

@@ -1,10 +1,11 @@
-"""`NamespaceGuardResource`: refuses its deletion while the namespace holds a control plane of HyperShift.
+"""What distinguishes and protects a stack: the id of its objects in Azure, and the guard of a control plane's namespace.
 
-The engine deletes it before everything that it depends on, in `destroy` as well, which never runs the program.
+The engine deletes the guard before everything that it depends on, in `destroy` as well, which never runs the program.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from identity.aks.azure_rbac import AksCluster
 from identity.aks.control_planes import control_planes, refusal, unreadable
 from identity.aks.kubeconfig import Kubeconfig
 from identity.azure.errors import AccessError
-from identity.plugin_schema import NamespaceGuardInputs
+from identity.plugin_schema import NamespaceGuardInputs, StackOwnerInputs, StackOwnerOutputs
 from plugin import PluginError
 from provider.resource import TypedResource
 
@@ -44,3 +45,15 @@ class NamespaceGuardResource(TypedResource[NamespaceGuardInputs[str], Mapping[st
             ) from None
         if hosted:
             raise PluginError(refusal(hosted, stack))
+
+
+class StackOwnerResource(TypedResource[StackOwnerInputs, StackOwnerOutputs[str]]):
+    """The id is generated once and stays as long as the state."""
+
+    inputs = StackOwnerInputs
+    outputs = StackOwnerOutputs
+
+    def make(self, urn: str, inputs: StackOwnerInputs) -> tuple[str, StackOwnerOutputs[str]]:
+        """Generate the id."""
+        owner_id = str(uuid.uuid4())
+        return owner_id, {"ownerId": owner_id}

@@ -17,7 +17,7 @@ from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity, 
 from identity.naming import federated_credential_name, parse_arm_id
 from identity.roles import MANAGED_IDENTITY_OPERATOR_ROLE
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.schema.managed_identities import managed_identity_of
+from identity.settings.schema.model import managed_identity_of
 from identity.settings.scopes import scope_ids
 
 Row = TypeVar("Row", DataPlaneIdentity, OptionalManagedIdentity)

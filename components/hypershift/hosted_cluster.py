@@ -34,7 +34,7 @@ from identity.naming import (
     namespace_guard_name,
 )
 from identity.outputs import ControlPlaneIdentityOutput, HostedClusterSpec, ManagedIdentityOutput
-from identity.settings.schema.managed_identities import managed_identity_of
+from identity.settings.schema.model import managed_identity_of
 
 # A value in the outputs that Azure assigns (`identity/outputs.py`).
 Leaf: TypeAlias = pulumi.Input[str | None]

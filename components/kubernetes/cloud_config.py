@@ -19,7 +19,7 @@ from typing import Any, Final
 from identity.catalogue_rows import CloudConfigKind
 from identity.naming import parse_arm_id
 from identity.settings import HostedClusterSettings, Settings
-from identity.settings.schema.managed_identities import managed_identity_of
+from identity.settings.schema.model import managed_identity_of
 
 # Key of the document in every Secret and ConfigMap (`CloudConfigKey`).
 CLOUD_CONFIG_KEY: Final = "cloud.conf"

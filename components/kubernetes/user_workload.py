@@ -12,8 +12,8 @@ from pulumi_kubernetes.meta import v1 as meta
 from pulumi_kubernetes.policy import v1 as policy
 
 from components.kubernetes.wiring import wire
+from identity.aks.probe_pod import CONTAINER_SECURITY, POD_SECURITY
 from identity.catalogue_rows import ControlPlaneIdentity, side_by_side
-from identity.security_context import CONTAINER_SECURITY, POD_SECURITY
 from identity.settings import HostedClusterSettings, WorkloadSettings
 
 # The label `app.kubernetes.io/name` of all user workloads; `instance` has the name of one.

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from identity.catalogue_rows import ProofCall, ProofTarget
 from identity.clouds import Cloud
-from identity.security_context import CONTAINER_SECURITY, POD_SECURITY
+
+# The id of nobody: no image and no node uses it.
+_USER: Final = 65532
+
+POD_SECURITY: Final = MappingProxyType[str, Any](
+    {
+        "runAsNonRoot": True,
+        "runAsUser": _USER,
+        "runAsGroup": _USER,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+)
+CONTAINER_SECURITY: Final = MappingProxyType[str, Any](
+    {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+)
+
 
 CONTAINER: Final = "credential-probe"
 _PORT: Final = 8080

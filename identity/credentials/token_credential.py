@@ -24,8 +24,7 @@ from identity.credentials.document import Credential
 from identity.credentials.events import Event
 from identity.credentials.mounted_file import DirectoryWatch, MountedFile
 from identity.credentials.rfc3339 import Clock, utc_now
-from identity.credentials.rotation import Rotation
-from identity.credentials.shared_client import TokenRequest
+from identity.credentials.rotation import Rotation, TokenRequest
 
 # Azure Resource Manager of the public cloud. Two slashes: the audience ends in one (azcore `cloud.AzurePublic`).
 ARM_SCOPE: Final = "https://management.core.windows.net//.default"

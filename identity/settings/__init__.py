@@ -6,8 +6,7 @@ them; `reference.py` writes the documentation.
 """
 
 from identity.settings.load import load_settings
-from identity.settings.schema.access import AccessSettings
-from identity.settings.schema.creation import CreationSettings
+from identity.settings.schema.access import AccessSettings, CreationSettings
 from identity.settings.schema.endpoints import NetworkSettings, SigningKeySettings
 from identity.settings.schema.hosted_clusters import HostedClusterSettings, IdentitySettings, ImportedCredentialSettings
 from identity.settings.schema.kms import KmsKey, KmsSettings

@@ -10,9 +10,8 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from identity.aks import kubeconfig_files
 from identity.aks.exec_user import exec_user
-from identity.aks.kubeconfig import Kubeconfig, MalformedKubeconfigError
+from identity.aks.kubeconfig import Kubeconfig, MalformedKubeconfigError, add_context, usual_kubeconfigs
 from identity.aks.legacy_login import is_convertible, legacy_login_of
 from identity.aks.login import AKS_SERVER_APP_ID, Login
 from identity.clouds import CLOUDS, is_known_authority
@@ -86,8 +85,8 @@ def kubeconfig(
                 server_id=server_id or hints.server_id or AKS_SERVER_APP_ID,
             )
         user = exec_user(login, flavour, access.environment)
-    files = (file,) if file else kubeconfig_files.usual_files()
-    written = kubeconfig_files.add(files, access.kubeconfig.only(name, user=user))
+    files = (file,) if file else usual_kubeconfigs()
+    written = add_context(files, access.kubeconfig.only(name, user=user))
     if admin:
         warning = (
             "This kubeconfig has the administrators' credential: it works without Entra ID, for years, and the audit "

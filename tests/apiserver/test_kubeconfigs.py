@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from identity.aks import kubeconfig_files
 from identity.aks.api_server import ApiServer
 from identity.aks.azure_rbac import AksCluster
-from identity.aks.kubeconfig import Kubeconfig
+from identity.aks.kubeconfig import Kubeconfig, add_context
 from identity.azure.errors import AccessError
 from tests.apiserver.recording_server import EXEC, Server, server
 
@@ -275,7 +274,7 @@ def test_entries_go_into_the_files_that_kubectl_changes(tmp_path: Path, server: 
         "current-context": "c",
     }
 
-    kubeconfig_files.add(ours, Kubeconfig(added, "added"))
+    add_context(ours, Kubeconfig(added, "added"))
 
     for one, other in zip(theirs, ours, strict=True):
         assert one.exists() == other.exists()
@@ -298,7 +297,7 @@ TRICKY = (
 def test_kubectl_reads_the_names_that_were_written(tmp_path: Path, server: Server, kubectl: str) -> None:
     file = tmp_path / "config"
     for text in TRICKY:
-        kubeconfig_files.add((file,), Kubeconfig({"users": [{"name": text, "user": {"token": text}}]}, text))
+        add_context((file,), Kubeconfig({"users": [{"name": text, "user": {"token": text}}]}, text))
 
     read = viewed(kubectl, file)
 

@@ -11,20 +11,74 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NoReturn
 
 import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
-from identity.credentials.probe import log
 from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
 from identity.credentials.probe.report import ProofRequest
-from identity.credentials.probe.server import app
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line; a record's `fields` (from `extra`) are laid beside the message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as JSON text."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def set_up() -> None:
+    """Send this package's records from INFO on, and warnings of every library, to standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("identity.credentials").setLevel(logging.INFO)
+    # azure-identity warns of each failed sign-in, which the probe reports itself, once.
+    logging.getLogger("azure.identity").setLevel(logging.ERROR)
+
+
+def app(prober: Prober, metrics: Metrics, is_alive: Callable[[], bool]) -> Starlette:
+    """`/healthz`: the loop runs (`is_alive`) and the credential file is watched, or the reason why not. `/readyz`: the
+    credential works; the report either way. `/metrics`. 200 or 503.
+    """
+
+    async def healthz(_: Request) -> Response:
+        reason = None
+        if not is_alive():
+            reason = "the thread that proves the credential has ended"
+        elif unwatched := prober.unwatched:
+            reason = f"the thread that watches {unwatched} has ended: later credentials are not seen"
+        return JSONResponse({"alive": reason is None, "reason": reason}, 503 if reason else 200)
+
+    async def readyz(_: Request) -> Response:
+        report = prober.to_json()
+        return JSONResponse(report, 200 if report["ready"] else 503)
+
+    async def scrape(_: Request) -> Response:
+        return Response(metrics.render(), media_type=CONTENT_TYPE_LATEST)
+
+    return Starlette(routes=[Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", scrape)])
+
 
 _LOG: Final = logging.getLogger("identity.credentials.probe")
 
@@ -37,7 +91,7 @@ _LAST_PORT: Final = 65_535
 
 def start(program: str) -> NoReturn:
     """Run the probe as a process of its own, as `main`, with its log on standard error."""
-    log.set_up()
+    set_up()
     sys.exit(main(program=program))
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from identity.login_kinds import LOGIN_KINDS
-from identity.settings.schema.access import AccessSettings
+from identity.settings.schema.access import AccessSettings, CreationSettings
 from identity.settings.schema.base import apply
-from identity.settings.schema.creation import CreationSettings
 from identity.settings.schema.model import ManagementClusterSettings, Settings
 from identity.settings.schema.problems import ReportedPlace, to_remove
 

@@ -16,8 +16,7 @@ from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
 from identity.naming import managed_identity_id, secret_id, storage_account_id
 from identity.outputs import CredentialAddress, HostedClusterOutput, StackOutputs
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
-from identity.settings.schema.managed_identities import managed_identity_of
-from identity.settings.schema.model import Settings
+from identity.settings.schema.model import Settings, managed_identity_of
 from identity.settings.schema.problems import ConfigurationError, Place, Problem, to_remove, to_set
 
 _PLACE: Final = ("allowCredentialLoss",)

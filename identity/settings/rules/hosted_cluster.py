@@ -15,10 +15,9 @@ from identity.settings.rules.hosted_cluster_parts import (
     validate_endpoint_access,
     validate_kms,
     validate_optional_identities,
+    validate_workloads,
 )
-from identity.settings.rules.infrastructure import validate_infrastructure
-from identity.settings.rules.issuer import validate_issuer
-from identity.settings.rules.workloads import validate_workloads
+from identity.settings.rules.infrastructure import validate_infrastructure, validate_issuer
 from identity.settings.schema.base import apply, unless_refused
 from identity.settings.schema.hosted_clusters import HostedClusterSettings, IdentitySettings
 from identity.settings.schema.model import Settings

@@ -13,8 +13,10 @@ from identity.settings.rules.access import cluster_is_reached_in_one_way, login_
 from identity.settings.rules.authentication import applied_clusters_sign_in_in_one_way
 from identity.settings.rules.hosted_cluster import validate_cluster
 from identity.settings.rules.hosted_cluster_parts import used_once_is_switched_on_once
-from identity.settings.rules.infrastructure import created_groups_are_the_clusters_own
-from identity.settings.rules.issuer import created_issuers_have_names_of_their_own
+from identity.settings.rules.infrastructure import (
+    created_groups_are_the_clusters_own,
+    created_issuers_have_names_of_their_own,
+)
 from identity.settings.schema.base import apply, unless_refused
 from identity.settings.schema.model import Settings
 from identity.settings.schema.problems import ReportedPlace, enumerate_words

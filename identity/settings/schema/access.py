@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from datetime import timedelta
+from typing import Annotated, Final, Literal
 
-from pydantic import Field, StrictBool
+from pydantic import Field, StrictBool, StrictInt
 
+from identity.credentials.schedule import LONGEST_POLL
 from identity.login_kinds import LOGIN_KINDS, UNATTENDED, Flavour, LoginKind
 from identity.settings.schema import types
-from identity.settings.schema.base import Model
+from identity.settings.schema.base import FilledIn, Model
 from identity.settings.schema.problems import enumerate_words
-from identity.settings.schema.schema_node import ValueSpec
+from identity.settings.schema.schema_node import ValueSpec, ascending, integer, matching
 from identity.similar import similar
 
 
@@ -55,4 +58,120 @@ class AccessSettings(Model):
     public_fqdn: StrictBool = Field(False, description="Use the public name of a private cluster.")
     admin: StrictBool = Field(
         False, description="Use the administrators' static credential, which does not come from Entra ID."
+    )
+
+
+_SHORTEST_POLL: Final = timedelta(seconds=30)
+_DURATION: Final = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,4})s)?", re.ASCII)
+
+
+def _poll_interval(text: str) -> str:
+    match = _DURATION.fullmatch(text)
+    if match is None or not text:
+        raise ValueError
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    interval = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    if interval > LONGEST_POLL:
+        raise ValueError("a renewal relies on a refresh of every mount within an hour")
+    if interval < _SHORTEST_POLL:
+        raise ValueError("each poll reads every mounted secret, and Key Vault limits how often")
+    return text
+
+
+PollInterval = Annotated[
+    str,
+    ValueSpec(
+        rule="poll-interval",
+        accepted="a time from 30s to 1h in hours, minutes and seconds, such as 2m or 1m30s",
+        blank="2m",
+        check=_poll_interval,
+    ),
+]
+KubernetesVersion = Annotated[
+    str,
+    ValueSpec(
+        rule="kubernetes-version",
+        accepted='a version of Kubernetes in quotes, such as "1.34" (its newest patch) or "1.34.1"',
+        blank='"<version>"',
+        check=matching(r"1\.\d{1,2}(\.\d{1,3})?"),
+        hint="`az aks get-versions --location <region> --output table` lists them",
+        guess=lambda text: text.strip().removeprefix("v"),
+    ),
+]
+VmSize = Annotated[
+    str,
+    ValueSpec(
+        rule="vm-size",
+        accepted="the size of a virtual machine, such as Standard_D4s_v5",
+        blank="<size>",
+        check=matching(r"(Standard|Basic)_[A-Za-z0-9_-]{1,60}"),
+        hint="`az vm list-skus --location <region> --resource-type virtualMachines --query [].name` lists them",
+        guess=lambda text: f"Standard_{text}",
+    ),
+]
+
+
+Zone = Annotated[StrictInt, integer(1, 3, "(the number of an availability zone)")]
+
+
+class NodePoolSettings(Model):
+    """The cluster's one node pool, whose machines also carry the cluster's own pods.
+
+    Defaults are those of HyperShift's `contrib/managed-azure/setup_aks_cluster.sh` at 3ee9615, and all three zones.
+    """
+
+    vm_size: VmSize = Field(description="Size of the machines.")
+    count: Annotated[StrictInt, integer(1, 1000, "machines")] = Field(3, description="Number of machines.")
+    zones: Annotated[
+        tuple[Zone, ...],
+        ValueSpec(
+            rule="availability-zones",
+            accepted="a list of availability zones, ascending, such as [1, 2, 3]; [] without any",
+            blank="[1, 2, 3]",
+            check=ascending,
+        ),
+    ] = Field(
+        (1, 2, 3),
+        description="Availability zones of the machines; `[]` where the region, or this size there, has none. They "
+        "cannot be changed later.",
+    )
+    max_pods: Annotated[StrictInt, integer(10, 250, "pods")] = Field(
+        250, description="Largest number of pods on a machine. It cannot be changed later."
+    )
+    os_sku: Literal["AzureLinux", "Ubuntu"] = Field(
+        "AzureLinux", alias="osSKU", description="Operating system of the machines."
+    )
+    fips: StrictBool = Field(True, description="Machines with cryptography that is validated by FIPS 140.")
+
+
+class ClusterNetworkSettings(Model):
+    """How pods are connected, and what limits it; neither can be changed later. Defaults are the same script's."""
+
+    plugin: Literal["azure", "kubenet"] = Field("azure", description="Network plugin.")
+    policy: Literal["azure", "calico", "none"] = Field(
+        "azure", description="Engine of NetworkPolicies; with `none` nobody enforces one."
+    )
+
+
+class CreationSettings(Model):
+    """A cluster that the stack makes: AKS with Entra ID, without local accounts, with the secrets-store add-on."""
+
+    kubernetes_version: Annotated[KubernetesVersion | None, FilledIn("AKS's default version")] = Field(
+        None, description='Version of Kubernetes; `"1.34"` means its newest patch.'
+    )
+    node_pool: NodePoolSettings = Field(description="The one node pool of the cluster.")
+    network: ClusterNetworkSettings = Field(ClusterNetworkSettings(), description="The cluster's network.")
+    azure_rbac: StrictBool = Field(
+        False,
+        alias="azureRBAC",
+        description="Azure role assignments decide in the cluster, the deployer's among them. Either this or "
+        "`adminGroupObjectIDs`.",
+    )
+    admin_group_object_ids: tuple[types.GroupId, ...] = Field(
+        (), alias="adminGroupObjectIDs", description="Entra ID groups that administer the cluster, by object id."
+    )
+    rotation_poll_interval: PollInterval = Field(
+        "2m",
+        description="How often the CSI driver looks for new versions of mounted secrets; since its release 1.6.0 the "
+        "least time after a change (`docs/guides/stacks.md`).",
     )

@@ -11,7 +11,7 @@ from identity import naming
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity, Scope
 from identity.infrastructure import InfrastructureNames
-from identity.settings.schema import arm_ids, identity_fields, types
+from identity.settings.schema import arm_ids, types
 from identity.settings.schema.base import FilledIn, Model
 from identity.settings.schema.endpoints import (
     DnsSettings,
@@ -22,7 +22,14 @@ from identity.settings.schema.endpoints import (
     Topology,
 )
 from identity.settings.schema.kms import KmsSettings
-from identity.settings.schema.workloads import WorkloadSettings
+from identity.settings.schema.workloads import (
+    DataPlaneField,
+    FederatedSuffix,
+    IdentityField,
+    OptionalIdentityField,
+    WorkloadIdentityField,
+    WorkloadSettings,
+)
 
 Authentication: TypeAlias = Literal["managed-identities", "workload-identities"]
 # `azureAuthenticationConfigType` of each (api/hypershift/v1beta1/azure.go:1006-1020).
@@ -96,7 +103,7 @@ class DataPlaneIdentitySettings(Model):
     location: types.Location | None = Field(
         None, description="Region of the managed identity; without it the stack's `location`."
     )
-    federated_credentials: dict[identity_fields.FederatedSuffix, types.FederatedCredentialName] = Field(
+    federated_credentials: dict[FederatedSuffix, types.FederatedCredentialName] = Field(
         default_factory=dict,
         description="Names of its federated credentials by the last word of the names that the stack gives: "
         "`<cluster>-<identity>-fed-id-<word>`; of a sole one, whose name has no such word, by `account`.",
@@ -231,20 +238,20 @@ class HostedClusterSettings(Model):
         None, description="Private access to the API server, with `PublicAndPrivate` and `Private`."
     )
     identities: Annotated[
-        dict[identity_fields.IdentityField, IdentitySettings],
+        dict[IdentityField, IdentitySettings],
         FilledIn("all of them, each with its defaults; none with `authentication: workload-identities`"),
     ] = Field(description="The control-plane identities, by field of the HostedCluster API.")
-    data_plane_identities: dict[identity_fields.DataPlaneField, DataPlaneIdentitySettings] = Field(
+    data_plane_identities: dict[DataPlaneField, DataPlaneIdentitySettings] = Field(
         default_factory=dict,
         description="Data-plane identities that existed before the stack, by field of the HostedCluster API "
         "(`docs/guides/migration.md`).",
     )
-    workload_identities: dict[identity_fields.WorkloadIdentityField, DataPlaneIdentitySettings] = Field(
+    workload_identities: dict[WorkloadIdentityField, DataPlaneIdentitySettings] = Field(
         default_factory=dict,
         description="With `authentication: workload-identities`: identities that existed before the stack, by field of "
         "the HostedCluster API (`docs/guides/self-managed.md`).",
     )
-    managed_identities: tuple[identity_fields.OptionalIdentityField, ...] = Field(
+    managed_identities: tuple[OptionalIdentityField, ...] = Field(
         (), description="Managed identities that few hosted clusters need (`docs/reference/optional-identities.md`)."
     )
     container_registry_id: arm_ids.RegistryId | None = Field(

@@ -19,15 +19,15 @@ from pydantic import (
     StrictInt,
 )
 
+from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
 from identity.clouds import CLOUDS, DEFAULT_CLOUD, LOCAL_CLOUD, Cloud
 from identity.credentials.certificate_rules import KEY_SIZES
 from identity.credentials.secret_tags import ENCRYPTION_KEY_ID, MOST_TAGS, OWN_TAGS, SIGNING_KEY_ID
-from identity.naming import STACK_TAG
+from identity.naming import STACK_TAG, data_plane_identity_name, managed_identity_id
 from identity.outputs import ClusterSide
 from identity.settings.schema import arm_ids, types
-from identity.settings.schema.access import AccessSettings
+from identity.settings.schema.access import AccessSettings, CreationSettings
 from identity.settings.schema.base import FilledIn, Model
-from identity.settings.schema.creation import CreationSettings
 from identity.settings.schema.hosted_clusters import HostedClusterSettings
 from identity.settings.schema.problems import enumerate_words
 from identity.settings.schema.schema_node import ValueSpec, integer
@@ -313,3 +313,12 @@ class Settings(Model):
         Only HyperShift runs the API server that issues the tokens of workload identities.
         """
         return self.cluster_side == "stack" and cluster.has_credentials
+
+
+def managed_identity_of(
+    settings: Settings, cluster: HostedClusterSettings, row: DataPlaneIdentity | OptionalManagedIdentity
+) -> str:
+    """ARM id of the managed identity that the stack makes for a row."""
+    existing = cluster.federated_identity(row.field).name if isinstance(row, DataPlaneIdentity) else None
+    name = existing or data_plane_identity_name(cluster.name, row.name, cluster.infra_id)
+    return managed_identity_id(settings.subscription_id, settings.resource_group, name)

@@ -10,9 +10,45 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, StrictInt
 
-from identity.settings.schema import identity_fields, types
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, FEDERATED_IDENTITIES, OPTIONAL
+from identity.settings.schema import types
 from identity.settings.schema.base import FilledIn, Model
+from identity.settings.schema.problems import enumerate_words
 from identity.settings.schema.schema_node import ValueSpec, integer, matching
+from identity.similar import similar
+
+
+def one_of(fields: tuple[str, ...], rule: str) -> ValueSpec:
+    """The form of a word that has to be one of `fields`."""
+
+    def check(name: str) -> str:
+        if name not in fields:
+            raise ValueError
+        return name
+
+    return ValueSpec(
+        rule=rule,
+        accepted=f"one of {enumerate_words(fields, last='or')}",
+        blank=fields[0],
+        check=check,
+        guess=lambda text: similar(text, fields) or text,
+    )
+
+
+IdentityField = Annotated[str, one_of(tuple(row.field for row in CONTROL_PLANE), rule="identity-field")]
+WorkloadIdentityField = Annotated[
+    str, one_of(tuple(row.field for row in CONTROL_PLANE if row.workload), rule="workload-identity-field")
+]
+DataPlaneField = Annotated[str, one_of(tuple(row.field for row in DATA_PLANE), rule="data-plane-field")]
+FederatedSuffix = Annotated[
+    str,
+    one_of(
+        tuple(dict.fromkeys(subject.word for row in FEDERATED_IDENTITIES for subject in row.subjects)),
+        rule="federated-suffix",
+    ),
+]
+OptionalIdentityField = Annotated[str, one_of(tuple(row.field for row in OPTIONAL), rule="optional-identity")]
+
 
 _PART: Final = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 
@@ -29,9 +65,7 @@ Word = Annotated[
     str,
     ValueSpec(rule="word", accepted="a word of a command line, in quotes", blank="<word>", check=matching(r"[^\0]*")),
 ]
-ResourceName = Annotated[
-    str, replace(identity_fields.one_of(("cpu", "memory", "ephemeral-storage"), rule="resource-name"), guess=None)
-]
+ResourceName = Annotated[str, replace(one_of(("cpu", "memory", "ephemeral-storage"), rule="resource-name"), guess=None)]
 Quantity = Annotated[
     str,
     ValueSpec(
@@ -95,7 +129,7 @@ class WorkloadSettings(Model):
         (), description="Command of the container."
     )
     args: Annotated[tuple[Word, ...], FilledIn("the image's own")] = Field((), description="Arguments of the command.")
-    identities: tuple[identity_fields.IdentityField, ...] = Field(
+    identities: tuple[IdentityField, ...] = Field(
         description="Identities that the workload mounts, each as in its own consumer's pod."
     )
     replicas: Annotated[StrictInt, integer(1, 100, "pods")] = Field(1, description="Number of pods.")

@@ -9,7 +9,7 @@ from threading import Event, Thread
 import pytest
 
 from plugin import PluginError, PluginInterruptedError
-from plugin.cancellation import Cancellation
+from plugin.servicer import Cancellation
 
 _NAME: ContextVar[str] = ContextVar("name", default="nobody")
 

@@ -14,8 +14,7 @@ from pulumi_policy import EnforcementLevel, PolicyResourceOptions, ResourceValid
 from pulumi_policy.proxy import unknown_checking_proxy
 
 from policies.pack import WAIVED, policies
-from policies.rules import RULES
-from policies.stack import StackConfig
+from policies.rules import RULES, StackConfig
 
 URN = "urn:pulumi:prod::idstack::idstack:azure:Vault$azure-native:keyvault:Vault::vault-vault"
 OPTIONS = PolicyResourceOptions(False, [], False, {}, [], None)  # type: ignore[arg-type]

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL
 from identity.naming import kebab
 from identity.settings.schema.waivers import PolicyName
-from policies.rules import LONGEST_LIFE_DAYS, RULES, CheckedResource, RuleContext
-from policies.stack import StackConfig
+from policies.rules import LONGEST_LIFE_DAYS, RULES, CheckedResource, RuleContext, StackConfig
 
 VAULT = "azure-native:keyvault:Vault"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from plugin import UNKNOWN, Props
-from provider.stack_owner import StackOwnerResource
+from provider.namespace_guard import StackOwnerResource
 
 URN = "urn:pulumi:dev::idstack::idstack:index:StackOwner::owner"
 

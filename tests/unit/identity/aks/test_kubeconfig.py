@@ -12,8 +12,7 @@ import pytest
 import yaml
 
 from identity.aks.exec_user import exec_user
-from identity.aks.kubeconfig import Kubeconfig, MalformedKubeconfigError
-from identity.aks.kubeconfig_files import add, usual_files
+from identity.aks.kubeconfig import Kubeconfig, MalformedKubeconfigError, add_context, usual_kubeconfigs
 from identity.aks.legacy_login import LegacyLogin, is_convertible, legacy_login_of
 from identity.aks.login import Login
 from identity.azure.errors import AccessError, LoginRefusedError
@@ -165,7 +164,7 @@ def test_merging_keeps_everything_that_has_another_name(tmp_path: Path) -> None:
     existing["preferences"] = {"colors": True}
     file.write_text(yaml.safe_dump(existing))
 
-    assert add((file,), parsed(token="new")) == [file]
+    assert add_context((file,), parsed(token="new")) == [file]
 
     merged = yaml.safe_load(file.read_text())
     assert [context["name"] for context in merged["contexts"]] == ["other-context", "mgmt"]
@@ -178,7 +177,7 @@ def test_a_file_is_replaced_in_one_step_and_a_link_stays_a_link(tmp_path: Path) 
     real, link = tmp_path / "real", tmp_path / "link"
     real.write_text("")
     link.symlink_to(real)
-    add((link,), parsed(token="t"))
+    add_context((link,), parsed(token="t"))
     assert link.is_symlink()
     assert yaml.safe_load(real.read_text())["current-context"] == "mgmt"
     assert {path.name for path in tmp_path.iterdir()} == {"real", "link"}
@@ -186,8 +185,8 @@ def test_a_file_is_replaced_in_one_step_and_a_link_stays_a_link(tmp_path: Path) 
 
 def test_the_usual_files_are_those_of_kubectl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert usual_files({}) == usual_files({"KUBECONFIG": ":"}) == (tmp_path / ".kube/config",)
-    assert usual_files({"KUBECONFIG": "a::b:a"}) == (Path("a"), Path("b"))
+    assert usual_kubeconfigs({}) == usual_kubeconfigs({"KUBECONFIG": ":"}) == (tmp_path / ".kube/config",)
+    assert usual_kubeconfigs({"KUBECONFIG": "a::b:a"}) == (Path("a"), Path("b"))
 
 
 def test_an_entry_replaces_the_one_that_another_file_would_hide(tmp_path: Path) -> None:
@@ -195,7 +194,7 @@ def test_an_entry_replaces_the_one_that_another_file_would_hide(tmp_path: Path) 
     files[1].write_text(yaml.safe_dump({**document(token="t"), "users": []}))
     files[2].write_text(yaml.safe_dump(document(token="old")))
 
-    add(files, parsed(token="new"))
+    add_context(files, parsed(token="new"))
 
     assert not files[0].exists()
     assert yaml.safe_load(files[1].read_text())["users"] == []
@@ -211,7 +210,7 @@ def test_paths_stay_right_in_another_directory(tmp_path: Path) -> None:
 
     found = Kubeconfig.read(source)
     assert found.entries("users")["u"] == {"tokenFile": str(tmp_path / "old/token")}
-    add((target,), found.only("mgmt", user={"exec": {"command": "kubelogin"}}))
+    add_context((target,), found.only("mgmt", user={"exec": {"command": "kubelogin"}}))
 
     clusters = {cluster["name"]: cluster["cluster"] for cluster in yaml.safe_load(target.read_text())["clusters"]}
     assert clusters["other"]["certificate-authority"] == "pki/ca.crt", "it is relative to this file already"
@@ -244,10 +243,10 @@ def test_a_file_that_kubectl_writes_is_waited_for(tmp_path: Path) -> None:
     file, lock = tmp_path / "config", tmp_path / "config.lock"
     lock.touch()
     with pytest.raises(MalformedKubeconfigError, match=f"another program.*nothing was changed.*rm {lock}"):
-        add((file,), parsed(token="t"), patience=0)
+        add_context((file,), parsed(token="t"), patience=0)
     assert not file.exists()
 
-    add((file,), parsed(token="t"), sleep=lambda _: lock.unlink())
+    add_context((file,), parsed(token="t"), sleep=lambda _: lock.unlink())
     assert file.exists()
     assert not lock.exists()
 
@@ -256,7 +255,7 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     file = tmp_path / "config"
 
     def write(number: int) -> None:
-        add((file,), Kubeconfig({"users": [{"name": f"u{number}", "user": {"token": "t"}}]}, "one"))
+        add_context((file,), Kubeconfig({"users": [{"name": f"u{number}", "user": {"token": "t"}}]}, "one"))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(8)))

@@ -17,8 +17,7 @@ from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
 from identity.credentials.mounted_file import MountedFile
-from identity.credentials.rotation import Rotation
-from identity.credentials.shared_client import TokenRequest
+from identity.credentials.rotation import Rotation, TokenRequest
 from identity.credentials.sign_in import sign_in
 from localcloud.testing.azure import KeyCredential, LocalAzure, assemble, open_store
 from localcloud.testing.azure import entra_app as app

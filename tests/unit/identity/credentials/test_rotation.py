@@ -9,8 +9,7 @@ from azure.core.exceptions import ClientAuthenticationError
 
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
-from identity.credentials.rotation import Rotation
-from identity.credentials.shared_client import TokenRequest
+from identity.credentials.rotation import Rotation, TokenRequest
 from tests.unit.identity.credentials.watching import ARM, Clients, Events, FakeClock, Renew, tries, x5t
 from tests.unit.identity.credentials.world import ARM_SCOPE, Entra
 

@@ -15,8 +15,7 @@ from azure.identity import CertificateCredential
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
 from identity.credentials.mounted_file import MountedFile
-from identity.credentials.rotation import Rotation
-from identity.credentials.shared_client import REMEMBERED, SharedClient, TokenRequest
+from identity.credentials.rotation import REMEMBERED, Rotation, SharedClient, TokenRequest
 from identity.credentials.sign_in import refusal
 from tests.unit.identity.credentials.watching import ARM, PATIENCE, Clients, Events, FakeClock, Renew, connect
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document

@@ -16,11 +16,11 @@ from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.document import Credential
 from identity.credentials.events import Event, EventKind
 from identity.credentials.mounted_file import DirectoryWatch, MountedFile
+from identity.credentials.probe.__main__ import app
 from identity.credentials.probe.credential_source import CredentialSource
 from identity.credentials.probe.metrics import Metrics
 from identity.credentials.probe.prober import Prober
 from identity.credentials.probe.report import ProofRequest
-from identity.credentials.probe.server import app
 from identity.credentials.rotation import Rotation
 from identity.credentials.token_credential import MountedCredential
 from localcloud.testing.hosts import Serve

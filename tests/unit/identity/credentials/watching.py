@@ -14,8 +14,7 @@ from identity.credentials import sign_in
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.document import Credential
 from identity.credentials.events import Event, EventKind
-from identity.credentials.rotation import Rotation
-from identity.credentials.shared_client import TokenRequest
+from identity.credentials.rotation import Rotation, TokenRequest
 from tests.unit.identity.credentials.world import ARM_SCOPE, Entra
 
 PATIENCE = 120  # seconds until a missing event is a failure; no test waits for it otherwise

@@ -8,7 +8,7 @@ import pytest
 
 from identity.catalogue import DATA_PLANE
 from identity.naming import data_plane_identity_name
-from identity.settings.schema.managed_identities import managed_identity_of
+from identity.settings.schema.model import managed_identity_of
 from tests.unit.identity.settings.world import configuration, load, refusals
 
 ROW = DATA_PLANE[0]
