@@ -1,4 +1,4 @@
-"""What distinguishes and protects a stack: the id of its objects in Azure, and the guard of a control plane's namespace.
+"""What distinguishes and protects a stack: the id of its objects in Azure, and the guard of a namespace.
 
 The engine deletes the guard before everything that it depends on, in `destroy` as well, which never runs the program.
 """

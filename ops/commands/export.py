@@ -12,7 +12,7 @@ from identity.outputs import owned_namespaces
 from ops.commands.options import DEFAULT_STACK, ClusterOption, JsonOption, Screen, StackOption, require_cluster
 from ops.outputs import hypershift as cli
 from ops.outputs import hypershift_commands as commands
-from ops.outputs import hypershift_script
+from ops.outputs.hypershift import install_script
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, writing
 
@@ -57,7 +57,7 @@ def hypershift(
         for hosted in exports:
             hosted.write()
         if script is not None:
-            script.write_text(hypershift_script.script(stack, outputs, exports), encoding="utf-8")
+            script.write_text(install_script(stack, outputs, exports), encoding="utf-8")
             script.chmod(0o755)
     if as_json:
         screen.document(

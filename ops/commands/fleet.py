@@ -14,11 +14,10 @@ from rich.text import Text
 from ops.commands.options import JsonOption, Screen
 from ops.commands.status import RenewalOverdueError, judged_by
 from ops.fleet.file import DEFAULT_FILE, load_fleet
-from ops.fleet.matrix import matrices
 from ops.fleet.overview import StackStatus, read
 from ops.fleet.rollout import DONE, Rollout
 from ops.fleet.stack_files import require_files, require_one_backend, write_file
-from ops.fleet.stacks import FleetEnvironment
+from ops.fleet.stacks import FleetEnvironment, matrices
 from ops.fleet.tree import differences, tree, write
 from ops.outputs.tables import Line, fitted
 from ops.stack.engine import Engine

@@ -19,8 +19,7 @@ from ops.doctor.report import findings
 from ops.graph import html, mermaid, svg
 from ops.graph.build import GraphSources, build
 from ops.graph.model import IdentityGraph
-from ops.outputs.rows import rows
-from ops.outputs.token_rows import read_probes, running_token_rows
+from ops.outputs.rows import read_probes, rows, running_token_rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, writing

@@ -19,11 +19,11 @@ from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.settings.schema.problems import Place
 from ops.access.azure import deployer
-from ops.adoption import entry, files, manifest
+from ops.adoption import entry, files
 from ops.adoption.existing import FoundResources, look_up
+from ops.adoption.files import named_by_iam, named_by_scripts, read_manifest
 from ops.adoption.findings import Finding, findings, table
-from ops.adoption.import_file import enter_providers, entries, import_file
-from ops.adoption.matching import Match, kept_roles, match
+from ops.adoption.matching import Match, enter_providers, entries, import_file, kept_roles, match
 from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.recovery.orphans import shown
@@ -117,7 +117,7 @@ def scripts(
     if vault_name is None:
         raise CommandError(f"{control_plane} names no vault; give its name with --vault")
     engine = Engine(stack, output=screen.output)
-    in_files = manifest.named_by_scripts(named, managed)
+    in_files = named_by_scripts(named, managed)
     with _prepared(engine, screen, cluster, in_files, hosted_cluster, infra_id) as (azure, written, known):
         existing = look_up(azure, written["subscriptionId"], vault_name, named, managed)
         configured = entry.values(written, cluster, known, named, existing)
@@ -149,7 +149,7 @@ def iam(
     screen = Screen(as_json)
     named = files.workload_identities(path)
     engine = Engine(stack, output=screen.output)
-    in_file, no_certificates = manifest.named_by_iam(named), files.ControlPlaneFile({}, {}, None)
+    in_file, no_certificates = named_by_iam(named), files.ControlPlaneFile({}, {}, None)
     with _prepared(engine, screen, cluster, in_file, hosted_cluster, infra_id) as (azure, written, known):
         existing = look_up(azure, written["subscriptionId"], None, no_certificates, named)
         configured = entry.values_of_workload_identities(written, cluster, known, existing)
@@ -181,7 +181,7 @@ def _prepared(
         )
     known: dict[Place, str] = {}
     if hosted_cluster is not None:
-        known |= manifest.read(hosted_cluster, cluster, in_files, written["subscriptionId"])
+        known |= read_manifest(hosted_cluster, cluster, in_files, written["subscriptionId"])
     known |= {("infraID",): infra_id} if infra_id else {}
     with deployer(engine) as azure:
         yield azure, written, known

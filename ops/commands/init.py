@@ -10,10 +10,19 @@ from typing import Annotated, Final
 import typer
 
 from ops.commands.options import Screen
-from ops.first_stack import left_to_do, stack_file
 from ops.first_stack.login import SIGN_IN, signed_in
-from ops.first_stack.questions import Question, answered
-from ops.first_stack.template import Answers, Side
+from ops.first_stack.template import (
+    Answers,
+    Question,
+    Side,
+    answered,
+    has_own_file,
+    left_to_do,
+    record_backend,
+    secrets_provider_in,
+    settings_in,
+    write_stack_file,
+)
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, is_local
 from ops.stack.errors import CommandError
@@ -63,7 +72,7 @@ def init(
     asks = not yes and sys.stdin.isatty()
     screen, engine = Screen(as_json=False), Engine(stack)
     file = engine.file
-    key = _key(stack, provider, stack_file.secrets_provider_in(file))
+    key = _key(stack, provider, secrets_provider_in(file))
     options = {
         "prefix": prefix,
         "location": location,
@@ -74,7 +83,7 @@ def init(
         "image": image,
     }
     is_written = False
-    if not stack_file.has_own(file) or any(options.values()):
+    if not has_own_file(file) or any(options.values()):
         login = signed_in(os.environ)
         unknown = [] if login else [f"the tenant and the subscription are unknown: {SIGN_IN}"]
         values = answered({**options, "backend": backend}, unknown, _ask if asks else None)
@@ -88,15 +97,15 @@ def init(
             side=Side(values.pop("side")),
             **values,
         )
-        is_written = stack_file.write(file, answers)
-    elif backend is not None and stack_file.record_backend(file, backend):
+        is_written = write_stack_file(file, answers)
+    elif backend is not None and record_backend(file, backend):
         screen.console.print(f"{file.name}: the backend is recorded")
-    settings = stack_file.settings_in(engine)
+    settings = settings_in(engine)
     screen.console.print(f"{file.name}: {'written' if is_written else 'left as it is'}")
     engine.create()
     screen.console.print(f"stack {stack}: registered in {engine.backend()}")
     _pin(engine, screen, pin, asks=asks)
-    for line in left_to_do.lines(settings, stack):
+    for line in left_to_do(settings, stack):
         screen.console.print(line)
 
 

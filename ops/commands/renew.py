@@ -11,7 +11,7 @@ from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption
 from ops.commands.status import show
 from ops.outputs.rows import rows
-from ops.renewal.renewable import renewable
+from ops.renewal.guard import renewable
 from ops.renewal.run import RenewalRun
 from ops.stack import brought_up
 from ops.stack.engine import Engine

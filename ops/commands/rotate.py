@@ -13,7 +13,7 @@ from identity.credentials.renewal_request import RenewalRequest
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption, TimeLimitOption, complete_identities
 from ops.commands.renew import prepare_renewal
 from ops.commands.status import show
-from ops.renewal.renewable import Renewable, renewable
+from ops.renewal.guard import Renewable, renewable
 from ops.renewal.rotation import chosen, free_at, pods, slots
 from ops.renewal.run import RenewalRun
 from ops.stack.engine import Engine

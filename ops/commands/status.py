@@ -15,12 +15,17 @@ from identity.outputs import StackOutputs
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.doctor.examination import examine
 from ops.doctor.report import findings
-from ops.outputs import cluster_tables
 from ops.outputs.metrics import render as render_metrics
 from ops.outputs.metrics import write as write_metrics
-from ops.outputs.rows import Row, rows
-from ops.outputs.tables import credentials, tokens, with_caption
-from ops.outputs.token_rows import read_probes, running_token_rows
+from ops.outputs.rows import Row, read_probes, rows, running_token_rows
+from ops.outputs.tables import (
+    conditions_table,
+    credentials,
+    managed_identities_table,
+    mounts_table,
+    tokens,
+    with_caption,
+)
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -146,7 +151,7 @@ def brought_up(engine: Engine) -> StackOutputs[str]:
 
 def _show_managed(managed: ManagedIdentities, screen: Screen) -> None:
     if managed.rows:
-        _show_table(cluster_tables.managed_identities(managed.rows, screen.console.width), screen)
+        _show_table(managed_identities_table(managed.rows, screen.console.width), screen)
     _show_unread(managed.unread, screen)
 
 
@@ -154,9 +159,9 @@ def _show_cluster(state: ClusterState, screen: Screen) -> None:
     """Print a table for each kind of report, and a line for each that could not be read."""
     width = screen.console.width
     if any(condition.is_shown for condition in state.conditions):
-        _show_table(cluster_tables.conditions(state.conditions, width), screen)
+        _show_table(conditions_table(state.conditions, width), screen)
     if state.mounts:
-        _show_table(cluster_tables.mounts(state.mounts, width), screen)
+        _show_table(mounts_table(state.mounts, width), screen)
     _show_unread(state.unread, screen)
 
 

@@ -14,7 +14,7 @@ from identity.catalogue import FEDERATED_AUDIENCE
 from identity.outputs import StackOutputs
 from identity.settings import HostedClusterSettings, Settings
 from identity.settings.proof_target import proof_target
-from ops.outputs.token_rows import TokenProbe, token_probes
+from ops.outputs.rows import TokenProbe, token_probes
 
 # The local kubelet's driver, whose volume has a token that it signs (`cloud/localcloud/kubelet/tokens.py`).
 DRIVER: Final = "hosted-cluster-tokens.localcloud"

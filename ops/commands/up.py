@@ -27,9 +27,8 @@ from ops.commands.options import (
 )
 from ops.commands.token_probes import deployments
 from ops.guards.infra_ids import refuse_duplicates
-from ops.outputs.rows import Row, has_probes, rows
+from ops.outputs.rows import Row, TokenProbe, TokenRow, has_probes, rows, token_probes, token_rows
 from ops.outputs.tables import sign_ins, tokens, with_caption
-from ops.outputs.token_rows import TokenProbe, TokenRow, token_probes, token_rows
 from ops.stack import local_cloud, plugins
 from ops.stack.engine import Engine
 from ops.stack.environment import LOCAL_STACK, policy_pack

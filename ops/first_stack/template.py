@@ -1,4 +1,4 @@
-"""The file of a new stack on Azure, which creates as much as possible.
+"""The questions for a new stack on Azure, and its file, which creates as much as possible.
 
 The engine also writes to the file (its encryption key, `pulumi config set`). It removes blank lines, moves a comment
 at the end of a block into the next one, and writes a top-level boolean as a string. So every comment is above its key,
@@ -7,15 +7,27 @@ there are no blank lines, and top-level booleans are quoted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from pathlib import Path
+from typing import Annotated, Any, Final, get_args
 
+from identity import yaml_text
 from identity.clouds import DEFAULT_CLOUD
 from identity.naming import parse_arm_id
+from identity.settings import ConfigurationError, Settings
+from identity.settings.problems import for_stack
 from identity.settings.rules.placeholders import SAMPLE_PREFIX
-from identity.settings.schema.schema_node import ZERO_UUID
+from identity.settings.schema import arm_ids, types
+from identity.settings.schema.schema_node import ZERO_UUID, ValueSpec, matching
+from identity.settings.stack_file import written
+from ops.outputs.azure_rights import Purpose, rights
+from ops.stack.engine import Engine
+from ops.stack.errors import CommandError
+from ops.stack.settings import settings_of, validated
+from ops.stack.stack_document import BACKEND_KEY, document_in, replace_file, with_backend
 
 # Azure's limit for the names of vaults and of storage accounts.
 _LONGEST_UNIQUE_NAME: Final = 24
@@ -144,3 +156,221 @@ def _lines(answers: Answers) -> Iterator[str]:
     yield "      dns:"
     yield f"        baseDomain: {zone.name}"
     yield f"        publicZoneID: {answers.dns_zone}"
+
+
+# Short enough for the names of a vault and a storage account (`Answers.too_long`).
+_PREFIX: Final = ValueSpec(
+    rule="prefix",
+    accepted="2-10 lower-case letters and digits, the first a letter; the names in Azure begin with it",
+    blank="<prefix>",
+    check=matching(r"[a-z][a-z0-9]{1,9}"),
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One value: its option, the question, the accepted values, and the default."""
+
+    option: str
+    asks: str
+    accepted: str
+    check: Callable[[str], Any]
+    default: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Its key in the values."""
+        return self.option.removeprefix("--").replace("-", "_")
+
+    def problem(self, value: str) -> str | None:
+        """The problem with a value; None without one."""
+        try:
+            self.check(value)
+        except ValueError as error:
+            reason = f" ({error})" if str(error) else ""
+            return f'{self.option}: found "{value}"{reason}; accepted: {self.accepted}'
+        return None
+
+
+def _of(option: str, asks: str, annotated: Any, default: str | None = None) -> Question:
+    spec = _spec(annotated)
+    return Question(option, asks, spec.accepted, spec.check, default)
+
+
+def _spec(annotated: Any) -> ValueSpec:
+    """The rule of a type of the configuration."""
+    return next(part for part in get_args(annotated) if isinstance(part, ValueSpec))
+
+
+def _management_cluster(text: str) -> None:
+    group, slash, name = text.partition("/")
+    if not slash:
+        raise ValueError
+    _spec(types.ResourceGroup).check(group)
+    _spec(types.ManagedClusterName).check(name)
+
+
+_IMAGE: Final = _of(
+    "--image", "The probe's image (`make probe-image REGISTRY=<registry>` pushes it and prints its name)", types.Image
+)
+_ALWAYS: Final = (
+    _of("--prefix", "A short prefix for the names in Azure", Annotated[str, _PREFIX]),
+    _of("--location", "Azure's region", types.Location),
+    Question(
+        "--side",
+        "Who creates pods and SecretProviderClasses on the management cluster",
+        "hypershift, its operators; or stack, this stack",
+        matching("|".join(Side)),
+        Side.HYPERSHIFT.value,
+    ),
+    _of("--cluster", "The name of the hosted cluster", types.ClusterName, "hc1"),
+    Question(
+        "--management-cluster",
+        "The AKS cluster on which control planes run (`az aks list --output table` lists them)",
+        "<resource group>/<name> of an AKS cluster that exists",
+        _management_cluster,
+    ),
+    _of("--dns-zone", "The public DNS zone (`az network dns zone list --query '[].id'` lists them)", arm_ids.DnsZoneId),
+    Question(
+        "--backend",
+        "Where Pulumi stores the state (azblob://<container>?storage_account=<name>, or file://<folder> for a first "
+        "try)",
+        "the address of a backend: azblob://<container>?storage_account=<name>, s3://..., gs://..., https://... or "
+        "file://<folder>",
+        matching(r"(file|azblob|s3|gs|https)://\S+"),
+    ),
+)
+
+
+def answered(
+    given: Mapping[str, str | None], missing: Sequence[str], ask: Callable[[Question], str] | None
+) -> dict[str, str]:
+    """The value of every question by its key.
+
+    Args:
+        given: the values of the options.
+        missing: the problems of values without a question, for the report.
+        ask: asks at the terminal until the answer is valid; None without a terminal.
+
+    Raises CommandError with everything that is missing or refused.
+    """
+    values = {key: value for key, value in given.items() if value is not None}
+    asked = [question for question in _asked(values) if question.key in values]
+    wrong = [problem for question in asked if (problem := question.problem(values[question.key]))]
+    lacking = [question for question in _asked(values) if question.key not in values]
+    if ask is None:
+        values |= {question.key: question.default for question in lacking if question.default is not None}
+        lacking = [question for question in _asked(values) if question.key not in values]
+        wrong += [f"{question.option} is missing: {question.accepted}" for question in lacking]
+    wrong += missing
+    if wrong:
+        raise CommandError("\n  ".join(["nothing was written:", *wrong]))
+    while ask is not None and (lacking := [question for question in _asked(values) if question.key not in values]):
+        values[lacking[0].key] = ask(lacking[0])
+    return values
+
+
+def _asked(values: Mapping[str, str]) -> tuple[Question, ...]:
+    """The questions that these values need: only a stack that creates pods has a probe."""
+    return (*_ALWAYS, _IMAGE) if values.get("side") == Side.STACK else _ALWAYS
+
+
+_READABLE: Final = 0o644
+
+
+def has_own_file(file: Path) -> bool:
+    """Whether the file is the user's: it exists, and is not this project's sample."""
+    return file.exists() and file.read_bytes() != stack_text(SAMPLE).encode()
+
+
+def secrets_provider_in(file: Path) -> str | None:
+    """The secrets provider in the user's file; None without one."""
+    if not has_own_file(file):
+        return None
+    provider = document_in(file).get("secretsprovider")
+    return provider if isinstance(provider, str) else None
+
+
+def write_stack_file(file: Path, answers: Answers) -> bool:
+    """Write the file of these answers; returns whether that changed it.
+
+    The engine's additions (`encryptionsalt`, `encryptedkey`) stay. Raises CommandError for a user's file with another
+    configuration, and for answers that contradict each other.
+    """
+    if (name := answers.too_long) is not None:
+        raise CommandError(
+            f'--prefix: "{answers.prefix}" results in the name {name} of {len(name)} characters; accepted: names of '
+            "at most 24. Use a shorter --prefix, --cluster or stack name; nothing was written"
+        )
+    text = stack_text(answers)
+    try:
+        validated(written(text), None)
+    except ConfigurationError as error:
+        raise CommandError(
+            f"these options contradict each other; nothing was written. {for_stack(str(error), answers.stack)}"
+        ) from None
+    if not has_own_file(file):
+        replace_file(file, text, mode=_READABLE)
+        return True
+    if document_in(file).get("config") != yaml_text.load(text)["config"]:
+        raise CommandError(
+            f"{file.name} exists and differs from these options; it was not changed. Without them `idstack init "
+            f"{answers.stack}` continues with the file. To start again, move it away: `mv {file.name} {file.name}.old`"
+        )
+    return False
+
+
+def record_backend(file: Path, backend: str) -> bool:
+    """Record the backend in a file without one; returns whether that changed it.
+
+    Raises CommandError for a file with another backend, or without the block for it.
+    """
+    known = (document_in(file).get("config") or {}).get(BACKEND_KEY)
+    if known == backend:
+        return False
+    if known is not None:
+        raise CommandError(
+            f"{file.name} has {BACKEND_KEY}: {known}, and the backend given is {backend}; nothing was "
+            "written. Leave out --backend and PULUMI_BACKEND_URL, or correct the file"
+        )
+    try:
+        text = with_backend(file.read_text(encoding="utf-8"), backend)
+    except ValueError as error:
+        raise CommandError(f"{file.name}: {error}; nothing was written") from None
+    replace_file(file, text, mode=_READABLE)
+    return True
+
+
+def settings_in(engine: Engine) -> Settings:
+    """The settings in the stack's file, without an engine and a login; raises CommandError with the report."""
+    try:
+        return settings_of(engine)
+    except CommandError as error:
+        raise CommandError(
+            f"{error}\n\nCorrect {engine.file.name}; then `idstack init {engine.stack}` continues"
+        ) from None
+
+
+def left_to_do(settings: Settings, stack: str) -> Iterator[str]:
+    """The lines to print; the commands are complete except an object id."""
+    yield "These resources must exist in Azure:"
+    group = ["az", "group", "create", "--name", settings.resource_group, "--location", settings.location]
+    yield f"  {shlex.join(group)}"
+    cluster = settings.management_cluster
+    if cluster is not None and cluster.create is None:
+        add_on = ["az", "aks", "enable-addons", "--addons", "azure-keyvault-secrets-provider"]
+        yield f"  {shlex.join([*add_on, '--resource-group', cluster.resource_group, '--name', cluster.name])}"
+    zones = (described.dns.public_zone_id for described in settings.hosted_clusters if described.dns is not None)
+    for zone in dict.fromkeys(zones):
+        if zone is not None:
+            id = parse_arm_id(zone)
+            create = ["az", "network", "dns", "zone", "create", "--resource-group", id.resource_group]
+            yield f"  {shlex.join([*create, '--name', id.name])}"
+    needed = rights(settings, Purpose.DEPLOYER)
+    yield "An administrator grants the deployer, who runs `idstack up`:"
+    yield from (f"  {note}" for note in needed.notes)
+    yield from (f"  {grant.role.name} at {grant.scope}" for grant in needed.grants)
+    yield "as commands, with the object id of a service principal or a group:"
+    yield f"  .venv/bin/idstack rbac <object id> --azure --principal-type ServicePrincipal --stack {stack}"
+    yield "Next:"
+    yield f"  .venv/bin/idstack preview --stack {stack}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -12,11 +13,9 @@ from identity.clouds import LOCAL_CLOUD
 from identity.secrets_store import duration
 from identity.settings import ConfigurationError, Settings
 from identity.settings.rules.stack import validate_settings
-from identity.settings.schema.problems import NAMESPACE, Place, Problem, ReportedPlace, path_of
-from ops.fleet.layers import Layered
+from identity.settings.schema.problems import NAMESPACE, Place, Problem, ReportedPlace, enumerate_words, path_of
 from ops.fleet.model import LONGEST_STACK_NAME, EnvironmentSettings, FleetSettings
-from ops.fleet.problems import FleetFileError, FleetReport
-from ops.fleet.reading import read
+from ops.fleet.reading import FleetFileError, FleetReport, read
 from ops.fleet.stacks import FleetEnvironment, FleetStack, Wave, cluster_stack_name, shared_stack_name
 from ops.stack import local_cloud
 from ops.stack.environment import is_local
@@ -334,3 +333,72 @@ class _Environment:
             is_first = number == 1 and not canaries
             stacks = tuple(others[start : start + size])
             yield Wave(name=f"wave {number}", stacks=stacks, pause=timedelta() if is_first else pause)
+
+
+# `${x}` is a shell's, not ours.
+_NAME: Final = re.compile(r"(?<!\$)\{([a-zA-Z][a-zA-Z0-9]*)\}")
+
+
+@dataclass
+class Layered:
+    """One mapping built of layers; `sources` has the fleet file's place of each value and mapping in it."""
+
+    names: Mapping[str, str]
+    report: FleetReport
+    values: dict[str, Any] = field(default_factory=dict)
+    sources: dict[Place, Place] = field(default_factory=dict)
+
+    def lay(self, layer: Mapping[str, Any], source: Place, at: Place = ()) -> None:
+        """Lay a mapping over what is at `at`; `source` is its place in the fleet file."""
+        holder: Any = self.values
+        for step in at:
+            holder = holder[step]
+        self.sources.setdefault(at, source)
+        self._merge(holder, layer, at, source)
+
+    def source_of(self, place: Place) -> Place:
+        """Where the fleet file spells the value at `place`, or would spell it if it is missing."""
+        for end in range(len(place), -1, -1):
+            if (source := self.sources.get(place[:end])) is not None:
+                return *source, *place[end:]
+        return place
+
+    def _merge(self, below: dict[str, Any], above: Mapping[str, Any], at: Place, source: Place) -> None:
+        for key, value in above.items():
+            place, spelled = (*at, key), (*source, key)
+            if isinstance(value, Mapping) and isinstance(below.get(key), dict):
+                self._merge(below[key], value, place, spelled)
+                continue
+            self._forget(place)
+            if value is None:
+                below.pop(key, None)
+                continue
+            below[key] = self._filled(value, place, spelled)
+
+    def _filled(self, value: Any, place: Place, source: Place) -> Any:
+        """A copy of a value with its names filled in, its source noted."""
+        self.sources[place] = source
+        if isinstance(value, Mapping):
+            return {
+                key: self._filled(item, (*place, key), (*source, key))
+                for key, item in value.items()
+                if item is not None
+            }
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return [self._filled(item, (*place, i), (*source, i)) for i, item in enumerate(value)]
+        return _NAME.sub(lambda name: self._name(name, value, source), value) if isinstance(value, str) else value
+
+    def _name(self, match: re.Match[str], text: str, source: Place) -> str:
+        name = match[1]
+        if name in self.names:
+            return self.names[name]
+        known = enumerate_words((f"{{{known}}}" for known in self.names), last="or")
+        if all(problem.place != source for problem in self.report.problems):
+            self.report.refuse(
+                source, text, rule="unknown-name", accepted=f"of names in braces here {known}", fix="correct the name"
+            )
+        return match[0]
+
+    def _forget(self, place: Place) -> None:
+        for outdated in [source for source in self.sources if source[: len(place)] == place]:
+            del self.sources[outdated]

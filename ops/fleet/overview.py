@@ -16,8 +16,7 @@ from typing import Any, Final
 from identity.credentials import rfc3339
 from ops.fleet.logs import FailedRun, StackLog
 from ops.fleet.stacks import FleetEnvironment, FleetStack
-from ops.outputs.rows import rendered, rows
-from ops.outputs.token_rows import read_probes, running_token_rows
+from ops.outputs.rows import read_probes, rendered, rows, running_token_rows
 from ops.stack import local_cloud
 from ops.stack.engine import Engine
 from ops.stack.environment import local_paths

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from identity.settings.schema.problems import NAMESPACE as PROJECT
 from identity.yaml_text import dump
-from ops.fleet.operator_objects import base_objects, drift_objects, identity_objects, stack_objects
-from ops.fleet.stacks import FleetEnvironment
+from ops.fleet.model import OperatorSettings
+from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, writing
 
@@ -99,3 +100,210 @@ def _read(path: Path) -> str | None:
         return path.read_text(encoding="utf-8")
     except (FileNotFoundError, UnicodeDecodeError):
         return None
+
+
+# Of the fleet's objects; of the operator, where its own manifests put it.
+NAMESPACE: Final = "idstack-fleet"
+OPERATOR_NAMESPACE: Final = "pulumi-kubernetes-operator"
+_DAY: Final = 24 * 60 * 60  # seconds
+_WEEK: Final = 7 * _DAY
+# Where the webhook of Azure Workload Identity mounts the pod's token, and the label by which it knows the pod.
+_TOKEN: Final = "/var/run/secrets/azure/tokens/azure-identity-token"
+_USES_IDENTITY: Final = "azure.workload.identity/use"
+# Of the workspace's image (ops/fleet/workspace/Containerfile).
+_PREPARE: Final = ("/opt/idstack/ops/fleet/workspace/prepare",)
+# The agent's memory limit is the request (`AGENT_MEMLIMIT`); the engine, the program and its plugins need the limit
+# for the minutes of a run (docs/explanation/benchmarks.md), and no request, because the pod goes when the run has
+# succeeded.
+_RESOURCES: Final[Mapping[str, Any]] = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "2Gi"}}
+_CLOSED: Final[Mapping[str, Any]] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
+
+
+def account_name(environment: str) -> str:
+    """Name of the ServiceAccount of an environment's workspaces."""
+    return f"{PROJECT}-{environment}"
+
+
+def stack_objects(environment: FleetEnvironment, operator: OperatorSettings) -> Iterator[dict[str, Any]]:
+    """The Stack of each stack, in the order in which they are brought up."""
+    previous: tuple[FleetStack, ...] = ()
+    for wave in environment.waves:
+        # The previous wave waits for every earlier one; the shared stack is named for the reader.
+        shared = [environment.shared] if environment.shared and previous else []
+        required = list(dict.fromkeys(stack.name for stack in (*shared, *previous)))
+        for stack in wave.stacks:
+            yield _stack_object(stack, stack.name, environment, operator, _brought_up(stack, required))
+        previous = wave.stacks
+
+
+def drift_objects(environment: FleetEnvironment, operator: OperatorSettings) -> Iterator[dict[str, Any]]:
+    """For each stack a second Stack that only previews: it fails if Azure is not as the state says.
+
+    Renewals are held, so that a certificate that falls due is no drift.
+    """
+    for stack in environment.stacks:
+        yield _stack_object(stack, f"{stack.name}-drift", environment, operator, _previewed(stack))
+
+
+def _brought_up(stack: FleetStack, required: list[str]) -> dict[str, Any]:
+    return {
+        "config": stack.configuration,
+        **({"prerequisites": [{"name": name} for name in required]} if required else {}),
+        # Each day `up` renews what is due. It changes nothing else: program and configuration are in this object.
+        "continueResyncOnCommitMatch": True,
+        "resyncFrequencySeconds": _DAY,
+        "refresh": False,
+    }
+
+
+def _previewed(stack: FleetStack) -> dict[str, Any]:
+    credentials = {**stack.config.get("credentials", {}), "renewal": "hold"}
+    return {
+        "config": {**stack.configuration, f"{PROJECT}:credentials": credentials},
+        "prerequisites": [{"name": stack.name}],
+        "continueResyncOnCommitMatch": True,
+        "resyncFrequencySeconds": _WEEK,
+        "refresh": True,
+        "preview": True,
+        "useLocalStackOnly": True,
+        "updateTemplate": {"spec": {"expectNoChanges": True}},
+    }
+
+
+def _stack_object(
+    stack: FleetStack, name: str, environment: FleetEnvironment, operator: OperatorSettings, run: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "apiVersion": "pulumi.com/v1",
+        "kind": "Stack",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"environment": environment.name}},
+        "spec": {
+            "stack": stack.name,
+            "backend": environment.backend,
+            "secretsProvider": stack.secrets_provider,
+            "serviceAccountName": account_name(environment.name),
+            "envRefs": {
+                variable: {"type": "Literal", "literal": {"value": value}}
+                for variable, value in _variables(stack, operator).items()
+            },
+            **run,
+            # A cluster that leaves the file keeps its resources: `idstack down` takes them away.
+            "destroyOnFinalize": False,
+            "workspaceReclaimPolicy": "Delete",
+            "workspaceTemplate": {"spec": _workspace(operator)},
+        },
+    }
+
+
+def _variables(stack: FleetStack, operator: OperatorSettings) -> dict[str, str]:
+    """Variables that let plugins and program (ARM_*), state and secrets provider (AZURE_*) sign in as the pod."""
+    return {
+        "ARM_USE_OIDC": "true",
+        "ARM_OIDC_TOKEN_FILE_PATH": _TOKEN,
+        "ARM_CLIENT_ID": operator.client_id,
+        "ARM_TENANT_ID": stack.settings.tenant_id,
+        "ARM_SUBSCRIPTION_ID": stack.settings.subscription_id,
+        "AZURE_TOKEN_CREDENTIALS": "WorkloadIdentityCredential",
+    }
+
+
+def _workspace(operator: OperatorSettings) -> dict[str, Any]:
+    share = {"name": "share", "mountPath": "/share"}
+    prepare = {
+        "name": "program",
+        "image": operator.image,
+        "command": list(_PREPARE),
+        "resources": dict(_RESOURCES),
+        "securityContext": dict(_CLOSED),
+        "volumeMounts": [share],
+    }
+    pulumi = {
+        "name": "pulumi",
+        "securityContext": dict(_CLOSED),
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - of the pod
+    }
+    return {
+        "image": operator.image,
+        "securityProfile": "restricted",
+        "resources": dict(_RESOURCES),
+        "podTemplate": {
+            "metadata": {"labels": {_USES_IDENTITY: "true"}},
+            "spec": {"initContainers": [prepare], "containers": [pulumi], "volumes": [{"name": "tmp", "emptyDir": {}}]},
+        },
+    }
+
+
+def identity_objects(environment: FleetEnvironment, operator: OperatorSettings) -> Iterator[dict[str, Any]]:
+    """The identity of the environment's workspaces: a ServiceAccount that Azure trusts, with one right in Kubernetes.
+
+    The agent asks the API server who calls it and whether that caller may (`agent/pkg/server/auth.go`).
+    """
+    name = account_name(environment.name)
+    yield {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "annotations": {
+                "azure.workload.identity/client-id": operator.client_id,
+                "azure.workload.identity/tenant-id": environment.stacks[0].settings.tenant_id,
+            },
+        },
+    }
+    yield {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": f"{NAMESPACE}:{name}:system:auth-delegator"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:auth-delegator"},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
+    }
+
+
+def base_objects() -> Iterator[dict[str, Any]]:
+    """The objects that all environments share: the namespace and its network policies."""
+    yield {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
+    }
+    yield _policy("default-deny", {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
+    yield _policy(
+        "workspaces",
+        {
+            "podSelector": {"matchLabels": {"auto.pulumi.com/component": "workspace"}},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [
+                {
+                    "from": [
+                        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": OPERATOR_NAMESPACE}}}
+                    ],
+                    "ports": [{"protocol": "TCP", "port": 50051}],
+                }
+            ],
+            "egress": [
+                {
+                    "to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}],
+                    "ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}],
+                },
+                # Azure and the API servers. The nodes' instance metadata gives out the tokens of their identities.
+                {
+                    "to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32", "168.63.129.16/32"]}}],
+                    "ports": [{"protocol": "TCP", "port": 443}],
+                },
+            ],
+        },
+    )
+
+
+def _policy(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": dict(spec),
+    }

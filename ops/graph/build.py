@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
+from identity.catalogue import DATA_PLANE, OPTIONAL, WORKLOAD
+from identity.catalogue_rows import DataPlaneIdentity, FederatedSubject, OptionalManagedIdentity
 from identity.outputs import HostedClusterOutput, StackOutputs
 from ops.doctor.examination import Examination
-from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly, with_findings
-from ops.graph.credentials import add_control_plane_identity
-from ops.graph.grants import grants
-from ops.graph.managed import add_compared_identity, add_data_plane_identity
+from ops.graph.credentials import KEY_VAULT_USER, VAULT, Assembly, add_control_plane_identity, grants, with_findings
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, facts, joined, node_id, worst
-from ops.outputs.rows import Row
-from ops.outputs.token_rows import TokenRow
+from ops.outputs.rows import Row, TokenRow
 from ops.stack.state import StateResource
 from ops.world import ownership
 from ops.world.cluster_state import ClusterState, by_identity
-from ops.world.compared_identities import ManagedIdentities
+from ops.world.compared_identities import ManagedIdentities, ManagedIdentityRow, State
+from ops.world.probes import ProbeResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,3 +127,99 @@ def _conditions(state: ClusterState, cluster: str) -> dict[str, Health]:
         for condition in state.conditions
         if condition.cluster == cluster and not condition.is_expected
     }
+
+
+_DATA_PLANE: Final = {row.field: row for row in DATA_PLANE}
+_COMPARED: Final[Mapping[str, OptionalManagedIdentity | DataPlaneIdentity]] = {
+    **{row.field: row for row in OPTIONAL},
+    **{row.field: row for row in WORKLOAD},
+}
+_HEALTH: Final[Mapping[State, Health]] = {
+    "exists": Health.OK,
+    "missing": Health.ERROR,
+    "replaced": Health.ERROR,
+    "not known": Health.UNKNOWN,
+}
+
+
+def add_data_plane_identity(assembly: Assembly, cluster: str, field: str, client_id: str) -> str:
+    """Add an identity of the guest cluster, which has no health. Returns its id."""
+    row = _DATA_PLANE[field]
+    identity = GraphNode.part(
+        NodeKind.IDENTITY,
+        cluster,
+        field,
+        field,
+        detail=row.description,
+        facts=facts(kind="managed identity of the guest cluster", client_ID=client_id),
+    )
+    assembly.add(identity)
+    accounts = [_service_account(assembly, identity, subject, None) for subject in row.subjects]
+    assembly.roles(identity, accounts)
+    return identity.id
+
+
+def add_compared_identity(assembly: Assembly, compared: ManagedIdentityRow, probes: Mapping[str, ProbeResult]) -> str:
+    """Add a managed identity as `status` shows it, with its service accounts' `probes` by subject. Returns its id."""
+    row = _COMPARED[compared.identity]
+    states = {credential.subject: credential.state for credential in compared.federated}
+    wrong = [
+        f"the federated credential {credential.name} is {credential.state}"
+        for credential in compared.federated
+        if _is_wrong(credential.state)
+    ]
+    if _is_wrong(compared.state):
+        wrong.insert(0, f"the managed identity is {compared.state} in Azure")
+    refused = {subject: _refusal(probe) for subject, probe in probes.items() if not probe.is_ready}
+    wrong += refused.values()
+    identity = GraphNode.part(
+        NodeKind.IDENTITY,
+        compared.cluster,
+        compared.identity,
+        compared.identity,
+        detail=row.description,
+        health=Health.ERROR if refused else worst(_HEALTH[state] for state in (compared.state, *states.values())),
+        reason="; ".join(wrong),
+        facts=facts(kind="managed identity", client_ID=compared.client_id, resource_ID=compared.resource_id),
+    )
+    assembly.add(identity)
+    accounts = [
+        _service_account(assembly, identity, subject, states[subject.subject], refused.get(subject.subject, ""))
+        for subject in row.subjects
+    ]
+    assembly.roles(identity, accounts)
+    return identity.id
+
+
+def _refusal(probe: ProbeResult) -> str:
+    """Why a probe is not ready."""
+    if probe.report is None:
+        return probe.problem or "no report"
+    return probe.report["signIn"]["error"] or probe.report["proof"]["error"] or "no sign-in yet"
+
+
+def _service_account(
+    assembly: Assembly, identity: GraphNode, subject: FederatedSubject, state: State | None, refusal: str = ""
+) -> str:
+    """Add a service account; its health is that of the federated credential and its probe, None if neither is read."""
+    assert identity.cluster is not None
+    assert identity.identity is not None
+    namespace, _, name = subject.subject.removeprefix("system:serviceaccount:").partition(":")
+    account = assembly.add(
+        GraphNode.part(
+            NodeKind.SERVICE_ACCOUNT,
+            identity.cluster,
+            identity.identity,
+            name,
+            detail=namespace,
+            health=Health.ERROR if refusal else state and _HEALTH[state],
+            reason=f"the federated credential is {state} in Azure" if state and _is_wrong(state) else refusal,
+            facts=facts(subject=subject.subject),
+        )
+    )
+    assembly.connect(identity.id, Relation.TRUSTS, account)
+    return account
+
+
+def _is_wrong(state: State) -> bool:
+    return _HEALTH[state] is Health.ERROR

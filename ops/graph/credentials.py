@@ -1,18 +1,23 @@
-"""The chain of a control-plane identity: secret in the vault, SecretProviderClass, pods that mount it."""
+"""The chain of a control-plane identity: its secret, the SecretProviderClass, the pods that mount it, and its roles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
+from identity import resource_types, roles
 from identity.catalogue import CONTROL_PLANE
 from identity.catalogue_rows import ControlPlaneIdentity
-from ops.graph.assembly import KEY_VAULT_USER, VAULT, Assembly, with_findings
-from ops.graph.model import Facts, GraphNode, Health, NodeKind, Relation, facts, joined, worst
+from ops.doctor.diagnosis import CheckResult
+from ops.doctor.examination import Examination
+from ops.graph.model import Facts, GraphEdge, GraphNode, Health, NodeKind, Relation, facts, joined, node_id, worst
 from ops.outputs.rows import Row, rendered
+from ops.stack.state import StateResource
 from ops.world import ownership
 from ops.world.cluster_state import MountedVersion
+from ops.world.ownership import Ownership, ResourceOwner
 from ops.world.probes import ProbeResult
 
 _ROWS: Final = {row.field: row for row in CONTROL_PLANE}
@@ -172,3 +177,134 @@ def _probe_facts(probe: ProbeResult | None) -> Facts:
         call = f"{proof['status']} {proof['action']}" if proof["status"] else None
         known += facts(credential_file=probe.report["credentialFile"], proof_call=call)
     return known
+
+
+_NAMES: Final = {
+    **{role.guid: role.name for role in vars(roles).values() if isinstance(role, roles.Role)},
+    roles.MANAGED_HSM_CRYPTO_USER: "Managed HSM Crypto User",
+}
+_ASSIGNMENTS: Final = (resource_types.ROLE_ASSIGNMENT, resource_types.HSM_ROLE_ASSIGNMENT)
+# By the last segment of the type in an ARM id, which Azure writes in more than one case.
+_SCOPE_KINDS: Final = {
+    "subscriptions": "subscription",
+    "resourcegroups": "resource group",
+    "vaults": "key vault",
+    "storageaccounts": "storage account",
+    "registries": "container registry",
+    "userassignedidentities": "managed identity",
+}
+
+
+@dataclass(frozen=True)
+class RoleAtScope:
+    """A role at a scope: an ARM id, or the address of a managed HSM with a path in it."""
+
+    role: str  # Azure's display name; the GUID of an unknown role
+    guid: str
+    scope: str
+
+
+def grants(resources: Collection[StateResource]) -> dict[ResourceOwner, list[RoleAtScope]]:
+    """The grants by holder, each in the state's order."""
+    ownership = Ownership.of(resources)
+    by_holder: dict[ResourceOwner, list[RoleAtScope]] = {}
+    for resource in resources:
+        if resource["type"] in _ASSIGNMENTS and not resource.get("delete"):
+            by_holder.setdefault(ownership.holder(resource["urn"]), []).append(_grant(resource))
+    return by_holder
+
+
+def scope_name(scope: str) -> tuple[str, str]:
+    """Name and kind of a scope, such as `("hc1-managed", "resource group")`."""
+    if not scope.startswith("/"):
+        return scope, "managed HSM"
+    kind, _, name = scope.rpartition("/")
+    segment = kind.rpartition("/")[2].lower()
+    return name, _SCOPE_KINDS.get(segment, segment)
+
+
+def _grant(resource: StateResource) -> RoleAtScope:
+    written = resource.get("inputs", {})
+    if resource["type"] == resource_types.HSM_ROLE_ASSIGNMENT:
+        guid, scope = str(written["roleDefinition"]), f"{written['hsm']}{written['scope']}"
+    else:
+        guid, scope = str(written["roleDefinitionId"]).rpartition("/")[2], str(written["scope"])
+    return RoleAtScope(_NAMES.get(guid, guid), guid, scope)
+
+
+# Ids of what belongs to the whole stack.
+VAULT: Final = node_id(NodeKind.VAULT)
+KEY_VAULT_USER: Final = node_id(NodeKind.KEY_VAULT_USER)
+
+
+@dataclass
+class Assembly:
+    """Nodes by id, and edges, each once and in order of insertion; `grants` are by holder."""
+
+    grants: Mapping[ResourceOwner, Sequence[RoleAtScope]]
+    examination: Examination
+    nodes: dict[str, GraphNode] = field(default_factory=dict)
+    edges: dict[GraphEdge, None] = field(default_factory=dict)
+
+    def add(self, node: GraphNode) -> str:
+        """Add a node that is not there yet; returns its id."""
+        return self.nodes.setdefault(node.id, node).id
+
+    def connect(self, source: str, relation: Relation, target: str) -> None:
+        """Add an edge between two nodes by their ids."""
+        self.edges[GraphEdge(source, relation, target)] = None
+
+    def reader_role(self, grant: RoleAtScope) -> str:
+        """Add a role of the key-vault-user, which may hold it at many scopes; returns its id."""
+        node = GraphNode(
+            id=node_id(NodeKind.ROLE, ownership.KEY_VAULT_USER.identity, grant.guid),
+            kind=NodeKind.ROLE,
+            name=grant.role,
+            facts=facts(role_definition=grant.guid),
+        )
+        self.connect(KEY_VAULT_USER, Relation.HOLDS, self.add(node))
+        return node.id
+
+    def roles(
+        self, identity: GraphNode, actors: Sequence[str], *, health: Health | None = None, reason: str = ""
+    ) -> None:
+        """Add the roles of an identity with their scopes; `actors` are the ids of the pods that use them."""
+        assert identity.cluster is not None
+        assert identity.identity is not None
+        for grant in self.grants.get(ResourceOwner(identity.cluster, identity.identity), ()):
+            role = self.add(
+                GraphNode.part(
+                    NodeKind.ROLE,
+                    identity.cluster,
+                    identity.identity,
+                    grant.role,
+                    health=health,
+                    reason=reason,
+                    facts=facts(role_definition=grant.guid),
+                )
+            )
+            self.connect(identity.id, Relation.HOLDS, role)
+            for actor in actors:
+                self.connect(actor, Relation.ACTS_WITH, role)
+            name, kind = scope_name(grant.scope)
+            scope = GraphNode(
+                id=node_id(NodeKind.SCOPE, grant.scope.lower()),
+                kind=NodeKind.SCOPE,
+                name=name,
+                detail=kind,
+                facts=facts(resource_ID=grant.scope),
+            )
+            self.connect(role, Relation.AT, self.add(scope))
+
+
+def with_findings(node: GraphNode, findings: Iterable[CheckResult]) -> GraphNode:
+    """The node with the doctor's evidence as its reason and the fixes among its facts; the same without findings."""
+    findings = tuple(findings)
+    if not findings:
+        return node
+    return replace(
+        node,
+        health=Health.ERROR,
+        reason=joined([*(finding.evidence for finding in findings), node.reason]),
+        facts=(*facts(fix=joined(finding.fix for finding in findings)), *node.facts),
+    )

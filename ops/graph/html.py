@@ -17,9 +17,20 @@ from typing import Final
 from identity.credentials import rfc3339
 from ops.graph import svg, timeline
 from ops.graph.layout import draw
-from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, count
-from ops.graph.shapes import escaped, icon
-from ops.graph.words import HEALTHS, KINDS, first_expiry, no_cluster, sentence
+from ops.graph.model import (
+    HEALTHS,
+    KINDS,
+    GraphNode,
+    Health,
+    IdentityGraph,
+    NodeKind,
+    count,
+    escaped,
+    first_expiry,
+    icon,
+    no_cluster,
+    sentence,
+)
 
 _PAGE: Final = Path(__file__).parent / "page"
 

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, count
+from ops.graph.model import HEALTHS, KINDS, GraphNode, Health, IdentityGraph, NodeKind, Relation, count, first_expiry
 from ops.graph.svg import WHOLE
-from ops.graph.words import HEALTHS, KINDS, first_expiry
 
 # Brackets around a label, which are the shape of a node.
 _SHAPES: Final = {

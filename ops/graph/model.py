@@ -1,4 +1,4 @@
-"""The graph of a stack: nodes with their health, edges, and the JSON form.
+"""The graph of a stack: nodes with their health, edges, their marks and words, and the JSON form.
 
 Vault, key-vault-user and scopes belong to no single hosted cluster: several clusters may share them. The graph contains
 no value of a secret.
@@ -6,12 +6,14 @@ no value of a secret.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, Final, TypeAlias, TypedDict, Unpack
 from urllib.parse import quote
+from xml.sax.saxutils import escape
 
 from identity.credentials import rfc3339
 
@@ -214,3 +216,83 @@ class IdentityGraph:
 def count(health: Health, among: Sequence[GraphNode]) -> int:
     """The number of nodes with this health."""
     return sum(node.health is health for node in among)
+
+
+# Each health has a mark of its own form, in a circle of radius 8 around the origin.
+_MARKS: Final = {
+    Health.OK: "M-3.6 .2 -1.1 2.8 3.6 -2.6",
+    Health.WARNING: "M0 -4.2V1M0 3.6V3.7",
+    Health.ERROR: "M-2.9 -2.9 2.9 2.9M2.9 -2.9 -2.9 2.9",
+    Health.UNKNOWN: "M-2.4 -1.6C-2.4 -4.6 2.4 -4.6 2.4 -1.7 2.4 0 0 0 0 1.6M0 4V4.1",
+}
+
+# Everything but Char of XML 1.0, and the controls that HTML reports as errors.
+_FORBIDDEN: Final = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]")
+
+
+def mark(health: Health, x: float, y: float) -> str:
+    """The mark of a health with its middle at a point."""
+    return (
+        f'<g class="mark {health}" transform="translate({number(x)} {number(y)})"><circle r="8"/>'
+        f'<path d="{_MARKS[health]}"/></g>'
+    )
+
+
+def icon(health: Health) -> str:
+    """The mark as an element of its own."""
+    return (
+        f'<svg class="icon" viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true">{mark(health, 0, 0)}</svg>'
+    )
+
+
+def number(value: float) -> str:
+    """A length, to a tenth of a pixel."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def escaped(text: str) -> str:
+    """Text for an element or an attribute, in HTML and in XML, which has no control characters."""
+    return escape(_FORBIDDEN.sub("\ufffd", text), {'"': "&quot;", "'": "&#39;"})
+
+
+KINDS: Final = {
+    NodeKind.HOSTED_CLUSTER: "HostedCluster",
+    NodeKind.IDENTITY: "identity",
+    NodeKind.SECRET: "Key Vault secret",
+    NodeKind.SECRET_PROVIDER_CLASS: "SecretProviderClass",
+    NodeKind.POD: "pod",
+    NodeKind.SERVICE_ACCOUNT: "service account",
+    NodeKind.ROLE: "role",
+    NodeKind.SCOPE: "scope",
+    NodeKind.VAULT: "key vault",
+    NodeKind.KEY_VAULT_USER: "key-vault-user",
+}
+HEALTHS: Final = {
+    Health.OK: "ok",
+    Health.WARNING: "needs attention",
+    Health.ERROR: "broken",
+    Health.UNKNOWN: "not known",
+}
+
+
+def no_cluster(stack: str) -> str:
+    """The text in place of an empty drawing."""
+    return (
+        f"The stack {stack} has no hosted cluster. Add one to hostedClusters in Pulumi.{stack}.yaml, then run "
+        f"idstack up --stack {stack}."
+    )
+
+
+def sentence(node: GraphNode) -> str:
+    """A node for a screen reader."""
+    health = HEALTHS[node.health] if node.health else ""
+    return ", ".join(filter(None, [f"{KINDS[node.kind]} {node.name}", node.detail, health, node.reason]))
+
+
+def first_expiry(date: datetime | None, now: datetime) -> str:
+    """When the first certificate of a hosted cluster expires."""
+    if date is None:
+        return "expiry not known"
+    if date <= now:
+        return f"expired {date:%Y-%m-%d}"
+    return f"first expiry {date:%Y-%m-%d}, {(date - now).days} days"

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from ops.graph.layout import DETAIL_SIZE
-from ops.graph.model import Health, IdentityGraph, NodeKind
-from ops.graph.shapes import escaped, number
-from ops.graph.text import fitted
+from ops.graph.layout import DETAIL_SIZE, fitted
+from ops.graph.model import Health, IdentityGraph, NodeKind, escaped, number
 
 WIDTH: Final = 1390.0
 # The end of the names, and the begin and end of the axis; dates are written behind it.

@@ -11,10 +11,13 @@ from identity.azure.errors import AccessError
 from identity.naming import control_plane_namespace
 from identity.outputs import StackOutputs, cluster_side
 from ops.access.management_cluster import api_server
-from ops.guards.ended_credentials import ended_credentials
+from ops.doctor.checks.sign_in import REGISTRATION
+from ops.doctor.checks.vault import SECRET
+from ops.doctor.diagnosis import CheckStatus, diagnose
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 from ops.stack.state import StateResource
+from ops.world.look import look
 
 
 def require_no_control_plane(engine: Engine, warn: Callable[[str], None]) -> None:
@@ -76,3 +79,31 @@ def _served_namespaces(outputs: StackOutputs[Any], applied: Collection[str]) -> 
         for name, cluster in (outputs.get("hostedClusters") or {}).items()
         if name not in applied and cluster_side(outputs, cluster) == "hypershift"
     ]
+
+
+_CHECKS = (SECRET, REGISTRATION)
+
+
+def ended_credentials(engine: Engine, clusters: Collection[str]) -> str | None:
+    """The warning for the deletion of these hosted clusters; None if all their credentials sign in.
+
+    A failed read is a warning, too.
+    """
+    if not clusters:
+        return None
+    world = look(engine, {part for check in _CHECKS for part in check.needs})
+    results = [result for result in diagnose(world, _CHECKS) if result.cluster in clusters]
+    consequence = (
+        "HyperShift deletes machines, volumes and load balancers with them. It gives up a machine that it cannot "
+        "delete for ten minutes: the HostedCluster is deleted, and the machine stays in Azure. `idstack sweep --stack "
+        f"{engine.stack}` lists such machines."
+    )
+    if broken := [result for result in results if result.status is CheckStatus.BROKEN]:
+        ended = "; ".join(f"{result.identity} of {result.cluster} ({result.evidence})" for result in broken)
+        return (
+            f"HyperShift cannot sign in with all credentials: {ended}. {consequence} `idstack doctor --stack "
+            f"{engine.stack}` has the fix for each: apply it first"
+        )
+    if unread := dict.fromkeys(result.evidence for result in results if result.status is CheckStatus.NOT_CHECKED):
+        return f"the credentials of {', '.join(clusters)} cannot be checked ({'; '.join(unread)}). {consequence}"
+    return None

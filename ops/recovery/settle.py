@@ -12,16 +12,19 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from identity import resource_types
+from identity.azure.client import AzureClient
+from identity.azure.registered_certificates import registered_at
 from ops.access.azure import deployer
-from ops.recovery import orphans, withdrawn
+from ops.recovery import orphans
 from ops.recovery.finders import Finders
 from ops.recovery.orphans import Orphan
-from ops.renewal.renewable import RenewedType
+from ops.renewal.guard import RenewedType
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, RunInterruptedError
 from ops.stack.lock import LockedError
 from ops.stack.state import Plan, State, StateResource, name_of, outputs_in, without
 from ops.world.adoption_guard import adoption_guard
+from ops.world.azure import read_vault_secret
 from ops.world.kubernetes_objects import management_cluster
 
 _MAX_WORKERS: Final = 10  # connections that one transport keeps open (requests, HTTPAdapter)
@@ -120,7 +123,7 @@ def withdrawn_since(engine: Engine, resources: Sequence[StateResource]) -> list[
     if not any(resource["type"] == RenewedType.SCHEDULE for resource in resources):
         return []
     with deployer(engine) as clients:
-        return withdrawn.message(clients, resources)
+        return message(clients, resources)
 
 
 def find_orphans(engine: Engine, report: Callable[[str], None]) -> list[Orphan]:
@@ -191,3 +194,43 @@ def _finders(
             objects = stack.enter_context(management_cluster(engine))
         vault_id = outputs_in(state).get("keyVaultId")
         yield Finders(clients, objects, subscription_id, orphans.ids(state), vault_id)
+
+
+def message(azure: AzureClient, resources: Sequence[StateResource]) -> list[str]:
+    """A line for each certificate that is neither registered at its application nor in the vault, below a heading.
+
+    They include those that a killed run had not registered yet. Raises AzureRefusedError.
+    """
+    lines = [
+        f"  {name_of(certificate['urn'])}: {certificate['outputs']['thumbprint']}"
+        for schedule in resources
+        if schedule["type"] == RenewedType.SCHEDULE
+        for certificate in _of(azure, schedule, resources)
+    ]
+    heading = (
+        "These certificates of the state are not registered at Entra ID: they were withdrawn since, or never "
+        "registered. They stay withdrawn, and the next run replaces them:"
+    )
+    return [heading, *lines] if lines else []
+
+
+def _of(azure: AzureClient, schedule: StateResource, resources: Sequence[StateResource]) -> Iterator[StateResource]:
+    siblings = [
+        resource
+        for resource in resources
+        if resource.get("parent") == schedule.get("parent") and resource.get("outputs")
+    ]
+    certificates = [sibling for sibling in siblings if sibling["type"] == RenewedType.CERTIFICATE]
+    if not certificates:
+        return
+    inputs = schedule["inputs"]
+    registered = registered_at(azure, f"/applications(appId='{inputs['clientId']}')")
+    if registered is None:
+        return
+    known = {certificate.key_id.lower() for certificate in registered}
+    missing = [certificate for certificate in certificates if certificate["outputs"]["keyId"].lower() not in known]
+    if not missing:
+        return
+    secret = read_vault_secret(azure, inputs["vaultId"], inputs["secretName"])
+    delivered = None if secret is None else secret.thumbprint
+    yield from (certificate for certificate in missing if certificate["outputs"]["thumbprint"] != delivered)

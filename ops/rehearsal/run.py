@@ -17,8 +17,7 @@ from identity.outputs import StackOutputs
 from identity.settings.rules.credential_loss import find_losses
 from identity.settings.schema.problems import NAMESPACE
 from ops.rehearsal.configuration import Names, StackCopy, copy_configuration, families
-from ops.rehearsal.moves import moves
-from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart
+from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart, moves
 from ops.rehearsal.sign_ins import (
     CredentialMount,
     SecretReader,
@@ -29,8 +28,7 @@ from ops.rehearsal.sign_ins import (
 )
 from ops.rehearsal.steps import Operation, ResourceStep
 from ops.rehearsal.surroundings import seed_of
-from ops.rehearsal.trees import Tree, as_it_is, at_commit
-from ops.rehearsal.world import ThrowAwayCloud, left, throw_away
+from ops.rehearsal.world import ThrowAwayCloud, Tree, as_it_is, at_commit, left, throw_away
 from ops.stack.errors import CommandError
 from ops.stack.moved_clusters import clusters_in
 from ops.world.ownership import ResourceOwner

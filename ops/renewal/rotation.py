@@ -11,7 +11,7 @@ from identity.credentials import rfc3339
 from identity.credentials.schedule import Delivery, Slot, Slots, spare_is_free
 from identity.plugin_schema import CertificateSlot, CredentialSecretState, RenewalScheduleState
 from identity.similar import similar
-from ops.renewal.renewable import Renewable
+from ops.renewal.guard import Renewable
 from ops.stack.errors import CommandError
 
 _MOUNTS: Final = {row.field: row.mounts for row in CONTROL_PLANE}

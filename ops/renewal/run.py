@@ -9,8 +9,7 @@ from rich.console import Console
 
 from identity.credentials import renewal_request
 from identity.credentials.renewal_request import RenewalRequest
-from ops.renewal.guard import Verdict, judge
-from ops.renewal.renewable import Renewable
+from ops.renewal.guard import Renewable, Verdict, judge
 from ops.stack import brought_up
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError

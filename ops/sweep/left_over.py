@@ -27,8 +27,15 @@ from identity.naming import (
     stack_tag,
 )
 from identity.settings import Settings
-from ops.sweep import added_credentials, machines, registrations
-from ops.sweep.model import CERTIFICATE, LeftOver, Swept
+from ops.sweep.model import (
+    CERTIFICATE,
+    LeftOver,
+    Swept,
+    find_machines,
+    find_registrations,
+    of_applications,
+    of_managed_identities,
+)
 from ops.world.adoption_guard import owner_of_application
 from ops.world.azure import managed_identities_within, read_vault_secrets, role_assignments_at
 from ops.world.stacks import COMPONENTS, Stacks
@@ -74,14 +81,14 @@ def find(
     known = _Known(azure, stacks, {*stacks.infra_ids, *configured, *infra_ids}, orphaned)
     return [
         *known.assignments(settings),
-        *registrations.find(named, secrets, stacks.mention, now),
-        *added_credentials.of_applications(azure, named, stacks.mention),
-        *added_credentials.of_managed_identities(azure, named_identities, stacks.mention),
+        *find_registrations(named, secrets, stacks.mention, now),
+        *of_applications(azure, named, stacks.mention),
+        *of_managed_identities(azure, named_identities, stacks.mention),
         *(application for application, _ in applications),
         *_secrets(secrets, stacks),
         *_issuers(azure, settings, stacks),
         *(identity for identity, _ in identities),
-        *machines.find(azure, f"/subscriptions/{settings.subscription_id}", stacks.have_infra_id, infra_ids),
+        *find_machines(azure, f"/subscriptions/{settings.subscription_id}", stacks.have_infra_id, infra_ids),
     ]
 
 

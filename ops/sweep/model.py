@@ -1,10 +1,22 @@
-"""The leftovers that a sweep finds."""
+"""Leftovers: what one is, and the applications, managed identities and credentials among them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
+
+from identity import resource_types
+from identity.azure.client import AzureClient, AzureObject
+from identity.azure.records import ManagedIdentityRecord, SecretMetadata
+from identity.azure.registered_certificates import RegisteredKey, registered
+from identity.credentials import rfc3339
+from identity.credentials.schedule import OVERLAP
+from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
+from ops.world.azure import federated_credentials
 
 # Between an application and a key id in azuread's ids.
 CERTIFICATE: Final = "/certificate/"
@@ -51,3 +63,188 @@ class LeftOver:
     def to_json(self) -> dict[str, Any]:
         """The leftover in the JSON document."""
         return {**asdict(self), "ours": self.not_ours is None}
+
+
+def find_registrations(
+    applications: Iterable[AzureObject],
+    secrets: Iterable[SecretMetadata],
+    is_named: Callable[[str], bool],
+    now: datetime,
+) -> Iterator[LeftOver]:
+    """The unknown registrations of ours with a successor in the vault, so that pods do not depend on them for long.
+
+    Args:
+        applications: of stacks, as objects of Graph.
+        secrets: the vault's.
+        is_named: whether a stack has the certificate with this key id.
+        now: with a time zone.
+    """
+    delivered = dict(_delivered(secrets))
+    for application in applications:
+        ours = {
+            thumbprint: certificate.key_id
+            for certificate in registered(application)
+            if certificate.is_ours and (thumbprint := certificate.thumbprint)
+        }
+        successors = [
+            delivered[thumbprint] for thumbprint, name in ours.items() if thumbprint in delivered and is_named(name)
+        ]
+        if not successors:
+            continue
+        free_at = max(successors) + OVERLAP
+        for thumbprint, key_id in ours.items():
+            if not is_named(key_id) and thumbprint not in delivered:
+                yield LeftOver(
+                    Swept.REGISTRATION,
+                    f"/applications/{application['id']}{CERTIFICATE}{key_id}",
+                    f"{thumbprint} of {application['displayName']}",
+                    "no stack has it, and the vault has a newer one",
+                    too_soon=f"pods may sign in with it until {rfc3339.render(free_at)}" if now < free_at else None,
+                )
+
+
+def _delivered(secrets: Iterable[SecretMetadata]) -> Iterator[tuple[str, datetime]]:
+    """Thumbprint and time of each certificate in the vault, by valid tags."""
+    for secret in secrets:
+        with suppress(KeyError, ValueError):
+            yield secret.tags[THUMBPRINT], rfc3339.parse(secret.tags[DELIVERED_AT])
+
+
+# kubernetes-sigs/cluster-api-provider-azure api/v1beta1/tags.go, `ClusterTagKey`: on machines and, in newer releases,
+# on their interfaces. HyperShift names its Cluster by the infrastructure id (`CAPICluster` in
+# hypershift-operator/controllers/manifests/controlplaneoperator/manifests.go).
+_MACHINES_TAG: Final = "sigs.k8s.io_cluster-api-provider-azure_cluster_"
+_OWNED: Final = "owned"
+# cloud-provider-azure pkg/consts/consts.go, on addresses; its `--cluster-name` is the infrastructure id, and so is the
+# name of its public load balancer (HyperShift v2/cloud_controller_manager/azure/deployment.go).
+_ADDRESS_TAG: Final = "k8s-azure-cluster-name"
+_INTERNAL: Final = "-internal"
+_NOT_OURS: Final = "HyperShift created it, and its cluster may be unknown to the stacks of this backend"
+
+
+def find_machines(
+    azure: AzureClient, subscription: str, is_living: Callable[[str], bool], infra_ids: Collection[str]
+) -> Iterator[LeftOver]:
+    """The remains in a subscription (its ARM id) of clusters that no stack has; one list for each type.
+
+    Args:
+        is_living: whether a stack has a hosted cluster with this infrastructure id.
+        infra_ids: of deleted clusters, from the user; others are found by their machines.
+
+    ARM lists the resources that the deployer may read. Raises AzureRefusedError.
+    """
+
+    def listed(kind: Swept) -> list[AzureObject]:
+        return azure.resources(
+            f"{subscription}/resources", resource_types.RESOURCES_LIST_API, f"resourceType eq '{_TYPES[kind]}'"
+        )
+
+    machines = listed(Swept.MACHINE)
+    owners = {machine["id"].lower(): infra_id for machine in machines if (infra_id := _tagged(machine))}
+    deleted = {infra_id for infra_id in (*owners.values(), *infra_ids) if not is_living(infra_id)}
+    if not deleted:
+        return
+    by_name = {machine["name"].lower(): owners.get(machine["id"].lower()) for machine in machines}
+
+    def of_machine(resource: AzureObject) -> str | None:
+        """The infrastructure id of a disk or interface, by its tag, by its machine, or by its name."""
+        name = resource["name"].lower()
+        stem = name.removesuffix("_osdisk") if name.endswith("_osdisk") else name.partition("-nic")[0]
+        return _tagged(resource) or owners.get(str(resource.get("managedBy", "")).lower()) or by_name.get(stem)
+
+    finders: dict[Swept, Callable[[AzureObject], str | None]] = {
+        Swept.MACHINE: _tagged,
+        Swept.DISK: of_machine,
+        Swept.INTERFACE: of_machine,
+        Swept.LOAD_BALANCER: lambda balancer: str(balancer["name"]).removesuffix(_INTERNAL),
+        Swept.PUBLIC_ADDRESS: lambda address: (address.get("tags") or {}).get(_ADDRESS_TAG) or address["name"],
+    }
+    for kind, infra_id_of in finders.items():
+        for candidate in machines if kind == Swept.MACHINE else listed(kind):
+            if (infra_id := infra_id_of(candidate)) in deleted:
+                reason = f"it is of the cluster with the infrastructure id {infra_id}, which no stack has"
+                yield LeftOver(kind, candidate["id"], candidate["name"], reason, _NOT_OURS)
+
+
+_TYPES: Final = {
+    Swept.MACHINE: "Microsoft.Compute/virtualMachines",
+    Swept.DISK: "Microsoft.Compute/disks",
+    Swept.INTERFACE: "Microsoft.Network/networkInterfaces",
+    Swept.LOAD_BALANCER: "Microsoft.Network/loadBalancers",
+    Swept.PUBLIC_ADDRESS: "Microsoft.Network/publicIPAddresses",
+}
+
+
+def _tagged(resource: AzureObject) -> str | None:
+    """The infrastructure id in the tag of machines."""
+    for name, value in (resource.get("tags") or {}).items():
+        if name.startswith(_MACHINES_TAG) and value == _OWNED:
+            return str(name.removeprefix(_MACHINES_TAG))
+    return None
+
+
+_NOT_ADDED_BY_US: Final = "this program did not add it"
+_FEDERATED: Final = "federatedIdentityCredentials"
+
+
+def of_applications(
+    azure: AzureClient, applications: Iterable[AzureObject], is_named: Callable[[str], bool]
+) -> Iterator[LeftOver]:
+    """The foreign credentials of applications and their service principals; two requests for each application.
+
+    Args:
+        applications: of stacks, as objects of Graph.
+        is_named: whether a stack has the credential with this id.
+
+    Raises AzureRefusedError.
+    """
+    for application in applications:
+        path, owner = f"/applications/{application['id']}", application["displayName"]
+        foreign = [certificate for certificate in registered(application) if not certificate.is_ours]
+        yield from _keys(path, owner, foreign, application.get("passwordCredentials"), is_named)
+        for credential in (azure.directory_object(f"{path}/{_FEDERATED}") or {}).get("value", ()):
+            if not is_named(credential["id"]):
+                at = f"{path}/{_FEDERATED}/{credential['id']}"
+                yield _federated(at, owner, credential["name"], credential.get("subject"), credential.get("issuer"))
+        principal = azure.directory_object(f"/servicePrincipals(appId='{application['appId']}')")
+        if principal is not None:
+            path, owner = f"/servicePrincipals/{principal['id']}", f"the service principal of {owner}"
+            yield from _keys(path, owner, registered(principal), principal.get("passwordCredentials"), is_named)
+
+
+def of_managed_identities(
+    azure: AzureClient, identities: Iterable[ManagedIdentityRecord], is_named: Callable[[str], bool]
+) -> Iterator[LeftOver]:
+    """The foreign federated credentials of the stacks' managed identities; a request for each.
+
+    Raises AzureRefusedError.
+    """
+    for identity in identities:
+        for credential in federated_credentials(azure, identity.id):
+            if not is_named(credential.id):
+                yield _federated(credential.id, identity.name, credential.name, credential.subject, credential.issuer)
+
+
+def _keys(
+    path: str,
+    owner: str,
+    certificates: Iterable[RegisteredKey],
+    passwords: Iterable[AzureObject] | None,
+    is_named: Callable[[str], bool],
+) -> Iterator[LeftOver]:
+    for certificate in certificates:
+        if not is_named(certificate.key_id):
+            name = certificate.thumbprint or certificate.key_id
+            yield _added(Swept.REGISTRATION, f"{path}{CERTIFICATE}{certificate.key_id}", f"{name} of {owner}")
+    for password in passwords or ():
+        if not is_named(password["keyId"]):
+            name = password.get("displayName") or password["keyId"]
+            yield _added(Swept.CLIENT_SECRET, f"{path}/password/{password['keyId']}", f"{name} of {owner}")
+
+
+def _federated(path: str, owner: str, name: str, subject: str | None, issuer: str | None) -> LeftOver:
+    return _added(Swept.FEDERATED_CREDENTIAL, path, f"{name} of {owner}", f", for {subject} of {issuer}")
+
+
+def _added(kind: Swept, path: str, name: str, subject: str = "") -> LeftOver:
+    return LeftOver(kind, path, name, f"no stack has it{subject}", _NOT_ADDED_BY_US)

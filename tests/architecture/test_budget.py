@@ -12,14 +12,14 @@ from tests.architecture.source import CLOUD, ROOT
 
 _CLOUDS_TESTS: Final = CLOUD / "tests"
 BUDGET: Final[Mapping[str, int]] = {
-    "identity": 15_500,
+    "identity": 15_800,
     "components": 5_800,
     "provider plugin policies": 3_400,
-    "ops": 19_000,
+    "ops": 21_500,
     "tools": 2_600,
-    "cloud": 25_500,
-    "cloud/tests": 18_500,
-    "tests": 64_000,
+    "cloud": 27_500,
+    "cloud/tests": 19_100,
+    "tests": 69_500,
 }
 _MOST_LINES: Final = 500
 """Of a file: it tells one story."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from ops.renewal.renewable import RenewedType
+from ops.renewal.guard import RenewedType
 from tests.engine.changing import FAST, another_imported, with_applications
 from tests.engine.held_faults import Fault, gate_refuses, held, vault_write_fails
 from tests.engine.rotations import LIFE, Ageing

@@ -19,7 +19,7 @@ from identity.naming import role_definition_id
 from localcloud.testing.azure import WRITE_OWNED, assemble
 from localcloud.testing.faults import NO_DELAYS
 from localcloud.testing.running import StateDirectory
-from ops.renewal.renewable import renewable
+from ops.renewal.guard import renewable
 from ops.renewal.run import RenewalRun
 from ops.stack import engine
 from tests.engine.killing import documents, small_stack

@@ -17,8 +17,7 @@ from ops.doctor.examination import Examination
 from ops.doctor.model.check import Stage
 from ops.graph.build import GraphSources, build
 from ops.graph.model import IdentityGraph
-from ops.outputs.rows import rows
-from ops.outputs.token_rows import TokenRow
+from ops.outputs.rows import TokenRow, rows
 from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion
 from ops.world.compared_identities import FederatedCredential, ManagedIdentities, ManagedIdentityRow
 from tests.unit.ops.states import below, grants, identity, with_parents

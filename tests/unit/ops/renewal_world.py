@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ops.renewal.renewable import RenewedType
+from ops.renewal.guard import RenewedType
 
 _STACK: Final = "urn:pulumi:dev::idstack"
 _COMPONENT: Final = "idstack:azure:ControlPlaneIdentity"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ops.fleet.matrix import CANARIES, JOBS, SHARED
+from ops.fleet.stacks import CANARIES, JOBS, SHARED
 from tests.unit.workflows.parsed import GITHUB, jobs_of, parsed
 
 _WORKFLOWS = sorted((GITHUB / "workflows").iterdir())

@@ -11,8 +11,7 @@ import yaml
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE
 from localcloud.testing.hosted_clusters import ABSENT, NETWORK, UUID, hosted_cluster
 from ops.adoption.entry import values
-from ops.adoption.files import ControlPlaneFile, ScriptIdentity
-from ops.adoption.manifest import named_by_iam, named_by_scripts, read
+from ops.adoption.files import ControlPlaneFile, ScriptIdentity, named_by_iam, named_by_scripts, read_manifest
 from ops.stack.errors import CommandError
 from tests.unit.ops.adoption.scripted import EXISTING
 
@@ -29,7 +28,7 @@ IDENTITIES = "spec__platform__azure__azureAuthenticationConfig__managedIdentitie
 def found(tmp_path: Path, cluster: str = "hc1", **changes: Any) -> Any:
     file = tmp_path / "hc.yaml"
     file.write_text(yaml.safe_dump(hosted_cluster("hc1", **changes)), encoding="utf-8")
-    return read(file, cluster, named_by_scripts(NAMED, MANAGED), UUID.format(1))
+    return read_manifest(file, cluster, named_by_scripts(NAMED, MANAGED), UUID.format(1))
 
 
 def test_everything_that_the_configuration_repeats_is_read(tmp_path: Path) -> None:
@@ -87,7 +86,7 @@ def test_another_file_says_how_to_write_one(tmp_path: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
     with pytest.raises(CommandError, match=r"has no HostedCluster; write one: `kubectl get hostedcluster hc1"):
-        read(file, "hc1", {}, UUID.format(1))
+        read_manifest(file, "hc1", {}, UUID.format(1))
 
 
 def test_workload_identities_are_where_the_api_has_them() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ops.adoption.import_file import enter_providers
+from ops.adoption.matching import enter_providers
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ops.outputs.hypershift_script import FILES, VALUES
+from ops.outputs.hypershift import FILES, VALUES
 from tests.unit.ops.commands.test_export import OUTPUTS, described
 from tests.unit.ops.conftest import FakeEngine, Idstack
 

@@ -158,7 +158,7 @@ def test_a_graph_of_a_stack_that_is_not_complete_is_written_and_is_an_error(
     "words",
     [
         *(f"{command} --stack" for command in ("status", "graph", "doctor", "up", "preview", "renew")),
-        *("rehearse --stack"),
+        "rehearse --stack",
     ],
 )
 def test_a_qualified_name_of_a_stack_is_refused_with_the_name_alone(idstack: Idstack, words: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ops.first_stack.questions import answered
+from ops.first_stack.template import answered
 from ops.stack.errors import CommandError
 
 

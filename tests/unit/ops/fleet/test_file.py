@@ -13,8 +13,7 @@ import pytest
 
 from identity.settings import load_settings
 from ops.fleet.file import fleet_of, load_fleet
-from ops.fleet.problems import FleetFileError
-from ops.fleet.reading import read
+from ops.fleet.reading import FleetFileError, read
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.errors import CommandError
 from tests.architecture.source import ROOT

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from ops.fleet.matrix import JOBS, matrices
-from ops.fleet.stacks import FleetEnvironment
+from ops.fleet.stacks import JOBS, FleetEnvironment, matrices
 from ops.stack.errors import CommandError
 from tests.unit.ops.conftest import Idstack
 from tests.unit.ops.fleet.world import AZURE, LOCAL, document, fleet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from ops.fleet.matrix import matrices
+from ops.fleet.stacks import matrices
 from ops.fleet.tree import tree
 from tests.unit.ops.fleet.kustomize import build
 from tests.unit.ops.fleet.world import document, fleet, refusals

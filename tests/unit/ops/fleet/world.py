@@ -10,7 +10,7 @@ import yaml
 
 from identity.settings.schema.problems import path_of
 from ops.fleet.file import fleet_of
-from ops.fleet.problems import FleetFileError
+from ops.fleet.reading import FleetFileError
 from ops.fleet.stacks import FleetEnvironment
 
 FILES: Final = Path(__file__).parent / "files"

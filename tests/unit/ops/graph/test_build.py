@@ -12,7 +12,7 @@ from identity.naming import credentials_secret_name
 from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
 from ops.graph.build import build
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation
-from ops.outputs.token_rows import TokenProbe, TokenRow
+from ops.outputs.rows import TokenProbe, TokenRow
 from ops.world.cluster_state import HostedClusterCondition, MountedVersion
 from ops.world.compared_identities import FederatedCredential, ManagedIdentityRow
 from ops.world.probes import ProbeResult

@@ -8,9 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.graph.layout import CHIP_HEIGHT, COLUMNS, DETAIL_SIZE, NAME_SIZE, Box, Drawing, draw, room_for_name
+from ops.graph.layout import (
+    CHIP_HEIGHT,
+    COLUMNS,
+    DETAIL_SIZE,
+    ELLIPSIS,
+    NAME_SIZE,
+    Box,
+    Drawing,
+    cut,
+    draw,
+    fitted,
+    room_for_name,
+    shared_words,
+    width,
+    wrapped,
+)
 from ops.graph.model import NodeKind, Relation
-from ops.graph.text import ELLIPSIS, cut, fitted, shared_words, width, wrapped
 from tests.unit.ops.graph_world import GraphWorld, fifty_clusters, one_cluster, small_cluster
 
 COLUMN = {kind: name for name, kinds in COLUMNS.items() for kind in kinds}

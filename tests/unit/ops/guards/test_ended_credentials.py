@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ops.guards import ended_credentials as module
-from ops.guards.ended_credentials import ended_credentials
+from ops.guards import control_planes
+from ops.guards.control_planes import ended_credentials
 from ops.stack.engine import Engine
 from ops.world.seen import Part, Unread
 from ops.world.stack_world import StackWorld
@@ -27,7 +27,7 @@ def warned(monkeypatch: pytest.MonkeyPatch, world: StackWorld, *clusters: str) -
         assert parts == {Part.STATE, Part.SECRETS, Part.APPLICATIONS}
         return world
 
-    monkeypatch.setattr(module, "look", look)
+    monkeypatch.setattr(control_planes, "look", look)
     return ended_credentials(Engine("dev"), clusters)
 
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
-from ops.outputs.rows import has_probes
+from ops.outputs.rows import has_probes, token_probes, token_rows
 from ops.outputs.tables import tokens
-from ops.outputs.token_rows import token_probes, token_rows
 from ops.world.probes import ProbeResult, ProbeResults
 from tests.unit.ops.outputs.test_tables import MOUNTS, granted
 from tests.unit.ops.stacks import OUTPUTS, refused

@@ -10,7 +10,7 @@ from identity.azure.client import AzureClient
 from identity.credentials.certificate import IssuedCertificate, issue, key_id
 from localcloud.testing.arm import VAULT, ArmWorld
 from localcloud.testing.azure import KeyCredential
-from ops.recovery.withdrawn import message
+from ops.recovery.settle import message
 from ops.stack.state import StateResource
 
 BEGIN = datetime(2026, 11, 21, 17, 13, 57, tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ops.rehearsal.configuration import Names, StackCopy, copy_configuration
-from ops.rehearsal.moves import ClusterMove, moves
+from ops.rehearsal.report import ClusterMove, moves
 from tests.unit.ops.rehearsal.world import DOCUMENTS, cluster, stack_file
 
 _NAMES = Names(("dev", "hc1-dev", "other"))

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from ops.rehearsal import tables
-from ops.rehearsal.moves import ClusterMove
-from ops.rehearsal.report import CredentialLoss, Rehearsal, Restart
+from ops.rehearsal.report import ClusterMove, CredentialLoss, Rehearsal, Restart
 from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep
 from ops.rehearsal.world import left
 from ops.world.ownership import ResourceOwner

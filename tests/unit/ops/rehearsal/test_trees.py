@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from identity.checkout import git
-from ops.rehearsal.trees import as_it_is, at_commit
+from ops.rehearsal.world import as_it_is, at_commit
 from ops.stack.errors import CommandError
 from tests.repositories import Repository
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.renewal.guard import Verdict, changed_inputs, judge
-from ops.renewal.renewable import Renewable, RenewedType, other_slot, renewable
+from ops.renewal.guard import Renewable, RenewedType, Verdict, changed_inputs, judge, other_slot, renewable
 from tests.unit.ops.renewal_world import CLASS, SETTINGS, Identity, resource, step
 
 _DISK, _KMS = Identity("hc1-disk"), Identity("hc1-kms")

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from identity.aks.api_server import ApiServer
 from localcloud.testing.hosts import Serve
-from ops.outputs import cluster_tables
+from ops.outputs.tables import conditions_table, mounts_table
 from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion, read
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.cluster_access import access_to
@@ -191,7 +191,7 @@ def test_the_tables_name_what_is_wrong_and_hide_what_is_not(server: ApiServer) -
     found = read(server, OUTPUTS, VERSIONS)
     console = Console(width=200)
     with console.capture() as capture:
-        console.print(cluster_tables.conditions(found.conditions, 200), cluster_tables.mounts(found.mounts, 200))
+        console.print(conditions_table(found.conditions, 200), mounts_table(found.mounts, 200))
 
     lines = [" ".join(line.split()) for line in capture.get().splitlines()]
     assert "hc1 ValidAzureKMSConfig False AzureError encrypt failed: 403" in lines
@@ -208,7 +208,7 @@ def test_no_name_is_broken_on_a_narrow_screen(width: int) -> None:
     condition = HostedClusterCondition("hc1", name, "False", reason, "x " * 60)
     console = Console(width=width)
     with console.capture() as capture:
-        console.print(cluster_tables.mounts([mount], width), cluster_tables.conditions([condition], width))
+        console.print(mounts_table([mount], width), conditions_table([condition], width))
 
     printed = capture.get()
     assert all(word in printed for word in (pod, version, name, reason))
