@@ -17,7 +17,7 @@ from localcloud.kubelet.client import DEPLOYMENTS, EVENTS, PODS
 from localcloud.testing.kubernetes import deployment
 from localcloud.testing.plugins import checked, create, update, urn
 from plugin import InitializationError, PluginError, Props, unwrap
-from plugin.cancellation import Cancellation
+from plugin.servicer import Cancellation
 from tests.kubelet_world import NAMESPACE, ClusterApi, csi_volume, running, states
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
