@@ -56,7 +56,7 @@ def renew(
 def prepare_renewal(context: typer.Context, engine: Engine, screen: Screen) -> None:
     """Prepare a run that only renews, or exit with the code of this command at the commit that was last brought up.
 
-    Raises CommandError for unknown options, an unsound configuration and an interrupted move.
+    Raises CommandError for an unsound configuration and an interrupted move.
     """
     prepare(engine, screen)
     if (code := brought_up.run_instead(engine, engine.outputs().get("commit"), screen.console)) is not None:

@@ -47,7 +47,7 @@ class Backup(BaseModel):
 
 
 def take(engine: Engine) -> Backup:
-    """Back up the stack. Raises CommandError for an empty stack, and for a state of another schema."""
+    """Back up the stack. Raises CommandError for an empty stack, and for one with interrupted operations."""
     state = engine.state()
     resources = resources_in(state)
     if not resources:
