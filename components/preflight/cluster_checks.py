@@ -79,7 +79,7 @@ async def check_access(settings: Settings, reader: ClusterReader | None) -> None
     may bring both: then `access_gate` waits for them.
     """
     cluster = settings.management_cluster
-    if reader is None or cluster is None or cluster.kubeconfig is not None or not settings.writes_to_management_cluster:
+    if reader is None or cluster is None or not settings.asks_aks_for_kubeconfig:
         return
     if reader.aks.is_off:
         raise pulumi.RunError(f"idstack:managementCluster: {reader.aks.explanation}. Nothing was changed.")

@@ -130,7 +130,7 @@ END
 done
 
 cat <<END
-$STACK is prepared. With clusterSide: stack, give the deployer its rights on the management cluster:
+$STACK is prepared. With clusterSide: stack or a hostedCluster, give the deployer its rights on the management cluster:
   $idstack rbac $object_id --principal-type ServicePrincipal --stack $STACK
 Add the stack to the parameter \`stacks\` of .azuredevops/azure-pipelines.yml, in the order in which they go up:
   - {name: $STACK, backend: "azblob://$BACKEND_CONTAINER?storage_account=$BACKEND_ACCOUNT"}

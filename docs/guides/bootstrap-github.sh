@@ -109,7 +109,7 @@ for purpose in reader deployer; do # the identity that previews, and the one tha
 done
 
 cat <<END
-$STACK is prepared. With clusterSide: stack, give the deployer its rights on the management cluster:
+$STACK is prepared. With clusterSide: stack or a hostedCluster, give the deployer its rights on the management cluster:
   $idstack rbac $object_id --principal-type ServicePrincipal --stack $STACK
 When every stack is prepared, name them in the order in which they go up; this enables the workflows:
   gh variable set IDSTACK_STACKS --repo $REPOSITORY --body '["$STACK"]'

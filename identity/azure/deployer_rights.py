@@ -124,10 +124,10 @@ def deployer_grants(settings: Settings) -> list[AzureGrant]:
         scopes = [subscription_id(subscription)]
     grants += [AzureGrant(RBAC_ADMINISTRATOR_ROLE, scope, "assigns the identities' roles", limit) for scope in scopes]
     cluster = settings.management_cluster
-    if cluster is not None and cluster.create is None:
+    if cluster is not None and cluster.create is None:  # as Contributor it may do both
         group = resource_group_id(subscription, cluster.resource_group)
-        grants.append(AzureGrant(READER_ROLE, group, "looks up the management cluster"))
-    return [*grants, *_subnet_grants(settings), *_cluster_grants(settings)]
+        grants += [AzureGrant(READER_ROLE, group, "looks up the management cluster"), *_kubeconfig_grants(settings)]
+    return [*grants, *_subnet_grants(settings)]
 
 
 def reader_grants(settings: Settings) -> list[AzureGrant]:
@@ -137,7 +137,7 @@ def reader_grants(settings: Settings) -> list[AzureGrant]:
         groups.append(resource_group_id(settings.subscription_id, settings.management_cluster.resource_group))
     readable = _outermost(_group_of(scope) for scope in groups)
     found = [AzureGrant(READER_ROLE, scope, "looks up what there is") for scope in readable]
-    return [*found, *(_cluster_grants(settings) if settings.makes_cluster_sides else ())]
+    return [*found, *_kubeconfig_grants(settings)]
 
 
 def renewal_role(settings: Settings) -> dict[str, Any]:
@@ -180,11 +180,13 @@ def _subnet_grants(settings: Settings) -> Iterator[AzureGrant]:
         yield AzureGrant(NETWORK_CONTRIBUTOR_ROLE, subnet_id, "lets the subnet reach the vault (a linked action)")
 
 
-def _cluster_grants(settings: Settings) -> Iterator[AzureGrant]:
+def _kubeconfig_grants(settings: Settings) -> Iterator[AzureGrant]:
     cluster = settings.management_cluster
-    if cluster is not None and cluster.create is None and settings.writes_to_management_cluster:
-        full_id = cluster_id(settings.subscription_id, cluster.resource_group, cluster.name)
-        yield AzureGrant(AKS_CLUSTER_USER_ROLE, full_id, "reads the address of the management cluster")
+    if cluster is not None and settings.asks_aks_for_kubeconfig:
+        group = resource_group_id(settings.subscription_id, cluster.resource_group)
+        there = cluster_id(settings.subscription_id, cluster.resource_group, cluster.name)
+        scope = there if cluster.create is None else group  # the role is assigned before the first `up`
+        yield AzureGrant(AKS_CLUSTER_USER_ROLE, scope, "reads the address of the management cluster")
 
 
 def _group_of(scope: str) -> str:

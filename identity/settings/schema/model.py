@@ -303,6 +303,12 @@ class Settings(Model):
         return self.makes_cluster_sides or any(cluster.hosted_cluster for cluster in self.hosted_clusters)
 
     @property
+    def asks_aks_for_kubeconfig(self) -> bool:
+        """Whether each run, a preview too, gets the address of the management cluster from AKS."""
+        cluster = self.management_cluster
+        return cluster is not None and cluster.kubeconfig is None and self.writes_to_management_cluster
+
+    @property
     def makes_cluster_sides(self) -> bool:
         """Whether the stack makes the objects of a control plane."""
         return any(map(self.makes_cluster_side, self.hosted_clusters))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tests.unit.access_world import TOKEN, FakeApiServer, skeleton
@@ -26,9 +28,12 @@ class ExistingClusterScenario:
             ADMIN: {"kubeconfigs": [{"name": "clusterAdmin", "value": skeleton(server, change=_administrator)}]},
         }
 
-    def run(self, options: Any = None, **access: Any) -> RecordingMonitor:
+    def run(
+        self, options: Any = None, changes: Mapping[str, Any] = MappingProxyType({}), **access: Any
+    ) -> RecordingMonitor:
         cluster = {**CLUSTER, **({"access": access} if access else {})}
-        return self._run(managementCluster=cluster, invokes=self.answers, options=options, lookups_only=True)
+        configuration = {"managementCluster": cluster, **changes}
+        return self._run(invokes=self.answers, options=options, lookups_only=True, **configuration)
 
 
 def _administrator(document: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ from identity.roles import (
 )
 from localcloud.testing.azure import Facts
 from localcloud.testing.azure import parse_condition as parse
+from tests.unit.components.existing_cluster import CLUSTER, USER, ExistingClusterScenario
 from tests.unit.components.program import Program
 from tests.unit.components.world import (
     GROUPS,
@@ -77,7 +78,7 @@ def test_the_rights_are_those_that_the_program_uses(program: Program, changes: d
 def test_the_deployer_of_the_example_needs_these_roles() -> None:
     found = [
         (deployer_grant.role, deployer_grant.scope.removeprefix(GROUPS))
-        for deployer_grant in deployer_grants(settings(roles="builtin"))
+        for deployer_grant in deployer_grants(settings(roles="builtin", managementCluster=CLUSTER))
     ]
     vault = KMS_VAULT.removeprefix(GROUPS)
 
@@ -145,11 +146,45 @@ def test_the_condition_is_about_service_principals_alone(action: str) -> None:
 
 
 def test_a_preview_identity_reads_the_groups_and_assigns_nothing() -> None:
-    found = reader_grants(settings())
+    found = reader_grants(settings(managementCluster=CLUSTER))
 
     assert {grant.role for grant in found} == {READER_ROLE, AKS_CLUSTER_USER_ROLE}
     groups = ("identity-dev", "hc1-managed", "hc1-nsg", "hc1-network", "dns-dev", "etcd-dev", "aks-dev")
     assert {grant.scope for grant in found if grant.role == READER_ROLE} == {f"{GROUPS}/{group}" for group in groups}
+
+
+APPLIED = {
+    "hostedClusters": [
+        hosted_cluster(hostedCluster={"manifest": {"spec": {"serviceAccountSigningKey": {"name": "key"}}}})
+    ],
+    "clusterSide": "hypershift",
+}
+CREATED = {
+    "managementCluster": {
+        **CLUSTER,
+        "create": {"nodePool": {"vmSize": "Standard_D4s_v5", "count": 2}, "azureRBAC": True},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, APPLIED, {"clusterSide": "hypershift"}, CREATED],
+    ids=["clusterSide stack", "a HostedCluster", "nothing on the cluster", "a cluster of its own"],
+)
+def test_who_previews_may_ask_for_the_kubeconfig_where_a_preview_does(
+    existing_cluster: ExistingClusterScenario, changes: dict[str, Any]
+) -> None:
+    recorder = existing_cluster.run(options={"preview": True}, changes=changes)
+    asks = USER in {invoked.function for invoked in recorder.invoked}
+    scopes = [
+        grant.scope
+        for grant in reader_grants(settings(**{"managementCluster": CLUSTER, **changes}))
+        if grant.role == AKS_CLUSTER_USER_ROLE
+    ]
+
+    assert bool(scopes) is asks
+    assert all(MANAGEMENT_CLUSTER.startswith(scope) for scope in scopes)
 
 
 def test_renewals_assign_no_role_and_delete_nothing() -> None:
