@@ -145,7 +145,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 PROBE_LOCK := identity/credentials/requirements-probe
 
 lock: ## Write requirements.txt from requirements.in, the probe image's and the local cloud's parts of it, and the pins of Go and of clients (needs uv)
-	@$(LOCK) --override requirements-overrides.in --output-file requirements.txt requirements.in
+	@$(LOCK) --output-file requirements.txt requirements.in
 	@$(LOCK) --output-file tools/go/requirements.txt tools/go/requirements.in
 	@$(LOCK) --constraint requirements.txt --output-file $(PROBE_LOCK).txt $(PROBE_LOCK).in
 	@$(LOCK) --output-file tools/audit/requirements.txt tools/audit/requirements.in

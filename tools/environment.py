@@ -62,7 +62,7 @@ def _with_pip() -> None:
                 f"no virtual environment can be made with {sys.executable}:\n{error}\n"
                 "Ways out: install its venv module (Debian: python3-venv), or install uv."
             ) from None
-    # Without resolving again: the lock is complete, and overrides what a package demands (requirements-overrides.in).
+    # Without resolving again, which takes longer than the rest: the lock is complete.
     options = ["--disable-pip-version-check", "--no-compile", "--no-deps", "-r"]
     install = [_PYTHON, "-m", "pip", "install", *WHEELS_ALONE, *options, _LOCK]
     run(install)

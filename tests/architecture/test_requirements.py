@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from typing import Final
 
@@ -45,6 +47,12 @@ def test_the_local_clouds_lock_has_what_it_asks_for_as_the_program_has_it() -> N
 
     assert {canonicalize_name(Requirement(dependency).name) for dependency in project["dependencies"]} <= set(own)
     assert {name: pin.specifier for name, pin in own.items()} == {name: pins()[name].specifier for name in own}
+
+
+def test_the_packages_agree_so_that_any_installer_resolves_the_lock() -> None:
+    """`pulumi install` and Pulumi Deployments run pip, which refuses a lock that contradicts a package's own demand."""
+    check = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
+    assert not check.returncode, check.stdout
 
 
 @pytest.mark.parametrize("lock", LOCKS)
