@@ -7,7 +7,7 @@ Administrator under a condition (learn.microsoft.com/azure/role-based-access-con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from identity.settings.scopes import grants_of, outermost, scope_ids
 
 CONDITION_VERSION: Final = "2.0"
 _ASSIGNMENTS: Final = "Microsoft.Authorization/roleAssignments"
+_ATTRIBUTES: Final = ("RoleDefinitionId", "PrincipalType")
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,10 @@ def catalogue_roles() -> tuple[Role, ...]:
 
 def assigned(settings: Settings) -> list[AssignedRole]:
     """The stack's own role assignments, without duplicates, as `components/` makes them."""
-    roles = list(_assigned_to_identities(settings))
-    own = resource_group_id(settings.subscription_id, settings.resource_group)
+    roles = [*_assigned_to_identities(settings), *_assigned_to_deployer(settings)]
     if settings.has_key_vault_user:
+        own = resource_group_id(settings.subscription_id, settings.resource_group)
         roles.append(AssignedRole(KEY_VAULT_SECRETS_USER_ROLE, own))
-    cluster = settings.management_cluster
-    if cluster is not None and cluster.create is not None and cluster.create.azure_rbac:
-        group = resource_group_id(settings.subscription_id, cluster.resource_group)
-        roles.append(AssignedRole(AKS_RBAC_CLUSTER_ADMIN_ROLE, group))
     return list(dict.fromkeys(roles))
 
 
@@ -87,25 +84,43 @@ def _assigned_to_identities(settings: Settings) -> Iterator[AssignedRole]:
                 yield AssignedRole(grant.role, scope)
         if any(row.attached_by is not None for row in cluster.optional_rows):
             yield AssignedRole(MANAGED_IDENTITY_OPERATOR_ROLE, own)
-        if cluster.issuer == "create":
-            yield AssignedRole(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, own)
 
 
-def condition(written: Iterable[Role], deleted: Iterable[Role]) -> str:
-    """The condition that limits assignments (`written`) and their deletion (`deleted`) to these roles."""
-    return " AND ".join(
-        f"((!(ActionMatches{{'{_ASSIGNMENTS}/{action}'}})) OR "
-        f"(@{source}[{_ASSIGNMENTS}:RoleDefinitionId] ForAnyOfAnyValues:GuidEquals "
-        f"{{{', '.join(role.guid for role in roles)}}} AND "
-        f"@{source}[{_ASSIGNMENTS}:PrincipalType] ForAnyOfAnyValues:StringEqualsIgnoreCase {{'ServicePrincipal'}}))"
-        for action, source, roles in (("write", "Request", written), ("delete", "Resource", deleted))
-    )
+def _assigned_to_deployer(settings: Settings) -> Iterator[AssignedRole]:
+    own = resource_group_id(settings.subscription_id, settings.resource_group)
+    if any(cluster.issuer == "create" for cluster in settings.hosted_clusters):
+        yield AssignedRole(STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE, own)
+    cluster = settings.management_cluster
+    if cluster is not None and cluster.create is not None and cluster.create.azure_rbac:
+        group = resource_group_id(settings.subscription_id, cluster.resource_group)
+        yield AssignedRole(AKS_RBAC_CLUSTER_ADMIN_ROLE, group)
 
 
-def deployer_grants(settings: Settings) -> list[AzureGrant]:
-    """What the identity needs that runs `up` and `down`.
+def condition(written: Iterable[Role], deleted: Iterable[Role], to_people: Collection[Role] = ()) -> str:
+    """The condition that limits assignments (`written`) and their deletion (`deleted`) to these roles.
 
-    It may delete assignments of every role of the catalogue: an earlier configuration may have assigned others.
+    The principal has to be a service principal, with the roles `to_people` it may be a person.
+    """
+    clauses = []
+    for action, source, roles in (("write", "Request", written), ("delete", "Resource", deleted)):
+        role, principal = (f"@{source}[{_ASSIGNMENTS}:{of}] ForAnyOfAnyValues" for of in _ATTRIBUTES)
+        limit = f"({role}:GuidEquals {_guids(roles)} AND {principal}:StringEqualsIgnoreCase {{'ServicePrincipal'}})"
+        if to_people:
+            limit += f" OR ({role}:GuidEquals {_guids(to_people)})"
+        clauses.append(f"((!(ActionMatches{{'{_ASSIGNMENTS}/{action}'}})) OR {limit})")
+    return " AND ".join(clauses)
+
+
+def _guids(roles: Iterable[Role]) -> str:
+    return f"{{{', '.join(role.guid for role in roles)}}}"
+
+
+def deployer_grants(settings: Settings, *, to_people: bool = False) -> list[AzureGrant]:
+    """What the identity, or a group of people, needs that runs `up` and `down`.
+
+    It may delete assignments of every role of the catalogue: an earlier configuration may have assigned others. The
+    condition admits people only for the roles that a deployer gets from the stack itself. It is one condition at a
+    scope: Azure refuses a second assignment of one role to one principal there.
     """
     subscription = settings.subscription_id
     own = resource_group_id(subscription, settings.resource_group)
@@ -118,11 +133,15 @@ def deployer_grants(settings: Settings) -> list[AzureGrant]:
         )
     assignments = assigned(settings)
     written = _sorted(assignment.role for assignment in assignments)
-    limit = condition(written, _sorted([*catalogue_roles(), *written]))
+    deleted = _sorted([*catalogue_roles(), *written])
+    own_roles = list(_assigned_to_deployer(settings)) if to_people else []
     scopes = _outermost(assignment.scope for assignment in assignments)
     if _makes_groups(settings):
         scopes = [subscription_id(subscription)]
-    grants += [AzureGrant(RBAC_ADMINISTRATOR_ROLE, scope, "assigns the identities' roles", limit) for scope in scopes]
+    for scope in scopes:
+        people = _sorted(own.role for own in own_roles if f"{own.scope}/".startswith(f"{scope}/"))
+        limit = condition(written, deleted, people)
+        grants.append(AzureGrant(RBAC_ADMINISTRATOR_ROLE, scope, "assigns the identities' roles", limit))
     cluster = settings.management_cluster
     if cluster is not None and cluster.create is None:  # as Contributor it may do both
         group = resource_group_id(subscription, cluster.resource_group)

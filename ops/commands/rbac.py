@@ -65,7 +65,7 @@ def rbac(
     _check_usage(azure=azure, kubernetes=kubernetes or cluster_wide, purpose=purpose, as_json=as_json)
     settings = settings_of(Engine(stack))
     if azure:
-        in_azure = azure_rights.rights(settings, purpose)
+        in_azure = azure_rights.rights(settings, purpose, to_people=principal_type is PrincipalType.GROUP)
         print(in_azure.to_json() if as_json else in_azure.commands(str(object_id), principal_type))
         return
     rights = rights_of(settings)

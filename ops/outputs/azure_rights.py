@@ -61,11 +61,12 @@ class AzureRights:
         return json.dumps(document, indent=2)
 
 
-def rights(settings: Settings, purpose: Purpose) -> AzureRights:
-    """The rights that a purpose needs in a stack."""
+def rights(settings: Settings, purpose: Purpose, *, to_people: bool = False) -> AzureRights:
+    """The rights that a purpose needs in a stack; a group of people needs others than an application."""
     match purpose:
         case Purpose.DEPLOYER:
-            return AzureRights(purpose, tuple(deployer_grants(settings)), None, tuple(_deployer_notes(settings)))
+            grants = tuple(deployer_grants(settings, to_people=to_people))
+            return AzureRights(purpose, grants, None, tuple(_deployer_notes(settings, to_people=to_people)))
         case Purpose.READER:
             return AzureRights(purpose, tuple(reader_grants(settings)), None, ())
         case Purpose.RENEWALS:
@@ -73,8 +74,11 @@ def rights(settings: Settings, purpose: Purpose) -> AzureRights:
             return AzureRights(purpose, (), renewal_role(settings), (owner,))
 
 
-def _deployer_notes(settings: Settings) -> Iterator[str]:
-    yield "in Entra ID: the application permission Application.ReadWrite.OwnedBy of Microsoft Graph"
+def _deployer_notes(settings: Settings, *, to_people: bool) -> Iterator[str]:
+    if to_people:
+        yield "in Entra ID: the directory role Application Developer, where users may not register applications"
+    else:
+        yield "in Entra ID: the application permission Application.ReadWrite.OwnedBy of Microsoft Graph"
     if settings.shared_stack is not None:
         yield (
             f"on the resource group of the vault of {settings.shared_stack}: "

@@ -50,14 +50,13 @@ EVERYTHING = hosted_cluster(
     managedIdentities=[row.field for row in OPTIONAL],
     identities={row.field: {"enabled": True} for row in CONTROL_PLANE if not row.enabled_by_default},
 )
-WITH_ISSUER = {
-    key: value for key, value in hosted_cluster(issuer="create", issuerName="hc1oidc").items() if key != "issuerURL"
-}
+_ISSUER = hosted_cluster(issuer="create", issuerName="hc1oidc")
+WITH_ISSUER = {"hostedClusters": [{key: value for key, value in _ISSUER.items() if key != "issuerURL"}]}
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "the example": {},
     "narrower roles": {"roles": "builtin"},
     "everything": {"hostedClusters": [EVERYTHING]},
-    "an issuer": {"hostedClusters": [WITH_ISSUER]},
+    "an issuer": WITH_ISSUER,
 }
 
 
@@ -143,6 +142,19 @@ def test_the_condition_is_about_service_principals_alone(action: str) -> None:
     ] == [True, False, False]
     assert not _allows(text, action, RBAC_ADMINISTRATOR_ROLE.guid)
     assert AKS_RBAC_CLUSTER_ADMIN_ROLE in catalogue_roles()
+
+
+def test_a_person_who_deploys_may_get_the_roles_that_the_stack_gives_its_deployer() -> None:
+    found = deployer_grants(settings(**WITH_ISSUER), to_people=True)
+    limits = {grant.scope: str(grant.condition) for grant in found if grant.role is RBAC_ADMINISTRATOR_ROLE}
+    own = limits.pop(f"{GROUPS}/identity-dev")
+    role = STORAGE_BLOB_DATA_CONTRIBUTOR_ROLE.guid
+
+    for action in ("write", "delete"):
+        assert _allows(own, action, role, "User")
+        assert not _allows(own, action, CONTRIBUTOR_ROLE.guid, "User")
+        assert _allows(own, action, CONTRIBUTOR_ROLE.guid)
+        assert not any(_allows(limit, action, role, "User") for limit in limits.values())
 
 
 def test_a_preview_identity_reads_the_groups_and_assigns_nothing() -> None:

@@ -81,12 +81,21 @@ def test_a_name_is_no_object_id(idstack: Idstack) -> None:
     assert "Input should be a valid UUID" in done.error
 
 
-def test_the_deployers_roles_in_azure_are_lines_for_a_shell(engine: FakeEngine, idstack: Idstack) -> None:
+@pytest.mark.parametrize(
+    ("principal_type", "right"),
+    [
+        ("ServicePrincipal", "the application permission Application.ReadWrite.OwnedBy"),
+        ("Group", "the directory role Application Developer"),
+    ],
+)
+def test_the_deployers_roles_in_azure_are_lines_for_a_shell(
+    engine: FakeEngine, idstack: Idstack, principal_type: str, right: str
+) -> None:
     configured(engine)
-    done = idstack("rbac", WHO, "--azure", "--principal-type", "ServicePrincipal", "--stack", "dev")
+    done = idstack("rbac", WHO, "--azure", "--principal-type", principal_type, "--stack", "dev")
 
     lines = done.output.splitlines()
-    assert lines[0].startswith("# in Entra ID: ")
+    assert lines[0].startswith(f"# in Entra ID: {right}")
     commands = [shlex.split(line) for line in lines if not line.startswith("#")]
     assert {tuple(command[:4]) for command in commands} == {("az", "role", "assignment", "create")}
     limited = [command for command in commands if "--condition" in command]
