@@ -156,7 +156,6 @@ def _brought_up(stack: FleetStack, required: list[str]) -> dict[str, Any]:
         # Each day `up` renews what is due. It changes nothing else: program and configuration are in this object.
         "continueResyncOnCommitMatch": True,
         "resyncFrequencySeconds": _DAY,
-        "refresh": False,
     }
 
 
@@ -177,6 +176,10 @@ def _previewed(stack: FleetStack) -> dict[str, Any]:
 def _stack_object(
     stack: FleetStack, name: str, environment: FleetEnvironment, operator: OperatorSettings, run: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """The object as the operator writes it back: its types drop what is false or empty, and give a container resources.
+
+    Otherwise the next `kubectl apply` would make a new generation, which runs every stack again.
+    """
     return {
         "apiVersion": "pulumi.com/v1",
         "kind": "Stack",
@@ -190,9 +193,9 @@ def _stack_object(
                 variable: {"type": "Literal", "literal": {"value": value}}
                 for variable, value in _variables(stack, operator).items()
             },
+            # A cluster that leaves the file keeps its resources (`destroyOnFinalize` is false unless it is given):
+            # `idstack down` takes them away.
             **run,
-            # A cluster that leaves the file keeps its resources: `idstack down` takes them away.
-            "destroyOnFinalize": False,
             "workspaceReclaimPolicy": "Delete",
             "workspaceTemplate": {"spec": _workspace(operator)},
         },
@@ -223,6 +226,7 @@ def _workspace(operator: OperatorSettings) -> dict[str, Any]:
     }
     pulumi = {
         "name": "pulumi",
+        "resources": {},
         "securityContext": dict(_CLOSED),
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - of the pod
     }

@@ -6,6 +6,7 @@ tokens of an issuer. The issuer's documents lie in a public container.
 
 from __future__ import annotations
 
+import copy
 import os
 import select
 import signal
@@ -189,6 +190,15 @@ class EngineOnAzure:
                 **network(LocalEnvironment.from_file(stack.state / "environment.json")),
             },
         )
+
+    def elsewhere(self, folder: Path) -> EngineOnAzure:
+        """The same identity and program in a folder of its own, which has no stack's file."""
+        folder.mkdir()
+        for name in ("Pulumi.yaml", "__main__.py"):
+            (folder / name).write_bytes((self.folder / name).read_bytes())
+        other = copy.copy(self)
+        other.folder = folder
+        return other
 
     def with_configuration_of(self, other: EngineOnAzure) -> None:
         """Take another one's file of the stack, as a checkout of the repository has it."""

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
+from ops.fleet.workspace.__main__ import command as workspace_command
 from ops.stack.engine import Engine
 from ops.stack.failures import backend_failure
 from ops.stack.lock import is_locked
@@ -69,6 +71,18 @@ def test_a_preview_needs_to_read_the_state_and_to_decrypt_and_no_more(
         "the library names the reason: simplify the error"
     )
     assert told.endswith("Nothing was started: correct that and run the command again")
+
+
+def test_a_workspace_of_the_operator_goes_on_with_the_states_key(writer: EngineOnAzure, tmp_path: Path) -> None:
+    """Each run has a new one, and its stack's file has the configuration alone."""
+    workspace = writer.elsewhere(tmp_path / "workspace")
+    written = yaml.safe_load((writer.folder / "Pulumi.dev.yaml").read_text())
+    (workspace.folder / "Pulumi.dev.yaml").write_text(yaml.safe_dump({"config": written["config"]}))
+    assert "passphrase must be set" in workspace.run("preview", "--stack", "dev", check=False).stderr
+
+    _, workspace.environment = workspace_command([], workspace.environment)
+
+    assert "1 unchanged" in workspace.run("preview", "--stack", "dev").stdout
 
 
 def test_an_identity_without_a_role_sees_no_state(azure: StateInAzure, writer: EngineOnAzure, tmp_path: Path) -> None:

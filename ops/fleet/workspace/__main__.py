@@ -22,11 +22,14 @@ _STACK: Final = "workspace"
 # With it the engine knows `--event-log`, by which the agent follows a run (pulumi/pulumi `sdk/go/auto/stack.go`). It
 # reveals nothing, unlike the others of its prefix, so it is kept here and nowhere else.
 _EVENT_LOG: Final = "PULUMI_DEBUG_COMMANDS"
+# Each run has a new workspace, whose stack's file has the configuration alone. Without it the engine would ask for a
+# passphrase there instead of the key that encrypts the state (pulumi/pulumi `pkg/cmd/pulumi/stack/secrets.go`).
+_STATES_KEY: Final = {"PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true"}
 
 
 def command(arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """The engine's command line and environment for the agent's arguments; raises CommandError without an engine."""
-    environment = variables(_STACK, environ)
+    environment = variables(_STACK, environ) | _STATES_KEY
     environment |= {name: value for name, value in environ.items() if name == _EVENT_LOG}
     engine = shutil.which("pulumi", path=environment["PATH"])
     if engine is None:

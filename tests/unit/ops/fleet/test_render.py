@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -76,7 +77,26 @@ def test_the_operator_configures_what_the_stacks_file_would_hold() -> None:
 
 
 def test_no_object_of_a_cluster_that_leaves_the_file_destroys_it() -> None:
-    assert {stack["spec"]["destroyOnFinalize"] for stack in _stacks(tree(load_fleet(AZURE))).values()} == {False}
+    assert not [stack for stack in _stacks(tree(load_fleet(AZURE))).values() if "destroyOnFinalize" in stack["spec"]]
+
+
+def _zeros(value: Any, place: str) -> Iterator[str]:
+    """What a Go type with `omitempty` drops: false, 0 and empty texts and lists, below `place`."""
+    if isinstance(value, dict | list):
+        for key, below in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _zeros(below, f"{place}.{key}")
+    if value in (False, 0, "", []):
+        yield place
+
+
+def test_the_operator_writes_a_stack_back_as_it_was_rendered() -> None:
+    for stack in _stacks(tree(load_fleet(AZURE))).values():
+        spec = stack["spec"]
+        pod = spec["workspaceTemplate"]["spec"]["podTemplate"]["spec"]
+        dropped = [*_zeros({key: value for key, value in spec.items() if key != "config"}, "spec")]
+        # Pointers are kept, and so is free JSON like the configuration.
+        assert [place for place in dropped if not place.endswith("allowPrivilegeEscalation")] == []
+        assert all("resources" in container for container in (*pod["initContainers"], *pod["containers"]))
 
 
 def test_each_day_a_stack_is_brought_up_anew_and_so_renewed() -> None:

@@ -82,7 +82,7 @@ def test_the_pods_user_may_start_the_plugins_that_another_user_has_installed(
 def test_the_engine_runs_with_what_idstack_gives_a_stack_on_azure() -> None:
     line, environment = command(["stack", "ls"], {**_AGENT, "IDSTACK_NOW": "1", "PULUMI_DEBUG_GRPC": "/tmp/x"})
 
-    assert environment == variables("hc1-prod", _AGENT)
+    assert environment == variables("hc1-prod", _AGENT) | {"PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true"}
     assert environment["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
     assert Path(line[0]).name == "pulumi"
     assert Path(line[0]).parent != Path("/usr/local/bin"), "it must not call itself"
