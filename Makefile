@@ -20,7 +20,7 @@ IDSTACK := exec .venv/bin/idstack
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview renew recover down test test-cloud slow nightly e2e clients browser real hypershift kills storm year bench lint fmt generate golden lock pin probe-image
+.PHONY: help setup up preview renew recover down test test-cloud slow nightly e2e clients browser real hypershift storm bench lint fmt generate golden lock pin probe-image
 
 # What a stack needs; all other targets are for work on the project itself.
 OF_A_STACK := help|setup|up|preview|renew|recover|down|pin
@@ -59,7 +59,7 @@ SINCE ?= main
 SELECTED = $(if $(filter changed,$(ARGS)),$(or $(shell $(PYTHON) -m tests.changed $(SINCE)),$(error nothing was selected)) )$(filter-out changed,$(ARGS))
 
 # A run starts a thousand interpreters, and each worker rewrites each assertion: compiled once, modules are read.
-test test-cloud slow nightly kills bench: export PYTHONDONTWRITEBYTECODE :=
+test test-cloud slow nightly storm bench: export PYTHONDONTWRITEBYTECODE :=
 
 test: setup ## Run the tests that every change must pass (ARGS=changed or ARGS=tests/unit for a part); docs/explanation/testing.md lists all
 	@$(PYTHON) -m pytest $(PARALLEL) $(SELECTED)
@@ -76,11 +76,11 @@ slow: setup ## Run what is worth a merge besides: clusters of both ways, infrast
 	@$(if $(ARGS),,$(CLOUD_PYTEST) -m 'slow and not clients')
 
 nightly: setup ## Run what takes longest for what it proves: other shapes of stacks, disasters, ten renewals, 400 random examples
-	@$(PYTHON) -m pytest $(PARALLEL) -m 'nightly or (hypothesis and not kills)' --hypothesis-profile=deep $(SELECTED)
+	@$(PYTHON) -m pytest $(PARALLEL) -m 'nightly or (hypothesis and not storm)' --hypothesis-profile=deep $(SELECTED)
 
 e2e: ## The same program on a real kube-apiserver, and what only that can refuse (builds it, once)
 	@tools/setup cluster
-	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not slow and not nightly and not kills' $(or $(ARGS),$(E2E))
+	@LOCALCLOUD_CLUSTER=apiserver $(PYTHON) -m pytest -m 'not slow and not nightly and not storm' $(or $(ARGS),$(E2E))
 
 clients: setup ## Microsoft's clients on the local stack: installs the Azure CLI, libraries for Python and JavaScript, once
 	@$(CLOUD_PYTEST) -n 0 -m '' tests/test_package.py tests/clients $(ARGS)
@@ -97,16 +97,10 @@ hypershift: setup ## HyperShift's own operators on the local stack (HYPERSHIFT=<
 	@tools/setup cluster
 	@LOCALCLOUD_CLUSTER=apiserver HYPERSHIFT="$(HYPERSHIFT)" $(PYTHON) -m pytest -n 0 -m hypershift tests/hypershift $(ARGS)
 
-kills: setup ## Kill engine, plugins and local cloud at 125 seeded points, and renew for weeks under faults (some two hours)
-	@$(PYTHON) -m pytest $(PARALLEL) -m '' tests/engine/test_kill.py tests/engine/test_renewal_kills.py tests/engine/test_long_faults.py \
-		tests/engine/test_credential_kills.py $(ARGS)
-
-# SEED draws the operations, by default another one each day; PLAN is a list of operations, as a failure prints it.
-storm: setup ## 300 operations on one stack, most of them killed or without power at some write (some 75 minutes; SEED=7, PLAN="up ...")
-	@STORM_SEED="$(SEED)" STORM_PLAN="$(PLAN)" $(PYTHON) -m pytest -n 0 -m kills --show-capture=no tests/storm $(ARGS)
-
-year: setup ## A year of daily runs with a lost week, an outage of Entra ID and a leaked key; writes year.md
-	@$(PYTHON) -m pytest -n 0 -s -m year tests/engine/test_year.py $(ARGS)
+# NAME is a plan of tests/storm/plans.py, PLAN a list of operations, as a failure prints it; else SEED draws them, by default
+# another one each day.
+storm: setup ## Kill 220 of 300 operations on one stack (75 minutes; SEED=7, NAME=year, kill-renewals, fault-days ..., PLAN="up ...")
+	@STORM_SEED="$(SEED)" STORM_NAME="$(NAME)" STORM_PLAN="$(PLAN)" $(PYTHON) -m pytest -n 0 -m storm --show-capture=no tests/storm $(ARGS)
 
 bench: setup ## Measure what the program costs against peers and limits (ARGS="--json", "tokens swap" or "--clusters 5")
 	@$(PYTHON) -m tools.bench $(ARGS)

@@ -9,8 +9,7 @@ from typing import Any, Final
 import pytest
 
 _COMMANDS: Final = {
-    "kills": "make kills",
-    "year": "make year",
+    "storm": "make storm",
     "real": "make real",
     "browser": "make browser",
     "clients": "make clients",

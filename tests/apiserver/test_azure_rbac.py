@@ -9,7 +9,7 @@ import pytest
 
 from localcloud.testing.azure import Resources
 from localcloud.testing.running import StateDirectory
-from tests.engine.killing import small_stack
+from tests.engine.small_stack import small_stack
 from tests.engine.test_creation import CLUSTER
 from tests.harness import LocalStack
 

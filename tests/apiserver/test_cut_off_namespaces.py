@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.apiserver.hosted_control_plane import NAMESPACE, PLANES, control_plane
-from tests.engine.killing import small_stack
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 HOLDS = 'clusters-hc1 holds HyperShift\'s control plane "hc1"'

@@ -14,8 +14,8 @@ import yaml
 
 from identity.credentials import rfc3339
 from tests.architecture.source import ROOT
-from tests.engine.killing import small_stack
 from tests.engine.rotations import LIFE, SETTLED
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 DEPLOYERS = "10ca1000-0000-4000-8000-000000000003"

@@ -44,7 +44,7 @@ _RUN: Final = {
     "make down STACK=local-hypershift": "tests/engine/test_local_hypershift.py",
     "make up STACK=local-both": "tests/engine/test_local_hypershift.py",
     "make down STACK=local-both": "tests/engine/test_local_hypershift.py",
-    "make recover STACK=<name>": "tests/engine/test_kill.py",
+    "make recover STACK=<name>": "tests/storm/test_standstill.py",
     "idstack export hypershift --stack local-hypershift --cluster hs1 --script hs1.sh": (
         "tests/engine/test_local_hypershift.py"
     ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.engine.killing import small_stack
+from tests.engine.small_stack import small_stack
 from tests.groups import shared
 from tests.harness import LocalStack
 

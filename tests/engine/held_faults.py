@@ -84,16 +84,6 @@ def registration_fails(
     return HeldAnswer("graph", ("PATCH",), application, '"keyCredentials"', status, code, after=after)
 
 
-def entra_is_away() -> HeldAnswer:
-    """Every request to Entra ID fails."""
-    return HeldAnswer("entra", status=503, code="temporarily_unavailable")
-
-
-def arm_is_away() -> HeldAnswer:
-    """Every request to ARM fails."""
-    return HeldAnswer("arm", status=403)
-
-
 def _application(stack: LocalStack, identity: str) -> dict[str, str]:
     outputs: dict[str, str] = stack.resource(f"{identity}-entra-application")["outputs"]
     return outputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from kubernetes.dynamic import DynamicClient
 from identity.credentials import rfc3339
 from localcloud.testing.running import DAEMON, processes
 from tests.engine.clients import Client, bare_sign_in, read
-from tests.engine.killing import documents, small_stack
+from tests.engine.small_stack import documents, small_stack
 from tests.harness import LocalStack
 
 _IDENTITY: Final = "cloudProvider"
@@ -97,32 +97,18 @@ class Rotating(Ageing):
 
 
 @contextmanager
-def ageing_stack(
-    root: Path,
-    *,
-    warm: bool = True,
-    days: int = _DAYS,
-    life: Mapping[str, int] = LIFE,
-    cluster_side: str = "hypershift",
-) -> Iterator[Rotating]:
-    """The stack before its first `up`, which is to come so many days ago, with certificates of such a `life`."""
+def rotating_stack(root: Path) -> Iterator[Rotating]:
+    """The stack, up since `_DAYS` days, its pod running."""
     with (
         pytest.MonkeyPatch.context() as patch,
-        small_stack(root, cluster_side, warm=warm) as stack,
-        stack.configured(credentials={**life, "propagation": SETTLED}),
+        small_stack(root, "hypershift") as stack,
+        stack.configured(credentials={**LIFE, "propagation": SETTLED}),
     ):
-        rotating = Rotating(stack, datetime.now(UTC) - timedelta(days=days), patch)
+        rotating = Rotating(stack, datetime.now(UTC) - timedelta(days=_DAYS), patch)
         rotating.pass_a_day()
         patch.setenv("REQUESTS_CA_BUNDLE", stack.environment.ca_file)
-        yield rotating
-
-
-@contextmanager
-def rotating_stack(root: Path, *, warm: bool = True) -> Iterator[Rotating]:
-    """The stack, up since `_DAYS` days, its pod running."""
-    with ageing_stack(root, warm=warm) as rotating:
-        rotating.stack.up()
-        run_consumer(rotating.stack)
+        stack.up()
+        run_consumer(stack)
         yield rotating
 
 

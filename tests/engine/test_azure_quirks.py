@@ -26,7 +26,6 @@ from identity.credentials.probe.report import ProofRequest
 from identity.naming import role_assignment_name, role_definition_id
 from localcloud.testing.plugins import ArmSession, AzureProviderSettings, RefusalError
 from tests.engine.fresh_certificate import LAG, TIMEOUT, await_ready, fresh_certificate, gate, sign_ins
-from tests.engine.killing import small_stack
 from tests.engine.name_conflicts import (
     GROUP,
     IDENTITIES,
@@ -43,6 +42,7 @@ from tests.engine.name_conflicts import (
     take_names,
 )
 from tests.engine.out_of_band import OutOfBand
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 from tests.unit.identity.credentials.world import document
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.killing import small_stack
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.slow

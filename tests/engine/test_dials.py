@@ -12,8 +12,8 @@ import pytest
 from localcloud.testing.faults import Disk, HeldAnswer, HeldDelivery, HeldFaults
 from tests.engine.clients import Client, bare_sign_in, secrets_of
 from tests.engine.held_faults import dialled
-from tests.engine.killing import documents, small_stack
 from tests.engine.rotations import SETTLED
+from tests.engine.small_stack import documents, small_stack
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.nightly

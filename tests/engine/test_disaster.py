@@ -12,9 +12,9 @@ import pytest
 
 from localcloud.testing.running import StateDirectory
 from tests.engine.clients import Client, bare_sign_in, read
-from tests.engine.killing import registered, registered_in_state, small_stack
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.rotations import Rotating, pod_signing_in, rotating_stack
+from tests.engine.small_stack import registered, registered_in_state, small_stack
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.nightly

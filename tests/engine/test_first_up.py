@@ -16,8 +16,8 @@ from identity.catalogue import CONTROL_PLANE
 from identity.naming import STACK_TAG, role_assignment_name
 from identity.resource_types import MANAGED_IDENTITY_API
 from tests.engine.held_faults import gate_refuses, held
-from tests.engine.killing import small_stack
 from tests.engine.out_of_band import OutOfBand
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.killing import small_stack
+from tests.engine.small_stack import small_stack
 
 
 @pytest.mark.nightly

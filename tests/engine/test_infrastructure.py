@@ -12,8 +12,8 @@ import pytest
 
 from identity.resource_types import NETWORK_API, RESOURCES_API
 from tests.engine.changing import RELEASE
-from tests.engine.killing import small_stack
 from tests.engine.out_of_band import OutOfBand
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.slow

@@ -17,8 +17,8 @@ from identity.catalogue_rows import DataPlaneIdentity
 from identity.credentials import rfc3339
 from identity.credentials.service_account_key import make, public_half
 from tests.engine.key_material import KeySearch, everything, vault_keys
-from tests.engine.killing import small_stack
 from tests.engine.service_accounts import SUBJECTS, GuestCluster, proof_of
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.nightly

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from ops.stack.state import State, outputs_in_log, outputs_of
 from tests.engine.key_material import Key, KeySearch, everything, vault_keys, watched_processes
-from tests.engine.killing import small_stack
 from tests.engine.reader import reader_of
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 # What Azure itself keeps of deleted things: soft-deleted applications and vaults, and names of role assignments.

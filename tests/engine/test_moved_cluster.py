@@ -12,9 +12,9 @@ import pytest
 
 from identity.credentials.document import decode
 from tests.engine.clients import Client, bare_sign_in
-from tests.engine.killing import small_stack
 from tests.engine.other_stacks import in_azure, move
 from tests.engine.out_of_band import OutOfBand
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.nightly

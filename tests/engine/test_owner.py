@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
-from tests.engine.killing import small_stack
 from tests.engine.other_stacks import a_copy, another_backend, in_azure
 from tests.engine.out_of_band import OutOfBand
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.nightly

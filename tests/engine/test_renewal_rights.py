@@ -22,10 +22,10 @@ from localcloud.testing.running import StateDirectory
 from ops.renewal.guard import renewable
 from ops.renewal.run import RenewalRun
 from ops.stack import engine
-from tests.engine.killing import documents, small_stack
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.reader import Reader, signed_up
 from tests.engine.rotations import LIFE, SETTLED
+from tests.engine.small_stack import documents, small_stack
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.nightly

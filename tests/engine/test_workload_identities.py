@@ -20,9 +20,9 @@ from ops.world import probes
 from ops.world.probes import ProbeDocument
 from tests.engine.create_iam import create_iam
 from tests.engine.hypershift_scripts import HyperShiftScripts
-from tests.engine.killing import small_stack
 from tests.engine.other_stacks import move
 from tests.engine.out_of_band import OutOfBand
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 pytestmark = pytest.mark.slow

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeAlias
 from kubernetes import client, config
 
 from identity.credentials import rfc3339
-from tests.engine.killing import small_stack
 from tests.engine.out_of_band import OutOfBand
 from tests.engine.rotations import LIFE, SETTLED
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
 
 Told: TypeAlias = Mapping[str, Any]

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-from tests.engine.killing import ENDS_WITHIN, processes_of
 from tests.harness import LocalStack
+from tests.storm.processes import ENDS_WITHIN, kill, processes_of, send
 
 _EVENT: Final = struct.Struct("iIII")  # inotify_event: watch, mask, cookie, length of the name that follows
 _MODIFY, _MOVED_TO, _CREATE, _DELETE = 0x2, 0x80, 0x100, 0x200
@@ -131,7 +131,7 @@ def frozen(stack: LocalStack) -> Iterator[None]:
     stopped: set[int] = set()
     while new := set(processes_of(stack)) - stopped:  # one may have forked another before it was stopped
         for pid in new:
-            _signal(pid, signal.SIGSTOP)
+            send(pid, signal.SIGSTOP)
         ends_at = time.monotonic() + ENDS_WITHIN
         while running := [*filter(_runs, new)]:  # a thread that waits for its turn stops when it gets it
             assert time.monotonic() < ends_at, f"processes {running} do not stop"
@@ -141,20 +141,7 @@ def frozen(stack: LocalStack) -> Iterator[None]:
         yield
     finally:
         for pid in stopped:
-            _signal(pid, signal.SIGCONT)
-
-
-def kill(*pids: int) -> None:
-    """SIGKILL, and wait for their ends."""
-    handles = {}
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            handles[pid] = os.pidfd_open(pid)
-    for pid in handles:
-        _signal(pid, signal.SIGKILL)
-    for pid, handle in handles.items():
-        with os.fdopen(handle) as ended:
-            assert select.select([ended], [], [], ENDS_WITHIN)[0], f"process {pid} does not end"
+            send(pid, signal.SIGCONT)
 
 
 def image(root: Path) -> Image:
@@ -238,8 +225,3 @@ def _runs(pid: int) -> bool:
             if state not in _STOPPED and (task / "wchan").read_text() not in _AWAITS_CHILD:
                 return True
     return False
-
-
-def _signal(pid: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, number)

@@ -14,9 +14,10 @@ from azure.core.exceptions import ClientAuthenticationError
 
 from identity.credentials import rfc3339
 from tests.engine.clients import Client, bare_sign_in
+from tests.engine.held_faults import held
 from tests.engine.other_stacks import in_azure
 from tests.storm import model, tampering
-from tests.storm.plan import TAMPERING, Kind, Operation, Recovery, written
+from tests.storm.plan import TAMPERING, Disturbance, Kind, Operation, Recovery, written
 from tests.storm.world import PAUSE, Done, World
 
 _SEARCHED_EVERY: Final = 25  # operations
@@ -35,6 +36,7 @@ class Storm:
     log: list[Operation] = field(default_factory=list)
     happened: Counter[str] = field(default_factory=Counter)
     is_up: bool = False
+    _leaked: set[str] = field(default_factory=set)
     _is_older: bool = False
     """Whether a copy has taken the state's place since the last operation: it may be older than a renewal."""
 
@@ -50,6 +52,7 @@ class Storm:
                 raise AssertionError(self._failure(error)) from error
         if self.is_up:
             model.require_no_key_in_clear(self.world)
+            self._settle()
 
     def _carry_out(self, operation: Operation, chance: random.Random) -> None:
         if operation.kind in TAMPERING:
@@ -58,6 +61,14 @@ class Storm:
         world, disturbance = self.world, operation.disturbance
         credentials = model.Credentials(world)
         command = world.command(operation)
+        if operation.kind is Kind.FAULT:
+            self._endure(operation, command, credentials)
+            return
+        if operation.kind is Kind.DAY:
+            model.require_valid(world)
+            if operation.argument == "lost" or not model.is_renewal_due(world):
+                self.happened["days without a run"] += 1
+                return
         done = world.run(*command, disturbance=disturbance, chance=chance)
         happened = done.happened or "undisturbed"
         took = f"{done.seconds:.0f} s, {done.writes} writes"
@@ -70,7 +81,7 @@ class Storm:
             model.require(done.code == 0, "an undisturbed command failed", done.printed)
         if done.code != 0 or done.happened:
             assert disturbance is not None
-            self._recover(operation, command, done, disturbance.recovery)
+            self._recover(operation, command, done, disturbance)
         self._require(operation, credentials, done)
 
     def _withstand(self, operation: Operation) -> None:
@@ -106,6 +117,26 @@ class Storm:
                 model.require(not pods.refusals, "what pods have was refused", pods.refusals[-1:])
                 bare_sign_in(used[identity])
         self._require(operation, credentials, Done((), 0, ""))
+
+    def _endure(self, operation: Operation, command: tuple[str, ...], credentials: model.Credentials) -> None:
+        """A day with a fault: the renewal says what failed, and pods sign in with what they have."""
+        world = self.world
+        fault, says = tampering.FAULTS[operation.argument]
+        with held(world.stack, fault(world.stack)):
+            done = world.run(*command)
+        self.report(f"{len(self.log)} {operation}: code {done.code} ({done.seconds:.0f} s)")
+        self.happened["days with a fault"] += 1
+        model.require(done.code != 0, "it succeeded under a fault", done.printed)
+        model.require_a_cause(done, says)
+        if operation.argument == "entra":
+            for client in self.clients.values():
+                client.await_sign_ins(1)
+                client.refusals.clear()
+        self._require_no_refusal(operation)
+        model.require_valid(world)
+        model.require_in_use(world)
+        model.require_mounted(world)
+        credentials.require_as_expected(operation, was_undisturbed=True)
 
     def _meet_a_neighbour(self) -> None:
         """A stack with this one's infraID is refused, and leaves nothing behind."""
@@ -150,20 +181,24 @@ class Storm:
             self._must("rotate", "--identity", identity, "--force")
         self._must("renew")
 
-    def _recover(self, operation: Operation, command: tuple[str, ...], done: Done, recovery: Recovery) -> None:
+    def _recover(self, operation: Operation, command: tuple[str, ...], done: Done, disturbance: Disturbance) -> None:
         """What a person does who does, or does not, know of `idstack recover`."""
         down = operation.kind is Kind.DOWN
         recover = ("recover", *(("--no-up",) if down else ()))
         scaling = operation.kind is Kind.SCALE
+        # The scaling is no command of the program: `up` starts the local cloud that it needs.
+        up_instead = scaling or (disturbance.recovery is Recovery.UP and not down)
         failed = done.code != 0
-        if scaling or recovery is Recovery.AGAIN or (down and not failed):
-            # The scaling is no command of the program: `up` starts the local cloud that it needs.
-            again = self._run(*(("up",) if scaling else command))
+        if up_instead or disturbance.recovery is not Recovery.RECOVER or (down and not failed):
+            again = self._run(*(("up",) if up_instead else command))
             failed = again.code != 0
-            if not failed and not scaling:
+            if not failed and not up_instead:
                 return
         if failed:
             self._must(*recover)
+        if down and disturbance.moment:
+            self._must("pulumi", "--", "destroy", "--yes", "--skip-preview")
+            model.require_destroyed(self.world)
         if down or scaling or operation.kind is Kind.REVOKE:
             self._must(*command)
 
@@ -185,10 +220,7 @@ class Storm:
             model.require_nothing_left(self.world)
             return
         if done.happened:
-            # A rotation lets time pass, and leaves alone what fell due meanwhile.
-            if model.is_renewal_due(self.world):
-                self._must("renew")
-            self._must("up", "--expect-no-changes")
+            self._settle()
         was_older, self._is_older = self._is_older, False
         if was_older:
             self._must("sweep", "--yes")
@@ -196,6 +228,14 @@ class Storm:
         self.world.ensure_pod()
         model.require_mounted(self.world)
         credentials.require_as_expected(operation, was_undisturbed=not done.happened, was_older=was_older)
+        self._leaked |= credentials.leaked(operation)
+        model.require_withdrawn(self.world, self._leaked)
+
+    def _settle(self) -> None:
+        """A rotation lets time pass, and leaves alone what fell due meanwhile."""
+        if model.is_renewal_due(self.world):
+            self._must("renew")
+        self._must("up", "--expect-no-changes")
 
     def _require_no_refusal(self, operation: Operation) -> None:
         """Nobody was refused, unless every certificate was taken out of use on purpose, or an old one put back."""

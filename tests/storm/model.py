@@ -7,16 +7,19 @@ import hashlib
 import re
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 
+from identity.credentials import rfc3339
+from identity.credentials.schedule import age_when_due
 from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
 from tests.engine.clients import bare_sign_in
 from tests.engine.key_material import KeySearch, everything, vault_keys
-from tests.engine.killing import Thing, documents, in_the_cloud, in_the_state, registered, registered_in_state
-from tests.storm.plan import Kind, Operation
-from tests.storm.world import MOUNTED, SECRETS, Done, World
+from tests.engine.small_stack import documents, registered, registered_in_state
+from tests.harness import LocalStack
+from tests.storm.plan import Kind, Operation, Victim
+from tests.storm.world import MOUNTED, SECRETS, Done, Thing, World
 
 _BEGINS: Final = (b"-----BEGIN PRIVATE KEY-----", b"-----BEGIN RSA PRIVATE KEY-----")
 # The begin of a private key in PEM, and in base64 at each of the three places of a group that it may begin at.
@@ -25,11 +28,10 @@ _KEYS: Final = (
     *(base64.b64encode(bytes(shift) + begin)[4:-4] for begin in _BEGINS for shift in range(3)),
 )
 # An error names its cause or its fix: a killed process, a server without an answer, a lock, what exists already.
-_CAUSES: Final = re.compile(
+_CAUSES: Final = (
     r"was killed by signal 9|exited prematurely|make recover|make up|idstack import|Connection refused|does not answer|"
     r"it is too soon|not rotated:|is withdrawn|has not reached the vault|does the kubelet run|"
-    r"rotate --force|set-attributes|which a hosted cluster of the stack|which no stack of this backend has",
-    re.IGNORECASE,
+    r"rotate --force|set-attributes|which a hosted cluster of the stack|which no stack of this backend has"
 )
 PUT_BACK: Final = "the state was truncated, and was replaced by that of"
 """What `idstack recover` prints of a copy that takes the state's place."""
@@ -38,7 +40,15 @@ _WAY_OUT: Final = re.compile(r"idstack rotate --force|az keyvault secret set-att
 # What `sweep` knows by its owner id, beside the secrets of certificates.
 _OWNED: Final = ("azuread:index/application:Application", "azure-native:managedidentity:UserAssignedIdentity")
 _SECRET: Final = "idstack:index:CredentialSecret"
-_DAY: Final = timedelta(days=1)
+_WITHDRAWING: Final = (Kind.REVOKE, Kind.RESTORE, Kind.LAG)
+_MADE_BY_PLUGINS: Final = {
+    "namespaces": "Namespace",
+    "configmaps": "ConfigMap",
+    "secrets": "Secret",
+    "deployments": "Deployment",
+    "secretproviderclasses": "SecretProviderClass",
+    "azureclusteridentities": "AzureClusterIdentity",
+}
 _MOUNTED_WITHIN: Final = 60.0  # seconds
 
 
@@ -46,10 +56,12 @@ class BrokenError(AssertionError):
     """Something does not hold."""
 
 
-def require_a_cause(done: Done) -> None:
-    """A command that failed says why; none prints a trace."""
+def require_a_cause(done: Done, causes: str = _CAUSES) -> None:
+    """A command that failed says one of the causes; none prints a trace."""
     require("Traceback (most recent call last)" not in done.printed, "a trace was printed", done.printed)
-    require(done.code == 0 or bool(_CAUSES.search(done.printed)), "the error names no cause", done.printed)
+    require(
+        done.code == 0 or bool(re.search(causes, done.printed, re.IGNORECASE)), "the error names no cause", done.printed
+    )
     require(not any(key in done.printed.encode() for key in _KEYS), "a private key was printed", done.command)
 
 
@@ -77,6 +89,14 @@ def require_gone(world: World, stack: str) -> None:
     require(not files, "the other stack is not gone", files)
 
 
+def require_destroyed(world: World) -> None:
+    """After the engine's own `destroy`: what the cloud had before is there, and of the stack its deleted secrets."""
+    left = {kind for kind, _ in in_the_cloud(world.stack, world.seeded | world.made_by_pods)}
+    require(left <= {"keyvault-secret"}, "the stack's resources are left", left)
+    lost = world.seeded - world.stack.inventory()
+    require(not lost, "what was there before the stack is gone", lost)
+
+
 def require_nothing_left(world: World) -> None:
     """After `down`."""
     require(not world.stack.state.exists(), "the local cloud's files are left", world.stack.state)
@@ -88,21 +108,38 @@ def require_whole(world: World) -> None:
     stack = world.stack
     state = in_the_state(stack)
     require(len(state) == len(set(state)), "the state has something twice", state)
-    pods = {thing for thing in stack.inventory() if thing[0] == "kubernetes"}
-    cloud = in_the_cloud(stack, world.seeded | pods)
+    cloud = in_the_cloud(stack, world.seeded | world.made_by_pods)
     require(cloud == set(state), "orphans, or lost things", cloud ^ set(state))
+    require_in_use(world)
     own = registered_in_state(stack)
     found = {application: ids for application, ids in registered(stack).items() if application in own}
     require(found == own, "registered certificates", (found, own))
-    require(all(0 < len(ids) <= 2 for ids in own.values()), "an application has one certificate or two", own)
+    for identity, versions in world.secrets().items():
+        require(not any(version["enabled"] for version in versions[:-2]), "old versions can be read", identity)
+    require(not world.left_behind(), "a command's processes are left", world.left_behind())
+
+
+def require_in_use(world: World) -> None:
+    """What the vault has signs in, with one certificate or two of each application, however the last run ended."""
+    own = registered_in_state(world.stack)
+    found = {application: ids for application, ids in registered(world.stack).items() if application in own}
+    require(all(0 < len(ids) <= 2 for ids in found.values()), "an application has one certificate or two", found)
     secrets = world.secrets()
     require(set(secrets) == set(SECRETS), "a credential is missing in the vault", set(secrets))
     for identity, document in world.documents().items():
-        versions = secrets[identity]
         used = bare_sign_in(document)
-        require(used == versions[-1]["tags"][THUMBPRINT], "the vault's tags name another certificate", identity)
-        require(not any(version["enabled"] for version in versions[:-2]), "old versions can be read", identity)
-    require(not world.left_behind(), "a command's processes are left", world.left_behind())
+        newest = secrets[identity][-1]["tags"][THUMBPRINT]
+        require(used == newest, "the vault's tags name another certificate", identity)
+
+
+def require_valid(world: World) -> None:
+    """The vault's certificates are valid by the storm's clock."""
+    valid = {
+        identity
+        for identity, document in world.documents().items()
+        if rfc3339.parse(document["not_before"]) <= world.clock < rfc3339.parse(document["not_after"])
+    }
+    require(valid == set(SECRETS), "a day without a valid certificate", set(SECRETS) - valid)
 
 
 def require_mounted(world: World) -> None:
@@ -159,6 +196,11 @@ class Credentials:
         self._world = world
         self._before = _current(world)
 
+    def leaked(self, operation: Operation) -> set[str]:
+        """The certificate that the operation withdraws, if it withdraws one."""
+        asked = operation.argument.partition("-")[0]
+        return {self._before[asked][0]} if operation.kind in _WITHDRAWING else set()
+
     def require_as_expected(self, operation: Operation, *, was_undisturbed: bool, was_older: bool = False) -> None:
         """Compare with the certificates of now.
 
@@ -168,29 +210,43 @@ class Credentials:
         asked = operation.argument.partition("-")[0]
         for identity, (thumbprint, delivered) in self._before.items():
             is_changed = now[identity][0] != thumbprint
-            is_due = delivered + _DAY <= self._world.clock
+            is_due = _is_due(self._world, identity, delivered)
             match operation.kind:
                 case Kind.PUT_BACK | Kind.EDIT if identity == asked:
                     require(is_changed, "no other certificate took the place", identity)
-                case Kind.RENEW | Kind.PUT_BACK | Kind.EDIT:
+                case Kind.RENEW | Kind.DAY | Kind.PUT_BACK | Kind.EDIT:
                     require(
                         is_changed == is_due or was_older, "a renewal renews what is due", (identity, self._before, now)
                     )
+                case Kind.FAULT:
+                    is_lost = operation.argument == "vault-answer"
+                    require(is_lost or not is_changed, "a certificate changed under a fault", identity)
                 case Kind.ROTATE | Kind.REVOKE | Kind.RESTORE | Kind.LAG if identity == asked:
                     require(is_changed or not was_undisturbed, "it was not rotated", identity)
                 case _:
                     require(is_due or was_older or not is_changed, "a certificate changed for no reason", identity)
-            if operation.kind in (Kind.REVOKE, Kind.RESTORE, Kind.LAG) and identity == asked:
-                require(
-                    thumbprint not in registered_thumbprints(self._world),
-                    "a leaked certificate is still registered",
-                    identity,
-                )
+            # A loss of power may take the delivery along, after which there are two more.
+            lost_power = operation.disturbance is not None and operation.disturbance.victim is Victim.MACHINE
+            if is_changed and operation.kind in (Kind.RENEW, Kind.DAY) and not was_older and not lost_power:
+                is_kept = thumbprint in registered_thumbprints(self._world)
+                require(is_kept, "what pods still have was taken out", identity)
+
+
+def require_withdrawn(world: World, leaked: set[str]) -> None:
+    """No certificate that was withdrawn has come back, into Entra ID or the vault."""
+    current = {thumbprint for thumbprint, _ in _current(world).values()}
+    back = leaked & (registered_thumbprints(world) | current)
+    require(not back, "a leaked certificate is registered or in the vault", back)
 
 
 def is_renewal_due(world: World) -> bool:
     """Whether an `up` would renew a certificate now."""
-    return any(delivered + _DAY <= world.clock for _, delivered in _current(world).values())
+    return any(_is_due(world, identity, delivered) for identity, (_, delivered) in _current(world).items())
+
+
+def _is_due(world: World, identity: str, delivered: datetime) -> bool:
+    life = world.stack.configuration("credentials")
+    return delivered + age_when_due(life["lifetimeDays"], life["renewBeforeDays"], SECRETS[identity]) <= world.clock
 
 
 def _current(world: World) -> dict[str, tuple[str, datetime]]:
@@ -208,6 +264,43 @@ def registered_thumbprints(world: World) -> set[str]:
         for key in document["keys"]
         if key["removedAt"] is None
     }
+
+
+def in_the_cloud(stack: LocalStack, before: set[Thing]) -> set[Thing]:
+    """What the stack's plugins have made since the inventory `before`."""
+    made = set()
+    for kind, key in stack.inventory() - before:
+        _, collection, name = key.split("/", 2) if kind == "kubernetes" else ("", "", "")
+        if collection in _MADE_BY_PLUGINS:
+            made.add((_MADE_BY_PLUGINS[collection], name.removeprefix("/")))
+        elif kind in {"arm", "keyvault-secret", "entra-application", "entra-principal"}:
+            made.add((kind, key))
+    for document in documents(stack, "entra-application"):
+        if ("entra-application", document["objectId"]) in made:
+            # What was removed is remembered a while for the replicas that learn of it late.
+            made |= {("certificate", key["keyId"]) for key in document["keys"] if key["removedAt"] is None}
+    return made
+
+
+def in_the_state(stack: LocalStack) -> list[Thing]:
+    """The same as the state has it, twice if it is there twice."""
+    return [thing for resource in stack.resources() for thing in _things(resource)]
+
+
+def _things(resource: dict[str, Any]) -> Iterator[Thing]:
+    token, found = resource["type"], resource.get("id", "")
+    plugin, _, kind = token.partition(":")
+    if plugin == "kubernetes":
+        yield kind.rpartition(":")[2], found
+    elif token == _SECRET:
+        yield "keyvault-secret", "/".join(found.split("/")[8::2])
+    elif plugin == "azure-native":
+        yield "arm", found.lower()
+        if kind == "managedidentity:UserAssignedIdentity":
+            yield "entra-principal", resource["outputs"]["principalId"]
+    elif plugin == "azuread":
+        names = {"Application": "entra-application", "ServicePrincipal": "entra-principal"}
+        yield names.get(kind.rpartition(":")[2], "certificate"), found.rpartition("/")[2]
 
 
 def require(holds: bool, rule: str, found: Any) -> None:

@@ -1,7 +1,9 @@
 """What a storm does: operations in a row, drawn by a seed or written out, some of them disturbed.
 
 An operation is written as a word: `up`, `rotate:cloudProvider`, `renew/engine@17/again`. The last one is a renewal
-whose engine is killed at the 17th write to the stack's disk, and which is then simply run again.
+whose engine is killed at the 17th write to the stack's disk, and which is then simply run again. In
+`renew/plugin@before:deliver:2/up` the plugin is killed before its second delivery, and `up` follows. `day*30` is a word
+thirty times.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 from typing import Final, Self
 
 APPLICATIONS: Final = ("cloudProvider", "nodePoolManagement")
@@ -18,7 +21,8 @@ APPLICATIONS: Final = ("cloudProvider", "nodePoolManagement")
 EDITS: Final = ("generation", "delivered", "thumbprint", "nbf")
 """What is changed of a secret."""
 _TEXT: Final = re.compile(
-    r"(?P<kind>[a-z]+)(:(?P<argument>[\w-]+))?(/(?P<victim>[a-z]+)@(?P<write>\d+)(~(?P<kept>\d+))?/(?P<recovery>[a-z]+))?"
+    r"(?P<kind>[a-z]+)(:(?P<argument>[\w-]+))?(/(?P<victim>[a-z]+)@((?P<moment>before|after):(?P<step>[a-z]+):)?"
+    r"(?P<write>\d+)(~(?P<kept>\d+))?/(?P<recovery>[a-z]+))?(\*(?P<times>\d+))?"
 )
 
 
@@ -38,6 +42,8 @@ class Kind(StrEnum):
     LAG = "lag"
     NEIGHBOUR = "neighbour"
     TWIN = "twin"
+    DAY = "day"
+    FAULT = "fault"
 
 
 TAMPERING: Final = (Kind.PUT_BACK, Kind.EDIT, Kind.RESTORE, Kind.LAG, Kind.NEIGHBOUR, Kind.TWIN)
@@ -55,27 +61,32 @@ class Victim(StrEnum):
 
 
 class Recovery(StrEnum):
-    """What a person does then: `idstack recover`, or the same command again."""
+    """What a person does then: `idstack recover`, the same command again, or `idstack up`."""
 
     RECOVER = "recover"
     AGAIN = "again"
+    UP = "up"
 
 
 @dataclass(frozen=True)
 class Disturbance:
     """Kill `victim` at the `write`-th write to the stack's disk after the command's start, if there are as many.
 
-    `kept`, in percent: of a machine's files that nobody synced, how much is on the disk.
+    `kept`, in percent: of a machine's files that nobody synced, how much is on the disk. `moment` and `step`: at a
+    request of a plugin instead (`tests/storm/fault_daemon.py`), before it has its effect or after.
     """
 
     victim: Victim
     write: int
     recovery: Recovery
     kept: int = 100
+    moment: str = ""
+    step: str = ""
 
     def __str__(self) -> str:
         kept = f"~{self.kept}" if self.victim is Victim.MACHINE else ""
-        return f"/{self.victim}@{self.write}{kept}/{self.recovery}"
+        request = f"{self.moment}:{self.step}:" if self.moment else ""
+        return f"/{self.victim}@{request}{self.write}{kept}/{self.recovery}"
 
 
 @dataclass(frozen=True)
@@ -90,16 +101,17 @@ class Operation:
         return f"{self.kind}{self.argument and ':'}{self.argument}{self.disturbance or ''}"
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """The operation that `str` wrote; raises ValueError for any other text."""
+    def parse(cls, text: str) -> list[Self]:
+        """The operation that `str` wrote, as often as `*` says; raises ValueError for any other text."""
         found = _TEXT.fullmatch(text)
         if found is None:
             raise ValueError(f"{text!r} is no operation; accepted: such as renew, scale:2 or up/machine@40~50/recover")
         disturbance = None
         if found["victim"]:
-            victim, recovery = Victim(found["victim"]), Recovery(found["recovery"])
-            disturbance = Disturbance(victim, int(found["write"]), recovery, int(found["kept"] or 100))
-        return cls(Kind(found["kind"]), found["argument"] or "", disturbance)
+            victim, recovery, kept = Victim(found["victim"]), Recovery(found["recovery"]), int(found["kept"] or 100)
+            request = found["moment"] or "", found["step"] or ""
+            disturbance = Disturbance(victim, int(found["write"]), recovery, kept, *request)
+        return [cls(Kind(found["kind"]), found["argument"] or "", disturbance)] * int(found["times"] or 1)
 
 
 @dataclass(frozen=True)
@@ -168,9 +180,10 @@ def _disturbance(chance: random.Random, kind: Kind, writes: int) -> Disturbance:
 
 def written(plan: Sequence[Operation]) -> str:
     """The text of a plan, of which `parsed` makes the plan again."""
-    return " ".join(map(str, plan))
+    counted = ((str(operation), len(list(same))) for operation, same in groupby(plan))
+    return " ".join(word if times == 1 else f"{word}*{times}" for word, times in counted)
 
 
 def parsed(text: str) -> list[Operation]:
     """The plan of a text; raises ValueError if a word of it is no operation."""
-    return [Operation.parse(word) for word in text.split()]
+    return [operation for word in text.split() for operation in Operation.parse(word)]

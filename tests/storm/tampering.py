@@ -1,23 +1,37 @@
 """What happens behind the stack's back in a storm: to an identity's secret, to the backend, to what Graph answers, and
-by stacks that could take its things for theirs.
+by stacks that could take its things for theirs; and the faults of a day.
 """
 
 from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from identity.credentials.secret_tags import DELIVERED_AT, GENERATION, THUMBPRINT
-from localcloud.testing.faults import HeldLag
-from tests.engine.held_faults import held
+from localcloud.testing.faults import HeldAnswer, HeldLag
+from tests.engine.held_faults import DROPPED, Fault, gate_refuses, held, registration_fails, vault_write_fails
 from tests.engine.other_stacks import a_copy, another_backend
 from tests.engine.out_of_band import OutOfBand
+from tests.harness import LocalStack
 from tests.storm.world import SECRETS, World
 
+# The engine hangs after a deletion that failed: `executeChain` of pulumi v3.259 gives the program no answer then.
+_REFUSED: Final = r"was stopped, because it hung after a failed deletion|\*\*creating failed\*\*.*RequestDenied"
+FAULTS: Final[Mapping[str, tuple[Callable[[LocalStack], Fault], str]]] = {
+    "gate": (gate_refuses, "at best 0 in a row, last failure AADSTS700027"),
+    "vault": (vault_write_fails, "the secret was not written: .* 403 .*AuthorizationFailed"),
+    "vault-answer": (partial(vault_write_fails, status=DROPPED, after=True), "not written: .* does not answer"),
+    "graph": (registration_fails, _REFUSED),
+    "graph-answer": (partial(registration_fails, after=True), _REFUSED),
+    "arm": (lambda _: HeldAnswer("arm", status=403), "which cannot be read: request failed"),
+    "entra": (lambda _: HeldAnswer("entra", status=503, code="temporarily_unavailable"), "cannot sign in.* 503"),
+}
+"""Who refuses, or does without its answer arriving, and what a renewal says then; during the last nobody signs in."""
 # Of the newest version, by what a storm's operation calls them. A date in the year 2036 is after any storm.
 _TAGS: Final = {
     "generation": {GENERATION: "b999999999"},

@@ -14,9 +14,9 @@ import pytest
 
 from localcloud.testing.azure import SEAL_KEY_BYTES, Store
 from ops.stack.environment import LocalPaths
-from tests.engine.killing import outlasting, processes_of
 from tests.harness import LocalStack
-from tests.storm.disk import Writes, frozen, image, kill, lose_power
+from tests.storm.disk import Writes, frozen, image, lose_power
+from tests.storm.processes import kill, outlasting, processes_of
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 import pytest
 
+from identity.credentials import rfc3339
 from identity.credentials.secret_tags import DELIVERED_AT, THUMBPRINT
 from tests.storm import model
 from tests.storm.model import BrokenError, Credentials, Things
@@ -21,6 +22,7 @@ from tests.storm.world import SECRETS, Done, World
 _NOW: Final = datetime(2026, 11, 23, tzinfo=UTC)
 _VAULT: Final = ("azure", "kv")
 _POD: Final = ("kubernetes", "pod")
+_SEEDED: Final = ("arm", "network")
 _OWNED: Final = {
     "/applications/a1": "azuread:index/application:Application",
     "/identity/i1": "azure-native:managedidentity:UserAssignedIdentity",
@@ -28,6 +30,14 @@ _OWNED: Final = {
 }
 _FOREIGN: Final = "no stack of this backend has its owner id mine, but one of another backend may"
 _WHOSE: Final = "it has the owner id mine, which no stack of this backend has"
+
+
+_CERTIFICATE: Final = b"certificate"
+_USED: Final = hashlib.sha1(_CERTIFICATE, usedforsecurity=False).hexdigest().upper()
+
+
+def _registration(removed: str | None) -> dict[str, Any]:
+    return {"certificate": base64.b64encode(_CERTIFICATE).decode(), "removedAt": removed}
 
 
 def version(thumbprint: str, *, delivered: datetime = _NOW, enabled: bool = True) -> dict[str, Any]:
@@ -45,10 +55,12 @@ class FakeWorld:
     versions: dict[str, list[dict[str, Any]]] = field(
         default_factory=lambda: {secret: [version(secret)] for secret in SECRETS}
     )
-    signs_in_with: dict[str, str] = field(default_factory=lambda: {secret: secret for secret in SECRETS})
+    signs_in_with: dict[str, Any] = field(default_factory=lambda: {secret: secret for secret in SECRETS})
+    lost: set[tuple[str, str]] = field(default_factory=set)
     left: list[str] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
-    seeded: set[tuple[str, str]] = field(default_factory=set)
+    seeded: set[tuple[str, str]] = field(default_factory=lambda: {_SEEDED})
+    made_by_pods: set[tuple[str, str]] = field(default_factory=lambda: {_POD})
     certificates: list[dict[str, Any]] = field(default_factory=list)
     places: dict[str, str] = field(default_factory=dict)
     searched: dict[str, str] = field(default_factory=dict)
@@ -63,7 +75,11 @@ class FakeWorld:
         return self
 
     def inventory(self) -> set[tuple[str, str]]:
-        return {_POD, _VAULT}
+        return {_SEEDED, _POD} - self.lost
+
+    def configuration(self, key: str) -> dict[str, int]:
+        assert key == "credentials"
+        return {"lifetimeDays": 730, "renewBeforeDays": 729}
 
     def resources(self) -> list[dict[str, str]]:
         owned = [{"id": id, "type": type_token} for id, type_token in _OWNED.items()]
@@ -73,7 +89,7 @@ class FakeWorld:
     def secrets(self) -> dict[str, list[dict[str, Any]]]:
         return self.versions
 
-    def documents(self) -> dict[str, str]:
+    def documents(self) -> dict[str, Any]:
         return self.signs_in_with
 
     def left_behind(self) -> list[str]:
@@ -91,7 +107,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> FakeWorld:
     made = FakeWorld()
 
     def in_the_cloud(_: object, ignored: set[tuple[str, str]]) -> set[tuple[str, str]]:
-        assert ignored == {_POD}, "pods come and go, and what was seeded is not the stack's"
+        assert ignored == {_SEEDED, _POD}, "pods come and go, and what was seeded is not the stack's"
         return made.cloud
 
     class Search:
@@ -192,6 +208,36 @@ def test_what_down_leaves_is_found(tmp_path: Path) -> None:
         model.require_nothing_left(world.as_world())
 
 
+@pytest.mark.parametrize(
+    ("spoil", "rule"),
+    [
+        (lambda world: world.cloud.add(("arm", "identity")), "the stack's resources are left"),
+        (lambda world: world.lost.add(_SEEDED), "what was there before the stack is gone"),
+    ],
+)
+def test_what_destroy_leaves_or_takes_along_is_found(
+    world: FakeWorld, spoil: Callable[[FakeWorld], object], rule: str
+) -> None:
+    world.cloud = {("keyvault-secret", "deleted")}
+    model.require_destroyed(world.as_world())
+    spoil(world)
+    with pytest.raises(BrokenError, match=rule):
+        model.require_destroyed(world.as_world())
+
+
+@pytest.mark.parametrize("days", [(1, 3), (-3, -1), (-3, 0)])
+def test_a_day_without_a_valid_certificate_is_found(world: FakeWorld, days: tuple[int, int]) -> None:
+    def valid(begin: int, end: int) -> dict[str, str]:
+        dates = {"not_before": begin, "not_after": end}
+        return {name: rfc3339.render(_NOW + timedelta(days=day)) for name, day in dates.items()}
+
+    world.signs_in_with = dict.fromkeys(SECRETS, valid(0, 1))
+    model.require_valid(world.as_world())
+    world.signs_in_with["cloudProvider"] = valid(*days)
+    with pytest.raises(BrokenError, match=r"a day without a valid certificate: \{'cloudProvider'\}"):
+        model.require_valid(world.as_world())
+
+
 def test_a_key_in_a_file_or_in_what_was_printed_is_found(world: FakeWorld) -> None:
     world.printed += ["first", "second"]
     model.require_no_key_in_clear(world.as_world())
@@ -207,6 +253,9 @@ def test_a_key_in_a_file_or_in_what_was_printed_is_found(world: FakeWorld) -> No
         (Kind.RENEW, "", True, False, True, "a renewal renews what is due"),
         (Kind.RENEW, "", False, True, True, "a renewal renews what is due"),
         (Kind.RENEW, "", True, True, True, None),
+        (Kind.DAY, "", True, False, True, "a renewal renews what is due"),
+        (Kind.FAULT, "vault", True, True, True, "a certificate changed under a fault"),
+        (Kind.FAULT, "vault-answer", True, True, True, None),
         (Kind.ROTATE, "cloudProvider", False, False, True, "it was not rotated"),
         (Kind.ROTATE, "cloudProvider", False, False, False, None),
         (Kind.ROTATE, "cloudProvider", False, True, True, None),
@@ -226,7 +275,8 @@ def test_a_certificate_that_should_have_changed_or_not_is_found(
     world: FakeWorld, kind: Kind, argument: str, is_due: bool, is_changed: bool, undisturbed: bool, rule: str | None
 ) -> None:
     delivered = _NOW - timedelta(days=1) if is_due else _NOW
-    world.versions = {"cloudProvider": [version("old", delivered=delivered)]}
+    world.versions = {"cloudProvider": [version(_USED, delivered=delivered)]}
+    world.certificates = [_registration(None)]
     before = Credentials(world.as_world())
     if is_changed:
         world.versions["cloudProvider"] = [version("new")]
@@ -245,24 +295,30 @@ def test_a_state_that_was_older_may_cost_another_certificate(world: FakeWorld, k
     before.require_as_expected(Operation(kind), was_undisturbed=False, was_older=True)
 
 
-@pytest.mark.parametrize("kind", [Kind.REVOKE, Kind.RESTORE, Kind.LAG])
-@pytest.mark.parametrize("removed", [None, "2026-11-23T00:00:00Z"])
-def test_a_leaked_certificate_that_is_still_registered_is_found(
-    world: FakeWorld, removed: str | None, kind: Kind
-) -> None:
-    leaked = b"certificate"
-    thumbprint = hashlib.sha1(leaked, usedforsecurity=False).hexdigest().upper()
-    world.versions = {"cloudProvider": [version(thumbprint)]}
+def test_a_renewal_that_takes_out_what_pods_still_have_is_found(world: FakeWorld) -> None:
+    world.versions = {"cloudProvider": [version(_USED, delivered=_NOW - timedelta(days=1))]}
     before = Credentials(world.as_world())
     world.versions["cloudProvider"] = [version("new")]
-    world.certificates = [{"certificate": base64.b64encode(leaked).decode(), "removedAt": removed}]
+    world.certificates = [_registration("2026-11-23T00:00:00Z")]
 
-    revoked = Operation(kind, "cloudProvider")
-    if removed:
-        before.require_as_expected(revoked, was_undisturbed=True)
-        return
-    with pytest.raises(BrokenError, match="a leaked certificate is still registered"):
-        before.require_as_expected(revoked, was_undisturbed=True)
+    before.require_as_expected(Operation.parse("renew/machine@1/again")[0], was_undisturbed=False)
+    with pytest.raises(BrokenError, match="what pods still have was taken out"):
+        before.require_as_expected(Operation(Kind.RENEW), was_undisturbed=True)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_what_leaked_is_what_is_withdrawn(world: FakeWorld, kind: Kind) -> None:
+    withdrawn = {"cloudProvider"} if kind in (Kind.REVOKE, Kind.RESTORE, Kind.LAG) else set()
+    assert Credentials(world.as_world()).leaked(Operation(kind, "cloudProvider-now")) == withdrawn
+
+
+def test_a_withdrawn_certificate_that_is_back_is_found(world: FakeWorld) -> None:
+    world.certificates = [_registration("2026-11-23T00:00:00Z")]
+    model.require_withdrawn(world.as_world(), {_USED})
+    for registered, current in ((None, "other"), ("2026-11-23T00:00:00Z", _USED)):
+        world.certificates, world.versions["cloudProvider"] = [_registration(registered)], [version(current)]
+        with pytest.raises(BrokenError, match="a leaked certificate is registered or in the vault"):
+            model.require_withdrawn(world.as_world(), {_USED})
 
 
 @pytest.mark.parametrize("now", [{}, {("arm", "role"): "b"}, {("arm", "role"): "a", ("arm", "another"): "c"}])

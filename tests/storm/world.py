@@ -25,19 +25,24 @@ from identity.credentials.document import decode
 from localcloud.testing.azure import SECRET_KIND, Document, Store
 from localcloud.testing.running import StateDirectory
 from tests.engine.clients import Client, bare_sign_in
-from tests.engine.killing import Thing, outlasting, processes_of, small_stack
 from tests.engine.rotations import LIFE, SETTLED, run_consumer
+from tests.engine.small_stack import small_stack
 from tests.harness import LocalStack
-from tests.storm import disk
+from tests.storm import disk, standstill
 from tests.storm.plan import Disturbance, Kind, Operation, Victim
+from tests.storm.processes import kill, outlasting, processes_of
 from tests.storm.scale import NAMESPACE, POD
 
+Thing = tuple[str, str]
+"""Kind and name of something in the cloud."""
 SECRETS: Final = {"cloudProvider": "cloud-provider-hc1-json", "nodePoolManagement": "nodepool-mgmt-hc1-json"}
 """The vault's secret of each application."""
 MOUNTED: Final = "cloudProvider"
 """The application whose credential the pod mounts."""
-# More than any storm lets pass: no certificate may begin in the future. One of two years is valid all the while.
-_DAYS: Final = 200
+# More than any plan lets pass: no certificate may begin in the future. One of two years is valid all the while.
+_DAYS: Final = 400
+# Of certificates that are renewed every six weeks or so.
+_LONG_LIFE: Final = {**LIFE, "renewBeforeDays": 685}
 _BETWEEN_ROTATIONS: Final = timedelta(hours=9)  # pods need the certificate before for eight and a half
 PAUSE: Final = 0.3  # seconds between two sign-ins
 _NOTHING_YET: Final = "no credential"
@@ -68,9 +73,13 @@ class World:
 
     stack: LocalStack
     patch: pytest.MonkeyPatch
+    is_warm: bool = True
+    """Whether the engine's plugins are forked, which see no end of it."""
     clock: datetime = field(default_factory=lambda: datetime.now(UTC) - timedelta(days=_DAYS))
     printed: list[str] = field(default_factory=list)
     seeded: set[Thing] = field(default_factory=set)
+    made_by_pods: set[Thing] = field(default_factory=set)
+    """What somebody else made for the pod."""
     replicas: int = 0
     """Of the pod, as it was scaled last."""
     _disk: threading.Lock = field(default_factory=threading.Lock)
@@ -82,7 +91,7 @@ class World:
         Raises ValueError for an operation that is another stack's.
         """
         match operation.kind:
-            case Kind.RENEW | Kind.PUT_BACK | Kind.EDIT:
+            case Kind.RENEW | Kind.DAY | Kind.FAULT | Kind.PUT_BACK | Kind.EDIT:
                 self._pass(timedelta(days=1))
                 return ("renew",)
             case Kind.ROTATE:
@@ -100,6 +109,8 @@ class World:
                 return ("scale", operation.argument)
             case Kind.UP | Kind.DOWN:
                 self._start()
+                if operation.argument:
+                    self.stack.configure(clusterSide=operation.argument)
                 return (operation.kind.value,)
             case Kind.NEIGHBOUR | Kind.TWIN:
                 raise ValueError(f"{operation} runs nothing for the storm's stack")
@@ -114,11 +125,16 @@ class World:
         before, happened, began = disk.image(self.stack.state), "", time.monotonic()
         log = self.stack.root / "printed.txt"
         with disk.Writes(self.stack.state) as writes, log.open("w") as output:
-            running = self.stack.started(*line, stdout=output, stderr=output)
-            with os.fdopen(os.pidfd_open(running.pid)) as ended:
-                counted = writes.await_write(disturbance.write if disturbance else sys.maxsize, ended.fileno())
-            if disturbance is not None and counted >= disturbance.write:
-                happened = self._disturb(disturbance, before, writes.replaced, chance or random.Random(0))  # noqa: S311
+            if disturbance is not None and disturbance.moment:
+                with standstill.interruption(self.stack, disturbance, line, output) as (running, _):
+                    counted, happened = 0, f"{disturbance.victim} killed"
+            else:
+                running = self.stack.started(*line, stdout=output, stderr=output)
+                with os.fdopen(os.pidfd_open(running.pid)) as ended:
+                    counted = writes.await_write(disturbance.write if disturbance else sys.maxsize, ended.fileno())
+                if disturbance is not None and counted >= disturbance.write:
+                    chance = chance or random.Random(0)  # noqa: S311
+                    happened = self._disturb(disturbance, before, writes.replaced, chance)
             try:
                 running.wait(_ENDS_WITHIN)
             except subprocess.TimeoutExpired:
@@ -148,7 +164,9 @@ class World:
         with self.stack.kubernetes("administrator") as http:
             missing = http.get(f"/api/v1/namespaces/{NAMESPACE}").status_code == 404
         if missing:
+            before = self.stack.inventory()
             run_consumer(self.stack)
+            self.made_by_pods = self.stack.inventory() - before
             self.replicas = 1
 
     def mounted(self) -> list[str]:
@@ -178,7 +196,7 @@ class World:
         if not self.stack.state.exists():
             self.stack.__dict__.pop("environment", None)  # it has other ports
             self.stack.local_cloud("start")
-            self.seeded = self.stack.inventory()
+            self.seeded, self.made_by_pods, self.replicas = self.stack.inventory(), set(), 0
 
     def _pass(self, time_passed: timedelta) -> None:
         self.clock += time_passed
@@ -196,6 +214,8 @@ class World:
                 )
             case "tags":
                 self.stack.configure(tags={"environment": "local", "storm": rfc3339.render(datetime.now(UTC))})
+            case "life":
+                self.stack.configure(credentials={**_LONG_LIFE, "propagation": SETTLED})
             case _:
                 self.stack.configure(roles=what)
 
@@ -206,8 +226,7 @@ class World:
                 case Victim.MACHINE:
                     return f"power lost: {disk.lose_power(self.stack, before, replaced, disturbance.kept / 100)}"
                 case Victim.ENGINE:
-                    # With its plugins, which see no end of it when warm. `make kills` lets them outlive it.
-                    victims = processes_of(self.stack, *_COMMANDS)
+                    victims = processes_of(self.stack, *(_COMMANDS if self.is_warm else _ENGINE))
                 case Victim.PLUGIN:
                     running = [pids for plugin in _PLUGINS if (pids := processes_of(self.stack, plugin))]
                     victims = chance.choice(running) if running else []
@@ -215,7 +234,7 @@ class World:
                     victims = _recorded(self.stack, "daemon")
                 case Victim.KUBELET:
                     victims = _recorded(self.stack, "kubelet")
-            disk.kill(*victims)
+            kill(*victims)
             return f"{disturbance.victim} killed" if victims else ""
 
     def _sign_in(self, identity: str) -> str:
@@ -247,15 +266,15 @@ class World:
 
 
 @contextmanager
-def storm_world(root: Path) -> Iterator[World]:
-    """A small stack before its first `up`, whose local cloud runs."""
+def storm_world(root: Path, *, is_warm: bool = True) -> Iterator[World]:
+    """A small stack before its first `up`, whose local cloud runs; see `running_stack` for its interpreters."""
     with (
         pytest.MonkeyPatch.context() as patch,
-        small_stack(root, "hypershift", warm=True) as stack,
+        small_stack(root, "hypershift", warm=is_warm) as stack,
         stack.configured(credentials={**LIFE, "propagation": SETTLED}),
     ):
         patch.setenv("REQUESTS_CA_BUNDLE", str(stack.state / "ca.pem"))
-        world = World(stack, patch)
+        world = World(stack, patch, is_warm)
         world._pass(timedelta(0))
         world.seeded = stack.inventory()
         yield world

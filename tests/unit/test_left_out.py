@@ -22,8 +22,8 @@ def test_slow(): pass
 @pytest.mark.parametrize("number", range(2))
 def test_slow_twice(number): pass
 
-@pytest.mark.kills
-def test_kill(): pass
+@pytest.mark.storm
+def test_storm(): pass
 """
 _CONFTEST = """
 from tests.left_out import LeftOut
@@ -35,7 +35,7 @@ def pytest_configure(config):
 
 def _last_lines(folder: Path, *arguments: str) -> list[str]:
     (folder / "conftest.py").write_text(_CONFTEST, encoding="utf-8")
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  kills\n", encoding="utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  storm\n", encoding="utf-8")
     (folder / "test_some.py").write_text(_TESTS, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     done = subprocess.run(
@@ -46,13 +46,13 @@ def _last_lines(folder: Path, *arguments: str) -> list[str]:
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_the_line_counts_each_test_once_however_many_workers_there_are(workers: str, tmp_path: Path) -> None:
-    line = "left out: 3 tests of `make slow`, 1 test of `make kills`"
+    line = "left out: 3 tests of `make slow`, 1 test of `make storm`"
 
-    assert _last_lines(tmp_path, "-n", workers, "-m", "not slow and not kills") == [line]
+    assert _last_lines(tmp_path, "-n", workers, "-m", "not slow and not storm") == [line]
 
 
 def test_what_make_test_runs_is_left_out_of_other_runs(tmp_path: Path) -> None:
-    line = "left out: 1 test of `make test`, 1 test of `make kills`"
+    line = "left out: 1 test of `make test`, 1 test of `make storm`"
 
     assert _last_lines(tmp_path, "-m", "slow") == [line]
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ops.fleet.stacks import CANARIES, JOBS, SHARED
+from tests.storm.plans import PLANS
 from tests.unit.workflows.parsed import GITHUB, jobs_of, parsed
 
 _WORKFLOWS = sorted((GITHUB / "workflows").iterdir())
@@ -18,11 +19,11 @@ _PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
 _VERSION = re.compile(r"# v\d+\.\d+\.\d+")
 _STACK = "./.github/workflows/stack.yml"
 _APPROVAL = "./.github/workflows/approval.yml"
-_AT_NIGHT = {"kills.yml"}  # nobody waits for it; GitHub ends a job after six hours
+_AT_NIGHT = {"storm.yml"}  # nobody waits for it; GitHub ends a job after six hours
 _HAS_STACKS = "vars.IDSTACK_STACKS != ''"
 _LISTED = "${{ fromJSON(vars.IDSTACK_STACKS || '[]') }}"
 # A user has no use for them: they prove the program, and some take hours.
-_OF_THE_PROJECT = {"hypershift.yml", "kills.yml", "providers.yml", "year.yml"}
+_OF_THE_PROJECT = {"hypershift.yml", "providers.yml", "storm.yml"}
 _SAME_REPOSITORY = "github.event.pull_request.head.repo.full_name == github.repository"
 
 workflows = pytest.mark.parametrize("file", _WORKFLOWS, ids=lambda file: file.name)
@@ -250,6 +251,12 @@ def test_nobody_waits_for_an_approval_but_behind_the_look_at_its_reviewers() -> 
     assert jobs["reviewers"]["permissions"] == {"actions": "read"}
     for file in ("fleet.yml", "recover.yml", "up-stack.yml"):
         assert jobs_of(file)["approval"]["permissions"] == {"actions": "read"}
+
+
+def test_every_named_plan_of_the_storm_is_carried_out_each_night() -> None:
+    [job] = jobs_of("storm.yml").values()
+
+    assert job["strategy"]["matrix"]["plan"] == ["", *PLANS]
 
 
 @workflows

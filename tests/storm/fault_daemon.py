@@ -1,6 +1,6 @@
 """The local cloud's daemon, which stands still at a chosen request until a test has killed somebody.
 
-`python -m tests.engine.fault_daemon <state directory> <n> <before|after> <what>` serves as the daemon does, and prints
+`python -m tests.storm.fault_daemon <state directory> <n> <before|after> <what>` serves as the daemon does, and prints
 `serving` when it begins. `what` is a step of a credential (`Step`), a service, or `any`. When the n-th such write of a
 provider plugin comes in (or has taken effect, but is not answered yet), it prints the module of the plugin and stops:
 nothing else happens in this cloud until its standard input is closed, or its own end.

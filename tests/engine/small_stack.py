@@ -1,0 +1,52 @@
+"""A stack with few resources of each type, and what the local cloud and its state have of certificates."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from identity import resource_types
+from tests.harness import LocalStack, running_stack
+
+
+@contextmanager
+def small_stack(
+    root: Path, cluster_side: str, *, warm: bool = True, providers: str | None = None, **faults: Any
+) -> Iterator[LocalStack]:
+    """A stack with every type of resource, but few of each: two Entra applications, one credential for the others."""
+    with running_stack(root, warm=warm, providers=providers, **faults) as stack:
+        [cluster] = stack.configuration("hostedClusters")
+        imported = cluster["identities"]["imageRegistry"]
+        fields = ("controlPlaneOperator", "ingress", "network", "disk", "file", "kms")
+        identities = {**dict.fromkeys(fields, imported), "imageRegistry": {"enabled": False}}
+        credentials = {"propagation": {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 15}}
+        changes = {"hostedClusters": [{**cluster, "identities": identities}], "credentials": credentials}
+        with stack.configured(**changes, clusterSide=cluster_side):
+            yield stack
+
+
+def registered(stack: LocalStack) -> dict[str, set[str]]:
+    """Key ids of the certificates registered in Entra ID, by the object id of their application."""
+    return {
+        document["objectId"]: {key["keyId"] for key in document["keys"] if key["removedAt"] is None}
+        for document in documents(stack, "entra-application")
+    }
+
+
+def registered_in_state(stack: LocalStack) -> dict[str, set[str]]:
+    """The same as the state has it."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for resource in stack.resources():
+        if resource["type"] == resource_types.REGISTERED_CERTIFICATE:
+            application, _, key_id = resource["id"].split("/")
+            found[application].add(key_id)
+    return dict(found)
+
+
+def documents(stack: LocalStack, kind: str) -> list[dict[str, Any]]:
+    """What the local cloud remembers of a kind."""
+    return [json.loads(text) for (found, _), text in stack.contents().items() if found == kind]
