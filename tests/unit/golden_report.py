@@ -1,7 +1,8 @@
 """The reviewed report of every message about the configuration, `identity/settings/golden/report.txt`, by rule.
 
 Tests assert the place and the rule of a problem; that its message is the reviewed one is asserted here for all of them.
-`make golden` writes the file again from what the tests that use it meet: read its diff as a user would.
+Messages that differ by key and value alone are one. `make golden` writes the file again from what the tests that use it
+meet: read its diff as a user would.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _VARYING: Final = (
     (re.compile(r'/[^\s"]*pytest-of-[^\s"]*/'), "<directory>/"),
     (re.compile(r"\b\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)"), "<date>"),
     (re.compile(r"\b[0-9A-F]{40}\b"), "<thumbprint>"),
+    (re.compile(r'^(  found:    )("([^"\\]|\\.)*"|the number \S+)(?=$|[,:])', re.MULTILINE), r"\1<value>"),
 )
 _HEADING: Final = re.compile(r"^## (?P<rule>[a-z0-9-]+)\n", re.MULTILINE)
 
@@ -29,7 +31,7 @@ def read() -> dict[str, set[str]]:
     """The reviewed messages by rule."""
     _, *parts = _HEADING.split(GOLDEN.read_text(encoding="utf-8"))
     return {
-        rule: {message.strip("\n") for message in re.split(r"\n\n(?=idstack:)", messages)}
+        rule: {message.strip("\n") for message in re.split(r"\n\n(?=<key>)", messages)}
         for rule, messages in zip(parts[0::2], parts[1::2], strict=True)
     }
 
@@ -57,8 +59,12 @@ def reviewed_file(file: Path, text: str) -> None:
 
 
 def normalized(message: str) -> str:
-    """The message without what differs from run to run: directories of the test, dates, thumbprints."""
+    """The message without its key, its value, and what differs from run to run: directories, dates, thumbprints."""
     message = message.encode("utf-8", "backslashreplace").decode("utf-8")
+    key, _, rest = message.partition("\n")
+    # A word alone, such as `cloud`, may stand for itself in the text.
+    nested = key.removeprefix("idstack:") if re.search(r"[.\[]", key) else key
+    message = f"<key>\n{rest.replace(nested, '<key>')}"
     for pattern, stand_in in _VARYING:
         message = pattern.sub(stand_in, message)
     return message

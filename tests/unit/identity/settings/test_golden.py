@@ -46,7 +46,13 @@ def test_a_message_that_nobody_reviewed_is_refused() -> None:
         golden_report.reviewed([problem])
 
 
-def test_what_differs_from_run_to_run_is_left_out() -> None:
-    message = '"/tmp/pytest-of-me/pytest-1/x/hc1.yaml" expired 2026-01-31T00:00:00Z (' + "0A" * 20 + ")"
+def test_what_differs_from_value_to_value_and_run_to_run_is_left_out() -> None:
+    found = '"x", and "/tmp/pytest-of-me/pytest-1/x/hc1.yaml" expired 2026-01-31T00:00:00Z (' + "0A" * 20 + ")"
 
-    assert golden_report.normalized(message) == '"<directory>/hc1.yaml" expired <date> (<thumbprint>)'
+    message = f"idstack:a[0].b\n  found:    {found}\n  fix:      set 'a[0].b'"
+
+    assert golden_report.normalized(message).splitlines() == [
+        "<key>",
+        '  found:    <value>, and "<directory>/hc1.yaml" expired <date> (<thumbprint>)',
+        "  fix:      set '<key>'",
+    ]
