@@ -186,6 +186,15 @@ def test_a_run_that_was_cut_short_after_its_write_is_finished_without_a_key(in_a
     assert again["version"] == written["version"]
 
 
+def test_a_version_of_another_number_is_not_taken_for_what_was_written(in_azure: ArmWorld) -> None:
+    wanted = inputs(issued())
+    created(wanted)
+    in_azure.call("PATCH", ID, {"tags": {**in_azure.call("GET", ID).json()["tags"], "generation": "a7"}})
+
+    with pytest.raises(PluginError, match="cannot create already existing resource"):
+        created(wanted)
+
+
 def test_a_refresh_after_an_interrupted_write_leaves_the_versions_to_do(in_azure: ArmWorld, sign_in: SignIn) -> None:
     old, new, newest = inputs(issued()), inputs(issued(), "b2"), inputs(issued(), "a3")
     created(old)

@@ -55,10 +55,15 @@ def issuer(in_azure: ArmWorld, sign_in: SignIn, set_clock: SetClock) -> ArmWorld
     """A world with the issuer's account and container; the deployer may write there."""
     set_clock(START)
     assert in_azure.call("PUT", ACCOUNT, storage_account_body()).is_success
-    container = {"properties": {"publicAccess": "Container"}}
-    assert in_azure.call("PUT", f"{ACCOUNT}/blobServices/default/containers/hc1oidc", container).is_success
+    open_to(in_azure, "Container")
     in_azure.grant(in_azure.deployer, "Storage Blob Data Contributor", ACCOUNT)
     return in_azure
+
+
+def open_to(world: ArmWorld, access: str) -> None:
+    """Let anybody read the container, or (`None`) nobody without a role."""
+    body = {"properties": {"publicAccess": access}}
+    assert world.call("PUT", f"{ACCOUNT}/blobServices/default/containers/hc1oidc", body).is_success
 
 
 def blob(world: ArmWorld, path: str) -> Any:
@@ -96,6 +101,22 @@ def test_a_role_that_has_no_effect_yet_is_waited_for(
 
     assert len(paused) == 1
     assert blob(issuer, "openid/v1/jwks").content == jwks_document([FIRST])
+
+
+def test_documents_are_published_once_anybody_reads_them_as_entra_id_does(
+    issuer: ArmWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_to(issuer, "None")
+    paused: list[float] = []
+
+    def pause(seconds: float) -> None:
+        paused.append(seconds)
+        open_to(issuer, "Container")
+
+    monkeypatch.setattr("provider.issuer_documents.pause", pause)
+    resource.create(URN, checked(program()), preview=False)
+
+    assert len(paused) == 1
 
 
 def test_without_the_role_it_says_which_one_is_missing(

@@ -125,10 +125,16 @@ def test_the_secret_has_the_key_that_signs_and_the_public_halves_of_the_others(r
 
 
 def test_a_key_is_published_before_the_secret_and_the_hosted_cluster(made: RecordingMonitor) -> None:
+    """And published by the deployer with its role, into the container."""
     secret = made.one(SECRET, "hc1-signing-key-secret")
     applied = made.one("kubernetes:hypershift.openshift.io/v1beta1:HostedCluster", "hc1-hosted-cluster-object")
 
-    assert made.waits_for(secret, made.one(DOCUMENTS, "hc1-issuer-documents"))
+    documents = made.one(DOCUMENTS, "hc1-issuer-documents")
+    assert made.waits_for(
+        documents, made.one("azure-native:authorization:RoleAssignment", "hc1-issuer-deployer-account")
+    )
+    assert made.waits_for(documents, made.one("azure-native:storage:BlobContainer"))
+    assert made.waits_for(secret, documents)
     assert made.waits_for(applied, secret)
 
 
