@@ -1,4 +1,4 @@
-"""What a document names exists: files, links, make targets, `idstack` commands and their options."""
+"""What a document names exists: files, links, records, make targets, `idstack` commands and their options."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from tests.architecture.source import ROOT
 
 DOCUMENTS: Final = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 TARGETS: Final = frozenset(re.findall(r"^([a-z\d-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+_RECORDS: Final = {page.name[:4] for page in (ROOT / "docs/decisions").glob("[0-9]*.md")}
+_CITED: Final = re.compile(r"\b(?:decision )?record (\d{4})\b|docs/decisions/(\d{4})")
 FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"\]\((?!https?:|#)(?P<path>[^)#]+)")
 _PATH: Final = re.compile(r"[\w.-]+(/[\w.-]+)+/?")
@@ -33,6 +35,28 @@ def test_a_path_in_a_document_exists(document: Path) -> None:
 
     assert not [path for path in paths if not (ROOT / path).exists()]
     assert not [link["path"] for link in _LINK.finditer(text) if not (document.parent / link["path"]).exists()]
+
+
+@pytest.mark.parametrize("folder", ["docs", "docs/decisions"])
+def test_every_page_is_in_its_index(folder: str) -> None:
+    index = ROOT / folder / "README.md"
+    linked = set(re.findall(r"\]\(([\w/.-]+\.md)\)", index.read_text(encoding="utf-8")))
+    pages = {str(page.relative_to(index.parent)) for page in index.parent.rglob("*.md")} - {"README.md"}
+
+    assert {page for page in pages if not re.match(r"decisions/\d", page)} <= linked
+
+
+def test_a_record_that_is_cited_exists() -> None:
+    rooms = ("components", "identity", "ops", "plugin", "policies", "provider", "cloud", "tests")
+    sources = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    cited = {
+        (str(path.relative_to(ROOT)), next(filter(None, match)))
+        for path in (*DOCUMENTS, *sources)
+        for match in _CITED.findall(" ".join(path.read_text(encoding="utf-8").split()))
+    }
+
+    assert len(cited) > 10
+    assert sorted(place for place in cited if place[1] not in _RECORDS) == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)

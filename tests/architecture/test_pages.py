@@ -1,4 +1,4 @@
-"""Pages are readable: short lines and cells, no test's name in a user's sentence, console lines that can be typed."""
+"""Console lines of the pages can be typed, and each is run by a test or marked as one for Azure."""
 
 from __future__ import annotations
 
@@ -15,18 +15,12 @@ from typer.main import get_command
 from localcloud.testing.running import cli as local_cloud
 from ops.cli import COMMANDS
 from tests.architecture.source import ROOT
-from tests.architecture.test_documents import DOCUMENTS, FENCE, TARGETS
+from tests.architecture.test_documents import DOCUMENTS, TARGETS
 
-_FOLDER: Final = ROOT / "docs"
-# Tables that are generated.
-_GENERATED: Final = {"configuration.md"}
 # A block with `azure` behind its language needs Azure, a hosted cluster or a person; every other line is run by a test.
 _CONSOLE: Final = re.compile(r"^ *```console( azure)?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-_TEST: Final = re.compile(r"\btests/[\w/]+\.py\b|`test_\w+`")
-_WIDTH: Final = 120
 # Stands for what is in angle brackets, an object id for instance.
 _PLACEHOLDER: Final = "00000000-0000-4000-8000-000000000000"
-_WORDS: Final = 25
 _VARIABLES: Final = set(re.findall(r"\$\(?([A-Z]+)\b", (ROOT / "Makefile").read_text(encoding="utf-8")))
 # Where the lines that need no Azure are run, as they are or with the test's own names.
 _DOCTOR: Final = "tests/unit/ops/commands/test_doctor.py"
@@ -38,8 +32,8 @@ _RUN: Final = {
     "make up CLUSTER=apiserver": "tests/apiserver/conftest.py",
     "make up PROVIDERS=real": "tests/real/test_emulation.py",
     "make up PROVIDERS=azuread,kubernetes": "tests/real/test_emulation.py",
-    "make up STACK=local-hc2": "tests/engine/test_shapes.py",
-    "make down STACK=local-hc2": "tests/engine/test_shapes.py",
+    "make up STACK=local-hc2": "tests/engine/test_workload_identities.py",
+    "make down STACK=local-hc2": "tests/engine/test_workload_identities.py",
     "make up STACK=local-hypershift": "tests/engine/test_local_hypershift.py",
     "make down STACK=local-hypershift": "tests/engine/test_local_hypershift.py",
     "make up STACK=local-both": "tests/engine/test_local_hypershift.py",
@@ -77,10 +71,6 @@ _RUN: Final = {
 }
 
 
-def _prose(page: Path) -> list[str]:
-    return FENCE.sub("", page.read_text(encoding="utf-8")).splitlines()
-
-
 def _console() -> Iterator[tuple[str, str, bool]]:
     """Pages with the lines that are typed, whose continuations are joined, and whether they need Azure."""
     for page in DOCUMENTS:
@@ -90,29 +80,6 @@ def _console() -> Iterator[tuple[str, str, bool]]:
 
 
 _LINES: Final = sorted(set(_console()))
-
-
-@pytest.mark.parametrize(
-    "page", [page for page in DOCUMENTS if page.name not in _GENERATED], ids=lambda page: page.name
-)
-def test_lines_and_cells_are_short(page: Path) -> None:
-    lines = _prose(page)
-
-    assert [line for line in lines if len(line) > _WIDTH and not line.startswith("|")] == []
-    cells = [cell for line in lines if line.startswith("|") for cell in line.split("|")]
-    assert [cell for cell in cells if len(cell.split()) > _WORDS] == []
-
-
-@pytest.mark.parametrize("page", sorted(_FOLDER.glob("[gr]*/*.md")), ids=lambda page: page.name)
-def test_a_sentence_for_users_names_no_test(page: Path) -> None:
-    assert [line for line in _prose(page) if _TEST.search(line)] == []
-
-
-def test_every_page_is_in_the_index() -> None:
-    linked = set(re.findall(r"\]\(([\w/.-]+\.md)\)", (_FOLDER / "README.md").read_text(encoding="utf-8")))
-    pages = {str(page.relative_to(_FOLDER)) for page in _FOLDER.glob("*/*.md")}
-
-    assert {page for page in pages if not re.match(r"decisions/\d", page)} <= linked
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Names that can be looked up: a class has a name of its own, and a test's name fits on a line."""
+"""Names that can be looked up: a public class has a name of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from tests.architecture.source import CLOUD, files, nodes, place
 from tests.architecture.test_rooms import ROOMS
 
-_LONGEST_TEST_NAME: Final = 75
 # Imports nothing of the program, so it has names of its own.
 _PACKAGE: Final = frozenset({"localcloud"})
 # Worlds of tests, whose classes are named after what they stand for.
@@ -30,14 +29,3 @@ def test_no_two_public_classes_share_a_name(rooms: Set[str]) -> None:
 
     assert places
     assert not {name: found for name, found in places.items() if len(found) > 1}
-
-
-def test_no_name_of_a_test_is_longer_than_75_characters() -> None:
-    assert not [
-        f"{place(file, node.lineno)} {len(node.name)} characters: {node.name}"
-        for file in files("tests")
-        for node in nodes(file)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.name.startswith("test_")
-        and len(node.name) > _LONGEST_TEST_NAME
-    ]

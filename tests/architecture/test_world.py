@@ -27,23 +27,16 @@ def test_the_packages_are_still_called_that() -> None:
     assert all((ROOT / "ops" / package).is_dir() for package in ("world", *JUDGES, *WORKERS))
 
 
-@pytest.mark.parametrize("package", JUDGES)
-def test_who_judges_asks_neither_azure_nor_the_cluster(package: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "clients"),
+    [*((package, CLIENTS) for package in JUDGES), *((package, ("identity.aks.api_server",)) for package in WORKERS)],
+)
+def test_azure_and_the_cluster_are_read_by_the_world_alone(package: str, clients: tuple[str, ...]) -> None:
     assert not [
         f"{place(file, line)} imports {module}"
         for file in files(f"ops/{package}")
         for line, module in imports(file)
-        if module.startswith(CLIENTS)
-    ]
-
-
-@pytest.mark.parametrize("package", WORKERS)
-def test_the_management_cluster_is_read_by_the_world_alone(package: str) -> None:
-    assert not [
-        f"{place(file, line)} imports {module}"
-        for file in files(f"ops/{package}")
-        for line, module in imports(file)
-        if module.startswith("identity.aks.api_server")
+        if module.startswith(clients)
     ]
 
 
