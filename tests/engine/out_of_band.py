@@ -65,16 +65,14 @@ class OutOfBand:
             names = [properties_of_secret.name for properties_of_secret in secrets.list_properties_of_secrets()]
             return [secrets.get_secret(name).value or "" for name in names if name]
 
-    def application(self, name: str, *certificates_pem: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """A new application with these certificates, which not every replica knows yet, and its service principal."""
+    def application(self, name: str, certificate_pem: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A new application with a certificate, which not every replica knows yet, and its service principal."""
         application = self.graph("POST", "/applications", {"displayName": name})
         principal = self.graph("POST", "/servicePrincipals", {"appId": application["appId"]})
-        self.register(f"/applications/{application['id']}", *certificates_pem)
+        der = x509.load_pem_x509_certificate(certificate_pem.encode()).public_bytes(Encoding.DER)
+        key = {"type": "AsymmetricX509Cert", "usage": "Verify", "key": base64.b64encode(der).decode()}
+        self.graph("PATCH", f"/applications/{application['id']}", {"keyCredentials": [key]})
         return application, principal
-
-    def register(self, application: str, *certificates_pem: str) -> None:
-        """Make these the certificates of an application, which is named by its path."""
-        self.graph("PATCH", application, {"keyCredentials": [registration(pem) for pem in certificates_pem]})
 
     def assign(self, scope: str, role: str, object_id: str, name: str | None = None) -> str:
         """Assign a role, by its GUID, to a service principal; returns the assignment's id."""
@@ -107,9 +105,3 @@ def credential_of(local: LocalEnvironment, client_id: str, certificate: str) -> 
         disable_instance_discovery=True,
         connection_verify=local.ca_file,
     )
-
-
-def registration(certificate_pem: str) -> dict[str, str]:
-    """A certificate as Graph takes it, one of an application's `keyCredentials`."""
-    der = x509.load_pem_x509_certificate(certificate_pem.encode()).public_bytes(Encoding.DER)
-    return {"type": "AsymmetricX509Cert", "usage": "Verify", "key": base64.b64encode(der).decode()}

@@ -23,10 +23,10 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import CertificateCredential
 
 from identity.aks.token_cache import CACHE_VARIABLE
+from identity.credentials.certificate import issue
 from identity.naming import resource_group_id, resource_id
 from localcloud.testing.faults import Faults
 from localcloud.testing.running import write_private
-from tests.engine.fresh_certificate import fresh_certificate
 from tests.engine.out_of_band import OutOfBand, credential_of
 from tests.harness import LocalStack, steps_of
 
@@ -148,7 +148,8 @@ def reader_of(stack: LocalStack, folder: Path, *, cluster_user: bool = False) ->
 
 def signed_up(administrator: OutOfBand, stack: LocalStack, name: str, folder: Path) -> Reader:
     """A new application, whose key and certificate are in `folder`, without any right."""
-    issued = fresh_certificate()
+    now = datetime.now(UTC)
+    issued = issue("reader", not_before=now - timedelta(minutes=5), lifetime=timedelta(days=1))
     application, principal = administrator.application(name, issued.certificate_pem)
     made = Reader(stack, application["appId"], principal["id"], folder)
     write_private(made.certificate, (issued.private_key_pem + issued.certificate_pem).encode())

@@ -17,7 +17,7 @@ import yaml
 
 from identity.catalogue import DATA_PLANE
 from identity.credentials.certificate import issue
-from localcloud.testing.azure import Resources, Vaults
+from localcloud.testing.azure import Resources
 from localcloud.testing.kubernetes import Endpoint
 from localcloud.testing.running import StateDirectory
 from tests.engine.changing import refusal
@@ -53,31 +53,6 @@ def test_another_region_is_refused_with_all_that_it_would_replace(stack: LocalSt
     assert len(lines) == len(DATA_PLANE)
     assert sorted(stack.resource(name)["inputs"]["resourceName"] for name in replaced) == sorted(lines)
     assert "`idstack pulumi --stack local -- config set location eastus`" in refused
-
-
-def test_a_key_in_another_vault_leaves_the_role_on_the_vault_before(stack: LocalStack) -> None:
-    [cluster] = stack.configuration("hostedClusters")
-    key = cluster["kms"]["activeKey"]
-    kms = {"activeKey": key.replace("kv-etcd-local", "kv-etcd-next"), "backupKey": key}
-    store = StateDirectory(stack.state).open_store()
-    vaults = Vaults(Resources(store))
-    before = vaults.named("kv-etcd-local")
-    assert before is not None
-    following = vaults.put(
-        {**before.resource, "id": before.id.replace("kv-etcd-local", "kv-etcd-next"), "name": "kv-etcd-next"}
-    )
-    try:
-        with stack.configured(hostedClusters=_cluster(stack, kms=kms)):
-            steps = stack.preview()
-    finally:
-        Resources(store).delete(following.id)
-        store.close()
-
-    assert steps == {
-        "hc1-kms-roles-kms-vault-kv-etcd-next": "create",
-        "hc1-cluster-side-probe-kms-deployment": "update",
-        "hc1-cluster-side-probe-kms-2-deployment": "update",
-    }
 
 
 def test_another_authority_of_the_cluster_updates_the_provider_only(stack: LocalStack) -> None:
@@ -151,28 +126,3 @@ def test_stacks_show_no_secret_output(stack: LocalStack) -> None:
         "thumbprint",
     ]
     assert (row["credentialsSecretName"], row["secretProviderClass"]) == ("cncc-hc1-json", "managed-azure-network")
-
-
-def test_a_bad_configuration_is_one_report_and_no_change(stack: LocalStack) -> None:
-    before = stack.inventory()
-
-    with stack.configured(
-        tenantId="somewhere",
-        vault={"name": "a_b", "sofDeleteRetentionDays": 7, "defaultAction": "Allow"},
-        hostedClusters=_cluster(stack, vnetID="x"),
-    ):
-        done = stack.pulumi("up", "--yes", "--skip-preview", check=False)
-
-    report = done.stdout + done.stderr
-    assert done.returncode != 0
-    assert "The stack's configuration has 4 problems; nothing was changed." in report
-    for place in (
-        "idstack:tenantId",
-        "idstack:vault.name",
-        "idstack:vault.sofDeleteRetentionDays",
-        "idstack:hostedClusters[0].vnetID",
-    ):
-        assert f"{place}\n" in report
-    assert "softDeleteRetentionDays" in report, "an unknown key is answered with the nearest known one"
-    assert "Traceback" not in report
-    assert stack.inventory() == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +11,7 @@ import pytest
 from identity.clouds import LOCAL_SUBSCRIPTION_ID
 from identity.naming import role_assignment_name
 from tests.engine.changing import (
-    CLASSES,
     FAST,
-    MOUNTS,
     Change,
     Key,
     another_imported,
@@ -28,8 +25,6 @@ pytestmark = pytest.mark.nightly
 
 # What Azure keeps of deleted things: names of assignments, soft-deleted applications.
 _LEFT_BEHIND = {"arm-role-assignment-name", "entra-deleted"}
-# The built-in Kubernetes API counts its writes.
-_VERSION_COUNTER = ("kubernetes-version", "resourceVersion")
 _NETWORK = "hc1-network/providers/Microsoft.Network/virtualNetworks/hc1-vnet"
 _SUBNET = f"{_NETWORK}/subnets/default"
 _SECURITY_GROUP = "hc1-nsg/providers/Microsoft.Network/networkSecurityGroups/hc1-nsg"
@@ -68,8 +63,6 @@ class ClusterScenario:
     blocked: str
     on_again: Change
     second_removed: Change
-    to_stack: Change
-    back: Change
     foreseen: dict[str, str]
     retagged: Change
     left_to_do: dict[str, str]
@@ -113,8 +106,6 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> ClusterScenario:
         stack.configure(allowCredentialLoss=[], hostedClusters=[hc1(network=later), second])
         facts["blocked"], facts["on_again"] = _adopt_what_is_in_the_way(stack)
         facts["second_removed"] = bring_up(stack, hostedClusters=[hc1(network=later)])
-        facts["to_stack"] = bring_up(stack, clusterSide="stack")
-        facts["back"] = bring_up(stack, clusterSide="hypershift")
         tags = {"environment": "local", "team": "identity"}
         with stack.configured(tags=tags):
             facts["foreseen"] = stack.preview()
@@ -175,11 +166,6 @@ def _of_entra(change: frozenset[Key]) -> set[Key]:
 def _soft_deleted(change: frozenset[Key]) -> set[Key]:
     """What Entra keeps of the applications and principals in a change."""
     return {("entra-deleted", key) for kind, key in change if kind in {"entra-application", "entra-principal"}}
-
-
-def test_the_first_up_only_creates(scenario: ClusterScenario) -> None:
-    assert set(scenario.first.steps.values()) == {"create"}
-    assert scenario.first.removed == frozenset()
 
 
 def test_a_second_cluster_creates_its_own_and_touches_no_other(scenario: ClusterScenario) -> None:
@@ -258,43 +244,6 @@ def test_a_cluster_taken_out_goes_with_its_own_and_leaves_the_other_alone(scenar
     assert scenario.second_removed.changed == secrets, "soft-deleted"
     # Principals of managed identities are not among them.
     assert scenario.second_removed.added <= _soft_deleted(gone)
-
-
-def test_a_cluster_side_that_becomes_the_stacks_is_created(scenario: ClusterScenario) -> None:
-    made = Counter(kind for kind, _, _ in map(_kubernetes_object, scenario.to_stack.added))
-
-    assert set(scenario.to_stack.steps.values()) == {"create"}
-    assert {namespace for _, namespace, _ in map(_kubernetes_object, scenario.to_stack.added)} == {"", "clusters-hc1"}
-    # Events come from the kubelet, one or more for each pod.
-    assert {kind: count for kind, count in made.items() if kind != "events"} == {
-        "namespaces": 1,
-        "secretproviderclasses": CLASSES,
-        "azureclusteridentities": 1,
-        "configmaps": 2,
-        "secrets": 5,
-        "deployments": MOUNTS,
-        "replicasets": MOUNTS,
-        "pods": MOUNTS,
-        "secretproviderclasspodstatuses": MOUNTS,
-    }
-    assert scenario.to_stack.touched <= {_VERSION_COUNTER}
-
-
-def test_a_cluster_side_that_becomes_hypershifts_takes_those_objects_away(scenario: ClusterScenario) -> None:
-    assert set(scenario.back.steps.values()) == {"delete"}
-    assert {key for key in scenario.to_stack.added if "/events/" not in key[1]} <= scenario.back.removed
-    assert {kind for kind, _ in scenario.back.removed} == {"kubernetes"}
-    assert {namespace for _, namespace, _ in map(_kubernetes_object, scenario.back.removed)} == {"", "clusters-hc1"}
-    assert scenario.back.added == frozenset()
-    assert scenario.back.changed <= {_VERSION_COUNTER}
-
-
-def _kubernetes_object(key: Key) -> tuple[str, str, str]:
-    """Plural, namespace and name of an object by its key in the built-in API's store."""
-    kind, path = key
-    assert kind == "kubernetes"
-    _, plural, namespace, name = path.split("/")
-    return plural, namespace, name
 
 
 def test_a_preview_of_new_tags_shows_replacements_that_up_does_not_make(scenario: ClusterScenario) -> None:

@@ -49,6 +49,9 @@ def test_a_second_cluster_with_an_infra_id_takes_no_role_of_the_first(stack: Loc
     )
     assert (copy.resources(), in_azure(stack)) == ([], before)
 
+    with copy.configured(sharedStack="organization/idstack/nowhere"):
+        nowhere = copy.up(check=False)
+    assert 'found:    "organization/idstack/nowhere", which does not exist' in nowhere.stdout + nowhere.stderr
     assert copy.up(check=False).returncode != 0, "nobody asks a bare `pulumi up`"
     assert principals(stack) == roles
     taken = stack.resource("hc1-data-plane-disk-roles-managed")["id"]

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.engine.clients import await_refusal, bare_sign_in, read, signing_in
+from tests.engine.clients import signing_in
 from tests.harness import LocalStack
 
 _PAUSE: Final = 0.3  # seconds between two sign-ins of a client, of which there are four
@@ -50,27 +50,3 @@ def test_renewals_in_a_row_fail_no_sign_in_and_one_too_soon_changes_nothing(stac
         assert client.failures == []
         assert len(client.sign_ins) == 3
     assert stack.preview() == {}, "a run that asks for nothing changes nothing"
-
-
-@pytest.mark.nightly
-def test_a_revoked_key_no_longer_signs_in_and_the_clients_use_the_new_one(stack: LocalStack) -> None:
-    file = _file(stack, "probe-disk-csi", "azure-disk-hc1-json")
-    leaked = read(file)
-    bare_sign_in(leaked)
-
-    with signing_in(stack, file, pause=_PAUSE) as clients:
-        for client in clients.values():
-            client.await_certificates(1)
-        stack.idstack("rotate", "--identity", "disk", "--revoke")
-        for client in clients.values():
-            client.await_certificates(2)
-
-    await_refusal(leaked)
-    bare_sign_in(read(file))
-    assert stack.preview() == {}
-    slots = {
-        resource["urn"].rpartition("-")[2]
-        for resource in stack.resources()
-        if "-disk-entra-certificate-" in resource["urn"]
-    }
-    assert slots == {"b"}, "the leaked certificate has left the state"
