@@ -1,4 +1,4 @@
-"""The local cloud's Entra ID and ARM in a process of their own: what they use is not counted as the loader's."""
+"""The local cloud's Entra ID in a process of its own: what it uses is not counted as the loader's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from identity.clouds import LOCAL_TENANT_ID
 from identity.credentials.certificate import IssuedCertificate
-from localcloud.testing.azure import KeyCredential, LocalAzure, arm_app, assemble, entra_app, open_store
+from localcloud.testing.azure import KeyCredential, LocalAzure, assemble, entra_app, open_store
 from localcloud.testing.faults import NO_DELAYS, FaultHolder, HeldAnswer, HeldFaults
 from localcloud.testing.hosts import ensure_certificate, running
 from localcloud.testing.running import moved_ahead
@@ -32,7 +32,6 @@ class EntraProcess:
     """A tenant with one application, which knows the certificates it was started with."""
 
     url: str
-    arm_url: str
     client_id: str
     ca_file: Path
     _faults: Path
@@ -94,8 +93,8 @@ def entra_process(certificates: Sequence[IssuedCertificate]) -> Iterator[EntraPr
         process.start()
         try:
             assert ours.poll(_PATIENCE), "the process does not start"
-            url, arm_url, client_id = ours.recv()
-            made = EntraProcess(url, arm_url, client_id, ca_file, faults, ours)
+            url, client_id = ours.recv()
+            made = EntraProcess(url, client_id, ca_file, faults, ours)
             yield made
             made._ask(None)
         finally:
@@ -125,10 +124,8 @@ def _serve(state: Path, server_file: Path, faults: Path, known: Sequence[str], p
     entra = entra_app(azure)
     entra.add_middleware(_Counted, counts=counts)
     with ExitStack() as ends:
-        urls = [
-            ends.enter_context(ends.enter_context(running(server_file)).serving(app)) for app in (entra, arm_app(azure))
-        ]
-        pipe.send((*urls, client_id))
+        url = ends.enter_context(ends.enter_context(running(server_file)).serving(entra))
+        pipe.send((url, client_id))
         while (question := pipe.recv()) is not None:
             if isinstance(question, float):
                 ends.enter_context(moved_ahead(timedelta(seconds=question)))

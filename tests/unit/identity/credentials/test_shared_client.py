@@ -17,7 +17,7 @@ from identity.credentials.events import EventKind
 from identity.credentials.mounted_file import MountedFile
 from identity.credentials.rotation import REMEMBERED, Rotation, SharedClient, TokenRequest
 from identity.credentials.sign_in import refusal
-from tests.unit.identity.credentials.watching import ARM, PATIENCE, Clients, Events, FakeClock, Renew, connect
+from tests.unit.identity.credentials.watching import ARM, PATIENCE, Events, FakeClock, Renew, connect
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document
 
 OTHERS = {
@@ -259,14 +259,3 @@ def test_a_swap_is_not_held_up_by_a_request_that_gets_no_answer(
         assert isinstance(waiting.exception(PATIENCE), ServiceRequestError)
     assert held.closed == 1
     rotation.close()
-
-
-def test_with_entra_out_of_reach_threads_make_one_request(rotation: Rotation, entra: Entra, clients: Clients) -> None:
-    entra.drops = True
-    entra.answers.clear()
-    with ThreadPoolExecutor(8) as pool:
-        waiting = [pool.submit(rotation.token, ARM) for _ in range(8)]
-        assert entra.asked.acquire(timeout=PATIENCE)
-        entra.answers.set()
-        assert all(isinstance(future.exception(PATIENCE), ClientAuthenticationError) for future in waiting)
-    assert entra.attempts == 1

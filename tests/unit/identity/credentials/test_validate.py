@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
+from hypothesis import given
+from hypothesis import strategies as st
 
 from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.document import MAX_BYTES, InvalidCredentialError, decode, validate
@@ -338,3 +340,18 @@ def shown_by(error: BaseException) -> str:
         shown.append(f"{link!s} {link!r} {vars(link)}")
         link = link.__cause__ or link.__context__
     return "\n".join(shown)
+
+
+@given(st.text() | st.binary())
+def test_any_string_is_refused_with_reasons(text: str | bytes) -> None:
+    """What is nearly good is compared with msi-dataplane: `test_msi_dataplane_fuzz.py`."""
+    with pytest.raises(InvalidCredentialError) as caught:
+        decode(text)
+    assert caught.value.problems
+    assert all("found" in problem for problem in caught.value.problems)
+
+
+@given(start=st.datetimes(), end=st.datetimes())
+def test_dates_of_any_year_are_no_crash(issued: IssuedCertificate, start: datetime, end: datetime) -> None:
+    dates = {"not_before": f"{start.isoformat()}-23:59", "not_after": f"{end.isoformat()}+23:59"}
+    assert problems(changed(issued, **dates, client_secret=None))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from identity.credentials.certificate import IssuedCertificate
 from identity.credentials.events import EventKind
 from identity.credentials.mounted_file import BACKSTOP
 from identity.credentials.token_credential import MountedCredential
-from tests.unit.identity.credentials.watching import Clients, Events, FakeClock, Renew, x5t
+from tests.unit.identity.credentials.watching import Events, FakeClock, Renew, x5t
 from tests.unit.identity.credentials.world import ARM_SCOPE, CsiMount, Entra, document
 
 
@@ -45,38 +43,6 @@ def test_a_link_swap_is_seen_and_the_new_certificate_signs_in(
     served.get_token(ARM_SCOPE)
     assert entra.assertions[-1]["header"]["x5t"] == x5t(following)
     assert entra.attempts == 2
-
-
-def test_ten_swaps_in_a_row_are_seen_and_no_request_fails_meanwhile(
-    served: MountedCredential,
-    mount: CsiMount,
-    entra: Entra,
-    issued: IssuedCertificate,
-    events: Events,
-    clients: Clients,
-) -> None:
-    swapped = threading.Event()
-
-    def ask() -> int:
-        asked = 0
-        while not swapped.is_set():
-            # A scope of its own each time, so that a request is under way when the client changes.
-            assert served.get_token(f"https://{asked}.test/.default").token.startswith("token-")
-            asked += 1
-        return asked
-
-    with ThreadPoolExecutor(1) as thread:
-        asking = thread.submit(ask)
-        try:
-            for later in range(1, 11):
-                start = issued.not_before + timedelta(seconds=later)
-                mount.write(document(issued, entra.url, not_before=start))
-                events.until(EventKind.SERVED)
-                assert served.credential.not_before == start
-        finally:
-            swapped.set()
-    assert asking.result() > 0
-    assert clients.open == 1
 
 
 def test_the_watch_alone_sees_one_link_swap_after_the_other(
