@@ -122,7 +122,7 @@ fmt: setup ## Format, and fix what can be fixed
 	@$(PYTHON) -m ruff check --fix .
 
 generate: setup ## Write docs/reference/ and the schema in Pulumi.yaml from the settings, the symptoms and the help of idstack
-	@$(PYTHON) -m identity.settings.reference
+	@$(PYTHON) -m tools.docs.configuration
 	@$(PYTHON) -m ops.commands_page
 	@$(PYTHON) -m ops.doctor.symptoms_page
 

@@ -43,7 +43,19 @@ class Side:
 
 PROGRAM: Final = Side(
     ROOT,
-    ("__main__", "components", "identity", "ops", "plugin", "policies", "provider", "tests", "tools", "tools/bench"),
+    (
+        "__main__",
+        "components",
+        "identity",
+        "ops",
+        "plugin",
+        "policies",
+        "provider",
+        "tests",
+        "tools",
+        "tools/bench",
+        "tools/docs",
+    ),
     # What the engine starts for a stack of the harness.
     ((ROOT / "tests/harness.py", ("__main__", "ops", "policies", "provider")),),
 )

@@ -11,8 +11,8 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 CLOUD: Final = ROOT / "cloud"
 _CLOUDS: Final = ("emulated", "localcloud")
-# A room of its own within `tools`.
-_BENCH: Final = "tools/bench"
+# Rooms of their own within `tools`.
+_WITHIN_TOOLS: Final = ("tools/bench", "tools/docs")
 
 
 def files(room: str) -> list[Path]:
@@ -20,7 +20,8 @@ def files(room: str) -> list[Path]:
     if room == "__main__":
         return [ROOT / "__main__.py"]
     found = (CLOUD / room if room in _CLOUDS else ROOT / room).rglob("*.py")
-    return sorted(file for file in found if file.is_relative_to(ROOT / _BENCH) == (room == _BENCH))
+    others = [ROOT / inner for inner in _WITHIN_TOOLS if inner != room]
+    return sorted(file for file in found if not any(map(file.is_relative_to, others)))
 
 
 def module_of(file: Path) -> str:

@@ -26,6 +26,7 @@ ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "policies": frozenset({"identity"}),
     "tools": frozenset(),
     "tools/bench": frozenset({"identity", "tests"}),
+    "tools/docs": frozenset({"identity"}),
     "examples": frozenset({"components"}),
     "__main__": frozenset({"components"}),
 }

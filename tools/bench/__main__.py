@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from tools.bench import commands, growth, makespan, program, rerun, swap, tokens
+from tools.bench import commands, growth, makespan, program, swap, tokens
 from tools.bench.figures import Figure, table
 from tools.bench.measure import CommandFailedError
 
@@ -23,7 +23,7 @@ _PARTS: Final[dict[str, Part]] = {
     "commands": commands.commands,
     "swap": swap.swap,
     "program": program.program,
-    "rerun": lambda: [rerun.rerun()],
+    "rerun": lambda: [program.rerun()],
     "makespan": makespan.makespan,
     "growth": growth.growth,
 }

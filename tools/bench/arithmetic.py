@@ -12,11 +12,7 @@ MIDDLE: Final = "the round of the median ratio"
 
 
 def growth_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """The p of cost ~ size^p, by least squares on the logarithms. Raises ValueError with less than two sizes."""
-    if len(set(sizes)) < 2 or len(sizes) != len(costs):
-        raise ValueError(
-            f"{len(sizes)} sizes and {len(costs)} costs: at least two different sizes, and a cost for each"
-        )
+    """The p of cost ~ size^p, by least squares on the logarithms. Two sizes differ at least."""
     x, y = [math.log(size) for size in sizes], [math.log(cost) for cost in costs]
     mean_x, mean_y = math.fsum(x) / len(x), math.fsum(y) / len(y)
     covariance = math.fsum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
@@ -33,8 +29,6 @@ def critical_path(needs: Mapping[str, Sequence[str]], weights: Mapping[str, floa
     for node in TopologicalSorter(needs).static_order():
         before[node] = max(needs.get(node, ()), key=total.__getitem__, default=None)
         total[node] = weights.get(node, 0.0) + (total[previous] if (previous := before[node]) is not None else 0.0)
-    if not total:
-        return 0.0, []
     chain: list[str] = [max(total, key=total.__getitem__)]
     while (previous := before[chain[-1]]) is not None:
         chain.append(previous)

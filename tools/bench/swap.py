@@ -16,7 +16,7 @@ from identity.credentials.token_credential import MountedCredential
 from tests.msi_dataplane import SigningIn
 from tests.unit.identity.credentials.world import CsiMount, Entra, certificate, document
 from tools.bench.figures import Figure, Limit
-from tools.bench.world import trusting
+from tools.bench.tokens import trusting
 
 _SWAPS: Final = 5
 # The upstream loader sees a swap when it reads the file anyway: every 6 h. Here it does 2,160 times as often.

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from identity.settings import Settings
-from identity.settings.reference import PAGE, PROJECT_FILE, page, project_file, references
+from tools.docs.configuration import PAGE, PROJECT_FILE, page, project_file, references
 
 WHOLE = Settings.model_json_schema()
 

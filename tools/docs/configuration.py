@@ -1,13 +1,12 @@
 """The reference of the configuration, written from the settings: `docs/reference/configuration.md` and `Pulumi.yaml`.
 
-`python -m identity.settings.reference` (`make generate`) writes both; a test compares them with the models.
+`python -m tools.docs.configuration` (`make generate`) writes both; a test compares them with the models.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
@@ -162,8 +161,6 @@ def _default(field: FieldInfo) -> str:
             return "as below"
         case bool() as value:
             return f"`{str(value).lower()}`"
-        case Enum() as value:
-            return f"`{value.value}`"
         case str() | int() as value:
             return f"`{value}`"
         case (_, *_) as values:
@@ -186,11 +183,6 @@ def _line(row: KeyReference) -> str:
     return f"| {' | '.join(cell.replace('|', _PIPE) for cell in cells)} |\n"
 
 
-def main() -> None:
-    """Write both files."""
+if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
     PROJECT_FILE.write_text(project_file(PROJECT_FILE.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
