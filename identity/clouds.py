@@ -61,7 +61,7 @@ class LocalEnvironment:
         """Read the record; raises OSError, or ValueError for a file that is not one."""
         document = json.loads(path.read_text(encoding="utf-8"))
         try:
-            return cls(**{_snake_case(key): value for key, value in document.items()})
+            return cls(**{re.sub("[A-Z]", r"_\g<0>", key).lower(): value for key, value in document.items()})
         except (AttributeError, TypeError) as error:
             raise ValueError(f"{path} is not a record of the local cloud: {error}") from None
 
@@ -195,7 +195,3 @@ def local_cloud(environment: LocalEnvironment) -> Cloud:
         vault_endpoint=environment.key_vault_endpoint,
         blob_endpoint=environment.blob_endpoint,
     )
-
-
-def _snake_case(name: str) -> str:
-    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)

@@ -146,7 +146,9 @@ def deployer_grants(settings: Settings, *, to_people: bool = False) -> list[Azur
     if cluster is not None and cluster.create is None:  # as Contributor it may do both
         group = resource_group_id(subscription, cluster.resource_group)
         grants += [AzureGrant(READER_ROLE, group, "looks up the management cluster"), *_kubeconfig_grants(settings)]
-    return [*grants, *_subnet_grants(settings)]
+    for subnet in settings.vault.allowed_subnet_ids if settings.vault is not None else ():
+        grants.append(AzureGrant(NETWORK_CONTRIBUTOR_ROLE, subnet, "lets the subnet reach the vault (a linked action)"))
+    return grants
 
 
 def reader_grants(settings: Settings) -> list[AzureGrant]:
@@ -192,11 +194,6 @@ def _written_groups(settings: Settings) -> list[str]:
     if cluster is not None and cluster.create is not None:
         names.append(cluster.resource_group)
     return [resource_group_id(settings.subscription_id, name) for name in dict.fromkeys(names)]
-
-
-def _subnet_grants(settings: Settings) -> Iterator[AzureGrant]:
-    for subnet_id in settings.vault.allowed_subnet_ids if settings.vault is not None else ():
-        yield AzureGrant(NETWORK_CONTRIBUTOR_ROLE, subnet_id, "lets the subnet reach the vault (a linked action)")
 
 
 def _kubeconfig_grants(settings: Settings) -> Iterator[AzureGrant]:

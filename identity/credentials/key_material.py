@@ -191,7 +191,8 @@ def _from_pem(blocks: Sequence[Block]) -> tuple[PrivateKeyTypes, Sequence[x509.C
     elif any(block.is_locked or block.label.startswith("ENCRYPTED") for block in keys or others):
         problems.append(f"found a private key with a password, which nobody can enter in a pod; {_FIX_PEM}")
     elif not keys:
-        problems.append(f"found PEM without a private key{_named(others)}; {_FIX_PEM}")
+        other = f" that the loader in the pods reads (there is {others[0].label})" if others else ""
+        problems.append(f"found PEM without a private key{other}; {_FIX_PEM}")
     if problems:
         raise UnreadableKeyMaterialError(*problems)
     key = _private_key(keys[0])
@@ -203,10 +204,6 @@ def _from_pem(blocks: Sequence[Block]) -> tuple[PrivateKeyTypes, Sequence[x509.C
     if key is None or problems:
         raise UnreadableKeyMaterialError(*problems)
     return key, [certificate for certificate in parsed if certificate]
-
-
-def _named(others: Sequence[Block]) -> str:
-    return f" that the loader in the pods reads (there is {others[0].label})" if others else ""
 
 
 def _private_key(block: Block) -> PrivateKeyTypes | None:

@@ -121,7 +121,11 @@ class DirectoryWatch:
                     while self._identify() == watched and self._wait(is_pending):
                         yield
             except Exception as error:  # OSError is expected; no other one may end the watch either
-                self._report(error)
+                if not self._is_reported:
+                    _LOG.warning(
+                        "directory %s cannot be watched (%s): checking every few seconds", self._directory, error
+                    )
+                self._is_reported = True
                 if self._wait(is_pending):
                     yield
 
@@ -152,11 +156,6 @@ class DirectoryWatch:
         except OSError:
             return None
         return status.st_dev, status.st_ino
-
-    def _report(self, error: Exception) -> None:
-        if not self._is_reported:
-            _LOG.warning("directory %s cannot be watched (%s): checking every few seconds", self._directory, error)
-        self._is_reported = True
 
 
 class _Waker(FileSystemEventHandler):

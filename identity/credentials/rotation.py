@@ -133,7 +133,6 @@ class SharedClient:
         close(self._client)
 
     def _wait(self, request: TokenRequest, flight: _Flight) -> None:
-        """Wait until `flight` has ended."""
         with self._landed:
             self._waiting += 1
             try:

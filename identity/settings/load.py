@@ -298,7 +298,9 @@ def _fix(at: ReportedPlace, node: SchemaNode, value: object) -> str:
         # YAML has turned `1.30` and `yes` into 1.3 and true.
         command = at.to_set(str(value) if type(value) is int else node.spec.blank, options="--type string")
         return f"{command}, or write it in quotes in the stack file: without them it is {kind_of(value)}"
-    guess = None if at.hides(value) else _guess(node, value)
+    guess = None
+    if not at.hides(value):
+        guess = node.spec.guessed(value) if node.spec else similar(str(value), node.choices)
     blank = node.spec.blank if node.spec else f"<{'|'.join(node.choices or ('true', 'false'))}>"
     hint = f"; {node.spec.hint}" if node.spec and node.spec.hint and not guess else ""
     return at.to_set(guess or blank) + hint
@@ -314,14 +316,7 @@ def _is_accepted_in_quotes(node: SchemaNode, value: object) -> bool:
     return True
 
 
-def _guess(node: SchemaNode, value: object) -> str | None:
-    if node.spec:
-        return node.spec.guessed(value)
-    return similar(str(value), node.choices)
-
-
 def _refuse_name(at: ReportedPlace) -> None:
-    """Refuse a name in a mapping that has rules for its names."""
     *parents, name = at.place
     mapping = _SETTINGS.at(tuple(parents))
     assert mapping is not None, "pydantic reported a place in it"
@@ -332,7 +327,6 @@ def _refuse_name(at: ReportedPlace) -> None:
 
 
 def _refuse_unknown_key(at: ReportedPlace) -> None:
-    """Refuse an unknown key, and suggest the key that was probably meant."""
     *parents, key = at.place
     holder = _SETTINGS.at(tuple(parents))
     known = holder.keys if holder else ()

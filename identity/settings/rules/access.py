@@ -109,14 +109,12 @@ def _every_pod_has_an_address(create: CreationSettings, place: ReportedPlace) ->
 
 
 def _no_kubeconfig(cluster: ManagementClusterSettings, place: ReportedPlace) -> None:
-    """A cluster that does not exist yet has none."""
     if cluster.kubeconfig is not None:
         accepted = "nothing with managementCluster.create: AKS assigns one when it creates the cluster"
         (place / "kubeconfig").refuse(cluster.kubeconfig, rule="kubeconfig-of-created-cluster", accepted=accepted)
 
 
 def _no_administrator(cluster: ManagementClusterSettings, place: ReportedPlace) -> None:
-    """A cluster without local accounts has no static credential."""
     if cluster.access.admin:
         accepted = "false with managementCluster.create: the cluster has no local accounts"
         (place / "access" / "admin").refuse(True, rule="admin-of-created-cluster", accepted=accepted)

@@ -93,17 +93,22 @@ def unfinished(settings: Settings, index: int, hosted_cluster: Mapping[str, Any]
     if kms is None:
         return
     place: Place = ("hostedClusters", index, "kms")
-    status, written = _status(hosted_cluster), _written(hosted_cluster)
+    status = _status(hosted_cluster)
+    # HyperShift may begin with it at any moment.
+    spec = (hosted_cluster.get("spec") or {}).get("secretEncryption") or {}
+    written: KmsKeySpec | None = ((spec.get("kms") or {}).get("azure") or {}).get("activeKey")
     needed = {f"status.secretEncryption.{name}": key for name in _KEYS if (key := _azure(status.get(name)))}
     if written is not None:
         needed["spec.secretEncryption.kms.azure.activeKey"] = written
+    state = (status.get("history") or [{}])[0].get("state")
+    progress = f" (its rotation is {state})" if state else ""
     for where, key in needed.items():
         if not _keeps(kms, key):
             at = (*place, "backupKey")
             yield Problem(
                 place=at,
                 rule="kms-rotation-unfinished",
-                found=f"{_none_there(kms, key)}, but HyperShift still uses the one there: {where}{_progress(status)}",
+                found=f"{_none_there(kms, key)}, but HyperShift still uses the one there: {where}{progress}",
                 accepted="that key, until status.secretEncryption of the HostedCluster no longer names it",
                 fix=f"{to_set(at, _url(settings, kms, key))}; remove it once history[0].state is Completed",
             )
@@ -157,22 +162,9 @@ def _status(hosted_cluster: Mapping[str, Any]) -> Mapping[str, Any]:
     return status
 
 
-def _written(hosted_cluster: Mapping[str, Any]) -> KmsKeySpec | None:
-    """The active key in the specification: HyperShift may begin with it at any moment."""
-    encryption = (hosted_cluster.get("spec") or {}).get("secretEncryption") or {}
-    active_key: KmsKeySpec | None = ((encryption.get("kms") or {}).get("azure") or {}).get("activeKey")
-    return active_key
-
-
 def _azure(key: Mapping[str, Any] | None) -> KmsKeySpec | None:
     azure_key: KmsKeySpec | None = (key or {}).get("azure")
     return azure_key
-
-
-def _progress(status: Mapping[str, Any]) -> str:
-    history = status.get("history") or [{}]
-    state = history[0].get("state")
-    return f" (its rotation is {state})" if state else ""
 
 
 def _url(settings: Settings, kms: KmsSettings, key: KmsKeySpec) -> str:
