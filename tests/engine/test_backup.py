@@ -29,16 +29,6 @@ def test_a_backup_has_no_private_key(small: LocalStack, backup: Path) -> None:
     assert b'"plaintext"' not in content
 
 
-def test_a_stack_that_has_resources_is_not_restored(small: LocalStack, backup: Path) -> None:
-    before = small.resources()
-
-    refused = small.idstack("restore", str(backup), check=False)
-
-    assert refused.returncode == 1
-    assert "which a restore would forget" in refused.stderr
-    assert small.resources() == before
-
-
 def test_after_the_loss_of_the_backend_a_backup_leaves_nothing_to_do(small: LocalStack, backup: Path) -> None:
     before = small.contents()
     shutil.rmtree(small.state / "pulumi/backend/.pulumi")

@@ -6,7 +6,6 @@ What a change registers otherwise is proven without an engine: `tests/unit/compo
 from __future__ import annotations
 
 import base64
-import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -100,29 +99,4 @@ def test_a_private_cluster_is_reached_by_its_public_name_on_request(stack: Local
 
 
 def test_stacks_show_no_secret_output(stack: LocalStack) -> None:
-    outputs = json.loads(stack.pulumi("stack", "output", "--json").stdout)
-
-    assert "[secret]" not in json.dumps(outputs)
-    assert sorted(outputs) == [
-        "clusterSide",
-        "hostedClusters",
-        "keyVaultId",
-        "keyVaultName",
-        "keyVaultUri",
-        "keyVaultUserClientId",
-        "managementClusterId",
-        "ownerId",
-        "tenantId",
-    ]
-    row = outputs["hostedClusters"]["hc1"]["controlPlane"]["network"]
-    assert sorted(row) == [
-        "clientID",
-        "credentialsSecretName",
-        "generation",
-        "notAfter",
-        "objectEncoding",
-        "renewAfter",
-        "secretProviderClass",
-        "thumbprint",
-    ]
-    assert (row["credentialsSecretName"], row["secretProviderClass"]) == ("cncc-hc1-json", "managed-azure-network")
+    assert "[secret]" not in stack.pulumi("stack", "output", "--json").stdout

@@ -41,26 +41,6 @@ def outputs(stack: LocalStack) -> dict[str, Any]:
     return found
 
 
-def test_the_reader_of_the_vault_is_the_new_add_ons_identity(stack: LocalStack) -> None:
-    cluster = outputs(stack)
-    identity = cluster["addonProfiles"]["azureKeyvaultSecretsProvider"]["identity"]
-
-    assert stack.outputs["managementClusterId"].endswith("/managedClusters/aks-made")
-    assert stack.outputs["keyVaultUserClientId"] == identity["clientId"]
-    assert stack.resource("key-vault-user-roles-vault")["inputs"]["principalId"] == identity["objectId"]
-    obj = stack.resource("hc1-cluster-side-disk-class-object")["inputs"]
-    assert obj["spec"]["parameters"]["userAssignedIdentityID"] == identity["clientId"]
-
-
-def test_a_role_makes_the_deployer_administrator_of_the_cluster(stack: LocalStack) -> None:
-    role = stack.resource("management-cluster-deployer-cluster")
-
-    # AKS spells `resourcegroups`; to Azure both are one scope.
-    assert role["inputs"]["scope"].lower() == stack.resource(AKS)["id"].lower()
-    assert role["inputs"]["roleDefinitionId"].endswith("/b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b")
-    assert role["inputs"]["principalType"] == "ServicePrincipal", "the condition of the deployer's role asks for it"
-
-
 def test_a_second_run_finds_nothing_to_do(stack: LocalStack) -> None:
     stack.up("--expect-no-changes")
 

@@ -58,8 +58,6 @@ def test_preview_hold_sets_one_key_and_leaves_the_stacks_file_alone(project: Pat
     assert (project / "Pulumi.dev.yaml").read_bytes() == before
 
 
-def test_preview_hold_without_a_configuration_names_the_missing_file(project: Path) -> None:
-    (project / "Pulumi.dev.yaml").unlink()
-
+def test_preview_hold_without_a_configuration_names_the_missing_file(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"the project has no Pulumi\.dev\.yaml"):
-        Engine("dev", root=project).preview(hold=True)
+        Engine("dev", root=tmp_path).preview(hold=True)

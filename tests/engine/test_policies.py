@@ -43,13 +43,6 @@ def test_a_waiver_lets_pass_in_sight_and_nothing_else(small: LocalStack) -> None
 
 
 @pytest.mark.slow
-def test_a_certificate_that_would_live_too_long_is_refused_before_its_renewal(small: LocalStack) -> None:
-    propagation = {"successes": 1, "settleSeconds": 0, "timeoutSeconds": 15}
-    credentials = {"lifetimeDays": 365, "renewBeforeDays": 200, "propagation": propagation}
-    assert {policy for policy, _ in broken(refusal(small, *_PREVIEW, credentials=credentials))} == {"certificate-life"}
-
-
-@pytest.mark.slow
 def test_a_stack_that_keeps_every_policy_is_as_it_was(small: LocalStack) -> None:
     done = small.pulumi(*_PREVIEW)
     assert "idstack@v" in done.stdout

@@ -174,16 +174,6 @@ def test_another_secret_name_source_or_encoding_waits_for_up(renewing: Renewing)
 
 
 @pytest.mark.slow
-def test_another_key_size_waits_for_up(renewing: Renewing) -> None:
-    with renewing.stack.configured(credentials={**_LIFE, "keySize": 3072}):
-        renewed = _renewed(renewing)
-
-    assert (renewed.code, frozenset(renewed.left_out)) == (1, _ALL), renewed
-    assert not renewed.identities
-    assert all("keySize of " in reason for reason in renewed.left_out.values())
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", [gate_refuses, vault_write_fails])
 def test_a_renewal_that_fails_keeps_nobody_else_from_theirs(
     renewing: Renewing, fault: Callable[[LocalStack, str], Fault]

@@ -219,16 +219,6 @@ def test_a_withdrawn_key_signs_nothing_more(both: BothWays) -> None:
     assert both.refused(row, subject) == "AADSTS7000272"
 
 
-def test_another_way_is_refused_and_nothing_is_changed(both: BothWays) -> None:
-    changed = {**self_managed(both.managed), "authentication": "managed-identities"}
-    del changed["topology"], changed["private"]
-    with both.stack.configured(hostedClusters=[both.managed, changed]):
-        printed = both.stack.pulumi("preview", check=False)
-
-    assert printed.returncode != 0
-    assert "HyperShift never changes how a HostedCluster signs in" in printed.stdout + printed.stderr
-
-
 @pytest.fixture(scope="module")
 def adopted(both: BothWays, tmp_path_factory: pytest.TempPathFactory) -> Adopted:
     """A stack without a vault that adopts what `hypershift create iam azure` made for `hc3`."""

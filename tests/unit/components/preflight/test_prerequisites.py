@@ -51,12 +51,6 @@ def test_everything_that_is_missing_is_in_one_report(program: Program) -> None:
     ]
 
 
-def test_one_missing_scope_is_one_clear_error(program: Program) -> None:
-    problems = refused(program, invokes=lookups(getResourceGroup=without("dns-dev")))
-
-    assert problems == [("hostedClusters[0].dnsZoneResourceGroup", "resource-missing")]
-
-
 def test_the_vault_of_each_encryption_key_must_exist(program: Program) -> None:
     before = "https://kv-etcd-before.vault.azure.net/keys/hc1-etcd/0123456789abcdef0123456789abcdef"
     kms = {**hosted_cluster()["kms"], "backupKey": before, "backupKeyVaultResourceGroup": "etcd-before"}
@@ -95,12 +89,6 @@ def test_an_object_named_twice_is_looked_up_once_and_reported_twice(program: Pro
         ("hostedClusters[0].dnsZoneResourceGroup", "resource-missing"),
     ]
     assert sorted(asked) == ["hc1-managed", "identity-dev"]
-
-
-def test_a_missing_management_cluster_has_one_problem_and_none_of_its_add_on(program: Program) -> None:
-    problems = refused(program, invokes=lookups(getManagedCluster=GONE))
-
-    assert problems == [("managementCluster.name", "resource-missing")]
 
 
 def test_a_managed_identity_and_its_secret_must_exist_as_well(program: Program) -> None:
@@ -207,15 +195,6 @@ def test_a_secret_without_dates_can_be_used() -> None:
 
     assert found.document is None
     assert set(found.summary.values()) == {None}
-
-
-def test_a_document_in_a_file_is_read(msi_document: str, tmp_path: Path) -> None:
-    (tmp_path / "ciro.json").write_text(msi_document, encoding="utf-8")
-
-    found = imported(lookups(), {"file": str(tmp_path / "ciro.json")})
-
-    assert found.document is not None
-    assert found.document["file"] == str(tmp_path / "ciro.json")
 
 
 @pytest.mark.parametrize(
