@@ -18,7 +18,6 @@ from ops.outputs.tables import fitted
 
 _KEEPING: Final = frozenset(row.field for row in CONTROL_PLANE)
 _KNOWN: Final = "nothing: the state has it"
-_STACKED: Final = ((("identity", "found"), ("differs", "next up")), (("identity", "found", "differs", "next up"),))
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def table(lines: Sequence[Finding], width: int) -> Table:
         }
         for line in lines
     ]
-    return fitted(texts, _STACKED, width)
+    return fitted(texts, width)
 
 
 def _vault(existing: FoundResources, own: Sequence[Match]) -> Iterator[Finding]:

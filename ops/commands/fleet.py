@@ -47,14 +47,6 @@ def chosen(file: Path, name: str | None) -> Sequence[FleetEnvironment]:
 
 
 _COMMIT: Final = 10  # characters
-# The table on narrow screens.
-_STACKED: Final = (
-    (
-        ("stack", "environment", "wave"),
-        ("last run", "commit"),
-        ("nearest expiry", "overdue renewals", "failed sign-in"),
-    ),
-)
 
 
 def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: JsonOption = False) -> None:
@@ -68,7 +60,7 @@ def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: 
     if as_json:
         screen.document({"stacks": [stack.to_json() for stack in statuses]})
     else:
-        screen.console.print(fitted([_line(stack) for stack in statuses], _STACKED, screen.console.width))
+        screen.console.print(fitted([_line(stack) for stack in statuses], screen.console.width))
     if unhealthy := [stack.stack.name for stack in statuses if not stack.is_healthy]:
         raise CommandError(f"these stacks are not up, or a sign-in in them fails: {', '.join(unhealthy)}")
     if overdue := [stack.stack.name for stack in statuses if stack.overdue]:

@@ -6,8 +6,9 @@ never broken, because users copy names, paths and permissions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from itertools import combinations
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -26,37 +27,8 @@ from ops.world.probes import ProbeResult, path_in_pod
 _Step: TypeAlias = Literal["signIn", "proof"]
 # One line of a table: its values by their headings, in order.
 Line: TypeAlias = Mapping[str, Text]
-# Columns from left to right; each names the values it shows from top to bottom.
+# Columns from left to right, each with the headings of its values from top to bottom.
 Layout: TypeAlias = Sequence[Sequence[str]]
-
-# If not every value can have a column, the first layout that fits is used. The last needs 80 columns.
-_SIGN_INS: Final = (
-    (("identity", "certificate expiry"), ("SecretProviderClass", "file"), ("sign-in", "proof call")),
-    (("identity", "certificate expiry"), ("SecretProviderClass", "file", "sign-in", "proof call")),
-)
-_CREDENTIALS: Final = (
-    (
-        ("cluster", "identity"),
-        ("secret", "SecretProviderClass"),
-        ("expiry", "renew after"),
-        ("days left", "sign-in"),
-        ("proof call",),
-    ),
-    (
-        ("cluster", "identity"),
-        ("secret", "SecretProviderClass"),
-        ("expiry", "renew after", "days left"),
-        ("sign-in", "proof call"),
-    ),
-    (
-        ("cluster", "identity", "expiry", "renew after", "days left"),
-        ("secret", "SecretProviderClass", "sign-in", "proof call"),
-    ),
-)
-_TOKENS: Final = (
-    (("identity", "cluster"), ("service account", "file"), ("sign-in", "proof call")),
-    (("identity", "cluster"), ("service account", "file", "sign-in", "proof call")),
-)
 _GAP: Final = 2
 # Errors are wrapped here, between words: no proof call is longer, and a column of identities still fits within 80.
 _LONGEST_LINE: Final = 58
@@ -71,17 +43,17 @@ def sign_ins(rows: Sequence[Row], mounts: Path, width: int) -> Table:
 
     `mounts` is the directory of the local kubelet's mounts, which is cut off from the paths.
     """
-    return fitted([_sign_in(row, probe, mounts) for row in rows for probe in row.probes], _SIGN_INS, width)
+    return fitted([_sign_in(row, probe, mounts) for row in rows for probe in row.probes], width)
 
 
 def tokens(rows: Sequence[TokenRow], mounts: Path, width: int) -> Table:
     """The sign-ins of service accounts, like `sign_ins`."""
-    return fitted([_token(row, mounts) for row in rows], _TOKENS, width)
+    return fitted([_token(row, mounts) for row in rows], width)
 
 
 def credentials(rows: Sequence[Row], now: datetime, width: int) -> Table:
     """The table of `status`, for `width` columns; with sign-in and proof call if the probes are reachable."""
-    return fitted([_credential(row, now) for row in rows], _CREDENTIALS, width)
+    return fitted([_credential(row, now) for row in rows], width)
 
 
 def with_caption(table: Table, caption: str) -> Table:
@@ -91,35 +63,47 @@ def with_caption(table: Table, caption: str) -> Table:
     return table
 
 
-def fitted(lines: Sequence[Line], stacked: Sequence[Layout], width: int) -> Table:
-    """The lines with a column for each value, or in the first (or the last) of the `stacked` layouts that fits."""
+def fitted(lines: Sequence[Line], width: int) -> Table:
+    """The lines with a column for each value; on a narrow screen neighbours share columns, as few as necessary."""
     names = list(lines[0]) if lines else []
-    for layout in ([[name] for name in names], *stacked):
-        columns = [visible for column in layout if (visible := [name for name in column if name in names])]
-        height = max(map(len, columns), default=0)
-        # Blank lines below, because rich aligns headers with the bottom line.
-        headers = [Text("\n".join([*column, *[""] * (height - len(column))])) for column in columns]
-        cells = [[_stack(line[name] for name in column) for column in columns] for line in lines]
-        widths = [max(map(_width, column)) for column in zip(headers, *cells, strict=True)]
-        needed = sum(widths) + _GAP * (len(widths) - 1)
-        if needed <= width:
-            break
+    widths = {name: max(map(_width, (Text(name), *(line[name] for line in lines)))) for name in names}
+
+    def needed(layout: Layout) -> int:
+        return sum(max(widths[name] for name in column) + _GAP for column in layout) - _GAP
+
+    layouts = [_layout(names, heads) for number in range(len(names)) for heads in combinations(names[1:], number)]
+    # Of those with cells of the same height, the one whose first columns are the fullest.
+    layout = min(
+        [layout for layout in layouts if needed(layout) <= width] or layouts[:1],
+        key=lambda layout: (max(map(len, layout)), [-len(column) for column in layout]),
+        default=[],
+    )
+    height = max(map(len, layout), default=0)
     table = Table(
-        *(Column(header, width=column_width) for header, column_width in zip(headers, widths, strict=True)),
-        width=needed,  # otherwise rich folds what is wider than the screen
+        *(
+            # Blank lines below, because rich aligns headers with the bottom line.
+            Column(Text("\n".join([*column, *[""] * (height - len(column))])), width=needed([column]))
+            for column in layout
+        ),
+        width=needed(layout),  # otherwise rich folds what is wider than the screen
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
         padding=(0, _GAP - 1, 0, 0),
         leading=1 if height > 1 else 0,
     )
-    for row in cells:
-        table.add_row(*row)
+    for line in lines:
+        table.add_row(*(Text("\n").join(line[name] for name in column if line[name]) for column in layout))
     return table
 
 
-def _stack(values: Iterable[Text]) -> Text:
-    return Text("\n").join(value for value in values if value)
+def _layout(names: Sequence[str], heads: Collection[str]) -> Layout:
+    layout: list[list[str]] = [[]]
+    for name in names:
+        if name in heads:
+            layout.append([])
+        layout[-1].append(name)
+    return layout
 
 
 def _width(cell: Text) -> int:
@@ -134,9 +118,9 @@ def _sign_in(row: Row, probe: ProbeResult, mounts: Path) -> Line:
     not_after = probe.report["notAfter"] if probe.report else None
     return {
         "identity": Text(row.identity if is_first else "", "green" if row.is_green else "red"),
+        "certificate expiry": _date(rfc3339.parse(not_after) if not_after else None),
         "SecretProviderClass": Text(row.secret_provider_class if is_first else ""),
         "file": Text(_file(probe, mounts)),
-        "certificate expiry": _date(rfc3339.parse(not_after) if not_after else None),
         "sign-in": _outcome(probe, "signIn"),
         "proof call": _proof(probe),
     }
@@ -199,19 +183,6 @@ def _worst(row: Row, step: _Step) -> Text:
     return next((outcome for outcome in outcomes if outcome.plain != "ok"), Text("ok", "green"))
 
 
-# If not every value can have a column; the last takes 80 columns.
-_CONDITIONS: Final = (
-    (("cluster", "condition"), ("status", "reason"), ("message",)),
-    (("cluster", "condition", "status"), ("reason", "message")),
-)
-_MOUNTS: Final = (
-    (("cluster", "identity"), ("pod", "mounted version"), ("state",)),
-    (("cluster", "identity", "state"), ("pod", "mounted version")),
-)
-_MANAGED_IDENTITIES: Final = (
-    (("cluster", "managed identity"), ("client id", "role"), ("in Azure", "federated credentials")),
-    (("cluster", "managed identity", "in Azure"), ("client id", "role", "federated credentials")),
-)
 _STYLES: Final = {
     **{"current": "green", "old": "yellow", "not mounted": "red", "not known": ""},
     **{"exists": "green", "missing": "red", "replaced": "red"},
@@ -220,17 +191,17 @@ _STYLES: Final = {
 
 def managed_identities_table(rows: Sequence[ManagedIdentityRow], width: int) -> Table:
     """A line for each optional managed identity, for `width` columns; missing ones are red."""
-    return fitted([_managed_identity(row) for row in rows], _MANAGED_IDENTITIES, width)
+    return fitted([_managed_identity(row) for row in rows], width)
 
 
 def conditions_table(every: Sequence[HostedClusterCondition], width: int) -> Table:
     """The visible conditions of each HostedCluster, for `width` columns; unexpected ones are red."""
-    return fitted([_condition(condition) for condition in every if condition.is_shown], _CONDITIONS, width)
+    return fitted([_condition(condition) for condition in every if condition.is_shown], width)
 
 
 def mounts_table(versions: Sequence[MountedVersion], width: int) -> Table:
     """A line for each pod and identity, for `width` columns; `state` compares the version with the vault's."""
-    return fitted([_mount(mount) for mount in versions], _MOUNTS, width)
+    return fitted([_mount(mount) for mount in versions], width)
 
 
 def _managed_identity(row: ManagedIdentityRow) -> Line:

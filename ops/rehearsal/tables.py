@@ -46,7 +46,7 @@ def screen(rehearsal: Rehearsal, forbidden: Collection[Operation], width: int) -
     parts: list[RenderableType] = []
     for title, lines, note in _sections(rehearsal):
         parts.append(Text(f"\n{title}{f' ({note})' if note else ''}", "bold"))
-        parts.append(fitted([_styled(line) for line in lines], [[list(lines[0])]], width) if lines else Text("none"))
+        parts.append(fitted([_styled(line) for line in lines], width) if lines else Text("none"))
     parts.append(Text(""))
     parts += [Text(line) for line in _facts(rehearsal)]
     parts += [Text(f"error: {error}", "red") for error in rehearsal.errors]
