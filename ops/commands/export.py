@@ -10,9 +10,7 @@ import typer
 
 from identity.outputs import owned_namespaces
 from ops.commands.options import DEFAULT_STACK, ClusterOption, JsonOption, Screen, StackOption, require_cluster
-from ops.outputs import hypershift as cli
-from ops.outputs import hypershift_commands as commands
-from ops.outputs.hypershift import install_script
+from ops.outputs.hypershift import DEFINITIONS, HostedClusterExport, definitions, install, install_script
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError, writing
 
@@ -42,8 +40,7 @@ def hypershift(
     """
     screen = Screen(as_json)
     outputs = Engine(stack, output=screen.output).outputs()
-    # A script finds its files from any working directory.
-    known = cli.hosted_clusters(outputs, directory if script is None else directory.absolute())
+    known = outputs.get("hostedClusters", {})
     if not known:
         raise CommandError(
             f"the stack {stack} has no hosted cluster: there is nothing to export before `make up STACK={stack}`"
@@ -51,7 +48,9 @@ def hypershift(
     require_cluster(stack, cluster, known)
     if owned := {name: home for name, home in owned_namespaces(outputs).items() if cluster in (None, name)}:
         raise CommandError(_owned(stack, owned, set(known).difference(owned)))
-    exports = [hosted for name, hosted in known.items() if cluster in (None, name)]
+    # A script finds its files from any working directory.
+    folder = directory if script is None else directory.absolute()
+    exports = [HostedClusterExport(name, known[name], folder) for name in known if cluster in (None, name)]
     _check(exports)
     with writing("the files"):
         for hosted in exports:
@@ -63,11 +62,11 @@ def hypershift(
         screen.document(
             {
                 "stack": stack,
-                "definitions": list(commands.DEFINITIONS),
+                "definitions": list(DEFINITIONS),
                 "script": None if script is None else str(script),
                 "clusters": {
                     hosted.name: {
-                        "install": list(commands.install(outputs, is_managed=hosted.is_managed).arguments),
+                        "install": list(install(outputs, is_managed=hosted.is_managed).arguments),
                         "files": {flag: str(path) for flag, (path, _) in hosted.files.items()},
                         "manifest": str(hosted.manifest[0]) if hosted.manifest else None,
                         "createClusterAzure": list(hosted.create.arguments),
@@ -79,7 +78,7 @@ def hypershift(
         )
         return
     for hosted in exports:
-        for path in hosted.paths:
+        for path in hosted.texts:
             screen.console.print(str(path))
         for line in (*hosted.left_out(), *hosted.remarks()):
             screen.console.print(line)
@@ -88,7 +87,7 @@ def hypershift(
         return
     # The HyperShift of one management cluster supports one kind of sign-in.
     kinds = dict.fromkeys(hosted.is_managed for hosted in exports)
-    steps = [commands.definitions(), *(str(commands.install(outputs, is_managed=kind)) for kind in kinds)]
+    steps = [definitions(), *(str(install(outputs, is_managed=kind)) for kind in kinds)]
     steps += [str(command) for hosted in exports for command in (hosted.create, hosted.render) if command is not None]
     screen.console.print("\n" + "\n\n".join(steps))
 
@@ -103,7 +102,7 @@ def _owned(stack: str, owned: Mapping[str, str], others: Collection[str]) -> str
     )
 
 
-def _check(clusters: list[cli.HostedClusterExport]) -> None:
+def _check(clusters: list[HostedClusterExport]) -> None:
     obstacles = [f"  {cluster.name}: {obstacle}" for cluster in clusters for obstacle in cluster.obstacles()]
     if obstacles:
         raise CommandError(

@@ -1,8 +1,11 @@
-"""A hosted cluster's outputs for HyperShift's CLI: files, and the flags of the cluster.
+"""A hosted cluster's outputs for HyperShift's CLI: files, and its commands for a shell with the scripts' variables.
 
-Sources inside openshift/hypershift at 3ee9615. Flags: see `hypershift_commands.py`. Files: `cmd/infra/azure/create.go`
-(:237-290) reads the identity files as the structs ControlPlaneManagedIdentities, DataPlaneManagedIdentities and
-AzureWorkloadIdentities of `api/hypershift/v1beta1/azure.go`, `cmd/cluster/azure/create.go:323-334` the infrastructure.
+Sources inside openshift/hypershift at 3ee9615. Files: `cmd/infra/azure/create.go` (:237-290) reads the identity files
+as the structs ControlPlaneManagedIdentities, DataPlaneManagedIdentities and AzureWorkloadIdentities of
+`api/hypershift/v1beta1/azure.go`, `cmd/cluster/azure/create.go:323-334` the infrastructure. Flags:
+`contrib/managed-azure/setup_install_ho_on_aks.sh`, `contrib/managed-azure/create_basic_hosted_cluster.sh`,
+`contrib/self-managed-azure/setup_hypershift_operator.sh`, and `cmd/install/install.go:443-520`,
+`cmd/cluster/core/create.go:68-119`, `cmd/cluster/azure/create.go:83-115`, `cmd/nodepool/azure/create.go:73-76`.
 """
 
 from __future__ import annotations
@@ -16,19 +19,16 @@ from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE
 from identity.clouds import CLOUDS
-from identity.hypershift import API_VERSION, KIND
+from identity.hypershift import API_VERSION, KIND, POD_SECURITY
 from identity.outputs import (
     AzurePlatformSpec,
     HostedClusterOutput,
     HostedClusterSpec,
-    KmsAzureSpec,
     ManagedIdentitiesSpec,
     StackOutputs,
     is_managed_cluster,
 )
 from identity.yaml_text import dump
-from ops.outputs import hypershift_commands as commands
-from ops.outputs.hypershift_commands import CliCommand
 from ops.stack.errors import CommandError
 
 # Flags of the files, and the files' names.
@@ -52,13 +52,118 @@ _PRIVATE_LINK: Final = "privateLink"
 _CLOUD: Final = "AzurePublicCloud"
 
 
+# HyperShift's operator watches Routes and writes monitoring objects, which AKS does not have
+# (setup_install_ho_on_aks.sh:16-19).
+_MONITORING: Final = (
+    "https://raw.githubusercontent.com/prometheus-operator/prometheus-operator/main/example/prometheus-operator-crd/"
+)
+DEFINITIONS: Final = (
+    *(
+        f"{_MONITORING}monitoring.coreos.com_{kind}.yaml"
+        for kind in ("servicemonitors", "prometheusrules", "podmonitors")
+    ),
+    "https://raw.githubusercontent.com/openshift/api/6bababe9164ea6c78274fd79c94a3f951f8d5ab2/route/v1/"
+    "zz_generated.crd-manifests/routes.crd.yaml",
+)
+_DOMAIN_FILTER: Final = "--external-dns-domain-filter"
+_EXTERNAL_DOMAIN: Final = "--external-dns-domain"
+_BASE_DOMAIN: Final = "--base-domain"
+# Values that the stack does not know; the variables have the scripts' names, and MARKETPLACE_... those of their values.
+_INSTALL_OWN: Final = {
+    "--external-dns-credentials": "EXTERNAL_DNS_SERVICE_PRINCIPAL_FILEPATH",
+    _DOMAIN_FILTER: "MGMT_DNS_ZONE_NAME",
+    "--hypershift-image": "HYPERSHIFT_IMAGE",
+    "--pull-secret": "PULL_SECRET",
+}
+_CLUSTER_OWN: Final = {
+    _BASE_DOMAIN: "PARENT_DNS_ZONE",
+    _EXTERNAL_DOMAIN: "MGMT_DNS_ZONE_NAME",
+    "--azure-creds": "AZURE_CREDS",
+    "--pull-secret": "PULL_SECRET",
+    "--release-image": "RELEASE_IMAGE",
+    "--sa-token-issuer-private-key-path": "SA_TOKEN_ISSUER_PRIVATE_KEY_PATH",
+    "--marketplace-sku": "MARKETPLACE_SKU",
+    "--marketplace-version": "MARKETPLACE_VERSION",
+}
+
+
 @dataclass(frozen=True)
+class CliCommand:
+    """One command: the program, the arguments that the stack knows, and a variable for each other flag."""
+
+    program: str
+    arguments: Sequence[str]
+    own: Mapping[str, str]
+
+    def __str__(self) -> str:
+        lines = [self.program]
+        for word in self.arguments:
+            if word.startswith("--"):
+                lines.append(word)
+            else:
+                lines[-1] += f" {shlex.quote(word)}"
+        lines += [f'{flag} "${variable}"' for flag, variable in self._missing.items()]
+        return " \\\n  ".join(lines)
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables that the command takes from its shell."""
+        return list(self._missing.values())
+
+    @property
+    def _missing(self) -> dict[str, str]:
+        return {flag: variable for flag, variable in self.own.items() if flag not in self.arguments}
+
+
+def definitions() -> str:
+    """The commands that a management cluster needs before `hypershift install`."""
+    return "\n".join(f"kubectl apply --server-side -f {url}" for url in DEFINITIONS)
+
+
+def install(outputs: StackOutputs[str], *, is_managed: bool) -> CliCommand:
+    """`hypershift install` on the management cluster of the stack's hosted clusters with one kind of sign-in.
+
+    Without `--tech-preview-no-upgrade`: HyperShift does not read the feature gate of managed identities
+    (`hypershift-operator/featuregate/feature.go:17`), and the flag enables all other gates.
+    """
+    clusters = [
+        cluster for cluster in outputs.get("hostedClusters", {}).values() if is_managed_cluster(cluster) == is_managed
+    ]
+    domains = {cluster.get("externalDnsDomain") for cluster in clusters}
+    managed_service = (
+        ["--managed-service", "ARO-HCP", "--aro-hcp-key-vault-users-client-id", outputs["keyVaultUserClientId"]]
+        if is_managed
+        else []
+    )
+    arguments = [
+        "--enable-conversion-webhook=false",
+        *("--external-dns-provider", "azure"),
+        *managed_service,
+        *("--limit-crd-install", "Azure"),
+    ]
+    # External DNS takes one filter: the domain of all clusters, if they share it.
+    if len(domains) == 1 and (domain := domains.pop()) is not None:
+        arguments += [_DOMAIN_FILTER, domain]
+    return CliCommand("hypershift install", arguments, _INSTALL_OWN)
+
+
 class HostedClusterExport:
     """One hosted cluster for the CLI: its files by their flags, and the arguments of `create`."""
 
-    name: str
-    described: HostedClusterOutput[str]
-    directory: Path
+    def __init__(self, name: str, described: HostedClusterOutput[str], directory: Path) -> None:
+        self.name = name
+        self.is_managed = is_managed_cluster(described)
+        self._described = described
+        self._directory = directory / name
+        self._spec: HostedClusterSpec[str] = described["hostedClusterSpec"]
+        self._azure: AzurePlatformSpec[str] = self._spec["platform"]["azure"]
+        self._kms = self._spec["secretEncryption"]["kms"]["azure"] if "secretEncryption" in self._spec else None
+        # The stack's part of the HostedCluster without the identities.
+        self._base: Mapping[str, Any] = described["hostedClusterBase"]
+        # Empty without the external domain that the services need.
+        self._services: Sequence[Any] = self._base["spec"].get("services", ())
+        self._dns: Mapping[str, str] = self._base["spec"].get("dns", {})
+        self._external_domain = described.get("externalDnsDomain")
 
     @property
     def files(self) -> dict[str, tuple[Path, Mapping[str, Any]]]:
@@ -66,7 +171,7 @@ class HostedClusterExport:
         contents = self._identity_files()
         if not self._unknown_domains():
             contents.append((_INFRA, self._infra()))
-        return {flag: (self._path(file), content) for (flag, file), content in contents}
+        return {flag: (self._directory / file, content) for (flag, file), content in contents}
 
     @property
     def manifest(self) -> tuple[Path, str] | None:
@@ -77,52 +182,73 @@ class HostedClusterExport:
         document = {
             "apiVersion": API_VERSION,
             "kind": KIND,
-            "metadata": {"name": self.name, "namespace": self.described["namespace"], **base["metadata"]},
+            "metadata": {"name": self.name, "namespace": self._described["namespace"], **base["metadata"]},
             "spec": {**base["spec"], **self._spec},
         }
         to_add = [place for field, place in _TO_ADD.items() if field not in document["spec"]]
         notes = f"# Add {', '.join(to_add)}.\n" if to_add else ""
-        return self._path(_MANIFEST), notes + dump(document)
+        return self._directory / _MANIFEST, notes + dump(document)
 
     @property
     def create(self) -> CliCommand:
         """`hypershift create cluster azure`, which creates the missing infrastructure."""
         azure, files = self._azure, self.files
-        return commands.create(
-            {
-                "--name": self.name,
-                "--namespace": self.described["namespace"],
-                "--infra-id": self._spec["infraID"],
-                "--location": azure["location"],
-                "--resource-group-name": azure["resourceGroup"],
-                "--vnet-id": azure["vnetID"],
-                "--subnet-id": azure["subnetID"],
-                "--network-security-group-id": azure["securityGroupID"],
-                **({"--dns-zone-rg-name": group} if (group := self.described.get("dnsZoneResourceGroup")) else {}),
-                **{flag: str(files[flag][0]) for (flag, _), _ in self._identity_files()},
-                **self._common,
-            },
-            has_host_names=self._has_host_names,
-        )
+        flags = {
+            "--infra-id": self._spec["infraID"],
+            "--location": azure["location"],
+            "--resource-group-name": azure["resourceGroup"],
+            "--vnet-id": azure["vnetID"],
+            "--subnet-id": azure["subnetID"],
+            "--network-security-group-id": azure["securityGroupID"],
+            **({"--dns-zone-rg-name": group} if (group := self._described.get("dnsZoneResourceGroup")) else {}),
+            **{flag: str(files[flag][0]) for (flag, _), _ in self._identity_files()},
+        }
+        fixed = {
+            # create_basic_hosted_cluster.sh:67,74,75,81
+            "--node-pool-replicas": "2",
+            "--marketplace-publisher": "azureopenshift",
+            "--marketplace-offer": "aro4",
+            "--diagnostics-storage-account-type": "Managed",
+        }
+        return self._command(flags, fixed, "--generate-ssh", _CLUSTER_OWN)
 
     @property
     def render(self) -> CliCommand | None:
-        """`hypershift create cluster azure --render` with the exported infrastructure; None without it."""
+        """`hypershift create cluster azure --render`, which calls neither Azure nor Kubernetes, with the exported
+        infrastructure; None without it.
+        """
         flag, _ = _INFRA
         if flag not in self.files:
             return None
-        cluster = {"--name": self.name, "--namespace": self.described["namespace"], flag: str(self.files[flag][0])}
-        return commands.render(cluster | self._common, has_host_names=self._has_host_names)
+        own = {flag: variable for flag, variable in _CLUSTER_OWN.items() if not flag.startswith("--marketplace")}
+        return self._command({flag: str(self.files[flag][0])}, {}, "--render", own)
+
+    def _command(
+        self, flags: Mapping[str, str], fixed: Mapping[str, str], last: str, own: Mapping[str, str]
+    ) -> CliCommand:
+        every = {
+            "--name": self.name,
+            "--namespace": self._described["namespace"],
+            **flags,
+            "--oidc-issuer-url": self._spec["issuerURL"],
+            **self._endpoint_access(),
+            **self._encryption(),
+            **({_EXTERNAL_DOMAIN: self._external_domain} if self._external_domain is not None else {}),
+            **({_BASE_DOMAIN: self._dns["baseDomain"]} if "baseDomain" in self._dns else {}),
+            "--annotations": "=".join(POD_SECURITY),  # create_basic_hosted_cluster.sh:61
+            **fixed,
+        }
+        if self._external_domain is None and self._services:
+            # The services have no host names.
+            own = {flag: variable for flag, variable in own.items() if flag != _EXTERNAL_DOMAIN}
+        words = [*(word for pair in every.items() for word in pair), last]
+        return CliCommand("hypershift create cluster azure", words, own)
 
     @property
-    def _has_host_names(self) -> bool:
-        """Whether the services have host names in an external domain, known to the stack or not."""
-        return self._external_domain is not None or not self._services
-
-    @property
-    def paths(self) -> list[Path]:
-        """The files of `write`, in its order."""
-        return [*(path for path, _ in self.files.values()), *([self.manifest[0]] if self.manifest else [])]
+    def texts(self) -> dict[Path, str]:
+        """The text of every file; none has a secret."""
+        texts = {path: json.dumps(content, indent=2) + "\n" for path, content in self.files.values()}
+        return texts if (manifest := self.manifest) is None else texts | dict([manifest])
 
     @property
     def is_applied(self) -> bool:
@@ -130,9 +256,8 @@ class HostedClusterExport:
         return "release" in self._base["spec"]
 
     def write(self) -> None:
-        """Write the files, which have no secrets; raises OSError."""
-        texts = [(path, json.dumps(content, indent=2) + "\n") for path, content in self.files.values()]
-        for path, text in (*texts, *([self.manifest] if self.manifest else [])):
+        """Write the files; raises OSError."""
+        for path, text in self.texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
@@ -140,11 +265,11 @@ class HostedClusterExport:
         """The files that are left out, and the configuration keys that they need."""
         unknown = self._unknown_domains()
         if unknown:
-            yield f"{self._path(_INFRA[1])} is left out: it needs {', '.join(unknown)}"
+            yield f"{self._directory / _INFRA[1]} is left out: it needs {', '.join(unknown)}"
         if self._external_domain is None and not self._services:
             unknown.append("externalDnsDomain")
         if unknown:
-            yield f"{self._path(_MANIFEST)} is left out: it needs {', '.join(unknown)}"
+            yield f"{self._directory / _MANIFEST} is left out: it needs {', '.join(unknown)}"
 
     def remarks(self) -> Iterator[str]:
         """Settings that HyperShift's API accepts for this cluster and then ignores (decision record 0016)."""
@@ -160,11 +285,10 @@ class HostedClusterExport:
             yield "it accepts no name with a dot"
         if self.is_managed:
             yield from self._obstacles_of_credentials()
-        kms = self._kms
         private = self._azure.get("private")
         if private is not None and _PRIVATE_LINK not in private:
             yield f"it supports private access by PrivateLink only, but this cluster uses {private['type']}"
-        if kms is not None and kms.get("keyVaultAccess") == "Private":
+        if self._kms is not None and self._kms.get("keyVaultAccess") == "Private":
             yield "it leaves out keyVaultAccess, which means Public, but this cluster's is Private"
         if "containerRegistry" in self._azure:
             yield "it leaves out the managed identity with which the nodes pull images"
@@ -182,11 +306,6 @@ class HostedClusterExport:
             if row.optional and row.hosted_cluster_path is not None and row.field not in control_plane:
                 yield f"it writes {row.field} with an empty secret name, which the API refuses"
 
-    @property
-    def is_managed(self) -> bool:
-        """Whether it signs in with certificates in a vault, under HyperShift as a managed service."""
-        return is_managed_cluster(self.described)
-
     def _identity_files(self) -> list[tuple[tuple[str, str], Mapping[str, Any]]]:
         """Flag and name, and content, of each identity file.
 
@@ -194,73 +313,25 @@ class HostedClusterExport:
         """
         if self.is_managed:
             return [(_MANAGED, self._identities["controlPlane"]), (_DATA_PLANE, self._identities["dataPlane"])]
-        return [(_WORKLOAD, {**self._workload_identities, **self._kms_client_id()})]
+        return [
+            (_WORKLOAD, {**self._azure["azureAuthenticationConfig"]["workloadIdentities"], **self._kms_client_id()})
+        ]
 
     def _kms_client_id(self) -> dict[str, str]:
-        kms = self._kms
-        if kms is None:
+        if (kms := self._kms) is None:
             return {}
         return {"kmsClientID": (kms["kms"] if self.is_managed else kms["workloadIdentity"])["clientID"]}
-
-    @property
-    def _workload_identities(self) -> Mapping[str, Any]:
-        return self._azure["azureAuthenticationConfig"]["workloadIdentities"]
-
-    @property
-    def _spec(self) -> HostedClusterSpec[str]:
-        return self.described["hostedClusterSpec"]
-
-    @property
-    def _azure(self) -> AzurePlatformSpec[str]:
-        return self._spec["platform"]["azure"]
-
-    @property
-    def _kms(self) -> KmsAzureSpec[str] | None:
-        encryption = self._spec.get("secretEncryption")
-        return None if encryption is None else encryption["kms"]["azure"]
 
     @property
     def _identities(self) -> ManagedIdentitiesSpec[str]:
         return self._azure["azureAuthenticationConfig"]["managedIdentities"]
 
-    @property
-    def _base(self) -> Mapping[str, Any]:
-        """The stack's part of the HostedCluster without the identities."""
-        return self.described["hostedClusterBase"]
-
-    @property
-    def _external_domain(self) -> str | None:
-        return self.described.get("externalDnsDomain")
-
-    @property
-    def _services(self) -> Sequence[Any]:
-        """The publishing of the control plane's services; empty without the external domain that they need."""
-        services: Sequence[Any] = self._base["spec"].get("services", ())
-        return services
-
-    @property
-    def _dns(self) -> Mapping[str, str]:
-        dns: Mapping[str, str] = self._base["spec"].get("dns", {})
-        return dns
-
     def _unknown_domains(self) -> list[str]:
         return [f"dns.{key}" for key in ("baseDomain", "publicZoneID", "privateZoneID") if key not in self._dns]
 
-    @property
-    def _common(self) -> dict[str, str]:
-        """Flags of both `create` and `render`."""
-        domains = commands.domain_arguments(self._external_domain, self._dns.get("baseDomain"))
-        return {
-            "--oidc-issuer-url": self._spec["issuerURL"],
-            **self._endpoint_access(),
-            **self._encryption(),
-            **domains,
-        }
-
     def _encryption(self) -> dict[str, str]:
         """The flags of KMS; without them the CLI makes an `aescbc` key itself (`cmd/cluster/core/create.go:1142`)."""
-        kms = self._kms
-        if kms is None:
+        if (kms := self._kms) is None:
             return {}
         key, cloud = kms["activeKey"], CLOUDS[self._azure["cloud"]]
         suffix = cloud.managed_hsm_suffix if "keyVaultType" in kms else cloud.vault_suffix
@@ -288,6 +359,14 @@ class HostedClusterExport:
     def _infra(self) -> dict[str, Any]:
         """As `hypershift create infra azure` writes it (CreateInfraOutput of `cmd/infra/azure/types.go:31`)."""
         azure = self._azure
+        identities = (
+            {
+                "controlPlaneMIs": {"controlPlane": self._identities["controlPlane"]},
+                "dataPlaneIdentities": self._identities["dataPlane"],
+            }
+            if self.is_managed
+            else {"workloadIdentities": azure["azureAuthenticationConfig"]["workloadIdentities"]}
+        )
         return {
             **self._dns,
             "region": azure["location"],
@@ -296,28 +375,9 @@ class HostedClusterExport:
             "subnetID": azure["subnetID"],
             "infraID": self._spec["infraID"],
             "securityGroupID": azure["securityGroupID"],
-            **self._infra_identities(),
+            **identities,
             **self._kms_client_id(),
         }
-
-    def _infra_identities(self) -> dict[str, Any]:
-        if not self.is_managed:
-            return {"workloadIdentities": self._workload_identities}
-        return {
-            "controlPlaneMIs": {"controlPlane": self._identities["controlPlane"]},
-            "dataPlaneIdentities": self._identities["dataPlane"],
-        }
-
-    def _path(self, file: str) -> Path:
-        return self.directory / self.name / file
-
-
-def hosted_clusters(outputs: StackOutputs[str], directory: Path) -> dict[str, HostedClusterExport]:
-    """The stack's hosted clusters by name; the files of each are in a folder of its name below `directory`."""
-    return {
-        name: HostedClusterExport(name, described, directory)
-        for name, described in outputs.get("hostedClusters", {}).items()
-    }
 
 
 # The meaning of each variable of the commands; the script prints it for a missing one.
@@ -354,11 +414,11 @@ def install_script(stack: str, outputs: StackOutputs[str], clusters: Sequence[Ho
             f"one script installs HyperShift for one kind of sign-in, but the clusters have two: {listed}. Write a "
             "script for each kind with --cluster, for separate management clusters"
         )
-    install = commands.install(outputs, is_managed=kinds == {True})
+    installation = install(outputs, is_managed=kinds == {True})
     created = [cluster for cluster in clusters if not cluster.is_applied]
     applied = [cluster for cluster in clusters if cluster.is_applied]
     creations = [cluster.create for cluster in created]
-    variables = sorted({name for command in (install, *creations) for name in command.variables})
+    variables = sorted({name for command in (installation, *creations) for name in command.variables})
     texts = FILES | VALUES
     read = [f'"${name}"' for name in variables if name in FILES]
     read += [shlex.quote(str(path)) for cluster in created for path, _ in cluster.files.values()]
@@ -368,8 +428,8 @@ def install_script(stack: str, outputs: StackOutputs[str], clusters: Sequence[Ho
         "\n".join(f': "${{{name}:?{texts[name]}}}"' for name in variables),
         _loop("file", read, '[ -r "$file" ]', "cannot be read"),
         _loop("program", _PROGRAMS, 'command -v "$program" >/dev/null', "is not on PATH"),
-        commands.definitions(),
-        str(install),
+        definitions(),
+        str(installation),
         _AVAILABLE,
         *map(str, creations),
         *(f"# {cluster.name}: the stack applies its HostedCluster (`make up STACK={stack}`)." for cluster in applied),

@@ -17,7 +17,7 @@ import yaml
 
 from localcloud.testing.running import Binaries, StateDirectory
 from localcloud.testing.upstream_definitions import module_source
-from ops.outputs.hypershift_commands import DEFINITIONS
+from ops.outputs.hypershift import DEFINITIONS
 from tests.harness import LocalStack
 from tests.hypershift.registry import VERSION
 

@@ -16,7 +16,7 @@ from components.hypershift.hosted_cluster_object import conflicts, merged, stack
 from components.hypershift.hosted_cluster_spec import hosted_cluster_spec
 from identity.catalogue import CONTROL_PLANE
 from identity.settings import Settings, load_settings
-from ops.outputs.hypershift import HostedClusterExport, hosted_clusters
+from ops.outputs.hypershift import HostedClusterExport
 from tests.unit.components.world import configuration, hosted_cluster
 from tests.unit.identity.settings.world import as_pulumi_passes_it
 from tests.unit.specification import GROUPS
@@ -76,7 +76,7 @@ def exported(settings: Settings | None = None) -> HostedClusterExport:
         "hostedClusterBase": base_manifest(cluster),
         "externalDnsDomain": cluster.external_dns_domain,
     }
-    return hosted_clusters({"hostedClusters": {"hc1": described}}, Path("out"))["hc1"]
+    return HostedClusterExport("hc1", described, Path("out"))
 
 
 def rendered(folder: Path = HERE) -> dict[str, Any]:

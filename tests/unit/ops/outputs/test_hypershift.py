@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ops.outputs.hypershift import HostedClusterExport, hosted_clusters
+from ops.outputs.hypershift import HostedClusterExport
 from tests.unit.ops.commands.test_export import described, managed_identity
 
 
@@ -20,7 +20,7 @@ def exported(**changes: Any) -> HostedClusterExport:
     spec["secretEncryption"]["kms"]["azure"] |= changes.get("kms", {})
     if changes.get("without_kms"):
         del spec["secretEncryption"]
-    return hosted_clusters({"hostedClusters": {"hc1": other}}, Path())["hc1"]
+    return HostedClusterExport("hc1", other, Path())
 
 
 def test_without_kms_the_cli_makes_a_key_of_its_own() -> None:
@@ -78,7 +78,7 @@ def test_what_the_cli_has_no_flag_for_is_an_obstacle(changes: dict[str, Any], re
 
 
 def test_the_key_is_named_by_its_clouds_suffix() -> None:
-    cluster = hosted_clusters({"hostedClusters": {"hc1": described(cloud="AzureUSGovernmentCloud")}}, Path())["hc1"]
+    cluster = HostedClusterExport("hc1", described(cloud="AzureUSGovernmentCloud"), Path())
 
     arguments = cluster.create.arguments
     assert arguments[arguments.index("--encryption-key-id") + 1] == (
@@ -87,6 +87,6 @@ def test_the_key_is_named_by_its_clouds_suffix() -> None:
 
 
 def test_a_name_that_the_cli_refuses_is_an_obstacle() -> None:
-    cluster = hosted_clusters({"hostedClusters": {"hc.1": described("hc.1")}}, Path())["hc.1"]
+    cluster = HostedClusterExport("hc.1", described("hc.1"), Path())
 
     assert list(cluster.obstacles()) == ["it accepts no name with a dot"]
