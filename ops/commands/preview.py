@@ -19,8 +19,8 @@ from ops.commands.options import (
     TimeLimitOption,
 )
 from ops.guards.infra_ids import refuse_duplicates
-from ops.rehearsal import steps, tables
-from ops.rehearsal.report import Rehearsal
+from ops.rehearsal.report import plan_markdown
+from ops.rehearsal.steps import read
 from ops.stack import plugins
 from ops.stack.engine import Engine
 from ops.stack.environment import policy_pack
@@ -66,8 +66,6 @@ def preview(
 def _write_table(engine: Engine, events: Path, file: Path) -> None:
     """Write the table of a preview, also of a failed one; raises CommandError."""
     lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
-    log = steps.read(lines, engine.stack)
-    planned = Rehearsal(engine.stack, "", "", 0, (engine.stack,), steps=log.steps, errors=log.errors)
-    table = tables.plan_markdown(planned)
+    table = plan_markdown(read(lines, engine.stack))
     with writing("the table"):
         file.write_text(table, encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from ops.commands.options import JsonOption, Screen, bare_name
-from ops.rehearsal import tables
+from ops.rehearsal import report
 from ops.rehearsal.run import PlannedRehearsal
 from ops.rehearsal.run import rehearse as run
 from ops.rehearsal.steps import Operation
@@ -51,11 +51,11 @@ def rehearse(
     rehearsal = run(PlannedRehearsal(ROOT, stack, base, head, seed), Screen(as_json=True).console.print)
     if markdown is not None:
         with writing("the report"):
-            markdown.write_text(tables.markdown(rehearsal, forbidden), encoding="utf-8")
+            markdown.write_text(report.markdown(rehearsal, forbidden), encoding="utf-8")
     if as_json:
         screen.document(rehearsal.to_json(forbidden))
     else:
-        screen.console.print(tables.screen(rehearsal, forbidden, screen.console.width))
+        screen.console.print(report.screen(rehearsal, forbidden, screen.console.width))
     if rehearsal.findings(forbidden):
         raise typer.Exit(1)
 

@@ -1,15 +1,19 @@
-"""The result of a rehearsal, as data: the plan by identity, the sign-ins, and the findings."""
+"""The result of a rehearsal: as data, as tables on a screen, and as Markdown for a pull request."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ops.outputs.tables import fitted
 from ops.rehearsal.configuration import StackCopy
 from ops.rehearsal.sign_ins import SignIns
-from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep
+from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep, RunLog
 from ops.world.ownership import ResourceOwner
 
 
@@ -27,17 +31,16 @@ def moves(before: Sequence[StackCopy], after: Sequence[StackCopy]) -> Iterator[C
 
     A cluster of a stack with another vault does not move: it gets new credentials there, and that is rehearsed.
     """
-    before_clusters, clusters = ({copy.stack: _clusters(copy) for copy in copies} for copies in (before, after))
+    before_clusters, clusters = (
+        {copy.stack: {cluster.name for cluster in copy.settings.hosted_clusters} for copy in copies}
+        for copies in (before, after)
+    )
     for copy in after:
         for source in before:
             if source.stack in clusters and copy.shared_stack == source.name:
                 removed = before_clusters[source.stack] - clusters[source.stack]
                 new = clusters[copy.stack] - before_clusters.get(copy.stack, set())
                 yield from (ClusterMove(cluster, source.stack, copy.stack) for cluster in sorted(removed & new))
-
-
-def _clusters(copy: StackCopy) -> set[str]:
-    return {hosted_cluster.name for hosted_cluster in copy.settings.hosted_clusters}
 
 
 # The number of resources of one kind by operation.
@@ -93,18 +96,6 @@ class Rehearsal:
     left_out: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
-    def plan(self) -> dict[ResourceOwner, dict[ResourceKind, Cell]]:
-        """Resources per operation, by identity and kind; those that all clusters share come first."""
-        rows: dict[ResourceOwner, dict[ResourceKind, Counter[Operation]]] = {}
-        for step in self.steps:
-            row = rows.setdefault(step.owner, {})
-            row.setdefault(step.kind, Counter())[step.operation] += 1
-        return {owner: dict(rows[owner]) for owner in sorted(rows)}
-
-    def lost(self) -> list[ResourceStep]:
-        """The steps that replace or delete, also those of roles and mounts."""
-        return [step for step in self.steps if step.operation in _LOST]
-
     @property
     def failed_sign_ins(self) -> int:
         """The number of failed sign-ins, of the clients during the run and of new pods after it."""
@@ -124,7 +115,7 @@ class Rehearsal:
         for loss in self.losses:
             if not loss.is_approved:
                 yield f"{loss.cluster} would lose credentials in use, which allowCredentialLoss does not approve"
-        if protected := [step.name for step in self.lost() if step.is_protected]:
+        if protected := [step.name for step in lost(self.steps) if step.is_protected]:
             yield f"a protected resource would be deleted: {', '.join(protected)}"
         if self.errors:
             yield "the run at the head commit failed"
@@ -152,9 +143,19 @@ class Rehearsal:
                     **vars(owner),
                     **{kind.value: {operation.value: count for operation, count in row[kind].items()} for kind in row},
                 }
-                for owner, row in self.plan().items()
+                for owner, row in plan(self.steps).items()
             ],
-            "replacedOrDeleted": [_lost_to_json(step) for step in self.lost()],
+            "replacedOrDeleted": [
+                {
+                    "stack": step.stack,
+                    "resource": step.name,
+                    "type": step.type,
+                    "operation": step.operation.value,
+                    "reason": why(step),
+                    "protected": step.is_protected,
+                }
+                for step in lost(self.steps)
+            ],
             "errors": list(self.errors),
             "credentialLosses": [
                 {"cluster": loss.cluster, "lost": list(loss.lines), "approved": loss.is_approved}
@@ -165,11 +166,7 @@ class Rehearsal:
             "newPods": [_sign_ins_to_json(new_pod) for new_pod in self.new_pods],
             "unusedClusters": list(self.unused),
             "restarts": [
-                {
-                    **vars(restart.owner),
-                    "deployments": list(restart.deployments),
-                    "reason": restart.reason,
-                }
+                {**vars(restart.owner), "deployments": list(restart.deployments), "reason": restart.reason}
                 for restart in self.restarts
             ],
             "secondUp": None if self.second is None else [step.name for step in self.second],
@@ -180,22 +177,24 @@ class Rehearsal:
         }
 
 
+def plan(steps: Iterable[ResourceStep]) -> dict[ResourceOwner, dict[ResourceKind, Cell]]:
+    """Resources per operation, by identity and kind; those that all clusters share come first."""
+    rows: dict[ResourceOwner, dict[ResourceKind, Counter[Operation]]] = {}
+    for step in steps:
+        rows.setdefault(step.owner, {}).setdefault(step.kind, Counter())[step.operation] += 1
+    return {owner: dict(rows[owner]) for owner in sorted(rows)}
+
+
+def lost(steps: Iterable[ResourceStep]) -> list[ResourceStep]:
+    """The steps that replace or delete, also those of roles and mounts."""
+    return [step for step in steps if step.operation in _LOST]
+
+
 def why(step: ResourceStep) -> str:
     """Why a resource is replaced or deleted."""
     if step.operation is Operation.DELETE:
         return "no longer in the configuration or the program"
     return ", ".join(step.properties) or "the provider names no property"
-
-
-def _lost_to_json(step: ResourceStep) -> dict[str, Any]:
-    return {
-        "stack": step.stack,
-        "resource": step.name,
-        "type": step.type,
-        "operation": step.operation.value,
-        "reason": why(step),
-        "protected": step.is_protected,
-    }
 
 
 def _sign_ins_to_json(client: SignIns) -> dict[str, Any]:
@@ -208,3 +207,162 @@ _SHOWN: Final = 5
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"
+
+
+_SIGNS: Final = {Operation.CREATE: "+", Operation.UPDATE: "~", Operation.REPLACE: "+-", Operation.DELETE: "-"}
+_LEGEND: Final = "+ created, ~ updated, +- replaced, - deleted"
+_PLAN: Final = "plan"
+_SHARED: Final = "(the stack's own)"
+_OF_CLUSTER: Final = "(the cluster's own)"
+# The maximum of rows in a comment; --json has all of them.
+_MAX_ROWS: Final = 40
+# Characters that Markdown or GitHub interpret, as HTML entities.
+_MARKS: Final = str.maketrans({mark: f"&#{ord(mark)};" for mark in "&\\`*_[]<>|~#!@"})
+# A table for both outputs: headings and lines of plain text.
+_Lines = list[dict[str, str]]
+
+
+def cell(operations: Cell | None) -> str:
+    """`+2 ~1`: resources per operation; empty for none."""
+    counts = operations or {}
+    return " ".join(f"{sign}{counts[operation]}" for operation, sign in _SIGNS.items() if counts.get(operation))
+
+
+def verdict(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
+    """The first line of the report."""
+    findings = rehearsal.findings(forbidden)
+    subject = f"rehearsal of {rehearsal.stack}, {rehearsal.base} to {rehearsal.head}"
+    return f"{subject}: {'no findings' if not findings else f'{len(findings)} findings'}"
+
+
+def screen(rehearsal: Rehearsal, forbidden: Collection[Operation], width: int) -> RenderableType:
+    """The report as text for a console of so many columns."""
+    parts: list[RenderableType] = []
+    for title, lines, note in _sections(rehearsal):
+        parts.append(Text(f"\n{title}{f' ({note})' if note else ''}", "bold"))
+        texts = [{name: Text(value) for name, value in line.items()} for line in lines]
+        parts.append(fitted(texts, width) if lines else Text("none"))
+    parts.append(Text(""))
+    parts += [Text(line) for line in _facts(rehearsal)]
+    parts += [Text(f"error: {error}", "red") for error in rehearsal.errors]
+    findings = rehearsal.findings(forbidden)
+    parts.append(Text(f"\n{verdict(rehearsal, forbidden)}", "bold red" if findings else "bold green"))
+    parts += [Text(f"  {finding}", "red") for finding in findings]
+    return Group(*parts)
+
+
+def markdown(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
+    """The report for a pull request; names and messages in it are escaped."""
+    findings = rehearsal.findings(forbidden)
+    lines = [f"**{_escaped(verdict(rehearsal, forbidden))}**", "", *(f"- {_escaped(finding)}" for finding in findings)]
+    for title, rows, note in _sections(rehearsal):
+        lines += ["", f"**{title}**{f' ({note})' if note else ''}", ""]
+        lines += _table(rows) if rows else ["none"]
+    lines += ["", *(f"- {_escaped(fact)}" for fact in _facts(rehearsal))]
+    for error in rehearsal.errors:
+        lines += ["", *(f"    {line}" for line in error.splitlines())]
+    return "\n".join(lines) + "\n"
+
+
+def plan_markdown(run: RunLog) -> str:
+    """The plan alone: how many resources change, a table by identity, and what is replaced or deleted."""
+    counts = Counter(step.operation for step in run.steps)
+    summary = f"{cell(counts)} ({_LEGEND})" if counts else "failed" if run.errors else "no changes"
+    lines = [f"**{_escaped(summary)}**", ""]
+    for title, rows, _ in _sections_of_plan(run.steps):
+        lines += [] if title == _PLAN else [f"**{title}**", ""]
+        lines += [*_table(rows), ""] if rows else []
+    for error in run.errors:
+        lines += [*(f"    {line}" for line in error.splitlines()), ""]
+    return "\n".join(lines)
+
+
+def _sections(rehearsal: Rehearsal) -> Iterator[tuple[str, _Lines, str]]:
+    """Titles, lines and notes, without empty sections other than the plan and the sign-ins."""
+    yield from _sections_of_plan(rehearsal.steps)
+    if rehearsal.losses:
+        lines = [
+            {"cluster": loss.cluster, "lost": "; ".join(loss.lines), "approved": "yes" if loss.is_approved else "no"}
+            for loss in rehearsal.losses
+        ]
+        yield "credentials in use that would be lost", lines, ""
+    failed = [*_failed(rehearsal.sign_ins, "during the run"), *_failed(rehearsal.new_pods, "in new pods after it")]
+    worked, refused = rehearsal.worked_sign_ins, rehearsal.failed_sign_ins
+    yield "failed sign-ins", failed, f"{refused} failed, {worked} worked, {len(rehearsal.sign_ins)} clients"
+    if rehearsal.restarts:
+        lines = [
+            {**_owner(restart.owner), "Deployment": ", ".join(restart.deployments), "reason": restart.reason}
+            for restart in rehearsal.restarts
+        ]
+        yield "pods that restart", lines, ""
+
+
+def _sections_of_plan(steps: Sequence[ResourceStep]) -> Iterator[tuple[str, _Lines, str]]:
+    rows = plan(steps).items()
+    kinds = [{**_owner(owner), **{kind.value: cell(row.get(kind)) for kind in ResourceKind}} for owner, row in rows]
+    yield _PLAN, kinds, _LEGEND
+    if lines := [
+        {
+            "resource": step.name,
+            "operation": step.operation.value,
+            "reason": why(step),
+            "protected": "yes" if step.is_protected else "",
+        }
+        for step in lost(steps)
+    ]:
+        yield "replaced or deleted", lines, ""
+
+
+def _owner(owner: ResourceOwner) -> dict[str, str]:
+    return {"cluster": owner.cluster, "identity": owner.identity or (_OF_CLUSTER if owner.cluster else _SHARED)}
+
+
+def _failed(sign_ins: Iterable[SignIns], when: str) -> _Lines:
+    return [
+        {
+            **_owner(sign_in.owner),
+            "failed": str(count),
+            "of": str(sign_in.worked + sign_in.failed.total()),
+            "when": when,
+            "reason": cause,
+        }
+        for sign_in in sign_ins
+        for cause, count in sign_in.failed.most_common()
+    ]
+
+
+def _facts(rehearsal: Rehearsal) -> Iterator[str]:
+    if len(rehearsal.stacks) > 1:
+        yield f"stacks: {', '.join(rehearsal.stacks)}"
+    for move in rehearsal.moves:
+        yield (
+            f"{move.cluster} moves from {move.source} to {move.target}: move its state first (docs/guides/stacks.md), "
+            "as this rehearsal did; up refuses the change without it"
+        )
+    if rehearsal.unused:
+        yield f"not used any more, so that failed sign-ins of their clients do not count: {', '.join(rehearsal.unused)}"
+    if rehearsal.second is not None:
+        yield "a second run changes nothing" if not rehearsal.second else "a second run changes resources again"
+    if rehearsal.left is not None:
+        yield "down leaves nothing" if not rehearsal.left else f"down leaves: {', '.join(rehearsal.left)}"
+    if rehearsal.kept:
+        yield f"recoverable for a while: {', '.join(rehearsal.kept)}"
+    for text in rehearsal.left_out:
+        yield f"not rehearsed: {text}"
+    times = ", ".join(f"{name} {value:.0f} s" for name, value in rehearsal.seconds.items())
+    yield f"time: {times}; --seed {rehearsal.seed} repeats it"
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    names = list(rows[0])
+    yield f"| {' | '.join(names)} |"
+    yield f"|{'---|' * len(names)}"
+    for row in rows[:_MAX_ROWS]:
+        yield f"| {' | '.join(_escaped(row[name]) for name in names)} |"
+    if len(rows) > _MAX_ROWS:
+        yield from ("", f"... and {len(rows) - _MAX_ROWS} more")
+
+
+def _escaped(text: str) -> str:
+    """Text that Markdown shows as it is: anybody may propose a configuration with such names."""
+    return " ".join(text.split()).translate(_MARKS)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ops.rehearsal import tables
+from ops.rehearsal import report
 from ops.rehearsal.report import ClusterMove, CredentialLoss, Rehearsal, Restart
 from ops.rehearsal.steps import Operation, ResourceKind, ResourceStep
 from ops.rehearsal.world import left
@@ -22,7 +22,7 @@ def screen(found: Rehearsal, width: int = 200) -> str:
     """What a person reads."""
     console = Console(width=width, highlight=False, soft_wrap=True)
     with console.capture() as captured:
-        console.print(tables.screen(found, (), console.width))
+        console.print(report.screen(found, (), console.width))
     return captured.get()
 
 
@@ -70,7 +70,7 @@ def test_a_move_that_goes_first_is_told_and_no_finding() -> None:
 
     assert found.findings() == []
     assert "hc1 moves from prod to hc1-prod: move its state first" in screen(found)
-    assert "hc1 moves from prod to hc1-prod" in tables.markdown(found, ())
+    assert "hc1 moves from prod to hc1-prod" in report.markdown(found, ())
     assert found.to_json()["moves"] == [{"cluster": "hc1", "from": "prod", "to": "hc1-prod"}]
 
 
@@ -82,11 +82,11 @@ def test_a_forbidden_operation_is_a_finding(forbidden: set[Operation], count: in
 
 
 def test_the_plan_counts_by_identity_and_kind() -> None:
-    plan = rehearsal(ROLE, SECRET, replace(ROLE, name="hc1-kms-roles-vnet"), VAULT).plan()
+    found = report.plan([ROLE, SECRET, replace(ROLE, name="hc1-kms-roles-vnet"), VAULT])
 
-    assert list(plan) == [ResourceOwner(), KMS]
-    assert plan[KMS] == {ResourceKind.ROLE: {Operation.REPLACE: 2}, ResourceKind.SECRET: {Operation.UPDATE: 1}}
-    assert tables.cell({Operation.REPLACE: 2, Operation.CREATE: 1}) == "+1 +-2"
+    assert list(found) == [ResourceOwner(), KMS]
+    assert found[KMS] == {ResourceKind.ROLE: {Operation.REPLACE: 2}, ResourceKind.SECRET: {Operation.UPDATE: 1}}
+    assert report.cell({Operation.REPLACE: 2, Operation.CREATE: 1}) == "+1 +-2"
 
 
 def test_no_column_of_the_plan_hides_another() -> None:
@@ -128,7 +128,7 @@ def test_json_has_everything_and_can_be_read_by_scripts() -> None:
 
 @given(st.text(min_size=1, max_size=60))
 def test_nothing_of_a_configuration_is_markdown(text: str) -> None:
-    found = tables.markdown(rehearsal(replace(ROLE, properties=(text,)), left_out=(text,)), ())
+    found = report.markdown(rehearsal(replace(ROLE, properties=(text,)), left_out=(text,)), ())
     [row] = [line for line in found.splitlines() if line.startswith("| hc1-kms-roles")]
 
     assert row.count("|") == 5
@@ -139,7 +139,7 @@ def test_nothing_of_a_configuration_is_markdown(text: str) -> None:
 def test_a_long_list_is_cut_in_a_comment() -> None:
     steps = [replace(ROLE, name=f"hc1-kms-roles-{number}") for number in range(60)]
 
-    assert "... and 20 more" in tables.markdown(rehearsal(*steps), ())
+    assert "... and 20 more" in report.markdown(rehearsal(*steps), ())
 
 
 def test_what_azure_keeps_is_not_left_behind() -> None:
