@@ -7,6 +7,7 @@ Everything else is the stack's own, and so is the plan.
 from __future__ import annotations
 
 import copy
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -52,13 +53,9 @@ class Names:
     def _local(self) -> Mapping[str, str]:
         local_names: dict[str, str] = {name: name for name in self.stacks if is_local(name)}
         for stack in (name for name in self.stacks if name not in local_names):
-            plain = "".join(
-                character if character.isascii() and character.isalnum() else "-" for character in stack.lower()
-            )
-            stem = "-".join([LOCAL_STACK, *filter(None, plain.split("-"))])
-            used, number = set(local_names.values()), 2
-            name = stem
-            while name in used:
+            stem = name = "-".join([LOCAL_STACK, *re.findall("[a-z0-9]+", stack.lower())])
+            number = 2
+            while name in local_names.values():
                 name, number = f"{stem}-{number}", number + 1
             local_names[stack] = name
         return local_names
@@ -125,8 +122,8 @@ def copy_configuration(stack: str, document: Mapping[str, Any], names: Names, di
     CommandError for a configuration that the program refuses, and for encrypted values of this project.
     """
     config = copy.deepcopy(dict(document.get("config") or {}))
-    others = sorted(config.keys() - _keys(config))
-    foreign = [key for key in others if has_secret(config[key])]
+    prefix = f"{NAMESPACE}:"
+    foreign = sorted(key for key in config if not key.startswith(prefix) and has_secret(config[key]))
     for key in foreign:
         del config[key]
     if hidden := [path_of(place) for place in secrets(config)]:
@@ -134,12 +131,14 @@ def copy_configuration(stack: str, document: Mapping[str, Any], names: Names, di
             f"the configuration of {stack} has encrypted values, which a rehearsal without credentials cannot read: "
             f"{', '.join(hidden)}. None of this project's settings is secret: write them as plain text"
         )
-    own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in config.items() if key in _keys(config)}
+    own = {key.removeprefix(prefix): config.pop(key) for key in list(config) if key.startswith(prefix)}
     copier = _Copier(own, names, directory, seed)
     changed = copier.changed()
-    settings = _settings(stack, changed)
-    rest = {key: value for key, value in config.items() if key not in _keys(config)}
-    whole = {**rest, **{f"{NAMESPACE}:{key}": value for key, value in changed.items()}}
+    try:
+        settings = validated(changed, local_cloud.PLACEHOLDER)
+    except ConfigurationError as error:
+        raise CommandError(for_stack(f"{stack}: {error}", stack)) from None
+    whole = {**config, **{f"{prefix}{key}": value for key, value in changed.items()}}
     left_out = (*(f"{key}: encrypted, and not a key of this project" for key in foreign), *copier.left_out)
     return StackCopy(stack, names.local(stack), {"config": whole}, settings, copier.documents, left_out)
 
@@ -260,17 +259,6 @@ class _Copier:
         file = self._directory / f"{cluster}-{name}.json"
         identity["credential"] = {"file": str(file)}
         self.documents[str(file)] = resource
-
-
-def _settings(stack: str, config: Mapping[str, Any]) -> Settings:
-    try:
-        return validated(config, local_cloud.PLACEHOLDER)
-    except ConfigurationError as error:
-        raise CommandError(for_stack(f"{stack}: {error}", stack)) from None
-
-
-def _keys(config: Mapping[str, Any]) -> set[str]:
-    return {key for key in config if key.startswith(f"{NAMESPACE}:")}
 
 
 def _list(value: Any) -> Iterable[Any]:

@@ -133,7 +133,7 @@ class _Run:
             seed=self._plan.seed,
             stacks=self._names.stacks,
             steps=tuple(self._steps),
-            errors=tuple(self._own(error) for error in self._errors),
+            errors=tuple(map(self._own, self._errors)),
             losses=tuple(self._losses),
             moves=tuple(self._moves),
             sign_ins=tuple(sign_ins),
@@ -141,8 +141,8 @@ class _Run:
             unused=tuple(self._unused()),
             restarts=tuple(self._restarts()),
             second=None if second is None else tuple(second),
-            left=None if remaining is None else tuple(self._own(resource) for resource in remaining),
-            kept=tuple(self._own(resource) for resource in kept),
+            left=None if remaining is None else tuple(map(self._own, remaining)),
+            kept=tuple(map(self._own, kept)),
             left_out=tuple(dict.fromkeys(text for copy in copies for text in copy.left_out)),
             seconds=self._seconds,
         )
@@ -216,18 +216,14 @@ class _Run:
 
     def _compare(self, copy: StackCopy, last: StackOutputs[str]) -> None:
         """Note the credentials that the stack would lose (`identity/settings/rules/credential_loss.py`)."""
-        settings = copy.settings
-        for loss in find_losses(settings, self._vault(copy), last):
-            is_approved = loss.successor is None and loss.cluster in settings.allow_credential_loss
-            lines = tuple(self._own(line) for line in loss.lines)
-            self._losses.append(CredentialLoss(loss.cluster, lines, is_approved))
-
-    def _vault(self, copy: StackCopy) -> str:
-        """ARM id of the vault of a stack's credentials: its own, or that of the stack it shares."""
+        # The vault of the credentials is the stack's own, or that of the stack it shares.
         copies = {copy.name: copy for copy in self._head.copies}
-        settings = copies.get(copy.shared_stack or "", copy).settings
-        name = settings.vault.name if settings.vault is not None else ""
-        return vault_id(settings.subscription_id, settings.resource_group, name)
+        owner = copies.get(copy.shared_stack or "", copy).settings
+        name = owner.vault.name if owner.vault is not None else ""
+        vault = vault_id(owner.subscription_id, owner.resource_group, name)
+        for loss in find_losses(copy.settings, vault, last):
+            is_approved = loss.successor is None and loss.cluster in copy.settings.allow_credential_loss
+            self._losses.append(CredentialLoss(loss.cluster, tuple(map(self._own, loss.lines)), is_approved))
 
     def _down(self, before: frozenset[tuple[str, str]]) -> tuple[list[str] | None, list[str]]:
         """Take every stack down, the shared one last; returns what remains, and what Azure keeps."""
@@ -248,7 +244,8 @@ class _Run:
         for step in self._steps:
             if step.restarts:
                 change = "replaced" if step.operation is Operation.REPLACE else "changed"
-                yield Restart(step.owner, (_deployment(step),), f"the Deployment is {change}")
+                name = step.name.removeprefix(f"{step.owner.cluster}-").removeprefix("cluster-side-")
+                yield Restart(step.owner, (name.removesuffix("-deployment"),), f"the Deployment is {change}")
         for stack, before in self._base.outputs.items():
             after = self._head.outputs.get(stack)
             if after is not None and after.get("clusterSide") == "hypershift":
@@ -275,10 +272,6 @@ def _last_sign_ins(ends: ExitStack, reader: SecretReader, credentials: Sequence[
     """End the clients, then sign in as new pods do."""
     ends.close()
     return sign_in_once(reader, credentials)
-
-
-def _deployment(step: ResourceStep) -> str:
-    return step.name.removeprefix(f"{step.owner.cluster}-").removeprefix("cluster-side-").removesuffix("-deployment")
 
 
 def _changed_mounts(before: StackOutputs[str], after: StackOutputs[str]) -> Iterator[Restart]:
