@@ -16,13 +16,14 @@ from ops.commands.status import RenewalOverdueError, judged_by
 from ops.fleet.file import DEFAULT_FILE, load_fleet
 from ops.fleet.overview import StackStatus, read
 from ops.fleet.rollout import DONE, Rollout
-from ops.fleet.stack_files import require_files, require_one_backend, write_file
-from ops.fleet.stacks import FleetEnvironment, matrices
+from ops.fleet.stacks import FleetEnvironment, matrices, require_files, require_one_backend, write_file
 from ops.fleet.tree import differences, tree, write
 from ops.outputs.tables import Line, fitted
 from ops.stack.engine import Engine
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, RunInterruptedError, WrongUsageError
+
+fleet = typer.Typer(name="fleet", help="Many stacks from one file (docs/guides/fleet.md).", no_args_is_help=True)
 
 FileOption: TypeAlias = Annotated[Path, typer.Option("--file", "-f", help="The fleet file.", show_default=True)]
 EnvironmentOption: TypeAlias = Annotated[
@@ -46,57 +47,37 @@ def chosen(file: Path, name: str | None) -> Sequence[FleetEnvironment]:
     return environments
 
 
-_COMMIT: Final = 10  # characters
+@fleet.command()
+def prepare(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: JsonOption = False) -> None:
+    """Write the file of each stack, and create the stacks that the backend does not have; nothing is deployed.
 
-
-def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: JsonOption = False) -> None:
-    """Show each stack: wave, last run and its commit, nearest expiry, overdue renewals, the last failed sign-in.
-
-    Exits with 1 if a stack is not deployed, a certificate has expired or a sign-in fails, and with 3 if all is
-    well but a renewal is overdue by two days, as `idstack status` does.
+    Stacks are created with the environment's backend and key. A local one is created by its first `up`. Commit the
+    files.
     """
     screen = Screen(as_json)
-    statuses = [stack for environment in chosen(file, name) for stack in read(environment, ROOT, screen.output)]
+    written: list[str] = []
+    created: list[str] = []
+    for environment in chosen(file, name):
+        written += [stack.file_name for stack in environment.stacks if write_file(stack, ROOT)]
+        if environment.is_local:
+            continue
+        known = set(Engine(environment.stacks[0].name, ROOT, screen.output).stacks())
+        for stack in environment.stacks:
+            if stack.name not in known:
+                Engine(stack.name, ROOT, screen.output).create()
+                created.append(stack.name)
     if as_json:
-        screen.document({"stacks": [stack.to_json() for stack in statuses]})
+        screen.document({"written": written, "created": created})
     else:
-        screen.console.print(fitted([_line(stack) for stack in statuses], screen.console.width))
-    if unhealthy := [stack.stack.name for stack in statuses if not stack.is_healthy]:
-        raise CommandError(f"these stacks are not up, or a sign-in in them fails: {', '.join(unhealthy)}")
-    if overdue := [stack.stack.name for stack in statuses if stack.overdue]:
-        raise RenewalOverdueError(
-            f"renewals are overdue in these stacks: {', '.join(overdue)}. `make renew STACK=<name>` renews what the "
-            f"stack issues, and says what stopped it. {judged_by(datetime.now(UTC))}"
-        )
-
-
-def _line(stack: StackStatus) -> Line:
-    failed = stack.last_failed
-    if stack.is_up:
-        last = Text(f"{stack.updated:%Y-%m-%d %H:%M}" if stack.updated else "not known")
-    else:
-        last = Text("not up", "bold red")
-    if failed is not None:
-        last = Text(f"failed {failed.at:%Y-%m-%d %H:%M}", "bold red")
-    expiry = Text(f"{stack.expires:%Y-%m-%d}" if stack.expires else "")
-    if stack.expired:
-        expiry.stylize("bold red")
-    return {
-        "stack": Text(stack.stack.name),
-        "environment": Text(stack.stack.environment),
-        "wave": Text(stack.wave),
-        "last run": last,
-        "commit": Text((stack.commit or "")[:_COMMIT]),
-        "nearest expiry": expiry,
-        "overdue renewals": Text(", ".join(stack.overdue), "yellow"),
-        "failed sign-in": Text(str(stack.failure) if stack.failure else "", "bold red"),
-    }
+        screen.console.print(f"files written: {', '.join(written) or 'none'}")
+        screen.console.print(f"stacks created: {', '.join(created) or 'none'}")
 
 
 _PARALLEL: Final = 8
 _YES: Final = "--yes"
 
 
+@fleet.command()
 def up(
     file: FileOption = DEFAULT,
     name: EnvironmentOption = None,
@@ -171,37 +152,52 @@ def _to_json(rollout: Rollout) -> dict[str, Any]:
     }
 
 
-fleet = typer.Typer(name="fleet", help="Many stacks from one file (docs/guides/fleet.md).", no_args_is_help=True)
+_COMMIT: Final = 10  # characters
 
 
 @fleet.command()
-def prepare(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: JsonOption = False) -> None:
-    """Write the file of each stack, and create the stacks that the backend does not have; nothing is deployed.
+def status(file: FileOption = DEFAULT, name: EnvironmentOption = None, as_json: JsonOption = False) -> None:
+    """Show each stack: wave, last run and its commit, nearest expiry, overdue renewals, the last failed sign-in.
 
-    Stacks are created with the environment's backend and key. A local one is created by its first `up`. Commit the
-    files.
+    Exits with 1 if a stack is not deployed, a certificate has expired or a sign-in fails, and with 3 if all is
+    well but a renewal is overdue by two days, as `idstack status` does.
     """
     screen = Screen(as_json)
-    written: list[str] = []
-    created: list[str] = []
-    for environment in chosen(file, name):
-        written += [stack.file_name for stack in environment.stacks if write_file(stack, ROOT)]
-        if environment.is_local:
-            continue
-        known = set(Engine(environment.stacks[0].name, ROOT, screen.output).stacks())
-        for stack in environment.stacks:
-            if stack.name not in known:
-                Engine(stack.name, ROOT, screen.output).create()
-                created.append(stack.name)
+    statuses = [stack for environment in chosen(file, name) for stack in read(environment, ROOT, screen.output)]
     if as_json:
-        screen.document({"written": written, "created": created})
+        screen.document({"stacks": [stack.to_json() for stack in statuses]})
     else:
-        screen.console.print(f"files written: {', '.join(written) or 'none'}")
-        screen.console.print(f"stacks created: {', '.join(created) or 'none'}")
+        screen.console.print(fitted([_line(stack) for stack in statuses], screen.console.width))
+    if unhealthy := [stack.stack.name for stack in statuses if not stack.is_healthy]:
+        raise CommandError(f"these stacks are not up, or a sign-in in them fails: {', '.join(unhealthy)}")
+    if overdue := [stack.stack.name for stack in statuses if stack.overdue]:
+        raise RenewalOverdueError(
+            f"renewals are overdue in these stacks: {', '.join(overdue)}. `make renew STACK=<name>` renews what the "
+            f"stack issues, and says what stopped it. {judged_by(datetime.now(UTC))}"
+        )
 
 
-fleet.command("up")(up)
-fleet.command("status")(status)
+def _line(stack: StackStatus) -> Line:
+    failed = stack.last_failed
+    if stack.is_up:
+        last = Text(f"{stack.updated:%Y-%m-%d %H:%M}" if stack.updated else "not known")
+    else:
+        last = Text("not up", "bold red")
+    if failed is not None:
+        last = Text(f"failed {failed.at:%Y-%m-%d %H:%M}", "bold red")
+    expiry = Text(f"{stack.expires:%Y-%m-%d}" if stack.expires else "")
+    if stack.expired:
+        expiry.stylize("bold red")
+    return {
+        "stack": Text(stack.stack.name),
+        "environment": Text(stack.stack.environment),
+        "wave": Text(stack.wave),
+        "last run": last,
+        "commit": Text((stack.commit or "")[:_COMMIT]),
+        "nearest expiry": expiry,
+        "overdue renewals": Text(", ".join(stack.overdue), "yellow"),
+        "failed sign-in": Text(str(stack.failure) if stack.failure else "", "bold red"),
+    }
 
 
 @fleet.command()

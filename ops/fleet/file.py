@@ -39,11 +39,13 @@ _ACROSS_CLUSTERS: Final = frozenset(
 )
 # The same of those whose HyperShift is one.
 _ACROSS_A_MANAGEMENT_CLUSTER: Final = frozenset({"hosted-clusters-of-both-ways"})
-_WRITTEN_BY_THE_FLEET: Final = {
+# Keys that the fleet itself writes, of a stack and of its entry of `hostedClusters`, and what is accepted instead.
+_OF_STACKS: Final = {
     _BACKEND: "nothing: the file of each stack records the environment's `backend`",
     _SHARED: "nothing: the stacks of the clusters name the environment's shared stack by themselves",
     _CLUSTERS: "nothing: the fleet has a stack for each of `clusters`, whose keys are in `hostedCluster`",
 }
+_OF_ENTRIES: Final = {"name": "nothing: the name of a hosted cluster is that of its line in `clusters`"}
 
 
 def load_fleet(path: Path) -> tuple[FleetEnvironment, ...]:
@@ -107,14 +109,9 @@ def _validate(settings: FleetSettings, report: FleetReport) -> None:
             )
         _validate_canaries(environment, place, report)
         _validate_place_of_states(environment, place, report)
-        for at, settings_there in _settings_in(environment, place):
-            for key in _WRITTEN_BY_THE_FLEET.keys() & settings_there.keys():
-                accepted = _WRITTEN_BY_THE_FLEET[key]
-                report.refuse((*at, key), settings_there[key], rule="written-by-the-fleet", accepted=accepted)
-        for at, entry in _entries_in(environment, place):
-            if "name" in entry:
-                accepted = "nothing: the name of a hosted cluster is that of its line in `clusters`"
-                report.refuse((*at, "name"), entry["name"], rule="written-by-the-fleet", accepted=accepted)
+        for at, written, refused in _mappings(environment, place):
+            for key in [key for key in written if key in refused]:
+                report.refuse((*at, key), written[key], rule="written-by-the-fleet", accepted=refused[key])
 
 
 def _stack_names(environment: EnvironmentSettings, place: Place) -> Iterator[tuple[Place, str]]:
@@ -124,19 +121,17 @@ def _stack_names(environment: EnvironmentSettings, place: Place) -> Iterator[tup
         yield (*place, "clusters", index, "name"), cluster_stack_name(environment.name, cluster.name)
 
 
-def _settings_in(environment: EnvironmentSettings, place: Place) -> Iterator[tuple[Place, Mapping[str, Any]]]:
-    yield (*place, "settings"), environment.settings
+def _mappings(
+    environment: EnvironmentSettings, place: Place
+) -> Iterator[tuple[Place, Mapping[str, Any], Mapping[str, str]]]:
+    """The mappings of settings with their places, each with the keys that the fleet itself writes."""
+    yield (*place, "settings"), environment.settings, _OF_STACKS
     if environment.shared is not None:
-        yield (*place, "shared", "settings"), environment.shared.settings
-    yield (*place, "clusterDefaults", "settings"), environment.cluster_defaults.settings
-    for index, cluster in enumerate(environment.clusters):
-        yield (*place, "clusters", index, "settings"), cluster.settings
-
-
-def _entries_in(environment: EnvironmentSettings, place: Place) -> Iterator[tuple[Place, Mapping[str, Any]]]:
-    yield (*place, "clusterDefaults", "hostedCluster"), environment.cluster_defaults.hosted_cluster
-    for index, cluster in enumerate(environment.clusters):
-        yield (*place, "clusters", index, "hostedCluster"), cluster.hosted_cluster
+        yield (*place, "shared", "settings"), environment.shared.settings, _OF_STACKS
+    clusters = [((*place, "clusters", index), cluster) for index, cluster in enumerate(environment.clusters)]
+    for at, fields in [((*place, "clusterDefaults"), environment.cluster_defaults), *clusters]:
+        yield (*at, "settings"), fields.settings, _OF_STACKS
+        yield (*at, "hostedCluster"), fields.hosted_cluster, _OF_ENTRIES
 
 
 def _validate_canaries(environment: EnvironmentSettings, place: Place, report: FleetReport) -> None:
@@ -187,8 +182,11 @@ class _Environment:
 
     def build(self) -> FleetEnvironment:
         """The environment with its waves. Incomplete if the report has problems."""
-        of_shared = self._shared()
-        shared = None if of_shared is None else self._stack(shared_stack_name(self.settings.name), None, of_shared)
+        shared = None
+        if self.settings.shared is not None:
+            layered = self._layered({"environment": self.settings.name})
+            layered.lay(self.settings.shared.settings, (*self.place, "shared", "settings"))
+            shared = self._stack(shared_stack_name(self.settings.name), None, layered)
         clusters: dict[str, FleetStack] = {}
         valid: list[tuple[Layered, Settings]] = []
         for index, cluster in enumerate(self.settings.clusters):
@@ -214,13 +212,6 @@ class _Environment:
         if self.settings.backend is not None:
             layered.values[_BACKEND] = self.settings.backend
             layered.sources[(_BACKEND,)] = (*self.place, "backend")
-        return layered
-
-    def _shared(self) -> Layered | None:
-        if self.settings.shared is None:
-            return None
-        layered = self._layered({"environment": self.settings.name})
-        layered.lay(self.settings.shared.settings, (*self.place, "shared", "settings"))
         return layered
 
     def _cluster(self, index: int) -> Layered:

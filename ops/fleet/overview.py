@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from identity.credentials import rfc3339
-from ops.fleet.logs import FailedRun, StackLog
+from ops.fleet.rollout import FailedRun, StackLog
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.outputs.rows import read_probes, rendered, rows, running_token_rows
 from ops.stack import local_cloud

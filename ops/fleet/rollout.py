@@ -21,16 +21,64 @@ from enum import StrEnum
 from pathlib import Path
 from threading import Lock
 from types import FrameType
-from typing import Final
+from typing import BinaryIO, Final
 
 from identity.credentials import rfc3339
-from ops.fleet.logs import StackLog
 from ops.fleet.stacks import FleetEnvironment, FleetStack, Wave
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
+from ops.stack.stack_document import replace_file
 from ops.stack.streaming import handling_signals
 
 _POLL_INTERVAL: Final = 0.2  # seconds
+
+
+DIRECTORY: Final = ".fleet"
+"""In the project; git ignores it."""
+# Of the log, for its last lines.
+_END: Final = 4096
+_TAIL_LINES: Final = 20
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """A failed run: when it ended, and the last line of its output."""
+
+    at: datetime
+    reason: str
+
+
+class StackLog:
+    """The log of a stack of the fleet in the project `root`."""
+
+    def __init__(self, root: Path, stack: str) -> None:
+        self.file = root / DIRECTORY / f"{stack}.log"
+        self._failure = root / DIRECTORY / f"{stack}.failed"
+
+    def begun(self) -> BinaryIO:
+        """An empty log for a run that begins."""
+        self.file.parent.mkdir(mode=0o700, exist_ok=True)
+        self._failure.unlink(missing_ok=True)
+        return self.file.open("wb")
+
+    def tail(self) -> list[str]:
+        """The last lines of the output, without empty ones."""
+        with self.file.open("rb") as file:
+            file.seek(max(0, self.file.stat().st_size - _END))
+            text = file.read().decode(errors="replace")
+        return [line.rstrip() for line in text.splitlines() if line.strip()][-_TAIL_LINES:]
+
+    def note_failure(self, reason: str) -> None:
+        """Note that the run has failed."""
+        replace_file(self._failure, reason)
+
+    def failure(self) -> FailedRun | None:
+        """The last run on this machine, if that failed."""
+        try:
+            at, reason = self._failure.stat().st_mtime, self._failure.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        return FailedRun(datetime.fromtimestamp(int(at), UTC), reason)
 
 
 class RolloutOutcome(StrEnum):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from identity.credentials import rfc3339
-from ops.fleet.logs import StackLog
+from ops.fleet.rollout import StackLog
 from ops.stack import environment
 from ops.stack.engine import Engine
 from tests.unit.ops.conftest import FakeEngine, Idstack

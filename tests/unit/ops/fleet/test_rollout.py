@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ops.fleet.logs import StackLog
+from ops.fleet.rollout import StackLog
 from tests.unit.ops.fleet.rollouts import START, Watched
 
 ORDER = ["shared-prod", "hc3-prod", "hc1-prod", "hc2-prod", "hc4-prod", "hc5-prod"]
