@@ -17,7 +17,7 @@ from identity import yaml_text
 from identity.naming import dashed
 from identity.settings import Settings
 from identity.settings.schema.problems import NAMESPACE
-from ops.fleet.model import OperatorSettings
+from ops.fleet.reading import OperatorSettings
 from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
 from ops.stack.stack_document import BACKEND_KEY, BACKEND_VARIABLE, document_in, recorded

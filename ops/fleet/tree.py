@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from identity.settings.schema.problems import NAMESPACE as PROJECT
 from identity.yaml_text import dump
-from ops.fleet.model import OperatorSettings
+from ops.fleet.reading import OperatorSettings
 from ops.fleet.stacks import FleetEnvironment, FleetStack
 from ops.stack.environment import ROOT
 from ops.stack.errors import CommandError, writing
