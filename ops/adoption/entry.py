@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from identity.catalogue import CONTROL_PLANE, DATA_PLANE, WORKLOAD
@@ -55,9 +55,7 @@ def values(
         entry.follow((*at, "secretName"), identity.secret_name, "as in the HostedCluster")
         if identity.object_encoding != defaults.get("objectEncoding", DEFAULT_ENCODING):
             entry.follow((*at, "objectEncoding"), identity.object_encoding, "as in the HostedCluster")
-    group = written.get("resourceGroup") or existing.vault_id.resource_group
-    location = written.get("location") or vault["location"]
-    entry.identities(place, cluster, known, DATA_PLANE, existing, group, location)
+    entry.identities(place, cluster, known, DATA_PLANE, existing, existing.vault_id.resource_group, vault["location"])
     return entry.values()
 
 
@@ -83,9 +81,7 @@ def values_of_workload_identities(
         elif len(issuers) == 1:
             known = {**known, ("issuerURL",): issuers.pop()}
             entry.follow((*place, "issuerURL"), known[("issuerURL",)], "which the identities trust")
-    location = written.get("location") or first.location
-    group = written.get("resourceGroup") or first.id.resource_group
-    entry.identities(place, cluster, known, WORKLOAD, existing, group, location)
+    entry.identities(place, cluster, known, WORKLOAD, existing, first.id.resource_group, first.location)
     return entry.values()
 
 
@@ -109,7 +105,9 @@ class _Entry:
 
     def cluster(self, name: str, known: Mapping[Place, str]) -> Place:
         """Write the known values of the hosted cluster; returns its place."""
-        place: Place = ("hostedClusters", _index(self._written.get("hostedClusters") or [], name))
+        entries = list(enumerate(self._written.get("hostedClusters") or ()))
+        named = (index for index, entry in entries if isinstance(entry, Mapping) and entry.get("name") == name)
+        place: Place = ("hostedClusters", next(named, len(entries)))
         self.follow((*place, "name"), name, "the HostedCluster's name")
         for key, value in known.items():
             self.follow((*place, *key), value, "the HostedCluster's")
@@ -125,7 +123,11 @@ class _Entry:
         group: str,
         location: str,
     ) -> None:
-        """Write the names of managed identities and credentials that differ from the stack's defaults."""
+        """Write the names of managed identities and credentials that differ from the stack's defaults.
+
+        `group` and `location` stand for those that the file does not name.
+        """
+        group, location = self._written.get("resourceGroup") or group, self._written.get("location") or location
         infra = known.get(("infraID",)) or value_at(self._written, (*place, "infraID")) or dashed(cluster)
         issuer = known.get(("issuerURL",)) or value_at(self._written, (*place, "issuerURL"))
         for row in rows:
@@ -178,13 +180,6 @@ def _federated(
             continue
         if name != federated_credential_name(cluster, row.credential_stem, subject_row.suffix):
             yield ("federatedCredentials", subject_row.word), name
-
-
-def _index(clusters: Sequence[Any], name: str) -> int:
-    indexes = [
-        index for index, cluster in enumerate(clusters) if isinstance(cluster, Mapping) and cluster.get("name") == name
-    ]
-    return indexes[0] if indexes else len(clusters)
 
 
 def _word(value: Any) -> str:

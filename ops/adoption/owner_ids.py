@@ -39,7 +39,11 @@ def take(engine: Engine, owner_id: str) -> None:
     resources = [*resources_in(state)]
     if not any(resource["type"] == resource_types.STACK_OWNER for resource in resources):
         resources += _planned(engine.planned(), {resource["urn"] for resource in resources})
-    engine.replace_state(with_resources(state, [_with(resource, id) for resource in resources]))
+    written: StackOwnerOutputs[str] = {"ownerId": id}
+    for index, resource in enumerate(resources):
+        if resource["type"] == resource_types.STACK_OWNER:
+            resources[index] = {**resource, "id": id, "outputs": {**(resource.get("outputs") or {}), **written}}
+    engine.replace_state(with_resources(state, resources))
 
 
 def refuse_lost(engine: Engine, report: Callable[[str], None]) -> None:
@@ -85,10 +89,3 @@ def _planned(plan: Plan, existing: Set[str]) -> Iterator[StateResource]:
     id = str(uuid.uuid4())
     yield {"urn": urn, "type": type_of(urn), "custom": True, "id": id, "inputs": {}, "outputs": {}}
     yield {**owner, "provider": f"{urn}::{id}"}
-
-
-def _with(resource: StateResource, owner_id: str) -> StateResource:
-    if resource["type"] != resource_types.STACK_OWNER:
-        return resource
-    written: StackOwnerOutputs[str] = {"ownerId": owner_id}
-    return {**resource, "id": owner_id, "outputs": {**(resource.get("outputs") or {}), **written}}

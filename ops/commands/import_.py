@@ -19,11 +19,9 @@ from identity import resource_types
 from identity.azure.client import AzureClient
 from identity.settings.schema.problems import Place
 from ops.access.azure import deployer
-from ops.adoption import entry, files
+from ops.adoption import entry, files, matching
 from ops.adoption.existing import FoundResources, look_up
 from ops.adoption.files import named_by_iam, named_by_scripts, read_manifest
-from ops.adoption.findings import Finding, findings, table
-from ops.adoption.matching import Match, enter_providers, entries, import_file, kept_roles, match
 from ops.commands.local_start import prepare
 from ops.commands.options import DEFAULT_STACK, JsonOption, Screen, StackOption
 from ops.recovery.orphans import shown
@@ -122,10 +120,17 @@ def scripts(
         existing = look_up(azure, written["subscriptionId"], vault_name, named, managed)
         configured = entry.values(written, cluster, known, named, existing)
         plan, matches = _matched(engine, configured, cluster, existing, azure)
-        if keep_roles and (kept := kept_roles(engine.written()["hostedClusters"], cluster, matches)):
+        if keep_roles and (kept := matching.kept_roles(engine.written()["hostedClusters"], cluster, matches)):
             configured |= kept
             plan, matches = _matched(engine, kept, cluster, existing, azure)
-    _write(screen, engine, output, configured, import_file(plan, matches), findings(named, existing, matches))
+    _write(
+        screen,
+        engine,
+        output,
+        configured,
+        matching.import_file(plan, matches),
+        matching.findings(named, existing, matches),
+    )
 
 
 @import_.command()
@@ -154,7 +159,14 @@ def iam(
         existing = look_up(azure, written["subscriptionId"], None, no_certificates, named)
         configured = entry.values_of_workload_identities(written, cluster, known, existing)
         plan, matches = _matched(engine, configured, cluster, existing, azure)
-    _write(screen, engine, output, configured, import_file(plan, matches), findings(no_certificates, existing, matches))
+    _write(
+        screen,
+        engine,
+        output,
+        configured,
+        matching.import_file(plan, matches),
+        matching.findings(no_certificates, existing, matches),
+    )
 
 
 @contextmanager
@@ -189,11 +201,18 @@ def _prepared(
 
 def _matched(
     engine: Engine, configured: Mapping[str, str], cluster: str, existing: FoundResources, azure: AzureClient
-) -> tuple[Plan, list[Match]]:
+) -> tuple[Plan, list[matching.Match]]:
     """Write the configuration, and match the resulting plan with the existing resources."""
     engine.configure(configured)
-    plan = _planned(engine, configured)
-    return plan, match(plan, engine.resources(), cluster, existing, azure)
+    try:
+        plan = engine.planned()
+    except CommandError as error:
+        written = f"{len(configured)} values were written into the stack's configuration. " if configured else ""
+        raise CommandError(
+            f"{error}\n\n{written}The names of the stack's resources come from a preview, which fails for the reason "
+            "above. Set what is missing (docs/guides/migration.md), then run the same command again"
+        ) from None
+    return plan, matching.match(plan, engine.resources(), cluster, existing, azure)
 
 
 def _write(
@@ -202,7 +221,7 @@ def _write(
     output: Path | None,
     configured: Mapping[str, str],
     content: Mapping[str, Any],
-    lines: Sequence[Finding],
+    lines: Sequence[matching.Finding],
 ) -> None:
     """Write the import file, and show the findings."""
     stack, path = engine.stack, output or Path(f"import.{engine.stack}.json")
@@ -214,7 +233,7 @@ def _write(
         )
         return
     console = screen.console
-    console.print(table(lines, console.width))
+    console.print(matching.table(lines, console.width))
     for key, value in configured.items():
         console.print(f"configured {key}: {value}")
     console.print(
@@ -224,17 +243,6 @@ def _write(
     )
 
 
-def _planned(engine: Engine, configured: Mapping[str, str]) -> Plan:
-    try:
-        return engine.planned()
-    except CommandError as error:
-        written = f"{len(configured)} values were written into the stack's configuration. " if configured else ""
-        raise CommandError(
-            f"{error}\n\n{written}The names of the stack's resources come from a preview, which fails for the reason "
-            "above. Set what is missing (docs/guides/migration.md), then run the same command again"
-        ) from None
-
-
 @import_.command()
 def file(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="The file that `import scripts` or `import iam` wrote.")],
@@ -242,7 +250,7 @@ def file(
 ) -> None:
     """Adopt the resources in an import file (`pulumi import --file`); the next `up` updates them."""
     engine = Engine(stack)
-    items = [item for item in entries(path) if "id" in item]
+    items = [item for item in matching.entries(path) if "id" in item]
     require_sound_configuration(engine)
     prepare(engine, Screen(as_json=False))
     with adoption_guard(engine) as guard:
@@ -250,5 +258,5 @@ def file(
         objections = {item["id"]: guard.objection(item["type"], item["id"], principal=None) for item in items}
     if lines := [f"- {id}: {why}" for id, why in objections.items() if why]:
         raise CommandError("\n".join(["nothing was adopted, because these may not be this stack's:", *lines]))
-    enter_providers(engine, path)
+    matching.enter_providers(engine, path)
     engine.import_("--file", str(path.absolute()))

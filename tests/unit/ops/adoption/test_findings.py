@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 from identity import resource_types
-from ops.adoption.findings import Finding, findings, table
-from ops.adoption.matching import Match
+from ops.adoption.matching import Finding, Match, findings, table
 from tests.unit.ops.adoption.scripted import EXISTING, MANAGED_ROW, NAMED, ROW, with_vault
 
 

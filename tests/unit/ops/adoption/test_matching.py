@@ -12,8 +12,7 @@ from identity.azure.client import AzureClient
 from identity.naming import control_plane_identity_name
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from ops.adoption.existing import FoundResources
-from ops.adoption.findings import findings
-from ops.adoption.matching import Match, import_file, kept_roles, match
+from ops.adoption.matching import Match, findings, import_file, kept_roles, match
 from ops.stack.errors import CommandError
 from tests.unit.ops.adoption.scripted import APPLICATION_ID, EXISTING, MANAGED_ROW, NAMED, PRINCIPAL_ID, ROW, SECRET
 
