@@ -123,14 +123,8 @@ def scripts(
         if keep_roles and (kept := matching.kept_roles(engine.written()["hostedClusters"], cluster, matches)):
             configured |= kept
             plan, matches = _matched(engine, kept, cluster, existing, azure)
-    _write(
-        screen,
-        engine,
-        output,
-        configured,
-        matching.import_file(plan, matches),
-        matching.findings(named, existing, matches),
-    )
+    lines = matching.findings(named, existing, matches)
+    _write(screen, engine, output, configured, matching.import_file(plan, matches), lines)
 
 
 @import_.command()
@@ -159,14 +153,8 @@ def iam(
         existing = look_up(azure, written["subscriptionId"], None, no_certificates, named)
         configured = entry.values_of_workload_identities(written, cluster, known, existing)
         plan, matches = _matched(engine, configured, cluster, existing, azure)
-    _write(
-        screen,
-        engine,
-        output,
-        configured,
-        matching.import_file(plan, matches),
-        matching.findings(no_certificates, existing, matches),
-    )
+    lines = matching.findings(no_certificates, existing, matches)
+    _write(screen, engine, output, configured, matching.import_file(plan, matches), lines)
 
 
 @contextmanager
