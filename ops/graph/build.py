@@ -2,23 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from identity.catalogue import DATA_PLANE, OPTIONAL, WORKLOAD
-from identity.catalogue_rows import DataPlaneIdentity, FederatedSubject, OptionalManagedIdentity
+from identity import resource_types, roles
+from identity.catalogue import CONTROL_PLANE, DATA_PLANE, OPTIONAL, WORKLOAD
+from identity.catalogue_rows import ControlPlaneIdentity, DataPlaneIdentity, OptionalManagedIdentity
 from identity.outputs import HostedClusterOutput, StackOutputs
+from ops.doctor.diagnosis import CheckResult
 from ops.doctor.examination import Examination
-from ops.graph.credentials import KEY_VAULT_USER, VAULT, Assembly, add_control_plane_identity, grants, with_findings
-from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation, facts, joined, node_id, worst
-from ops.outputs.rows import Row, TokenRow
+from ops.graph.model import (
+    Facts,
+    GraphEdge,
+    GraphNode,
+    Health,
+    IdentityGraph,
+    NodeKind,
+    Relation,
+    facts,
+    joined,
+    node_id,
+    worst,
+)
+from ops.outputs.rows import Row, TokenRow, rendered
 from ops.stack.state import StateResource
 from ops.world import ownership
-from ops.world.cluster_state import ClusterState, by_identity
+from ops.world.cluster_state import ClusterState, MountedVersion, by_identity
 from ops.world.compared_identities import ManagedIdentities, ManagedIdentityRow, State
+from ops.world.ownership import Ownership, ResourceOwner
 from ops.world.probes import ProbeResult
+
+# Ids of what belongs to the whole stack.
+VAULT: Final = node_id(NodeKind.VAULT)
+KEY_VAULT_USER: Final = node_id(NodeKind.KEY_VAULT_USER)
+_ROWS: Final = {row.field: row for row in CONTROL_PLANE}
+_DATA_PLANE: Final = {row.field: row for row in DATA_PLANE}
+_COMPARED: Final[Mapping[str, OptionalManagedIdentity | DataPlaneIdentity]] = {
+    **{row.field: row for row in OPTIONAL},
+    **{row.field: row for row in WORKLOAD},
+}
+_HEALTH: Final[Mapping[State, Health]] = {
+    "exists": Health.OK,
+    "missing": Health.ERROR,
+    "replaced": Health.ERROR,
+    "not known": Health.UNKNOWN,
+}
+_MOUNTED: Final = {
+    "current": Health.OK,
+    "old": Health.WARNING,
+    "not mounted": Health.ERROR,
+    "not known": Health.UNKNOWN,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +78,7 @@ class GraphSources:
 
 def build(sources: GraphSources) -> IdentityGraph:
     """The graph; hosted clusters and identities are in the order of `status`."""
-    assembly = Assembly(grants(sources.resources), sources.examination)
+    assembly = _Assembly(grants(sources.resources), sources.examination)
     state = sources.state or ClusterState()
     _add_shared(assembly, sources.outputs)
     for name, described in sources.outputs.get("hostedClusters", {}).items():
@@ -51,7 +87,7 @@ def build(sources: GraphSources) -> IdentityGraph:
     return IdentityGraph(sources.stack, sources.at, tuple(assembly.nodes.values()), tuple(assembly.edges), unread)
 
 
-def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
+def _add_shared(assembly: _Assembly, outputs: StackOutputs[str]) -> None:
     """Add the vault and the key-vault-user, whose role on a shared vault is in the state of the shared stack."""
     vault_id, client_id = outputs.get("keyVaultId"), outputs.get("keyVaultUserClientId")
     vault = GraphNode(
@@ -69,8 +105,8 @@ def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
         detail=", ".join(dict.fromkeys(grant.role for grant in held)),
         facts=facts(client_ID=client_id),
     )
-    assembly.add(with_findings(vault, assembly.examination.of(None, None, "vault")))
-    assembly.add(with_findings(user, assembly.examination.of(None, None, "reader-role")))
+    assembly.add(_with_findings(vault, tuple(assembly.examination.of(None, None, "vault"))))
+    assembly.add(_with_findings(user, tuple(assembly.examination.of(None, None, "reader-role"))))
     for grant in held:
         role = assembly.reader_role(grant)
         if vault_id is not None and grant.scope.lower() == vault_id.lower():
@@ -78,32 +114,36 @@ def _add_shared(assembly: Assembly, outputs: StackOutputs[str]) -> None:
 
 
 def _add_cluster(
-    assembly: Assembly, sources: GraphSources, state: ClusterState, name: str, described: HostedClusterOutput[str]
+    assembly: _Assembly, sources: GraphSources, state: ClusterState, name: str, described: HostedClusterOutput[str]
 ) -> None:
     cluster = node_id(NodeKind.HOSTED_CLUSTER, name)
     # Its place is before its identities, whose health it takes.
     assembly.add(GraphNode(id=cluster, kind=NodeKind.HOSTED_CLUSTER, name=name))
     mounted = by_identity(state.mounts)
     identities = [
-        add_control_plane_identity(assembly, row, mounted.get((name, row.identity), ()), sources.at)
+        _add_control_plane_identity(assembly, row, mounted.get((name, row.identity), ()), sources.at)
         for row in sources.rows
         if row.cluster == name
     ]
     compared = described.get("managedIdentities", {})
-    for identity, client_id in described.get("dataPlane", {}).items():
-        if identity not in compared:
-            identities.append(add_data_plane_identity(assembly, name, identity, client_id))
-    probes = {(row.of.row.field, row.of.subject): row.probe for row in sources.accounts if row.of.cluster == name}
     identities += [
-        add_compared_identity(
-            assembly, row, {subject: probe for (field, subject), probe in probes.items() if field == row.identity}
-        )
-        for row in sources.managed.rows
-        if row.cluster == name
+        _add_data_plane_identity(assembly, ResourceOwner(name, identity), client_id)
+        for identity, client_id in described.get("dataPlane", {}).items()
+        if identity not in compared
+    ]
+    identities += [
+        _add_compared_identity(assembly, row, sources.accounts) for row in sources.managed.rows if row.cluster == name
     ]
     for identity in identities:
         assembly.connect(cluster, Relation.USES, identity)
-    conditions = _conditions(state, name)
+    # A condition about progress with an unexpected status is a warning.
+    conditions = {
+        f"{condition.type} is {condition.status}: {condition.message or condition.reason}": (
+            Health.WARNING if "Progressing" in condition.type or condition.status == "Unknown" else Health.ERROR
+        )
+        for condition in state.conditions
+        if condition.cluster == name and not condition.is_expected
+    }
     nodes = [assembly.nodes[identity] for identity in identities]
     namespace = described.get("namespace")
     assembly.nodes[cluster] = GraphNode(
@@ -118,76 +158,46 @@ def _add_cluster(
     )
 
 
-def _conditions(state: ClusterState, cluster: str) -> dict[str, Health]:
-    """The HostedCluster's conditions with an unexpected status; one about progress is a warning."""
-    return {
-        f"{condition.type} is {condition.status}: {condition.message or condition.reason}": (
-            Health.WARNING if "Progressing" in condition.type or condition.status == "Unknown" else Health.ERROR
-        )
-        for condition in state.conditions
-        if condition.cluster == cluster and not condition.is_expected
-    }
-
-
-_DATA_PLANE: Final = {row.field: row for row in DATA_PLANE}
-_COMPARED: Final[Mapping[str, OptionalManagedIdentity | DataPlaneIdentity]] = {
-    **{row.field: row for row in OPTIONAL},
-    **{row.field: row for row in WORKLOAD},
-}
-_HEALTH: Final[Mapping[State, Health]] = {
-    "exists": Health.OK,
-    "missing": Health.ERROR,
-    "replaced": Health.ERROR,
-    "not known": Health.UNKNOWN,
-}
-
-
-def add_data_plane_identity(assembly: Assembly, cluster: str, field: str, client_id: str) -> str:
+def _add_data_plane_identity(assembly: _Assembly, owner: ResourceOwner, client_id: str) -> str:
     """Add an identity of the guest cluster, which has no health. Returns its id."""
-    row = _DATA_PLANE[field]
-    identity = GraphNode.part(
-        NodeKind.IDENTITY,
-        cluster,
-        field,
-        field,
-        detail=row.description,
-        facts=facts(kind="managed identity of the guest cluster", client_ID=client_id),
+    row = _DATA_PLANE[owner.identity]
+    known = facts(kind="managed identity of the guest cluster", client_ID=client_id)
+    identity = assembly.add(
+        GraphNode.part(NodeKind.IDENTITY, owner, owner.identity, detail=row.description, facts=known)
     )
-    assembly.add(identity)
-    accounts = [_service_account(assembly, identity, subject, None) for subject in row.subjects]
-    assembly.roles(identity, accounts)
-    return identity.id
+    accounts = [assembly.service_account(owner, subject.subject) for subject in row.subjects]
+    assembly.roles(owner, accounts)
+    return identity
 
 
-def add_compared_identity(assembly: Assembly, compared: ManagedIdentityRow, probes: Mapping[str, ProbeResult]) -> str:
-    """Add a managed identity as `status` shows it, with its service accounts' `probes` by subject. Returns its id."""
-    row = _COMPARED[compared.identity]
-    states = {credential.subject: credential.state for credential in compared.federated}
-    wrong = [
+def _add_compared_identity(assembly: _Assembly, compared: ManagedIdentityRow, accounts: Sequence[TokenRow]) -> str:
+    """Add a managed identity as `status` shows it, with the probes of its service accounts. Returns its id."""
+    row, owner = _COMPARED[compared.identity], ResourceOwner(compared.cluster, compared.identity)
+    wrong = [f"the managed identity is {compared.state} in Azure"] if _is_wrong(compared.state) else []
+    wrong += [
         f"the federated credential {credential.name} is {credential.state}"
         for credential in compared.federated
         if _is_wrong(credential.state)
     ]
-    if _is_wrong(compared.state):
-        wrong.insert(0, f"the managed identity is {compared.state} in Azure")
-    refused = {subject: _refusal(probe) for subject, probe in probes.items() if not probe.is_ready}
-    wrong += refused.values()
+    refused = {
+        account.of.subject: _refusal(account.probe)
+        for account in accounts
+        if ResourceOwner(account.of.cluster, account.of.row.field) == owner and not account.probe.is_ready
+    }
+    states = {credential.subject: credential.state for credential in compared.federated}
     identity = GraphNode.part(
         NodeKind.IDENTITY,
-        compared.cluster,
-        compared.identity,
-        compared.identity,
+        owner,
+        owner.identity,
         detail=row.description,
         health=Health.ERROR if refused else worst(_HEALTH[state] for state in (compared.state, *states.values())),
-        reason="; ".join(wrong),
+        reason="; ".join([*wrong, *refused.values()]),
         facts=facts(kind="managed identity", client_ID=compared.client_id, resource_ID=compared.resource_id),
     )
     assembly.add(identity)
-    accounts = [
-        _service_account(assembly, identity, subject, states[subject.subject], refused.get(subject.subject, ""))
-        for subject in row.subjects
-    ]
-    assembly.roles(identity, accounts)
+    subjects = [subject.subject for subject in row.subjects]
+    ids = [assembly.service_account(owner, name, states[name], refused.get(name, "")) for name in subjects]
+    assembly.roles(owner, ids)
     return identity.id
 
 
@@ -198,28 +208,280 @@ def _refusal(probe: ProbeResult) -> str:
     return probe.report["signIn"]["error"] or probe.report["proof"]["error"] or "no sign-in yet"
 
 
-def _service_account(
-    assembly: Assembly, identity: GraphNode, subject: FederatedSubject, state: State | None, refusal: str = ""
-) -> str:
-    """Add a service account; its health is that of the federated credential and its probe, None if neither is read."""
-    assert identity.cluster is not None
-    assert identity.identity is not None
-    namespace, _, name = subject.subject.removeprefix("system:serviceaccount:").partition(":")
-    account = assembly.add(
-        GraphNode.part(
+def _is_wrong(state: State | None) -> bool:
+    return state is not None and _HEALTH[state] is Health.ERROR
+
+
+def _add_control_plane_identity(assembly: _Assembly, row: Row, mounted: Sequence[MountedVersion], now: datetime) -> str:
+    """Add an identity with its secret, class, pods and roles; `mounted` are its own versions. Returns its id."""
+    catalogued, owner = _ROWS[row.identity], ResourceOwner(row.cluster, row.identity)
+
+    def findings(*checks: str) -> Sequence[CheckResult]:
+        return tuple(assembly.examination.of(row.cluster, row.identity, *checks))
+
+    secret = _with_findings(_secret(row, owner, now), findings("secret", "secret-reader"))
+    pods = [_pod(owner, *consumer) for consumer in _consumers(row, catalogued, mounted)]
+    role_health, role_reason = _proof(row.probes)
+    if lost := [finding.evidence for finding in findings("role")]:
+        role_health, role_reason = Health.ERROR, joined([*lost, role_reason])
+    identity = GraphNode.part(
+        NodeKind.IDENTITY,
+        owner,
+        row.identity,
+        detail=catalogued.description,
+        health=worst([secret.health, *(pod.health for pod in pods), role_health]),
+        reason=joined([secret.reason, *(pod.reason for pod in pods), role_reason]),
+        facts=facts(kind="control-plane identity", client_ID=row.client_id),
+    )
+    identity = _with_findings(identity, findings("registration", "role"))
+    provider = GraphNode.part(NodeKind.SECRET_PROVIDER_CLASS, owner, row.secret_provider_class)
+    for node in (identity, secret, provider, *pods):
+        assembly.add(node)
+    assembly.connect(identity.id, Relation.STORED_IN, secret.id)
+    assembly.connect(secret.id, Relation.STORED_IN, VAULT)
+    assembly.connect(secret.id, Relation.FETCHED_BY, provider.id)
+    assembly.connect(provider.id, Relation.FETCHES_AS, KEY_VAULT_USER)
+    for pod in pods:
+        assembly.connect(provider.id, Relation.MOUNTED_IN, pod.id)
+    for grant in assembly.grants.get(ownership.KEY_VAULT_USER, ()):
+        if grant.scope.endswith(f"/secrets/{row.secret}"):
+            assembly.connect(assembly.reader_role(grant), Relation.AT, secret.id)
+    assembly.roles(owner, [pod.id for pod in pods], health=role_health, reason=role_reason)
+    return identity.id
+
+
+def _secret(row: Row, owner: ResourceOwner, now: datetime) -> GraphNode:
+    """The secret, whose health follows from the dates: from `renewAfter` on `make renew` renews the certificate."""
+    health, reason, detail = Health.UNKNOWN, "", "expiry not known"
+    if row.not_after is not None:
+        health, detail = Health.OK, f"{(row.not_after - now).days} days, until {row.not_after:%Y-%m-%d}"
+        if row.renew_after is not None and row.renew_after <= now:
+            health, reason = Health.WARNING, f"the renewal is due since {row.renew_after:%Y-%m-%d}"
+        if row.not_after <= now:
+            detail = f"expired {row.not_after:%Y-%m-%d}"
+            health, reason = Health.ERROR, f"the certificate expired on {row.not_after:%Y-%m-%d}"
+    return GraphNode.part(
+        NodeKind.SECRET,
+        owner,
+        row.secret,
+        detail=detail,
+        health=health,
+        reason=reason,
+        expires=row.not_after,
+        renew_after=row.renew_after,
+        facts=facts(
+            expires=rendered(row.not_after), renewal_after=rendered(row.renew_after), thumbprint=row.thumbprint
+        ),
+    )
+
+
+def _consumers(
+    row: Row, catalogued: ControlPlaneIdentity, mounted: Sequence[MountedVersion]
+) -> Iterator[tuple[str, str, ProbeResult | None, list[MountedVersion]]]:
+    """Deployment and container of each mount, its probe, and the pods that have the secret mounted.
+
+    A pod that belongs to no known Deployment is a consumer of its own.
+    """
+    prefixes = {
+        prefix: mount for mount in catalogued.mounts for prefix in (mount.deployment, catalogued.probe_name(mount))
+    }
+    of_mount: dict[str, list[MountedVersion]] = {}
+    for version in mounted:
+        # `probe-kms-2-...` also begins with `probe-kms-`.
+        prefix = max((prefix for prefix in prefixes if version.pod.startswith(f"{prefix}-")), key=len, default=None)
+        of_mount.setdefault(prefixes[prefix].deployment if prefix else version.pod, []).append(version)
+    for mount, probe in zip(catalogued.mounts, row.probes or [None] * len(catalogued.mounts), strict=True):
+        yield mount.deployment, mount.container, probe, of_mount.pop(mount.deployment, [])
+    for pod, versions in of_mount.items():
+        yield pod, "", None, versions
+
+
+def _pod(
+    owner: ResourceOwner, name: str, container: str, probe: ProbeResult | None, versions: Sequence[MountedVersion]
+) -> GraphNode:
+    known = {version.pod: f"{version.version} ({version.state})" for version in versions}
+    signs_in, problem = _sign_in(probe)
+    wrong = [
+        f"{version.pod}: the secret is {version.state}"
+        for version in versions
+        if version.state in ("old", "not mounted")
+    ]
+    states = sorted({version.state for version in versions}, key=list(_MOUNTED).index)
+    words = [f"{len(versions)} {'pod' if len(versions) == 1 else 'pods'}, {', '.join(states)}"] if versions else []
+    if signs_in is not None:
+        words.append("sign-in ok" if signs_in is Health.OK else "sign-in failed")
+    return GraphNode.part(
+        NodeKind.POD,
+        owner,
+        name,
+        detail="; ".join(words) or container,
+        health=worst([*(_MOUNTED[version.state] for version in versions), signs_in]),
+        reason=joined([*wrong, problem]),
+        facts=(*facts(container=container), *_probe_facts(probe), *known.items()),
+    )
+
+
+def _sign_in(probe: ProbeResult | None) -> tuple[Health | None, str]:
+    """Whether the probe of a mount has the credential and signs in with it; a refused proof call concerns the role."""
+    if probe is None:
+        return None, ""
+    if probe.report is None:
+        return Health.ERROR, probe.problem or "no report"
+    if not probe.report["signIn"]["ok"]:
+        return Health.ERROR, probe.report["signIn"]["error"] or "no sign-in yet"
+    return Health.OK, ""
+
+
+def _proof(probes: Sequence[ProbeResult]) -> tuple[Health | None, str]:
+    """Whether the role grants the proof call, by the probes that signed in."""
+    signed_in = [probe.report for probe in probes if probe.report is not None and probe.report["signIn"]["ok"]]
+    if not signed_in:
+        return (Health.UNKNOWN if probes else None), ""
+    refused = [report["proof"]["error"] or "no proof call yet" for report in signed_in if not report["proof"]["ok"]]
+    return (Health.ERROR if refused else Health.OK), joined(refused)
+
+
+def _probe_facts(probe: ProbeResult | None) -> Facts:
+    if probe is None:
+        return ()
+    known = facts(probe=probe.pod)
+    if probe.report is not None:
+        proof = probe.report["proof"]
+        call = f"{proof['status']} {proof['action']}" if proof["status"] else None
+        known += facts(credential_file=probe.report["credentialFile"], proof_call=call)
+    return known
+
+
+_NAMES: Final = {
+    **{role.guid: role.name for role in vars(roles).values() if isinstance(role, roles.Role)},
+    roles.MANAGED_HSM_CRYPTO_USER: "Managed HSM Crypto User",
+}
+# By the last segment of the type in an ARM id, which Azure writes in more than one case.
+_SCOPE_KINDS: Final = {
+    "subscriptions": "subscription",
+    "resourcegroups": "resource group",
+    "vaults": "key vault",
+    "storageaccounts": "storage account",
+    "registries": "container registry",
+    "userassignedidentities": "managed identity",
+}
+
+
+@dataclass(frozen=True)
+class RoleAtScope:
+    """A role at a scope: an ARM id, or the address of a managed HSM with a path in it."""
+
+    role: str  # Azure's display name; the GUID of an unknown role
+    guid: str
+    scope: str
+
+
+def grants(resources: Collection[StateResource]) -> dict[ResourceOwner, list[RoleAtScope]]:
+    """The grants by holder, each in the state's order."""
+    owners = Ownership.of(resources)
+    by_holder: dict[ResourceOwner, list[RoleAtScope]] = {}
+    for resource in resources:
+        written = resource.get("inputs", {})
+        if resource.get("delete"):
+            continue
+        if resource["type"] == resource_types.ROLE_ASSIGNMENT:
+            guid, scope = str(written["roleDefinitionId"]).rpartition("/")[2], str(written["scope"])
+        elif resource["type"] == resource_types.HSM_ROLE_ASSIGNMENT:
+            guid, scope = str(written["roleDefinition"]), f"{written['hsm']}{written['scope']}"
+        else:
+            continue
+        grant = RoleAtScope(_NAMES.get(guid, guid), guid, scope)
+        by_holder.setdefault(owners.holder(resource["urn"]), []).append(grant)
+    return by_holder
+
+
+def scope_name(scope: str) -> tuple[str, str]:
+    """Name and kind of a scope, such as `("hc1-managed", "resource group")`."""
+    if not scope.startswith("/"):
+        return scope, "managed HSM"
+    kind, _, name = scope.rpartition("/")
+    segment = kind.rpartition("/")[2].lower()
+    return name, _SCOPE_KINDS.get(segment, segment)
+
+
+@dataclass
+class _Assembly:
+    """Nodes by id, and edges, each once and in order of insertion; `grants` are by holder."""
+
+    grants: Mapping[ResourceOwner, Sequence[RoleAtScope]]
+    examination: Examination
+    nodes: dict[str, GraphNode] = field(default_factory=dict)
+    edges: dict[GraphEdge, None] = field(default_factory=dict)
+
+    def add(self, node: GraphNode) -> str:
+        """Add a node that is not there yet; returns its id."""
+        return self.nodes.setdefault(node.id, node).id
+
+    def connect(self, source: str, relation: Relation, target: str) -> None:
+        """Add an edge between two nodes by their ids."""
+        self.edges[GraphEdge(source, relation, target)] = None
+
+    def reader_role(self, grant: RoleAtScope) -> str:
+        """Add a role of the key-vault-user, which may hold it at many scopes; returns its id."""
+        node = GraphNode(
+            id=node_id(NodeKind.ROLE, ownership.KEY_VAULT_USER.identity, grant.guid),
+            kind=NodeKind.ROLE,
+            name=grant.role,
+            facts=facts(role_definition=grant.guid),
+        )
+        self.connect(KEY_VAULT_USER, Relation.HOLDS, self.add(node))
+        return node.id
+
+    def service_account(self, owner: ResourceOwner, subject: str, state: State | None = None, refusal: str = "") -> str:
+        """Add a service account that an identity trusts; returns its id.
+
+        Its health is that of the federated credential and its probe, None if neither is read.
+        """
+        namespace, _, name = subject.removeprefix("system:serviceaccount:").partition(":")
+        account = GraphNode.part(
             NodeKind.SERVICE_ACCOUNT,
-            identity.cluster,
-            identity.identity,
+            owner,
             name,
             detail=namespace,
             health=Health.ERROR if refusal else state and _HEALTH[state],
-            reason=f"the federated credential is {state} in Azure" if state and _is_wrong(state) else refusal,
-            facts=facts(subject=subject.subject),
+            reason=f"the federated credential is {state} in Azure" if _is_wrong(state) else refusal,
+            facts=facts(subject=subject),
         )
+        self.connect(_identity_id(owner), Relation.TRUSTS, self.add(account))
+        return account.id
+
+    def roles(
+        self, owner: ResourceOwner, actors: Sequence[str], *, health: Health | None = None, reason: str = ""
+    ) -> None:
+        """Add the roles of an identity with their scopes; `actors` are the ids of the pods that use them."""
+        for grant in self.grants.get(owner, ()):
+            known = facts(role_definition=grant.guid)
+            role = self.add(GraphNode.part(NodeKind.ROLE, owner, grant.role, health=health, reason=reason, facts=known))
+            self.connect(_identity_id(owner), Relation.HOLDS, role)
+            for actor in actors:
+                self.connect(actor, Relation.ACTS_WITH, role)
+            name, kind = scope_name(grant.scope)
+            scope = GraphNode(
+                id=node_id(NodeKind.SCOPE, grant.scope.lower()),
+                kind=NodeKind.SCOPE,
+                name=name,
+                detail=kind,
+                facts=facts(resource_ID=grant.scope),
+            )
+            self.connect(role, Relation.AT, self.add(scope))
+
+
+def _identity_id(owner: ResourceOwner) -> str:
+    return node_id(NodeKind.IDENTITY, owner.cluster, owner.identity, owner.identity)
+
+
+def _with_findings(node: GraphNode, findings: Sequence[CheckResult]) -> GraphNode:
+    """The node with the doctor's evidence as its reason and the fixes among its facts; the same without findings."""
+    if not findings:
+        return node
+    return replace(
+        node,
+        health=Health.ERROR,
+        reason=joined([*(finding.evidence for finding in findings), node.reason]),
+        facts=(*facts(fix=joined(finding.fix for finding in findings)), *node.facts),
     )
-    assembly.connect(identity.id, Relation.TRUSTS, account)
-    return account
-
-
-def _is_wrong(state: State) -> bool:
-    return _HEALTH[state] is Health.ERROR

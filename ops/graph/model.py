@@ -16,6 +16,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from identity.credentials import rfc3339
+from ops.world.ownership import ResourceOwner
 
 
 class NodeKind(StrEnum):
@@ -121,8 +122,9 @@ class GraphNode:
     facts: Facts = ()
 
     @classmethod
-    def part(cls, kind: NodeKind, cluster: str, identity: str, name: str, **others: Unpack[_Others]) -> GraphNode:
+    def part(cls, kind: NodeKind, owner: ResourceOwner, name: str, **others: Unpack[_Others]) -> GraphNode:
         """A part of an identity's chain, whose id follows from these."""
+        cluster, identity = owner.cluster, owner.identity
         id = node_id(kind, cluster, identity, name)
         return cls(id=id, kind=kind, name=name, cluster=cluster, identity=identity, **others)
 

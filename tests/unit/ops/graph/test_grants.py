@@ -9,7 +9,7 @@ import pytest
 from identity import resource_types
 from identity.naming import role_definition_id
 from identity.roles import CONTRIBUTOR_ROLE, MANAGED_HSM_CRYPTO_USER
-from ops.graph.credentials import RoleAtScope, grants, scope_name
+from ops.graph.build import RoleAtScope, grants, scope_name
 from ops.world.ownership import ResourceOwner
 from tests.unit.ops.states import below, identity, with_parents
 from tests.unit.ops.states import grants as role_grants
