@@ -169,7 +169,10 @@ def read(server: ApiServer, outputs: StackOutputs[str], versions: Mapping[str, s
     for name, cluster in outputs.get("hostedClusters", {}).items():
         try:
             if cluster_side(outputs, cluster) == "hypershift":
-                conditions += _conditions(server, name, cluster["namespace"])
+                document = hosted_cluster(server, name, cluster["namespace"])
+                if document is None:
+                    raise AccessError(f"there is no HostedCluster {cluster['namespace']}/{name}")
+                conditions += conditions_of(name, document)
         except AccessError as error:
             unread.append(f"the conditions of {name}: {error}")
         try:
@@ -196,13 +199,6 @@ def mounts_in(server: ApiServer, namespace: str) -> tuple[SeenMount, ...]:
         )
         for status in (item["status"] for item in listed if item.get("status"))
     )
-
-
-def _conditions(server: ApiServer, name: str, namespace: str) -> Iterator[HostedClusterCondition]:
-    document = hosted_cluster(server, name, namespace)
-    if document is None:
-        raise AccessError(f"there is no HostedCluster {namespace}/{name}")
-    return conditions_of(name, document)
 
 
 def conditions_of(name: str, document: Mapping[str, Any]) -> Iterator[HostedClusterCondition]:

@@ -11,11 +11,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 from identity.azure.client import AzureClient
 from identity.azure.errors import AccessError
-from identity.azure.records import FederatedCredentialRecord, ManagedIdentityRecord
+from identity.azure.records import FederatedCredentialRecord
 from identity.catalogue import FEDERATED_AUDIENCE, OPTIONAL, WORKLOAD
 from identity.catalogue_rows import DataPlaneIdentity, OptionalManagedIdentity
 from identity.naming import parse_arm_id
-from identity.outputs import HostedClusterOutput, ManagedIdentityOutput, StackOutputs
+from identity.outputs import ManagedIdentityOutput, StackOutputs
 from ops.access.azure import deployer
 from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
@@ -86,9 +86,7 @@ class ManagedIdentities:
 
 def read_managed_identities(engine: Engine, outputs: StackOutputs[str]) -> ManagedIdentities:
     """The managed identities now, in the catalogue's order. Errors are in `unread`, not raised."""
-    if not any(
-        hosted_cluster.get("managedIdentities") for hosted_cluster in outputs.get("hostedClusters", {}).values()
-    ):
+    if not any(cluster.get("managedIdentities") for cluster in outputs.get("hostedClusters", {}).values()):
         return ManagedIdentities()
     try:
         with deployer(engine) as clients:
@@ -101,16 +99,12 @@ def _read(outputs: StackOutputs[str], azure: AzureClient | None) -> ManagedIdent
     """Read each from ARM; without a client no state is known."""
     unread: list[str] = []
     rows = [
-        _row(cluster, row, output, _issuer(described), azure, unread)
+        _row(cluster, row, output, described.get("hostedClusterSpec", {}).get("issuerURL", ""), azure, unread)
         for cluster, described in outputs.get("hostedClusters", {}).items()
         for row in _ROWS
         if (output := described.get("managedIdentities", {}).get(row.field)) is not None
     ]
     return ManagedIdentities(tuple(rows), tuple(unread))
-
-
-def _issuer(described: HostedClusterOutput[str]) -> str:
-    return described["hostedClusterSpec"]["issuerURL"] if "hostedClusterSpec" in described else ""
 
 
 def _row(
@@ -126,7 +120,11 @@ def _row(
     federated = tuple(FederatedCredential(subject.word, subject.subject, "not known") for subject in row.subjects)
     if azure is not None:
         try:
-            state = _state(read_managed_identity(azure, resource_id), output["clientID"])
+            managed = read_managed_identity(azure, resource_id)
+            if managed is None:
+                state = "missing"
+            else:
+                state = "exists" if managed.client_id == output["clientID"] else "replaced"
             credentials = federated_credentials(azure, resource_id) if row.subjects else []
             federated = tuple(
                 _named(row, resource_id, credentials)
@@ -135,19 +133,11 @@ def _row(
             )
         except AccessError as error:
             unread.append(f"{row.field} of {cluster}: {error}")
-    return ManagedIdentityRow(cluster, row.field, output["clientID"], resource_id, _roles(row), state, federated)
-
-
-def _roles(row: OptionalManagedIdentity | DataPlaneIdentity) -> str:
     if isinstance(row, OptionalManagedIdentity):
-        return ", ".join(grant.role.name for grant in row.grants)
-    return " or ".join(dict.fromkeys(grant.role.name for grant in (row.hypershift, row.builtin)))
-
-
-def _state(managed: ManagedIdentityRecord | None, client_id: str) -> State:
-    if managed is None:
-        return "missing"
-    return "exists" if managed.client_id == client_id else "replaced"
+        roles = ", ".join(grant.role.name for grant in row.grants)
+    else:
+        roles = " or ".join(dict.fromkeys(grant.role.name for grant in (row.hypershift, row.builtin)))
+    return ManagedIdentityRow(cluster, row.field, output["clientID"], resource_id, roles, state, federated)
 
 
 def _named(

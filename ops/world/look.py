@@ -32,7 +32,7 @@ from ops.stack.errors import CommandError, NoManagementClusterError
 from ops.stack.failures import backend_folder
 from ops.stack.settings import rights_on_cluster, settings_in_the_file_of
 from ops.stack.state_file import StateDamagedError
-from ops.world.azure import read_azure, unread_azure
+from ops.world.azure import read_azure
 from ops.world.control_planes import read_control_planes
 from ops.world.expected import StackState
 from ops.world.seen import NOT_READ, Part, Unread
@@ -124,7 +124,7 @@ def _azure(engine: Engine, state: StackState | Unread, parts: Collection[Part]) 
         with deployer(engine) as clients:
             return read_azure(clients, state, parts)
     except (AccessError, CommandError) as error:
-        return unread_azure(Unread.because(error, f"Azure: {error}"), state)
+        return read_azure(Unread.because(error, f"Azure: {error}"), state, parts)
 
 
 def _cluster(

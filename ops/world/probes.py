@@ -11,7 +11,7 @@ from typing import Any, Final, NotRequired, TypeAlias, TypedDict
 
 import httpx
 
-from identity.aks.api_server import ApiServer, ApiServerUnavailableError, api_server_of
+from identity.aks.api_server import ApiServerUnavailableError, api_server_of
 from identity.aks.kubeconfig import MalformedKubeconfigError
 from identity.azure.errors import AccessError
 from ops.stack.errors import CommandError
@@ -90,28 +90,21 @@ def read(kubeconfig: Path) -> ProbeResults:
     """
     try:
         with api_server_of(kubeconfig) as server:
-            listed = _items(server, _PROBES)
+            answer = server.request("GET", _PROBES)
+        if answer.is_error:
+            raise AccessError(f"{answer.status_code} {answer.reason_phrase}")
     except AccessError as error:
         raise ProbesUnreachableError(
             f"the credential probes cannot be read: {_obstacle(error, kubeconfig)}. `make up` starts the local cloud "
             "again"
         ) from None
-    pods = [pod for pod in listed if "deletionTimestamp" not in pod["metadata"]]
+    pods: list[Pod] = [pod for pod in answer.json()["items"] if "deletionTimestamp" not in pod["metadata"]]
     # During a rollout a Deployment has two pods; the younger one stays.
     pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
     with httpx.Client(timeout=TIMEOUT, trust_env=False) as http, ThreadPoolExecutor(len(pods) or 1) as pool:
-        read_one = partial(report_of, http)
-        return ProbeResults(
-            {_deployment(pod): probe for pod, probe in zip(pods, pool.map(read_one, pods), strict=True)}
-        )
-
-
-def _items(server: ApiServer, path: str) -> list[Any]:
-    answer = server.request("GET", path)
-    if answer.is_error:
-        raise AccessError(f"{answer.status_code} {answer.reason_phrase}")
-    items: list[Any] = answer.json()["items"]
-    return items
+        probes = list(pool.map(partial(report_of, http), pods))
+    deployments = [(pod["metadata"]["namespace"], pod["metadata"]["labels"][_INSTANCE]) for pod in pods]
+    return ProbeResults(dict(zip(deployments, probes, strict=True)))
 
 
 def _obstacle(error: AccessError, kubeconfig: Path) -> str:
@@ -121,10 +114,6 @@ def _obstacle(error: AccessError, kubeconfig: Path) -> str:
     if isinstance(error, ApiServerUnavailableError):
         return f"the Kubernetes API of {kubeconfig} does not answer"
     return f"the Kubernetes API of {kubeconfig} refuses the list of them ({error})"
-
-
-def _deployment(pod: Pod) -> tuple[str, str]:
-    return pod["metadata"]["namespace"], pod["metadata"]["labels"][_INSTANCE]
 
 
 def report_of(http: httpx.Client, pod: Pod) -> ProbeResult:

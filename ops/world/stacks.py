@@ -59,6 +59,9 @@ class Contents:
             for resource in resources
             if resource["type"] in _PRINCIPAL_OF
         )
+        outputs = outputs_in(resources)
+        clusters = outputs.get("hostedClusters", {}).values()
+        infra_ids = [outputs.get("keyVaultName"), *(c.get("hostedClusterSpec", {}).get("infraID") for c in clusters)]
         inputs = [
             resource.get("inputs") or {} for resource in resources if resource["type"] == resource_types.ROLE_ASSIGNMENT
         ]
@@ -79,7 +82,7 @@ class Contents:
                 for key in ("id", "inputs", "outputs")
                 for text in _texts(resource.get(key))
             ),
-            infra_ids=frozenset(_infra_ids(resources)),
+            infra_ids=frozenset(filter(None, infra_ids)),
             assignments=frozenset(
                 (str(role["scope"]), str(role["roleAssignmentName"]))
                 for role in inputs
@@ -177,10 +180,3 @@ def _texts(value: Any) -> Iterator[str]:
         case list():
             for item in value:
                 yield from _texts(item)
-
-
-def _infra_ids(resources: Sequence[StateResource]) -> Iterator[str]:
-    outputs = outputs_in(resources)
-    yield from filter(None, [outputs.get("keyVaultName")])
-    for cluster in outputs.get("hostedClusters", {}).values():
-        yield from filter(None, [cluster.get("hostedClusterSpec", {}).get("infraID")])

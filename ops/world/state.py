@@ -217,18 +217,20 @@ _ZONES: Final = ("-dns", "Microsoft.Network/dnsZones")
 def accesses(roles: Sequence[ExpectedRole], spec: Mapping[str, Any]) -> tuple[ExpectedAccess, ...]:
     """The places of one principal, each once; `spec` is the identity part of its HostedCluster."""
     azure = spec.get("platform", {}).get("azure", {})
-    return tuple({access.scope.lower(): access for access in _accesses(roles, azure)}.values())
-
-
-def _accesses(roles: Sequence[ExpectedRole], azure: Mapping[str, Any]) -> Iterator[ExpectedAccess]:
     managed = resource_group_id(azure.get("subscriptionID", ""), azure.get("resourceGroup", "")).lower()
+    places: dict[str, ExpectedAccess] = {}
+
+    def add(role: ExpectedRole, scope: str, type_: str) -> None:
+        places[scope.lower()] = ExpectedAccess(principal_id=role.principal_id, scope=scope, type=type_)
+
     for role in roles:
         if role.resource.endswith(_ZONES[0]):
-            yield ExpectedAccess(principal_id=role.principal_id, scope=role.scope, type=_ZONES[1])
+            add(role, role.scope, _ZONES[1])
         elif "/providers/" in role.scope:
-            yield ExpectedAccess(principal_id=role.principal_id, scope=role.scope, type=split_arm_id(role.scope).type)
+            add(role, role.scope, split_arm_id(role.scope).type)
         elif role.scope.lower() == managed:
-            yield ExpectedAccess(principal_id=role.principal_id, scope=role.scope, type="")
+            add(role, role.scope, "")
         for arm_id in (azure[key] for key in _NETWORK if key in azure):
             if arm_id.lower().startswith(f"{role.scope.lower()}/"):
-                yield ExpectedAccess(principal_id=role.principal_id, scope=arm_id, type=split_arm_id(arm_id).type)
+                add(role, arm_id, split_arm_id(arm_id).type)
+    return tuple(places.values())
