@@ -54,14 +54,12 @@ class FoundResources:
 
     @property
     def known_vault(self) -> AzureObject:
-        """The vault of a cluster with certificates."""
         if self.vault is None:
             raise AssertionError("a cluster with certificates has a vault")
         return self.vault
 
     @property
     def vault_id(self) -> ArmId:
-        """The parts of the vault's id."""
         return parse_arm_id(self.known_vault["id"])
 
 

@@ -61,7 +61,6 @@ class Match:
     other_role: str | None = None
 
     def has_type(self, type_token: str) -> bool:
-        """Whether it is of this type."""
         return self.resource["type"] == type_token
 
 
@@ -308,7 +307,6 @@ def findings(control_plane: ControlPlaneFile, existing: FoundResources, matches:
 
 
 def table(lines: Sequence[Finding], width: int) -> Table:
-    """The lines, for `width` columns."""
     texts = [
         {key.replace("_", " "): Text(text, "yellow" if key == "differs" else "") for key, text in vars(line).items()}
         for line in lines

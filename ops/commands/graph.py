@@ -29,8 +29,6 @@ from ops.world.probes import ProbesUnreachableError
 
 
 class GraphFormat(StrEnum):
-    """The output formats of the graph."""
-
     HTML = "html"
     SVG = "svg"
     MERMAID = "mermaid"

@@ -211,7 +211,6 @@ def _write(
     content: Mapping[str, Any],
     lines: Sequence[matching.Finding],
 ) -> None:
-    """Write the import file, and show the findings."""
     stack, path = engine.stack, output or Path(f"import.{engine.stack}.json")
     with writing("the import file"):
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

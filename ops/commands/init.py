@@ -152,7 +152,6 @@ def _key(stack: str, option: str | None, recorded: str | None) -> str | None:
 
 
 def _ask(question: Question) -> str:
-    """Ask at the terminal until an answer is accepted."""
     while True:
         answer: str = typer.prompt(question.asks, default=question.default, err=True)
         problem = question.problem(answer.strip())

@@ -65,7 +65,6 @@ class Answers:
 
     @property
     def resource_group(self) -> str:
-        """The resource group of vault and identities."""
         return f"{self.prefix}-{self.stack}"
 
     @property
@@ -98,7 +97,6 @@ SAMPLE: Final = Answers(
 
 
 def stack_text(answers: Answers) -> str:
-    """The text of `Pulumi.<stack>.yaml`."""
     return "\n".join(_lines(answers)) + "\n"
 
 
@@ -179,7 +177,6 @@ class Question:
 
     @property
     def key(self) -> str:
-        """Its key in the values."""
         return self.option.removeprefix("--").replace("-", "_")
 
     def problem(self, value: str) -> str | None:
@@ -198,7 +195,6 @@ def _of(option: str, asks: str, annotated: Any, default: str | None = None) -> Q
 
 
 def _spec(annotated: Any) -> ValueSpec:
-    """The rule of a type of the configuration."""
     return next(part for part in get_args(annotated) if isinstance(part, ValueSpec))
 
 

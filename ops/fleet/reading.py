@@ -150,8 +150,6 @@ class EnvironmentSettings(Model):
 
 
 class FleetSettings(Model):
-    """A fleet file."""
-
     environments: tuple[EnvironmentSettings, ...] = Field(description="The environments, in their order.")
 
 

@@ -69,7 +69,6 @@ class StackLog:
         return [line.rstrip() for line in text.splitlines() if line.strip()][-_TAIL_LINES:]
 
     def note_failure(self, reason: str) -> None:
-        """Note that the run has failed."""
         replace_file(self._failure, reason)
 
     def failure(self) -> FailedRun | None:
@@ -139,7 +138,6 @@ class Rollout:
 
     @property
     def failed(self) -> list[StackRun]:
-        """The stacks whose run failed."""
         return [run for run in self.runs if run.outcome is RolloutOutcome.FAILED]
 
     @property

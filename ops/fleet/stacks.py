@@ -65,7 +65,6 @@ class FleetStack:
 
     @property
     def file_name(self) -> str:
-        """Name of its configuration file in the project."""
         return f"Pulumi.{self.name}.yaml"
 
 
@@ -101,7 +100,6 @@ class FleetEnvironment:
 
     @property
     def is_local(self) -> bool:
-        """Whether its stacks use the cloud on this machine."""
         return is_local(self.name)
 
 

@@ -86,7 +86,6 @@ def write(directory: Path, files: Mapping[PurePosixPath, str]) -> None:
 
 
 def _written_before(directory: Path) -> set[PurePosixPath]:
-    """Paths of the files that render has written."""
     return {
         PurePosixPath(path.relative_to(directory).as_posix())
         for top in ("base", "environments", "workspace")
@@ -124,7 +123,6 @@ _CLOSED: Final[Mapping[str, Any]] = {
 
 
 def account_name(environment: str) -> str:
-    """Name of the ServiceAccount of an environment's workspaces."""
     return f"{PROJECT}-{environment}"
 
 

@@ -202,7 +202,6 @@ def _add_compared_identity(assembly: _Assembly, compared: ManagedIdentityRow, ac
 
 
 def _refusal(probe: ProbeResult) -> str:
-    """Why a probe is not ready."""
     if probe.report is None:
         return probe.problem or "no report"
     return probe.report["signIn"]["error"] or probe.report["proof"]["error"] or "no sign-in yet"
@@ -418,7 +417,6 @@ class _Assembly:
         return self.nodes.setdefault(node.id, node).id
 
     def connect(self, source: str, relation: Relation, target: str) -> None:
-        """Add an edge between two nodes by their ids."""
         self.edges[GraphEdge(source, relation, target)] = None
 
     def reader_role(self, grant: RoleAtScope) -> str:

@@ -58,7 +58,6 @@ def document(graph: IdentityGraph) -> str:
 
 
 def _summary(graph: IdentityGraph) -> Iterator[str]:
-    """The numbers of clusters and of identities, by health."""
     identities = graph.of_kind(NodeKind.IDENTITY)
     yield f"<li><b>{len(graph.clusters)}</b> hosted cluster{'' if len(graph.clusters) == 1 else 's'}</li>"
     yield f"<li><b>{len(identities)}</b> {'identity' if len(identities) == 1 else 'identities'}</li>"
@@ -70,7 +69,6 @@ def _summary(graph: IdentityGraph) -> Iterator[str]:
 
 
 def _dates(graph: IdentityGraph) -> Iterator[str]:
-    """The collapsed time line of several hosted clusters."""
     if len(graph.clusters) > 1 and (rows := timeline.of_fleet(graph)):
         drawing = timeline.inline(rows, graph.at, "First renewal and first expiry of each hosted cluster")
         yield f'<details class="dates"><summary>Renewals and expiries</summary>{drawing}</details>'

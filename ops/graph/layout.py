@@ -151,7 +151,6 @@ class Box:
 
     @property
     def middle(self) -> float:
-        """The y of its middle."""
         return self.y + self.height / 2
 
 
@@ -215,7 +214,6 @@ def draw(graph: IdentityGraph) -> Drawing:
 
 
 def room_for_name(box_width: float, node: GraphNode) -> float:
-    """Room for text in a card."""
     return box_width - 2 * PAD - (MARK if node.health else 0)
 
 

@@ -20,8 +20,6 @@ from ops.world.ownership import ResourceOwner
 
 
 class NodeKind(StrEnum):
-    """The kind of object that a node represents."""
-
     HOSTED_CLUSTER = "hostedCluster"
     IDENTITY = "identity"
     SECRET = "secret"
@@ -35,8 +33,6 @@ class NodeKind(StrEnum):
 
 
 class Relation(StrEnum):
-    """The relation of an edge's source to its target."""
-
     USES = "uses"  # HostedCluster -> identity
     STORED_IN = "storedIn"  # identity -> secret, secret -> vault
     FETCHED_BY = "fetchedBy"  # secret -> SecretProviderClass
@@ -154,7 +150,6 @@ class GraphEdge:
     target: str
 
     def to_json(self) -> dict[str, str]:
-        """The edge for scripts and the page."""
         return {"source": self.source, "relation": self.relation.value, "target": self.target}
 
 
@@ -170,11 +165,9 @@ class IdentityGraph:
 
     @property
     def clusters(self) -> list[GraphNode]:
-        """The hosted clusters, in the stack's order."""
         return self.of_kind(NodeKind.HOSTED_CLUSTER)
 
     def of_kind(self, kind: NodeKind) -> list[GraphNode]:
-        """The nodes of a kind, in order."""
         return [node for node in self.nodes if node.kind is kind]
 
     def identities(self, cluster: str) -> list[GraphNode]:
@@ -216,7 +209,6 @@ class IdentityGraph:
 
 
 def count(health: Health, among: Sequence[GraphNode]) -> int:
-    """The number of nodes with this health."""
     return sum(node.health is health for node in among)
 
 
@@ -241,7 +233,6 @@ def mark(health: Health, x: float, y: float) -> str:
 
 
 def icon(health: Health) -> str:
-    """The mark as an element of its own."""
     return (
         f'<svg class="icon" viewBox="-9 -9 18 18" width="18" height="18" aria-hidden="true">{mark(health, 0, 0)}</svg>'
     )
@@ -292,7 +283,6 @@ def sentence(node: GraphNode) -> str:
 
 
 def first_expiry(date: datetime | None, now: datetime) -> str:
-    """When the first certificate of a hosted cluster expires."""
     if date is None:
         return "expiry not known"
     if date <= now:

@@ -69,7 +69,6 @@ def inline(rows: Sequence[TimelineRow], now: datetime, label: str) -> str:
 
 
 def content(rows: Sequence[TimelineRow], now: datetime) -> str:
-    """Axis, legend and rows."""
     return "".join(_content(rows, now)) if rows else ""
 
 

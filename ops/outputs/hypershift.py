@@ -107,7 +107,6 @@ class CliCommand:
 
     @property
     def variables(self) -> list[str]:
-        """The variables that the command takes from its shell."""
         return list(self._missing.values())
 
     @property

@@ -131,13 +131,10 @@ class TokenProbe:
 
 @dataclass(frozen=True)
 class TokenRow:
-    """One service account and its probe's last report."""
-
     of: TokenProbe
     probe: ProbeResult
 
     def to_json(self) -> dict[str, Any]:
-        """The row for scripts."""
         return {
             "cluster": self.of.cluster,
             "identity": self.of.row.field,
@@ -174,7 +171,6 @@ def _of_cluster(name: str, cluster: HostedClusterOutput[str]) -> Iterator[TokenP
 
 
 def token_rows(probes: Iterable[TokenProbe], results: ProbeResults) -> list[TokenRow]:
-    """The rows of these probes."""
     return [TokenRow(probe, results.of(probe.namespace, probe.deployment)) for probe in probes]
 
 

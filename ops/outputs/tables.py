@@ -47,7 +47,6 @@ def sign_ins(rows: Sequence[Row], mounts: Path, width: int) -> Table:
 
 
 def tokens(rows: Sequence[TokenRow], mounts: Path, width: int) -> Table:
-    """The sign-ins of service accounts, like `sign_ins`."""
     return fitted([_token(row, mounts) for row in rows], width)
 
 

@@ -86,7 +86,6 @@ class StackCopy:
 
     @property
     def shared_stack(self) -> str | None:
-        """Name of the shared stack in the rehearsal."""
         named = self.settings.shared_stack
         return None if named is None else named.rpartition("/")[2]
 

@@ -104,7 +104,6 @@ class Rehearsal:
 
     @property
     def worked_sign_ins(self) -> int:
-        """The number of successful sign-ins."""
         return sum(client.worked for client in (*self.sign_ins, *self.new_pods))
 
     def findings(self, forbidden: Collection[Operation] = ()) -> list[str]:
@@ -130,7 +129,6 @@ class Rehearsal:
             yield f"the destroyed stack leaves behind: {_some(self.left)}"
 
     def to_json(self, forbidden: Collection[Operation] = ()) -> dict[str, Any]:
-        """The document of `--json`."""
         return {
             "stack": self.stack,
             "base": self.base,
@@ -229,7 +227,6 @@ def cell(operations: Cell | None) -> str:
 
 
 def verdict(rehearsal: Rehearsal, forbidden: Collection[Operation]) -> str:
-    """The first line of the report."""
     findings = rehearsal.findings(forbidden)
     subject = f"rehearsal of {rehearsal.stack}, {rehearsal.base} to {rehearsal.head}"
     return f"{subject}: {'no findings' if not findings else f'{len(findings)} findings'}"

@@ -252,7 +252,6 @@ class _Run:
                 yield from _changed_mounts(before, after)
 
     def _own(self, text: str) -> str:
-        """The text with the stack's own names and ids."""
         for local, own in self._ids.items():
             text = text.replace(local, own)
         return self._names.own(text)

@@ -86,7 +86,6 @@ class SecretReader:
         self._http = httpx.Client(verify=local.ca_file, timeout=_TIMEOUT, trust_env=False)
 
     def close(self) -> None:
-        """Close the connections."""
         self._http.close()
 
     def read(self, of: CredentialMount) -> str:
@@ -162,7 +161,6 @@ class _Pod:
                 self._value, self._sign_in = value, self._reader.sign_ins(self._of, value)
 
     def attempt(self, results: SignIns) -> None:
-        """Sign in once and count the result."""
         try:
             self._sign_in()
         except AzureError as error:

@@ -17,8 +17,6 @@ from ops.world.ownership import Ownership, ResourceOwner
 
 
 class Operation(StrEnum):
-    """What a run does with a resource."""
-
     CREATE = "create"
     UPDATE = "update"
     REPLACE = "replace"
@@ -85,7 +83,6 @@ class ResourceStep:
 
     @property
     def kind(self) -> ResourceKind:
-        """Its part in an identity's chain."""
         return _KINDS.get(self.type, ResourceKind.OTHER)
 
 
@@ -99,8 +96,6 @@ class RunLog:
 
 @dataclass
 class _Change:
-    """The events of one URN."""
-
     operations: set[Operation] = field(default_factory=set)
     keys: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)

@@ -79,7 +79,6 @@ class _Surroundings:
         }
 
     def add(self, settings: Settings) -> None:
-        """Add the resources that one stack's configuration names."""
         self._group(settings.resource_group, settings.location)
         for subnet in settings.vault.allowed_subnet_ids if settings.vault else ():
             self._subnet(subnet, settings.location)

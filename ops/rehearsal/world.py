@@ -56,7 +56,6 @@ class Tree:
         return configurations
 
     def write_configuration(self, stack: str, document: dict[str, Any]) -> None:
-        """Write a stack's file."""
         (self.directory / f"Pulumi.{stack}.yaml").write_text(dump(document), encoding="utf-8")
 
 
@@ -152,7 +151,6 @@ class ThrowAwayCloud:
 
     @property
     def log(self) -> Path:
-        """The output of engine and local cloud."""
         return self.directory / _LOG
 
     def start(self, seed: Mapping[str, Any], copies: Sequence[StackCopy]) -> LocalEnvironment:

@@ -71,7 +71,6 @@ class HostedClusterCondition:
         return self.type in _SHOWN or not self.is_expected
 
     def to_json(self) -> dict[str, Any]:
-        """The condition for scripts."""
         return {
             "type": self.type,
             "status": self.status,
@@ -104,7 +103,6 @@ class MountedVersion:
 
     @property
     def state(self) -> Literal["current", "old", "not mounted", "not known"]:
-        """The state of the mount, compared with the vault."""
         if not self.is_mounted:
             return "not mounted"
         if self.current is None:
@@ -112,7 +110,6 @@ class MountedVersion:
         return "current" if self.version == self.current else "old"
 
     def to_json(self) -> dict[str, Any]:
-        """The mount for scripts."""
         return {"pod": self.pod, "version": self.version, "vaultVersion": self.current, "state": self.state}
 
 
@@ -136,7 +133,6 @@ class ClusterState:
 
 
 def by_identity(mounted: Iterable[MountedVersion]) -> Mapping[tuple[str, str], list[MountedVersion]]:
-    """The mounted versions by hosted cluster and identity."""
     by_owner: dict[tuple[str, str], list[MountedVersion]] = {}
     for version in mounted:
         by_owner.setdefault((version.cluster, version.identity), []).append(version)
@@ -202,7 +198,6 @@ def mounts_in(server: ApiServer, namespace: str) -> tuple[SeenMount, ...]:
 
 
 def conditions_of(name: str, document: Mapping[str, Any]) -> Iterator[HostedClusterCondition]:
-    """The conditions in a HostedCluster's status."""
     unverifiable = set(_unverifiable(document.get("spec") or {}))
     for condition in (document.get("status") or {}).get("conditions") or ():
         yield HostedClusterCondition(

@@ -57,7 +57,6 @@ class ManagedIdentityRow:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The row for scripts."""
         return {
             "cluster": self.cluster,
             "identity": self.identity,
@@ -80,7 +79,6 @@ class ManagedIdentities:
     unread: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The rows and failed reads, for scripts."""
         return {"rows": [row.to_json() for row in self.rows], "unread": list(self.unread)}
 
 

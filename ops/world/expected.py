@@ -51,7 +51,6 @@ class GrantedPrincipal:
 
     @property
     def owner(self) -> ResourceOwner:
-        """The owner of its resources in the state."""
         return ResourceOwner(self.cluster, self.identity)
 
 
@@ -108,7 +107,6 @@ class ExpectedMount:
     file: str | None = None
 
     def path(self, secret: str) -> str:
-        """Path of the file."""
         return f"{self.directory}/{self.file or secret}"
 
 

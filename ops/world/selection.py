@@ -41,7 +41,6 @@ class Selection:
 
     @property
     def is_everything(self) -> bool:
-        """Whether no name is selected."""
         return self == EVERYTHING
 
     def of_state(self, state: StackState) -> StackState:

@@ -78,8 +78,6 @@ class SeenAccess:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenVault:
-    """A key vault in ARM."""
-
     tenant_id: str
     uses_roles: bool
     public_network_access: str
@@ -142,8 +140,6 @@ class SeenManagedIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenClass:
-    """A SecretProviderClass."""
-
     provider: str
     parameters: Mapping[str, str]
 

@@ -53,7 +53,6 @@ class Contents:
 
     @classmethod
     def of(cls, resources: Sequence[StateResource]) -> Self:
-        """Read a state's resources."""
         principals = (
             str((resource.get("outputs") or {}).get(_PRINCIPAL_OF[resource["type"]], "")).lower()
             for resource in resources
@@ -151,7 +150,6 @@ class Stacks:
         return self.contents.get(stack, Contents())
 
     def besides(self, stack: str) -> Mapping[str, Contents]:
-        """The contents of the other stacks."""
         return {name: contents for name, contents in self.contents.items() if name != stack}
 
     def owned_by(self, owner_id: str) -> str | None:

@@ -58,15 +58,12 @@ def expected(state: State) -> StackState:
 
 
 class _Resources:
-    """The resources of a state by their owners."""
-
     def __init__(self, resources: Sequence[StateResource]) -> None:
         self._resources = resources
         self._ownership = Ownership.of(resources)
         self._by_type: dict[str, dict[ResourceOwner, list[StateResource]]] = {}
 
     def of(self, owner: ResourceOwner, type_token: str) -> Sequence[StateResource]:
-        """An owner's resources of one type."""
         if type_token not in self._by_type:
             self._by_type[type_token] = by_owner(self._resources, type_token)
         return self._by_type[type_token].get(owner, ())
