@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -148,26 +148,22 @@ class TokenRow:
 
 def token_probes(outputs: StackOutputs[str]) -> list[TokenProbe]:
     """The probes of all service accounts of clusters with workload identities, in the catalogue's order."""
+    # The identities of a managed cluster have other fields in `dataPlane` (`imageRegistryMSIClientID`).
     return [
-        probe for name, cluster in outputs.get("hostedClusters", {}).items() for probe in _of_cluster(name, cluster)
+        TokenProbe(
+            cluster=name,
+            namespace=control_plane_namespace(cluster["namespace"], name),
+            row=row,
+            client_id=cluster["dataPlane"][row.field],
+            subject=subject.subject,
+            token=row.workload.token,
+            deployment=row.workload.probe_name(subject),
+        )
+        for name, cluster in outputs.get("hostedClusters", {}).items()
+        for row in CONTROL_PLANE
+        if row.workload is not None and row.field in cluster["dataPlane"]
+        for subject in row.workload.subjects
     ]
-
-
-def _of_cluster(name: str, cluster: HostedClusterOutput[str]) -> Iterator[TokenProbe]:
-    # The identities of a managed cluster have other fields here (`imageRegistryMSIClientID`).
-    for row in CONTROL_PLANE:
-        if row.workload is None or row.field not in cluster["dataPlane"]:
-            continue
-        for subject in row.workload.subjects:
-            yield TokenProbe(
-                cluster=name,
-                namespace=control_plane_namespace(cluster["namespace"], name),
-                row=row,
-                client_id=cluster["dataPlane"][row.field],
-                subject=subject.subject,
-                token=row.workload.token,
-                deployment=row.workload.probe_name(subject),
-            )
 
 
 def token_rows(probes: Iterable[TokenProbe], results: ProbeResults) -> list[TokenRow]:

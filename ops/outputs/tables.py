@@ -20,7 +20,7 @@ from rich.text import Text
 from identity.credentials import rfc3339
 from ops.outputs.rows import Row, TokenRow
 from ops.world.cluster_state import HostedClusterCondition, MountedVersion
-from ops.world.compared_identities import FederatedCredential, ManagedIdentityRow
+from ops.world.compared_identities import ManagedIdentityRow
 from ops.world.probes import ProbeResult, path_in_pod
 
 # The two steps in a probe's report.
@@ -47,7 +47,18 @@ def sign_ins(rows: Sequence[Row], mounts: Path, width: int) -> Table:
 
 
 def tokens(rows: Sequence[TokenRow], mounts: Path, width: int) -> Table:
-    return fitted([_token(row, mounts) for row in rows], width)
+    lines = [
+        {
+            "cluster": Text(row.of.cluster),
+            "identity": Text(row.of.row.field, "green" if row.probe.is_ready else "red"),
+            "service account": Text(row.of.subject.removeprefix(_ACCOUNT)),
+            "file": Text(_file(row.probe, mounts)),
+            "sign-in": _outcome(row.probe, "signIn"),
+            "proof call": _proof(row.probe),
+        }
+        for row in rows
+    ]
+    return fitted(lines, width)
 
 
 def credentials(rows: Sequence[Row], now: datetime, width: int) -> Table:
@@ -125,17 +136,6 @@ def _sign_in(row: Row, probe: ProbeResult, mounts: Path) -> Line:
     }
 
 
-def _token(row: TokenRow, mounts: Path) -> Line:
-    return {
-        "cluster": Text(row.of.cluster),
-        "identity": Text(row.of.row.field, "green" if row.probe.is_ready else "red"),
-        "service account": Text(row.of.subject.removeprefix(_ACCOUNT)),
-        "file": Text(_file(row.probe, mounts)),
-        "sign-in": _outcome(row.probe, "signIn"),
-        "proof call": _proof(row.probe),
-    }
-
-
 def _credential(row: Row, now: datetime) -> Line:
     days_left = row.days_left(now)
     style = "" if days_left is None else "red" if days_left < 0 else "yellow" if days_left < _SOON_DAYS else "green"
@@ -190,50 +190,49 @@ _STYLES: Final = {
 
 def managed_identities_table(rows: Sequence[ManagedIdentityRow], width: int) -> Table:
     """A line for each optional managed identity, for `width` columns; missing ones are red."""
-    return fitted([_managed_identity(row) for row in rows], width)
+    lines = [
+        {
+            "cluster": Text(row.cluster),
+            "managed identity": Text(row.identity),
+            "client id": Text(row.client_id),
+            "role": Text(row.role),
+            "in Azure": Text(row.state, _STYLES[row.state]),
+            "federated credentials": Text(", ").join(
+                Text.assemble(credential.name, " ", (credential.state, _STYLES[credential.state]))
+                for credential in row.federated
+            ),
+        }
+        for row in rows
+    ]
+    return fitted(lines, width)
 
 
 def conditions_table(every: Sequence[HostedClusterCondition], width: int) -> Table:
     """The visible conditions of each HostedCluster, for `width` columns; unexpected ones are red."""
-    return fitted([_condition(condition) for condition in every if condition.is_shown], width)
+    lines = [
+        {
+            "cluster": Text(condition.cluster),
+            "condition": Text(condition.type),
+            "status": Text(condition.status, "green" if condition.is_expected else "red"),
+            "reason": Text(condition.reason),
+            "message": Text("" if condition.is_expected else condition.message),
+        }
+        for condition in every
+        if condition.is_shown
+    ]
+    return fitted(lines, width)
 
 
 def mounts_table(versions: Sequence[MountedVersion], width: int) -> Table:
     """A line for each pod and identity, for `width` columns; `state` compares the version with the vault's."""
-    return fitted([_mount(mount) for mount in versions], width)
-
-
-def _managed_identity(row: ManagedIdentityRow) -> Line:
-    return {
-        "cluster": Text(row.cluster),
-        "managed identity": Text(row.identity),
-        "client id": Text(row.client_id),
-        "role": Text(row.role),
-        "in Azure": Text(row.state, _STYLES[row.state]),
-        "federated credentials": Text(", ").join(_federated(credential) for credential in row.federated),
-    }
-
-
-def _federated(credential: FederatedCredential) -> Text:
-    return Text.assemble(credential.name, " ", (credential.state, _STYLES[credential.state]))
-
-
-def _condition(condition: HostedClusterCondition) -> Line:
-    style = "green" if condition.is_expected else "red"
-    return {
-        "cluster": Text(condition.cluster),
-        "condition": Text(condition.type),
-        "status": Text(condition.status, style),
-        "reason": Text(condition.reason),
-        "message": Text("" if condition.is_expected else condition.message),
-    }
-
-
-def _mount(mount: MountedVersion) -> Line:
-    return {
-        "cluster": Text(mount.cluster),
-        "identity": Text(mount.identity),
-        "pod": Text(mount.pod),
-        "mounted version": Text(mount.version),
-        "state": Text(mount.state, _STYLES[mount.state]),
-    }
+    lines = [
+        {
+            "cluster": Text(mount.cluster),
+            "identity": Text(mount.identity),
+            "pod": Text(mount.pod),
+            "mounted version": Text(mount.version),
+            "state": Text(mount.state, _STYLES[mount.state]),
+        }
+        for mount in versions
+    ]
+    return fitted(lines, width)

@@ -48,7 +48,7 @@ def read_control_planes(
 def _control_plane(
     server: ApiServer, cluster: Cluster, parts: Collection[Part], mounts: Path | None
 ) -> SeenControlPlane:
-    core, classes = _CORE.format(cluster.namespace), _CLASSES.format(cluster.namespace)
+    core = _CORE.format(cluster.namespace)
 
     def hosted() -> SeenHostedCluster | None:
         document = cluster_state.hosted_cluster(server, cluster.cluster, cluster.home)
@@ -57,12 +57,19 @@ def _control_plane(
         conditions = tuple(cluster_state.conditions_of(cluster.cluster, document))
         return SeenHostedCluster(spec=document.get("spec") or {}, conditions=conditions)
 
+    def classes() -> dict[str, SeenClass]:
+        specs = {_name(item): item.get("spec") or {} for item in _items(server, _CLASSES.format(cluster.namespace))}
+        return {
+            name: SeenClass(provider=spec.get("provider") or "", parameters=spec.get("parameters") or {})
+            for name, spec in specs.items()
+        }
+
     pods = attempt(
         lambda: [pod for pod in _items(server, f"{core}/pods") if "deletionTimestamp" not in pod["metadata"]]
     )
     probes = [] if isinstance(pods, Unread) or Part.REPORTS not in parts else _probes(cluster, pods)
     return SeenControlPlane(
-        classes=attempt(lambda: {_name(item): _class(item) for item in _items(server, classes)}),
+        classes=attempt(classes),
         mounts=attempt(lambda: cluster_state.mounts_in(server, cluster.namespace)),
         pods=pods if isinstance(pods, Unread) else tuple(map(_pod, pods)),
         warnings=attempt(lambda: tuple(_warnings(_items(server, f"{core}/events?fieldSelector=type%3DWarning")))),
@@ -77,11 +84,6 @@ def _items(server: ApiServer, path: str) -> list[Mapping[str, Any]]:
 
 def _name(document: Mapping[str, Any]) -> str:
     return str(document["metadata"]["name"])
-
-
-def _class(document: Mapping[str, Any]) -> SeenClass:
-    spec = document.get("spec") or {}
-    return SeenClass(provider=spec.get("provider") or "", parameters=spec.get("parameters") or {})
 
 
 def _pod(pod: Mapping[str, Any]) -> SeenPod:
@@ -101,14 +103,13 @@ def _pod(pod: Mapping[str, Any]) -> SeenPod:
             for volume, values in attributes.items()
             if "secretProviderClass" in values
         },
-        containers={container["name"]: _container(container) for container in spec["containers"]},
-    )
-
-
-def _container(container: Mapping[str, Any]) -> SeenContainer:
-    return SeenContainer(
-        mounts={mount["mountPath"].rstrip("/"): mount["name"] for mount in container.get("volumeMounts") or ()},
-        variables={entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry},
+        containers={
+            container["name"]: SeenContainer(
+                mounts={mount["mountPath"].rstrip("/"): mount["name"] for mount in container.get("volumeMounts") or ()},
+                variables={entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry},
+            )
+            for container in spec["containers"]
+        },
     )
 
 

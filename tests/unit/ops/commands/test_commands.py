@@ -285,13 +285,8 @@ def test_the_local_stack_comes_up_in_order_and_ends_in_a_table(
     *printed_steps, _, _, line = printed.output.splitlines()[:8]
     assert printed_steps == steps
     assert line.split() == [
-        "ingress",
-        "managed-azure-ingress",
-        "/mnt/certs/ingress-hc1-json",
-        "2027-02-19",
-        "ok",
-        "200",
-        "Microsoft.Network/virtualNetworks/subnets/read",
+        *("ingress", "2027-02-19", "managed-azure-ingress", "/mnt/certs/ingress-hc1-json", "ok"),
+        *("200", "Microsoft.Network/virtualNetworks/subnets/read"),
     ]
     assert "\nprovider plugins: emulated\n" in printed.output
 
