@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +14,19 @@ from identity.azure.client import AzureClient
 from identity.naming import control_plane_identity_name
 from localcloud.testing.arm import GROUP, SUBSCRIPTION, VAULT, ArmWorld
 from ops.adoption.existing import FoundResources
-from ops.adoption.matching import Match, findings, import_file, kept_roles, match
+from ops.adoption.matching import Finding, Match, enter_providers, findings, import_file, kept_roles, match
+from ops.stack.engine import Engine
 from ops.stack.errors import CommandError
-from tests.unit.ops.adoption.scripted import APPLICATION_ID, EXISTING, MANAGED_ROW, NAMED, PRINCIPAL_ID, ROW, SECRET
+from tests.unit.ops.adoption.scripted import (
+    APPLICATION_ID,
+    EXISTING,
+    MANAGED_ROW,
+    NAMED,
+    PRINCIPAL_ID,
+    ROW,
+    SECRET,
+    with_vault,
+)
 
 # What a plan has for a value that is not known before the update.
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -273,3 +285,133 @@ def test_findings_name_every_identity_and_what_is_left_alone(azure: AzureClient)
     assert lines[ROW.field].next_up == ("adopts it; names it new; issues a certificate as a new version of the secret")
     assert lines[MANAGED_ROW.field].next_up == "nothing: the state has it"
     assert lines["other"].next_up == "leaves it alone"
+
+
+def of(type_token: str, id: str | None, owner: str = "", **inputs: Any) -> Match:
+    urn = f"urn:pulumi:dev::idstack::{type_token}::x"
+    return Match({"urn": urn, "type": type_token, "custom": True, "inputs": inputs}, owner, id)
+
+
+def line(identity: str, *matches: Match) -> Finding:
+    [found] = [finding for finding in findings(NAMED, EXISTING, matches) if finding.identity == identity]
+    return found
+
+
+def test_a_vault_that_trusts_services_is_shown_as_different() -> None:
+    vault = of(resource_types.VAULT, "/vault")
+    strict = with_vault(networkAcls={"bypass": "None"})
+
+    assert line("key vault", vault).next_up == "adopts it and admits no trusted services"
+    [found] = [finding for finding in findings(NAMED, strict, [vault]) if finding.identity == "key vault"]
+    assert (found.differs, found.next_up) == ("", "adopts it")
+
+
+@pytest.mark.parametrize(
+    ("id", "found", "next_up"),
+    [(None, "0 of 1 role", "assigns it; a wider role stays"), ("/role", "1 of 1 role", "adopts it")],
+)
+def test_the_key_vault_users_role_is_on_the_vault_itself(id: str | None, found: str, next_up: str) -> None:
+    shown = line("key-vault-user", of(resource_types.ROLE_ASSIGNMENT, id))
+
+    assert (shown.found, shown.next_up) == (found, next_up)
+
+
+def test_a_missing_principal_and_a_missing_role_are_made() -> None:
+    shown = line(
+        ROW.field,
+        of(resource_types.SERVICE_PRINCIPAL, None, ROW.field),
+        of(resource_types.ROLE_ASSIGNMENT, "/role", ROW.field),
+        of(resource_types.ROLE_ASSIGNMENT, None, ROW.field),
+    )
+
+    assert shown.found.endswith("1 of 2 roles")
+    assert shown.differs == "PKCS#12; no service principal"
+    assert shown.next_up == "adopts it; creates one; assigns the missing roles"
+
+
+def test_service_accounts_without_a_credential_get_one() -> None:
+    field = MANAGED_ROW.field
+    shown = line(
+        field,
+        of(resource_types.MANAGED_IDENTITY, "/id", field),
+        of(resource_types.FEDERATED_CREDENTIAL, "/fed", field),
+        of(resource_types.FEDERATED_CREDENTIAL, None, field),
+    )
+
+    assert shown.found == "registry-MI-p, 1 of 2 federated credentials"
+    assert shown.differs == "service accounts without a federated credential"
+    assert shown.next_up == "adopts it; creates the missing ones"
+
+
+PROVIDER = "urn:pulumi:dev::idstack::pulumi:providers:azure-native::azure"
+
+
+class _Recorded(Engine):
+    """An engine with a state and a plan; what it is given is in `replaced`."""
+
+    def __init__(self, *resources: Any, steps: Any = ()) -> None:
+        super().__init__("dev", output=1)
+        given = {"resources": list(resources), "steps": list(steps), "replaced": []}
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+
+    def state(self) -> Any:
+        return {"version": 3, "deployment": {"resources": self.resources}}
+
+    def planned(self, arguments: Any = ()) -> Any:
+        return {"config": {}, "steps": self.steps}  # type: ignore[attr-defined]
+
+    def replace_state(self, state: Any) -> None:
+        self.replaced.append(state["deployment"]["resources"])  # type: ignore[attr-defined]
+
+
+def file(tmp_path: Path, *providers: str) -> Path:
+    path = tmp_path / "import.json"
+    path.write_text(
+        json.dumps({"resources": [], "nameTable": {str(index): provider for index, provider in enumerate(providers)}})
+    )
+    return path
+
+
+STEPS = [
+    {"op": "create", "urn": STACK, "newState": {"urn": STACK, "type": "pulumi:pulumi:Stack", "custom": False}},
+    {
+        "op": "create",
+        "urn": PROVIDER,
+        "newState": {
+            "urn": PROVIDER,
+            "type": "pulumi:providers:azure-native",
+            "custom": True,
+            "parent": STACK,
+            "inputs": {"tenantId": "t", "__internal": {}},
+        },
+    },
+]
+
+
+def test_missing_providers_come_with_the_stack_before_everything_else(tmp_path: Path) -> None:
+    other = {"urn": "urn:other", "type": "x", "custom": True}
+    engine = _Recorded(other, steps=STEPS)
+
+    enter_providers(engine, file(tmp_path, PROVIDER))
+
+    [[root, provider, last]] = engine.replaced  # type: ignore[attr-defined]
+    assert (root["urn"], last) == (STACK, other)
+    assert provider["inputs"] == {"tenantId": "t", "__internal": {}}
+    assert provider["outputs"] == {"tenantId": "t"}, "or the next preview shows an update"
+    assert provider["id"]
+
+
+def test_a_state_that_has_them_stays_as_it_is(tmp_path: Path) -> None:
+    engine = _Recorded({"urn": PROVIDER, "type": "pulumi:providers:azure-native"}, steps=STEPS)
+
+    enter_providers(engine, file(tmp_path, PROVIDER))
+
+    assert engine.replaced == []  # type: ignore[attr-defined]
+
+
+def test_a_file_of_another_stack_is_refused(tmp_path: Path) -> None:
+    other = PROVIDER.replace(":dev:", ":prod:")
+
+    with pytest.raises(CommandError, match=f"names {other}, which the stack does not have; write it again"):
+        enter_providers(_Recorded(steps=STEPS), file(tmp_path, other))

@@ -13,8 +13,9 @@ import yaml
 
 from identity.settings import ConfigurationError, Settings, load_settings
 from identity.settings.stack_file import written
-from ops.first_stack.template import SAMPLE, Answers, Side, stack_text
+from ops.first_stack.template import SAMPLE, Answers, Side, answered, stack_text
 from ops.stack.environment import ROOT
+from ops.stack.errors import CommandError
 from tests.unit.identity.settings.world import SUBSCRIPTION, TENANT, as_pulumi_passes_it
 
 ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/dnsZones/dev.contoso.com"
@@ -120,3 +121,11 @@ def test_the_sample_names_nothing_but_placeholders() -> None:
 )
 def test_a_name_that_azure_refuses_for_its_length_is_known(changes: dict[str, Any], name: str | None) -> None:
     assert replace(DEV, **changes).too_long == name
+
+
+def test_a_side_that_nobody_has_is_refused_with_both_sides() -> None:
+    with pytest.raises(CommandError) as refused:
+        answered({"side": "both"}, (), None)
+
+    told = '--side: found "both"; accepted: hypershift, its operators; or stack, this stack'
+    assert told in [line.strip() for line in refused.value.format_message().splitlines()]

@@ -7,16 +7,20 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from identity.settings import load_settings
 from ops.fleet.file import fleet_of, load_fleet
 from ops.fleet.reading import FleetFileError, read
-from ops.fleet.stacks import FleetEnvironment, FleetStack
+from ops.fleet.stacks import JOBS, FleetEnvironment, FleetStack, cluster_stack_name, matrices, shared_stack_name
+from ops.stack.environment import is_local
 from ops.stack.errors import CommandError
 from tests.architecture.source import ROOT
+from tests.unit.ops.conftest import Idstack
 from tests.unit.ops.fleet.world import AZURE, LOCAL, document, fleet, refusals
 
 
@@ -273,3 +277,87 @@ def test_the_example_of_the_documentation_has_the_keys_of_the_model() -> None:
     assert prod.operator is not None
     assert [cluster.name for cluster in prod.clusters] == ["hc1", "hc2", "hc3"]
     assert prod.waves.canaries == ("hc3",)
+
+
+_ENVIRONMENT: Final = st.from_regex(r"[a-z][a-z0-9]{0,6}(-[a-z0-9]{1,4}){0,2}", fullmatch=True)
+_CLUSTER: Final = st.from_regex(r"[a-z0-9]{1,6}([.-][a-z0-9]{1,5}){0,2}", fullmatch=True)
+# pulumi/pulumi sdk/go/common/tokens/stack_name.go, and a DNS label of Kubernetes.
+_PULUMI: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_LABEL: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+@given(environment=_ENVIRONMENT, cluster=_CLUSTER)
+def test_a_stack_has_a_name_that_pulumi_and_kubernetes_take(environment: str, cluster: str) -> None:
+    for name in (cluster_stack_name(environment, cluster), shared_stack_name(environment)):
+        assert _PULUMI.fullmatch(name)
+        assert _LABEL.fullmatch(name)
+        assert is_local(name) or not is_local(environment), "the name decides who gets the emulated plugins"
+
+
+def test_a_stack_on_azure_never_has_a_name_of_the_local_clouds() -> None:
+    changed = document()
+    changed["environments"][0]["clusters"].append({"name": "local"})
+    assert refusals(changed) == [("environments[0].clusters[2].name", "local-stack-name")]
+
+
+@given(names=st.lists(st.text(max_size=60), max_size=4))
+@example(names=["a.b"])  # a name that is taken, of which the defaults make an infraID that is not
+def test_whatever_clusters_are_called_the_file_is_taken_or_refused(names: list[str]) -> None:
+    changed = document(LOCAL)
+    changed["environments"][0]["clusters"] = [{"name": name} for name in names]
+    changed["environments"][0].pop("waves")
+    places = [place.split(".")[1].partition("[")[0] for place, _ in refusals(changed)]
+    assert set(places) <= {"clusters", "clusterDefaults"}
+
+
+def _prod_in_waves(clusters: int = 5, **waves: Any) -> FleetEnvironment:
+    changed = document()
+    changed["environments"][1]["clusters"] = [{"name": f"c{number}"} for number in range(clusters)]
+    changed["environments"][1]["waves"] = waves
+    return fleet(changed)[1]
+
+
+def test_each_wave_is_the_matrix_of_a_job() -> None:
+    assert matrices(_prod_in_waves(canaries=["c3"], size=2)) == {
+        "shared": {"stack": ["shared-prod"]},
+        "canaries": {"stack": ["c3-prod"]},
+        "wave-1": {"stack": ["c0-prod", "c1-prod"]},
+        "wave-2": {"stack": ["c2-prod", "c4-prod"]},
+        "wave-3": None,
+        "wave-4": None,
+    }
+
+
+def test_an_environment_without_canaries_or_clusters_has_empty_jobs() -> None:
+    found = matrices(_prod_in_waves(clusters=0))
+    assert {job for job, matrix in found.items() if matrix is None} == {"canaries", *JOBS}
+
+
+@pytest.mark.parametrize(
+    ("clusters", "waves", "reason"),
+    [
+        (5, {"size": 1}, "makes 5 waves, and the workflow has jobs for 4"),
+        (257, {}, "has 257 stacks, and GitHub runs 256 jobs"),
+    ],
+)
+def test_what_the_workflow_cannot_run_is_refused(clusters: int, waves: dict[str, Any], reason: str) -> None:
+    with pytest.raises(CommandError, match=reason):
+        matrices(_prod_in_waves(clusters, **waves))
+
+
+def test_a_local_environment_is_no_workflows() -> None:
+    with pytest.raises(CommandError, match="GitHub's jobs cannot reach"):
+        matrices(fleet(document(LOCAL))[0])
+
+
+def test_the_command_prints_a_line_for_each_job_as_a_step_writes_its_outputs(idstack: Idstack) -> None:
+    printed = idstack("fleet", "matrix", "--file", str(AZURE), "--environment", "dev")
+    assert printed.code == 0, printed.error
+    assert printed.output.splitlines() == [
+        'shared={"stack": ["shared-dev"]}',
+        "canaries=",
+        'wave-1={"stack": ["hc1-dev", "hc2-dev"]}',
+        "wave-2=",
+        "wave-3=",
+        "wave-4=",
+    ]

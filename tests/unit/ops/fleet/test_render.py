@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from posixpath import normpath
 from typing import Any, Final
 
 import pytest
+import yaml
 
 from ops.commands.fleet import render
 from ops.fleet.file import load_fleet
+from ops.fleet.stacks import matrices
 from ops.fleet.tree import HEADER, differences, tree, write
 from ops.stack.errors import CommandError
-from tests.unit.ops.fleet.kustomize import build, identity
-from tests.unit.ops.fleet.world import AZURE, LOCAL, document, fleet
+from tests.unit.ops.fleet.world import AZURE, LOCAL, document, fleet, refusals
 
 GOLDEN: Final = Path(__file__).parent / "golden"
 _PROD: Final = "environments/prod"
+
+
+_KNOWN = {"apiVersion", "kind", "sortOptions", "resources"}
+
+
+def build(files: Mapping[PurePosixPath, str], directory: str) -> list[dict[str, Any]]:
+    """What `kubectl kustomize <directory>` prints."""
+    [kustomization] = yaml.safe_load_all(files[PurePosixPath(directory, "kustomization.yaml")])
+    assert kustomization.keys() <= _KNOWN, "teach `build` what this does"
+    found: list[dict[str, Any]] = []
+    for resource in kustomization["resources"]:
+        path = PurePosixPath(normpath(f"{directory}/{resource}"))
+        found += list(yaml.safe_load_all(files[path])) if path in files else build(files, str(path))
+    return found
 
 
 def _stacks(files: dict[PurePosixPath, str]) -> dict[str, dict[str, Any]]:
@@ -49,24 +65,12 @@ def test_one_cluster_more_is_one_object_more_and_nothing_else() -> None:
     assert not [line for line in lines if line.startswith("- ")], "nothing of the others is written differently"
 
 
-def test_a_stack_waits_for_the_shared_one_and_for_the_wave_before() -> None:
-    required = {
+def _required(stacks: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
+    """The names of the stacks that each waits for."""
+    return {
         name: [prerequisite["name"] for prerequisite in stack["spec"].get("prerequisites", [])]
-        for name, stack in _stacks(tree(load_fleet(AZURE))).items()
+        for name, stack in stacks.items()
     }
-    assert required == {
-        "shared-prod": [],
-        "hc3-prod": ["shared-prod"],
-        "hc1-prod": ["shared-prod", "hc3-prod"],
-        "hc2-prod": ["shared-prod", "hc3-prod"],
-        "hc4-prod": ["shared-prod", "hc1-prod", "hc2-prod"],
-        "hc5-prod": ["shared-prod", "hc1-prod", "hc2-prod"],
-    }
-
-
-def test_stacks_are_written_in_the_order_in_which_they_are_brought_up() -> None:
-    found = load_fleet(AZURE)
-    assert list(_stacks(tree(found))) == [stack.name for stack in found[1].stacks]
 
 
 def test_the_operator_configures_what_the_stacks_file_would_hold() -> None:
@@ -74,10 +78,6 @@ def test_the_operator_configures_what_the_stacks_file_would_hold() -> None:
     configured = {stack.name: stack.configuration for environment in found for stack in environment.stacks}
     for name, manifest in _stacks(tree(found)).items():
         assert manifest["spec"]["config"] == configured[name]
-
-
-def test_no_object_of_a_cluster_that_leaves_the_file_destroys_it() -> None:
-    assert not [stack for stack in _stacks(tree(load_fleet(AZURE))).values() if "destroyOnFinalize" in stack["spec"]]
 
 
 def _zeros(value: Any, place: str) -> Iterator[str]:
@@ -97,12 +97,6 @@ def test_the_operator_writes_a_stack_back_as_it_was_rendered() -> None:
         # Pointers are kept, and so is free JSON like the configuration.
         assert [place for place in dropped if not place.endswith("allowPrivilegeEscalation")] == []
         assert all("resources" in container for container in (*pod["initContainers"], *pod["containers"]))
-
-
-def test_each_day_a_stack_is_brought_up_anew_and_so_renewed() -> None:
-    for manifest in _stacks(tree(load_fleet(AZURE))).values():
-        assert manifest["spec"]["continueResyncOnCommitMatch"] is True
-        assert manifest["spec"]["resyncFrequencySeconds"] == 24 * 60 * 60
 
 
 def test_drift_is_a_preview_after_the_stack_that_renews_nothing() -> None:
@@ -139,13 +133,6 @@ def test_workspaces_run_as_the_account_that_azure_trusts_and_has_one_right() -> 
                 assert container["securityContext"]["readOnlyRootFilesystem"] is True
 
 
-def test_every_object_is_in_the_fleets_namespace_or_in_none() -> None:
-    for manifest in build(tree(load_fleet(AZURE)), _PROD):
-        namespace = manifest["metadata"].get("namespace")
-        is_global = manifest["kind"] in {"Namespace", "ClusterRoleBinding"}
-        assert namespace == (None if is_global else "idstack-fleet"), identity(manifest)
-
-
 def test_an_environment_without_the_operator_is_not_rendered() -> None:
     assert not [path for path in tree(load_fleet(AZURE)) if "dev" in path.parts]
     with pytest.raises(CommandError, match="no environment of the fleet file has `operator`"):
@@ -180,3 +167,89 @@ def test_check_fails_with_the_difference_and_writes_nothing(tmp_path: Path, caps
     (tmp_path / "environments/prod/stacks.yaml").write_text(HEADER)
     with pytest.raises(CommandError, match="in 1 files"):
         render(AZURE, tmp_path, check=True)
+
+
+_SELF_MANAGED: Final = {"authentication": "workload-identities", "topology": "Public"}
+# So that HyperShift's HostedCluster is applied.
+_ZONES: Final = (
+    "/subscriptions/66666666-7777-4888-8999-aaaaaaaaaaaa/resourceGroups/dns-prod/providers/Microsoft.Network"
+)
+_APPLIED: Final = {
+    "dns": {
+        "baseDomain": "contoso.net",
+        "publicZoneID": f"{_ZONES}/dnsZones/contoso.net",
+        "privateZoneID": f"{_ZONES}/privateDnsZones/{{cluster}}.contoso.net",
+    },
+    "externalDnsDomain": "control-planes.contoso.net",
+    "hostedCluster": {
+        "releaseImage": "quay.io/ocp:4.20.0",
+        "pullSecret": "pull-secret",
+        "serviceAccountSigningKey": "signing-key",
+    },
+}
+
+
+def _mixed(**second: Any) -> dict[str, Any]:
+    """`hc1` as it was, `hc2` self-managed."""
+    changed = document()
+    changed["environments"][1]["clusters"][1]["hostedCluster"] = _SELF_MANAGED
+    changed["environments"][1]["clusters"][1].update(second)
+    return changed
+
+
+def _without_vault() -> dict[str, Any]:
+    """An environment of clusters that keep nothing in a vault."""
+    changed = document()
+    prod = changed["environments"][1]
+    del prod["shared"], prod["clusters"][0]["hostedCluster"]
+    prod["clusterDefaults"]["hostedCluster"] |= _SELF_MANAGED
+    return changed
+
+
+def test_a_self_managed_cluster_is_an_object_as_any_other() -> None:
+    stacks = _stacks(tree(fleet(_mixed())))
+    [first], [second] = (stacks[name]["spec"]["config"]["idstack:hostedClusters"] for name in ("hc1-prod", "hc2-prod"))
+
+    assert {key: second.get(key) for key in _SELF_MANAGED} == _SELF_MANAGED
+    assert "authentication" not in first
+    assert stacks["hc2-prod"]["spec"]["config"]["idstack:sharedStack"] == "organization/idstack/shared-prod"
+
+
+def test_clusters_that_keep_nothing_in_a_vault_need_no_shared_stack() -> None:
+    changed = _without_vault()
+    stacks = _stacks(tree(fleet(changed)))
+
+    assert _required(stacks) == {
+        "hc3-prod": [],
+        "hc1-prod": ["hc3-prod"],
+        "hc2-prod": ["hc3-prod"],
+        "hc4-prod": ["hc1-prod", "hc2-prod"],
+        "hc5-prod": ["hc1-prod", "hc2-prod"],
+    }
+    assert not [name for name, stack in stacks.items() if "idstack:sharedStack" in stack["spec"]["config"]]
+    assert matrices(fleet(changed)[1])["shared"] is None
+
+
+def test_a_cluster_with_something_in_a_vault_needs_a_shared_stack() -> None:
+    changed = _without_vault()
+    changed["environments"][1]["clusters"][0]["hostedCluster"] = {"authentication": "managed-identities"}
+
+    assert refusals(changed) == [("environments[1].shared.settings.vault", "vault-missing")]
+
+
+def test_an_environment_without_any_stack_is_refused() -> None:
+    changed = _without_vault()
+    changed["environments"][1] |= {"clusters": [], "waves": {}}
+
+    assert refusals(changed) == [("environments[1].clusters", "no-stack")]
+
+
+def test_one_hypershift_has_clusters_of_one_way_in_a_fleet_too() -> None:
+    changed = _mixed()
+    changed["environments"][1]["clusterDefaults"]["hostedCluster"] |= _APPLIED
+    elsewhere = _mixed(settings={"managementCluster": {"resourceGroup": "aks-own", "name": "aks-own"}})
+    elsewhere["environments"][1]["clusterDefaults"]["hostedCluster"] |= _APPLIED
+
+    place = "environments[1].clusterDefaults.hostedCluster.hostedCluster"
+    assert refusals(changed) == [(place, "hosted-clusters-of-both-ways")]
+    assert refusals(elsewhere) == []

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
+from identity import resource_types
 from identity.catalogue import CONTROL_PLANE, OPTIONAL
-from identity.naming import credentials_secret_name
-from identity.roles import KEY_VAULT_SECRETS_USER_ROLE
-from ops.graph.build import build
+from identity.naming import credentials_secret_name, role_definition_id
+from identity.roles import CONTRIBUTOR_ROLE, KEY_VAULT_SECRETS_USER_ROLE, MANAGED_HSM_CRYPTO_USER
+from ops.graph.build import RoleAtScope, build, grants, scope_name
 from ops.graph.model import GraphNode, Health, IdentityGraph, NodeKind, Relation
 from ops.outputs.rows import TokenProbe, TokenRow
 from ops.world.cluster_state import HostedClusterCondition, MountedVersion
 from ops.world.compared_identities import FederatedCredential, ManagedIdentityRow
+from ops.world.ownership import ResourceOwner
 from ops.world.probes import ProbeResult
 from tests.unit.ops.graph_world import (
     CLIENT,
@@ -28,7 +30,8 @@ from tests.unit.ops.graph_world import (
     small_cluster,
 )
 from tests.unit.ops.stacks import refused, report
-from tests.unit.ops.states import grants, identity
+from tests.unit.ops.states import below, identity, with_parents
+from tests.unit.ops.states import grants as role_grants
 
 [TWO_MOUNTS] = [row for row in ENABLED if len(row.mounts) == 2]
 ROW = next(row for row in ENABLED if len(row.mounts) == 1)
@@ -64,7 +67,7 @@ def probed(world: GraphWorld, *results: ProbeResult) -> IdentityGraph:
 def test_a_reader_with_a_role_on_each_secret_holds_it_there() -> None:
     world = one_identity()
     scope = f"{VAULT_ID}/secrets/{credentials_secret_name(ROW.secret_stem, 'hc1')}"
-    reader = grants(identity("hc1", ROW.field), "reader")
+    reader = role_grants(identity("hc1", ROW.field), "reader")
     world.resources += assignment(reader, KEY_VAULT_SECRETS_USER_ROLE.guid, scope)
 
     graph = world.graph()
@@ -112,7 +115,7 @@ def test_every_identity_of_the_catalogue_is_in_the_graph() -> None:
 
 def test_a_role_assignment_of_an_unknown_cluster_is_in_no_graph() -> None:
     world = one_identity()
-    world.resources = assignment(grants(identity("hc2", ROW.field)), ROW.hypershift.role.guid, VAULT_ID)
+    world.resources = assignment(role_grants(identity("hc2", ROW.field)), ROW.hypershift.role.guid, VAULT_ID)
 
     assert [role.cluster for role in world.graph().of_kind(NodeKind.ROLE)] == [None]
 
@@ -295,3 +298,52 @@ def test_the_catalogue_has_a_row_for_each_node_that_needs_one() -> None:
     assert [node.name for node in world.graph().identities("hc1")][: len(CONTROL_PLANE)] == [
         row.field for row in CONTROL_PLANE
     ]
+
+
+GROUP = "/subscriptions/s/resourceGroups/hc1-managed"
+INGRESS = ResourceOwner("hc1", "ingress")
+INGRESS_ROLES = role_grants(identity("hc1", "ingress"))
+
+
+def assignments(roles: Any = INGRESS_ROLES, guid: str = CONTRIBUTOR_ROLE.guid, **changes: Any) -> list[Any]:
+    """A role assignments in the state, below a `RoleGrants`, and what that is below."""
+    inputs = {"scope": GROUP, "roleDefinitionId": role_definition_id("s", guid)}
+    return with_parents(below(roles, resource_types.ROLE_ASSIGNMENT, "a-name", id="x", inputs=inputs, **changes))
+
+
+def test_a_grant_is_of_the_identity_whose_component_made_it() -> None:
+    assert grants(assignments()) == {INGRESS: [RoleAtScope("Contributor", CONTRIBUTOR_ROLE.guid, GROUP)]}
+
+
+def test_an_assignment_that_waits_for_its_deletion_does_not_count() -> None:
+    assert grants(assignments(delete=True)) == {}
+
+
+def test_a_role_that_this_program_does_not_know_is_named_by_its_guid() -> None:
+    assert grants(assignments(guid="another"))[INGRESS][0].role == "another"
+
+
+def test_a_role_in_a_managed_hsm_has_no_arm_id() -> None:
+    inputs = {"hsm": "my-hsm", "scope": "/keys/etcd", "roleDefinition": MANAGED_HSM_CRYPTO_USER}
+    role = below(identity("hc1", "kms"), resource_types.HSM_ROLE_ASSIGNMENT, "a-name", id="x", inputs=inputs)
+
+    assert grants(with_parents(role)) == {
+        ResourceOwner("hc1", "kms"): [
+            RoleAtScope("Managed HSM Crypto User", MANAGED_HSM_CRYPTO_USER, "my-hsm/keys/etcd")
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("scope", "name", "kind"),
+    [
+        (GROUP, "hc1-managed", "resource group"),
+        (f"{GROUP}/providers/Microsoft.KeyVault/vaults/kv-etcd", "kv-etcd", "key vault"),
+        (f"{GROUP}/providers/Microsoft.Storage/storageAccounts/backups", "backups", "storage account"),
+        (f"{GROUP}/providers/Microsoft.Network/dnsZones/example.com", "example.com", "dnszones"),
+        ("/subscriptions/s", "s", "subscription"),
+        ("my-hsm/keys/etcd", "my-hsm/keys/etcd", "managed HSM"),
+    ],
+)
+def test_a_scope_has_a_name_and_a_kind(scope: str, name: str, kind: str) -> None:
+    assert scope_name(scope) == (name, kind)

@@ -12,12 +12,16 @@ import pytest
 from identity.azure.client import AzureClient
 from identity.azure.errors import AzureRefusedError
 from identity.azure.records import RoleAssignmentRecord, SecretMetadata
-from ops.world.azure import read_azure
+from identity.credentials.openid_documents import discovery_document, jwks_document
+from ops.world.azure import read_azure, read_issuer, read_seen_identity
+from ops.world.expected import FederatedTrust
 from ops.world.seen import Part, Unread, known
 from ops.world.stack_world import (
     AzureView,
     SeenAddOn,
     SeenApplication,
+    SeenIssuer,
+    SeenManagedIdentity,
     SeenPermission,
     SeenRoleDefinition,
     SeenVault,
@@ -34,7 +38,7 @@ THUMBPRINT = "9F3A6C1B0D2E4F5A6B7C8D9E0F1A2B3C4D5E6F70"
 class FakeAzure:
     """ARM and Graph: resources by id, applications and principals by client id; `refused` is the answer to the rest.
 
-    `assigned` are the role assignments at every scope, each with its principal.
+    An exception by address is raised. `assigned` are the role assignments at every scope, each with its principal.
     """
 
     by_id: dict[str, Any] = field(default_factory=dict)
@@ -51,7 +55,15 @@ class FakeAzure:
     def resources(self, collection: str, api_version: str, condition: str | None = None) -> list[Any]:
         if self.refused is not None:
             raise self.refused
+        if condition is None:
+            return list(self.by_id.get(collection, ()))
         return [assignment for owner, assignment in self.assigned if f"assignedTo('{owner}')" in str(condition)]
+
+    def public_document(self, url: str) -> Any:
+        answer = self.by_id.get(url)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def directory_objects(self, path: str, condition: str) -> list[Any]:
         if self.refused is not None:
@@ -180,3 +192,57 @@ def test_a_principals_roles_are_read_at_its_places_with_their_definitions() -> N
     permission = SeenPermission(actions=("a/read",), exceptions=("b",), data_actions=("c",), data_exceptions=())
     assert view.definitions[custom] == SeenRoleDefinition(name="Narrow", is_custom=True, permissions=(permission,))
     assert {own.role_guid for own in STATE.principals} <= view.definitions.keys()
+
+
+ISSUER = "https://hc2oidc.blob.core.windows.net/hc2oidc"
+DISCOVERY, JWKS = f"{ISSUER}/.well-known/openid-configuration", f"{ISSUER}/openid/v1/jwks"
+KEYS = jwks_document([{"kty": "RSA", "kid": "kid-1", "n": "n", "e": "AQAB"}])
+IDENTITY = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/hc2-disk-i"
+PUBLISHED: dict[str, Any] = {DISCOVERY: discovery_document(ISSUER), JWKS: KEYS}
+
+
+def azure(found: dict[str, Any]) -> AzureClient:
+    return cast("AzureClient", FakeAzure(found))
+
+
+def test_an_issuer_is_the_keys_that_anybody_gets_there() -> None:
+    assert read_issuer(azure(PUBLISHED), ISSUER) == SeenIssuer(keys=("kid-1",))
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({DISCOVERY: None}, "there is no discovery document"),
+        ({JWKS: None}, "there is no JWKS"),
+        ({DISCOVERY: discovery_document(f"{ISSUER}/")}, f'its discovery document names the issuer "{ISSUER}/"'),
+        ({JWKS: b"{}"}, "its JWKS has no list of keys"),
+        ({DISCOVERY: AzureRefusedError("reading it:\n 409 PublicAccessNotPermitted", 409)}, "reading it: 409 Public"),
+    ],
+    ids=["discovery", "jwks", "another-issuer", "no-keys", "closed"],
+)
+def test_what_keeps_entra_id_from_the_keys_is_the_issuers_problem(changes: dict[str, Any], problem: str) -> None:
+    found = read_issuer(azure({**PUBLISHED, **changes}), ISSUER)
+
+    assert found.keys == ()
+    assert found.problem.startswith(problem)
+
+
+@pytest.mark.parametrize("status", [None, 503], ids=["no-answer", "server-error"])
+def test_an_issuer_that_does_not_answer_here_is_not_blamed(status: int | None) -> None:
+    with pytest.raises(AzureRefusedError):
+        read_issuer(azure({DISCOVERY: AzureRefusedError("no route", status)}), ISSUER)
+
+
+def test_a_managed_identity_has_a_trust_for_each_audience() -> None:
+    credentials = f"{IDENTITY}/federatedIdentityCredentials"
+    audiences = ["openshift", "other"]
+    credential = answers.federated_credential(
+        f"{credentials}/c", "system:serviceaccount:a:b", issuer=ISSUER, audiences=audiences
+    )
+    found = {IDENTITY: answers.managed_identity(IDENTITY, "c"), credentials: [credential]}
+
+    trusts = tuple(
+        FederatedTrust(issuer=ISSUER, subject="system:serviceaccount:a:b", audience=audience) for audience in audiences
+    )
+    assert read_seen_identity(azure(found), IDENTITY) == SeenManagedIdentity(client_id="c", trusts=trusts)
+    assert read_seen_identity(azure({}), IDENTITY) is None

@@ -11,7 +11,7 @@ from rich.console import Console
 from identity.aks.api_server import ApiServer
 from localcloud.testing.hosts import Serve
 from ops.outputs.tables import conditions_table, mounts_table
-from ops.world.cluster_state import ClusterState, HostedClusterCondition, MountedVersion, read
+from ops.world.cluster_state import ClusterState, HostedClusterCondition, read
 from tests.unit.access_world import FakeApiServer
 from tests.unit.ops.cluster_access import access_to
 from tests.unit.ops.stacks import output
@@ -197,19 +197,3 @@ def test_the_tables_name_what_is_wrong_and_hide_what_is_not(server: ApiServer) -
     assert "hc1 ValidAzureKMSConfig False AzureError encrypt failed: 403" in lines
     assert not any("EtcdAvailable" in line for line in lines)
     assert "hc1 ingress ingress-operator-0 1111 old" in lines
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_no_name_is_broken_on_a_narrow_screen(width: int) -> None:
-    pod = "azure-disk-csi-driver-controller-7f5d8c9b4-x2x7k"
-    version = "0123456789abcdef0123456789abcdef"
-    mount = MountedVersion("hc1", "controlPlaneOperator", pod, version, True, version)
-    name, reason = "ValidHostedControlPlaneConfiguration", "InvalidConfiguration"
-    condition = HostedClusterCondition("hc1", name, "False", reason, "x " * 60)
-    console = Console(width=width)
-    with console.capture() as capture:
-        console.print(mounts_table([mount], width), conditions_table([condition], width))
-
-    printed = capture.get()
-    assert all(word in printed for word in (pod, version, name, reason))
-    assert max(map(len, printed.splitlines())) <= width
